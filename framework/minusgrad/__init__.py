@@ -1,0 +1,35 @@
+"""minusgrad: write a potential energy once; everything else is derived.
+
+Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi.
+"""
+
+from importlib import import_module
+from typing import Any
+
+__version__ = "0.1.0"
+
+_HOME = {
+    "Datum": "energy",
+    "Node": "energy",
+    "Parameter": "energy",
+    "Time": "energy",
+    "local_energy": "energy",
+    "Fields": "fields",
+    "State": "fields",
+    "Body": "fields",
+    "Motion": "fields",
+    "bind": "terms",
+    "Potential": "potential",
+    "hookimpl": "hooks",
+    "run": "door",
+}
+
+__all__ = ["ti", *_HOME]
+
+
+def __getattr__(name: str) -> Any:
+    if name == "ti":
+        return import_module(".runtime", __name__).engine()
+    if name in _HOME:
+        return getattr(import_module(f".{_HOME[name]}", __name__), name)
+    raise AttributeError(f"module 'minusgrad' has no attribute '{name}'")

@@ -1,0 +1,128 @@
+"""Derivatives of expression graphs, exact and symbolic.
+
+Reverse accumulation: with the adjoint of a node y written ybar = dU/dy, every argument a of y receives
+abar += ybar dy/da, users before arguments. Where a select chose between two branches, the adjoint carries
+its guard (the condition and the side) all the way down and becomes select(c, abar, 0) only at the leaf:
+an infinite derivative on the side not taken never meets a zero (0 * inf), so
+
+    ti.select(x > 0, ti.sqrt(x), 0)      has the derivative 0 at x = 0, not NaN.
+
+Conventions at kinks (ENGINE 3): min and max take the branch that the forward pass took, abs'(0) = 0.
+"""
+
+from collections.abc import Callable, Sequence
+
+from .graph import Graph, Scalar, reachable
+
+Guard = tuple[tuple[int, bool], ...]
+"""Conditions (by serial) with the side taken, outermost first."""
+
+SMOOTH: dict[str, Callable[..., tuple]] = {
+    "add": lambda y, a, b: (1.0, 1.0),
+    "sub": lambda y, a, b: (1.0, -1.0),
+    "mul": lambda y, a, b: (b, a),
+    "div": lambda y, a, b: (1.0 / b, None),  # b is a constant: the graph keeps no other division
+    "recip": lambda y, a: (-(y * y),),
+    "sqrt": lambda y, a: (0.5 * (1.0 / y),),
+    "exp": lambda y, a: (y,),
+    "log": lambda y, a: (1.0 / a,),
+    "sin": lambda y, a: (_f("cos", a),),
+    "cos": lambda y, a: (-_f("sin", a),),
+    "tan": lambda y, a: (1.0 + y * y,),
+    "asin": lambda y, a: (1.0 / _f("sqrt", 1.0 - a * a),),
+    "acos": lambda y, a: (-1.0 / _f("sqrt", 1.0 - a * a),),
+    "atan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
+    "tanh": lambda y, a: (1.0 - y * y,),
+    "pow": lambda y, a, b: (b * a ** (b - 1.0), _f("select", a.graph.apply("eq", a, 0.0), 0.0, y * _f("log", a))),
+    "abs": lambda y, a: (_f("select", a > 0.0, 1.0, _f("select", a < 0.0, -1.0, 0.0)),),
+}
+"""dy/d(argument) for each argument; None: not differentiated."""
+
+STEPS = frozenset({"floor", "ceil", "round", "to_int", "floordiv"})
+"""Piecewise constant: the derivative is zero wherever it exists. `check` sees what that truncates."""
+
+BRANCHES: dict[str, Callable[[Scalar], tuple[Scalar, Scalar, Scalar]]] = {
+    "select": lambda y: (y.args[0], y.args[1], y.args[2]),
+    "max": lambda y: (y.args[0] > y.args[1], y.args[0], y.args[1]),
+    "min": lambda y: (y.args[0] < y.args[1], y.args[0], y.args[1]),
+}
+"""condition, value if true, value if false"""
+
+
+def _f(op: str, first: Scalar, *rest: "Scalar | float") -> Scalar:
+    return first.graph.apply(op, first, *rest)
+
+
+def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
+    """d(output)/d(leaf) for each leaf in `wrt`, as nodes of the same graph."""
+    graph = output.graph
+    needed = {node.serial for node in _depending(output, wrt)}
+    nodes = {node.serial: node for node in reachable([output])}
+    adjoints: dict[int, dict[Guard, Scalar]] = {output.serial: {(): graph.constant(1.0)}}
+    for serial in sorted(needed, reverse=True):
+        node, adjoint = nodes[serial], _merged(graph, adjoints.get(serial, {}), nodes)
+        adjoints[serial] = adjoint
+        for argument, guard, contribution in _contributions(node, adjoint, nodes):
+            if argument.serial in needed:
+                entry = adjoints.setdefault(argument.serial, {})
+                entry[guard] = entry[guard] + contribution if guard in entry else contribution
+    return [_total(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
+
+
+def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
+    """Nodes on a path from a leaf in `wrt` to the output."""
+    live = {leaf.serial for leaf in wrt}
+    for node in reachable([output]):
+        if any(a.serial in live for a in node.args):
+            live.add(node.serial)
+    return [node for node in reachable([output]) if node.serial in live]
+
+
+def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):
+    """(argument, guard, what it adds to the argument's adjoint) for every argument of the node."""
+    if node.op in BRANCHES:
+        condition, *sides = BRANCHES[node.op](node)
+        nodes.setdefault(condition.serial, condition)
+        for taken, side in zip((True, False), sides, strict=True):
+            for guard, value in adjoint.items():
+                yield side, (*guard, (condition.serial, taken)), value
+    elif node.op in SMOOTH:
+        for argument, partial in zip(node.args, SMOOTH[node.op](node, *node.args), strict=True):
+            if partial is not None:
+                for guard, value in adjoint.items():
+                    yield argument, guard, value * partial
+
+
+def _merged(graph: Graph, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> dict[Guard, Scalar]:
+    """Fold guards together where a node is active anyway: into a weaker guard, or both sides into one."""
+    merged = dict(adjoint)
+    while True:
+        for guard in sorted(merged, key=len, reverse=True):
+            weaker = next((g for g in merged if len(g) < len(guard) and guard[: len(g)] == g), None)
+            if weaker is not None:
+                rest = guard[len(weaker) :]
+                merged[weaker] = merged[weaker] + _guarded(graph, rest, merged.pop(guard), nodes)
+                break
+            twin = (*guard[:-1], (guard[-1][0], not guard[-1][1])) if guard else ()
+            if guard and twin in merged:
+                condition, taken = guard[-1]
+                sides = {taken: merged.pop(guard), (not taken): merged.pop(twin)}
+                merged[guard[:-1]] = graph.apply("select", nodes[condition], sides[True], sides[False])
+                break
+        else:
+            return merged
+
+
+def _total(graph: Graph, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
+    total = graph.constant(0.0)
+    for guard, value in adjoint.items():
+        total = total + _guarded(graph, guard, value, nodes)
+    return total
+
+
+def _guarded(graph: Graph, guard: Guard, value: Scalar, nodes: dict[int, Scalar]) -> Scalar:
+    """The value where every condition of the guard holds, zero elsewhere: nested selects."""
+    for condition, taken in reversed(guard):
+        sides = (value, 0.0) if taken else (0.0, value)
+        value = graph.apply("select", nodes[condition], *sides)
+    return value

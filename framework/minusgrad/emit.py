@@ -1,0 +1,285 @@
+"""Graphs to straight-line Taichi: the loops that evaluate a term and its derivatives.
+
+    value     per element (pairs: per target, over sources j < i), summed by the caller in fixed order
+    gradient  tuples: per element, then gathered per node in fixed order; pairs: target i reads all j != i
+
+No atomics anywhere, so the bits do not depend on the number of threads. What the arrays look like in
+memory (the packed sources of a pair, the element buffers) is known here and nowhere else.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import derive, runtime
+from .energy import Datum, Node, Parameter, Time
+from .errors import EnergyError
+from .graph import Scalar, inputs, reachable
+from .interactions import Gather, Pairs
+from .kernels import Code
+from .terms import Term
+from .trace import Trace, trace
+
+TEXT = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "recip": "{T}(1.0) / {}",
+    "floordiv": "ti.floor({} / {})",
+    "to_int": "{T}(ti.cast({}, ti.i64))",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "eq": "{} == {}",
+    "ne": "{} != {}",
+    "and": "{} & {}",
+    "or": "{} | {}",
+    "atan2": "ti.atan2({}, {})",
+    "pow": "ti.pow({}, {})",
+    "min": "ti.min({}, {})",
+    "max": "ti.max({}, {})",
+    "select": "ti.select({}, {}, {})",
+}
+"""Operations whose text is not `ti.name(argument)`."""
+
+
+class Emitter:
+    """The loops of one term. `prefix` begins the names of the term's own arrays in a kernel."""
+
+    def __init__(self, term: Term, prefix: str = ""):
+        self.term, self.prefix = term, prefix
+        self.type = f"ti.{runtime.ENGINE_DTYPES[term.dtype.name]}"
+        self.pairs = isinstance(term.elements, Pairs)
+        self._arrays: dict[str, Any] = {}
+        self._own("nodes", term.elements.nodes)
+        self.scalars = self._packed()
+
+    # Arrays of the term
+
+    def _own(self, name: str, values: np.ndarray) -> Any:
+        if name not in self._arrays:
+            self._arrays[name] = runtime.allocate(values)
+        return self._arrays[name]
+
+    def _packed(self) -> dict[str, int]:
+        """Parameters with one value for all elements share one array; returns where each begins."""
+        places, values = {}, []
+        for argument, parameter in self.term.parameters.items():
+            if parameter.index is None:
+                places[argument] = len(values)
+                values += np.ravel(parameter.rows).tolist()
+            else:
+                self._own(f"rows_{argument}", parameter.rows)
+                self._own(f"row_of_{argument}", parameter.index)
+        for argument, array in self.term.data.items():
+            self._arrays[f"data_{argument}"] = array
+        if values:
+            self._own("scalars", np.array(values, self.term.dtype))
+        return places
+
+    def set_parameter(self, argument: str, rows: np.ndarray) -> None:
+        """Write a parameter's values into the arrays that the kernels read."""
+        if argument in self.scalars:
+            values, begin = runtime.host(self._arrays["scalars"]).copy(), self.scalars[argument]
+            values[begin : begin + rows.size] = np.ravel(rows)
+            runtime.store(self._arrays["scalars"], values)
+        else:
+            runtime.store(self._arrays[f"rows_{argument}"], rows)
+
+    # What may be asked for
+
+    def value(self) -> tuple[Code, Any]:
+        """The loops that fill a buffer of partial energies, shape (rows, 1) in f64, and the buffer."""
+        return self._sums("value", [self._trace().value])
+
+    def derivative(self, argument: str) -> tuple[Code, Any]:
+        """Loops and buffer for dU/d(argument) of a datum, parameter or the time: (rows, components) in f64."""
+        traced = self._trace()
+        return self._sums(f"d_{argument}", derive.gradient(traced.value, traced.inputs[argument][0]))
+
+    def gradient(self, targets: dict[str, Any]) -> Code:
+        """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
+        traced = self._trace()
+        slots = range(1 if self.pairs else self.term.energy.arity)
+        leaves = [(a, s, leaf) for a in targets for s in slots for leaf in traced.inputs[a][s]]
+        outputs = derive.gradient(traced.value, [leaf for _, _, leaf in leaves])
+        places = [(a, s, leaf.value[2]) for a, s, leaf in leaves]
+        if self.pairs:
+            return self._pair_gradient(places, outputs, targets)
+        return self._tuple_gradient(places, outputs, targets)
+
+    def _trace(self) -> Trace:
+        # traced anew each time, so that the text depends on what is asked, not on what was asked before
+        return trace(self.term.energy, self.term.dimension)
+
+    # Loops
+
+    def _sums(self, name: str, outputs: list[Scalar]) -> tuple[Code, Any]:
+        rows = len(self.term.elements.nodes)
+        buffer = self._own(name, np.zeros((rows, len(outputs))))
+        out = self.prefix + name
+        if not self.pairs:
+            lines = self._element_loop(outputs, lambda texts: [f"{out}[e, {k}] = ti.f64({r})" for k, r in enumerate(texts)])
+        else:
+            add = lambda texts: [f"s{k} += ti.f64({r})" for k, r in enumerate(texts)]  # noqa: E731
+            before = [f"s{k} = ti.f64(0.0)" for k in range(len(outputs))]
+            after = [f"{out}[i, {k}] = s{k}" for k in range(len(outputs))]
+            lines = self._pair_loop(outputs, ["range(0, i)"], before, add, after)
+        return self._code(lines), buffer
+
+    def _tuple_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
+        """Per element into a buffer, then per node over the slots that belong to it."""
+        arity, nodes = self.term.energy.arity, self.term.elements.nodes
+        gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
+        self._own("start", gather.start)
+        self._own("slots", gather.slots)
+        for a in targets:
+            self._own(f"slot_{a}", np.zeros((nodes.size, *self.term.fields[a].shape[1:]), self.term.dtype))
+
+        def write(texts: list[str]) -> list[str]:
+            return [
+                f"{self.prefix}slot_{a}[e * {arity} + {s}{_index(c)}] = {text}"
+                for (a, s, c), text in zip(places, texts, strict=True)
+            ]
+
+        lines = self._element_loop(outputs, write)
+        return self._code([*lines, *self._gather_loop(places)], targets)
+
+    def _gather_loop(self, places: list) -> list[str]:
+        p = self.prefix
+        components = [(a, c) for a, s, c in places if s == 0]
+        begin = [f"a{k} = g_{self._field(a)}[n{_index(c)}]" for k, (a, c) in enumerate(components)]
+        add = [f"a{k} += {p}slot_{a}[q{_index(c)}]" for k, (a, c) in enumerate(components)]
+        end = [f"g_{self._field(a)}[n{_index(c)}] = a{k}" for k, (a, c) in enumerate(components)]
+        inner = [f"for k in range({p}start[n], {p}start[n + 1]):", *_in([f"q = {p}slots[k]", *add])]
+        return [f"for n in range({p}start.shape[0] - 1):", *_in([*begin, *inner, *end])]
+
+    def _pair_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
+        """By symmetry under exchange, dU/d(target) needs only the derivative in slot 0."""
+        before = [f"s{k} = {self.type}(0.0)" for k in range(len(outputs))]
+        after = []
+        for k, (a, _, c) in enumerate(places):
+            place = f"g_{self._field(a)}[n0{_index(c)}]"
+            after.append(f"{place} = {place} + s{k}")
+        add = lambda texts: [f"s{k} += {r}" for k, r in enumerate(texts)]  # noqa: E731
+        lines = self._pair_loop(outputs, ["range(0, i)", "range(i + 1, n)"], before, add, after)
+        return self._code(lines, targets)
+
+    def _element_loop(self, outputs: list[Scalar], write) -> list[str]:
+        p, arity = self.prefix, self.term.energy.arity
+        loads = [f"n{s} = {p}nodes[e, {s}]" for s in range(arity)]
+        loads += [self._load(leaf) for leaf in inputs(outputs)]
+        lines, texts = self._statements(outputs)
+        return [f"for e in range({p}nodes.shape[0]):", *_in([*loads, *lines, *write(texts)])]
+
+    def _pair_loop(self, outputs: list[Scalar], ranges: list[str], before: list[str], add, after: list[str]) -> list[str]:
+        """Sources packed component by component (structure of arrays), then target i over sources j."""
+        p, n = self.prefix, len(self.term.elements.nodes)
+        leaves = list(inputs(outputs))
+        sources = [leaf for leaf in leaves if leaf.value[1] == 1]
+        self._own("source", np.zeros((self._source_size(), n), self.term.dtype))
+        rows = {leaf.serial: self._source_row(leaf) for leaf in sources}
+        pack = [
+            f"{p}source[{rows[leaf.serial]}, j] = f_{self._field(leaf.value[0])}[n1{_index(leaf.value[2])}]"
+            for leaf in sources
+        ]
+        fetch = [f"{_name(leaf)} = {p}source[{rows[leaf.serial]}, j]" for leaf in sources]
+        late = {leaf.serial for leaf in sources}
+        early, lines, texts = self._hoisted(outputs, late)
+        target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
+        sweeps = [line for r in ranges for line in (f"for j in {r}:", *_in([*fetch, *lines, *add(texts)]))]
+        return [
+            f"for j in range({p}nodes.shape[0]):",
+            *_in([f"n1 = {p}nodes[j]", *pack]),
+            f"for i in range({p}nodes.shape[0]):",
+            *_in([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
+        ]
+
+    def _source_size(self) -> int:
+        return sum(int(np.prod(f.shape[1:], dtype=int)) for f in self.term.fields.values())
+
+    def _source_row(self, leaf: Scalar) -> int:
+        argument, _, component = leaf.value
+        row = 0
+        for a, f in self.term.fields.items():
+            if a == argument:
+                return row + int(np.ravel_multi_index(component, f.shape[1:])) if component else row
+            row += int(np.prod(f.shape[1:], dtype=int))
+        raise AssertionError(argument)
+
+    # Leaves and statements
+
+    def _field(self, argument: str) -> str:
+        return self.term.fields[argument].name
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, slot, component = leaf.value
+        role, p = self.term.energy.roles[argument], self.prefix
+        if isinstance(role, Node):
+            source = f"f_{self._field(argument)}[n{slot}{_index(component)}]"
+        elif isinstance(role, Datum):
+            source = f"{p}data_{argument}[e{_index(component)}]"
+            source = f"{self.type}({source})" if role.integer else source
+        elif isinstance(role, Time):
+            source = f"{self.type}(t)"
+        elif argument in self.scalars:
+            shape = self.term.parameters[argument].rows.shape[1:]
+            offset = int(np.ravel_multi_index(component, shape)) if component else 0
+            source = f"{p}scalars[{self.scalars[argument] + offset}]"
+        else:
+            source = f"{p}rows_{argument}[{p}row_of_{argument}[e]{_index(component)}]"
+        return f"{_name(leaf)} = {source}"
+
+    def _statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
+        """One assignment per operation, and the text of each output."""
+        _, lines, texts = self._hoisted(outputs, None)
+        return lines, texts
+
+    def _hoisted(self, outputs: Sequence[Scalar], late: set[int] | None) -> tuple[list[str], list[str], list[str]]:
+        """Statements that do not depend on the late leaves, those that do, and the outputs' text."""
+        early_lines: list[str] = []
+        late_lines: list[str] = []
+        names: dict[int, str] = {}
+        depends = set(late or ())
+        for node in reachable(list(outputs)):
+            if node.op == "input":
+                names[node.serial] = _name(node)
+            elif node.number is not None:
+                names[node.serial] = f"{self.type}({_literal(node.number)})"
+            else:
+                arguments = [names[a.serial] for a in node.args]
+                text = TEXT.get(node.op, f"ti.{node.op}({{}})").format(*arguments, T=self.type)
+                names[node.serial] = f"r{len(early_lines) + len(late_lines)}"
+                moving = late is None or any(a.serial in depends for a in node.args)
+                if moving:
+                    depends.add(node.serial)
+                (late_lines if moving else early_lines).append(f"{names[node.serial]} = {text}")
+        return early_lines, late_lines, [names[o.serial] for o in outputs]
+
+    def _code(self, lines: list[str], targets: Mapping[str, Any] | None = None) -> Code:
+        """The lines with every array that they name; `targets` are the gradients they add to."""
+        text = "".join(f"{line}\n" for line in lines)
+        named = {self.prefix + name: array for name, array in self._arrays.items()}
+        named |= {f"f_{f.name}": f.array for f in self.term.fields.values()}
+        named |= {f"g_{self._field(a)}": array for a, array in (targets or {}).items()}
+        used = set(re.findall(r"\w+", text))
+        return Code(text, {name: array for name, array in named.items() if name in used})
+
+
+def _name(leaf: Scalar) -> str:
+    argument, slot, component = leaf.value
+    return "_".join(map(str, (argument, *(() if slot is None else (slot,)), *component))) + "_"
+
+
+def _index(component: tuple[int, ...]) -> str:
+    return "".join(f", {c}" for c in component)
+
+
+def _literal(number: float) -> str:
+    return repr(float(number)) if np.isfinite(number) else ("ti.math.inf" if number > 0 else "-ti.math.inf")
+
+
+def _in(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]

@@ -1,0 +1,183 @@
+"""Local energies: one scalar function of one element, and what its arguments mean.
+
+    U = sum over elements e of  u(node fields at e's nodes, data of e, parameters, t)
+
+An element is a single node, a pair of nodes (each unordered pair once) or a tuple of nodes from a list.
+The function is ordinary Taichi; the decorator says of each argument, by its name, which role it plays,
+its unit, and the size of a physically meaningful change.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from .errors import EnergyError
+from .plain import evaluate
+from .units import parse_unit
+
+Shape = tuple[int | str, ...]
+"""Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ..."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an argument of a local energy is: unit, shape of one value, size of a physical change."""
+
+    unit: str = "1"
+    shape: Shape = ()
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Node(Role):
+    """A field over nodes; the function receives the element's nodes as a list, `x[0]`, `x[1]`, ..."""
+
+
+@dataclass(frozen=True)
+class Datum(Role):
+    """One value for each element, constant unless `differentiable`; integers when `integer`."""
+
+    differentiable: bool = False
+    integer: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter(Role):
+    """One value for all elements, or one for each body or element: the function cannot tell.
+
+    `default` (in `unit`) may be left out, then every scene must give it; `bounds` are inclusive.
+    """
+
+    default: float | str | None = None
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+
+
+@dataclass(frozen=True)
+class Time(Role):
+    """The time t of the step [run's time unit], for energies that depend on it explicitly."""
+
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class LocalEnergy:
+    """A named local energy; made by `local_energy`. `over`: "nodes", "pairs", or the nodes of a tuple."""
+
+    name: str
+    function: FunctionType
+    over: str | int
+    roles: Mapping[str, Role] = field(hash=False)
+
+    @property
+    def arity(self) -> int:
+        """Nodes of one element."""
+        return {"nodes": 1, "pairs": 2}[self.over] if isinstance(self.over, str) else self.over
+
+    @property
+    def claim(self) -> str:
+        """The first line of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n")[0]
+
+    def of_role(self, role: type[Role]) -> dict[str, Any]:
+        """The arguments of one role, in the function's order."""
+        return {name: r for name, r in self.roles.items() if isinstance(r, role)}
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that a gradient exists for, in the function's order."""
+        return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
+
+    def sample(self, rng: np.random.Generator, d: int = 3) -> dict[str, Any]:
+        """Arguments of one element at a random, unsymmetric state of the declared scales.
+
+        Parameters are drawn within their bounds around their default; vectors get d components.
+        """
+        return {name: self._draw(role, rng, d) for name, role in self.roles.items()}
+
+    def _draw(self, role: Role, rng: np.random.Generator, d: int) -> Any:
+        shape = concrete(role.shape, d)
+        match role:
+            case Node():
+                return [_one(rng.normal(size=shape) * role.scale) for _ in range(self.arity)]
+            case Datum(integer=True):
+                return _one(rng.integers(0, 3, size=shape))
+            case Parameter():
+                return _one(draw_parameter(role, rng, shape))
+            case _:
+                return _one(rng.uniform(0.5, 1.5, size=shape) * role.scale)
+
+
+def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """A value near the default (of the scale, where there is none or it is zero), within the bounds."""
+    base = role.default if isinstance(role.default, (int, float)) and role.default else role.scale
+    return np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
+
+
+def _one(value: np.ndarray) -> Any:
+    return value.item() if np.ndim(value) == 0 else value
+
+
+def concrete(shape: Shape, d: int | None) -> tuple[int, ...]:
+    """The shape with "d" replaced by the dimension of space."""
+    if d is None and "d" in shape:
+        raise EnergyError("the dimension of space is not known: bind a node field of shape ('d',)")
+    return tuple(d if s == "d" else s for s in shape)  # type: ignore[misc]
+
+
+def local_energy(name: str, *, over: str | int, **roles: Role) -> Callable[[Callable], LocalEnergy]:
+    """Make a function of one element an energy.
+
+        @local_energy("spring", over=2, x=Node("m", ("d",)), k=Parameter("N/m"), rest=Datum("m"))
+        def spring(x, k, rest):
+            stretch = (x[0] - x[1]).norm() - rest
+            return 0.5 * k * stretch * stretch
+
+    Raises `EnergyError` if the roles do not match the function's arguments, a unit is unknown, or a pair
+    energy changes when its two nodes are exchanged.
+    """
+
+    def declare(function: Callable) -> LocalEnergy:
+        plain = inspect.unwrap(function)
+        arguments = list(inspect.signature(plain).parameters)
+        _check_declaration(name, over, arguments, roles)
+        ordered = {argument: roles[argument] for argument in arguments}
+        energy = LocalEnergy(name, plain, over, ordered)  # type: ignore[arg-type]
+        if over == "pairs":
+            _check_exchange(energy)
+        return energy
+
+    return declare
+
+
+def _check_declaration(name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role]) -> None:
+    if over not in ("nodes", "pairs") and not (isinstance(over, int) and over >= 1):
+        raise EnergyError(f"energy '{name}': over={over!r}; it is 'nodes', 'pairs' or a number of nodes")
+    if missing := [a for a in arguments if a not in roles]:
+        raise EnergyError(f"energy '{name}': no role for argument {', '.join(missing)}")
+    if extra := [r for r in roles if r not in arguments]:
+        raise EnergyError(f"energy '{name}': a role for {', '.join(extra)}, which the function does not take")
+    if not any(isinstance(role, Node) for role in roles.values()):
+        raise EnergyError(f"energy '{name}': no argument is a Node field")
+    if over == "pairs" and any(isinstance(role, Datum) for role in roles.values()):
+        raise EnergyError(f"energy '{name}': a pair has no data of its own; use Node fields or Parameters")
+    for role in roles.values():
+        parse_unit(role.unit)
+
+
+def _check_exchange(energy: LocalEnergy) -> None:
+    """A pair is unordered: u(a, b) = u(b, a) at three random states."""
+    rng = np.random.default_rng(0)
+    for d in (3, 2, 3):
+        sample = energy.sample(rng, d)
+        swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in sample.items()}
+        here, there = evaluate(energy.function, sample), evaluate(energy.function, swapped)
+        if not abs(here - there) <= 1e-12 * max(abs(here), abs(there)):
+            raise EnergyError(
+                f"energy '{energy.name}': a pair is unordered, but u(a, b) = {here:.6g} and u(b, a) = {there:.6g};"
+                " write it symmetric under exchange, or sum over a list of tuples"
+            )

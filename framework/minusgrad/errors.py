@@ -1,0 +1,92 @@
+"""What can go wrong, and the exit code each kind ends the program with.
+
+    0 done   1 findings   2 the user's mistake   3 the run failed   4 interrupted and resumable
+
+Every message says what was asked, where, and what exists or cures it.
+"""
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+
+class MinusgradError(Exception):
+    """Root of all errors that minusgrad raises on purpose."""
+
+    exit_code = 3
+
+
+class UserError(MinusgradError):
+    """The user's mistake: one clear message with the place and the cure."""
+
+    exit_code = 2
+
+
+@dataclass(frozen=True, order=True)
+class Problem:
+    """One mistake in a scene file; line and column count from 1 (0: not in the file, e.g. an override)."""
+
+    file: str
+    line: int
+    column: int
+    key: str
+    message: str
+
+    def __str__(self) -> str:
+        place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
+        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+
+
+class SceneError(UserError):
+    """All mistakes of one scene at once, in the order of the file."""
+
+    def __init__(self, problems: list[Problem]):
+        self.problems = tuple(sorted(problems))
+        super().__init__("\n".join(map(str, self.problems)))
+
+
+class UnitError(UserError):
+    """An unknown unit, or one of the wrong dimension."""
+
+
+class EnergyError(UserError):
+    """An energy's declaration contradicts its function, or a pair energy is not symmetric."""
+
+
+class TraceError(UserError):
+    """A local energy does what the derivative engine cannot follow; says where, and the cure."""
+
+
+class PluginError(UserError):
+    """A plugin that a scene needs is missing, broken, or claims a name that another owns."""
+
+
+class RuntimeUnavailableError(UserError):
+    """The engine or architecture asked for does not exist on this machine or in this process."""
+
+
+class RunFolderError(UserError):
+    """A run folder is in use, occupied, or not a run."""
+
+
+class CheckpointError(UserError):
+    """A checkpoint is damaged, foreign, or of another format version."""
+
+
+class RunFailedError(MinusgradError):
+    """The run stopped for a named reason; the last good checkpoint stands."""
+
+
+class NonFiniteError(RunFailedError):
+    """A state, force or energy became infinite or not a number."""
+
+
+class InterruptedRunError(MinusgradError):
+    """A signal or time limit ended the run; it was saved and can be resumed."""
+
+    exit_code = 4
+
+
+def suggestion(word: str, known: list[str]) -> str:
+    """`; did you mean 'gravity'?` where something close exists, else nothing."""
+    close = get_close_matches(word, known, n=1, cutoff=0.6)
+    return f"; did you mean '{close[0]}'?" if close else ""

@@ -1,0 +1,125 @@
+"""Named arrays: everything that changes, and everything that may be differentiated.
+
+A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
+looking at a field copies nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .errors import EnergyError
+
+PRECISIONS = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
+
+
+@dataclass
+class Field:
+    """One named array over nodes: shape (n, *shape of one value), in the run's units."""
+
+    name: str
+    array: Any
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    unit: str = "1"
+
+    @classmethod
+    def of(cls, name: str, values: Any, unit: str = "1", dtype: np.dtype = PRECISIONS["f64"]) -> "Field":
+        """A field holding a copy of `values`."""
+        values = np.ascontiguousarray(values, dtype=dtype)
+        if values.ndim < 1 or not values.size:
+            raise EnergyError(f"field '{name}' is empty: it has shape {values.shape}")
+        return cls(name, runtime.allocate(values), values.shape, values.dtype, unit)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    @property
+    def values(self) -> np.ndarray:
+        """The present values; read only (on the CPU the memory itself)."""
+        view = runtime.host(self.array).view()
+        view.flags.writeable = False
+        return view
+
+    def set(self, values: Any) -> None:
+        """Overwrite the values. Raises `EnergyError` for another shape."""
+        values = np.asarray(values, dtype=self.dtype)
+        if values.shape != self.shape:
+            raise EnergyError(f"field '{self.name}' has shape {self.shape}, not {values.shape}")
+        runtime.store(self.array, values)
+
+
+@dataclass(frozen=True)
+class Body:
+    """A named range of nodes, start included, stop not."""
+
+    name: str
+    start: int
+    stop: int
+
+    @property
+    def nodes(self) -> np.ndarray:
+        return np.arange(self.start, self.stop, dtype=np.int32)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A field that moves: its velocity, and the inertia that resists (a field's name, or one number).
+
+    kinetic energy = sum of inertia v^2 / 2; dv/dt = -(dU/dfield) / inertia.
+    """
+
+    position: str
+    velocity: str
+    inertia: str | float = 1.0
+
+
+@dataclass(frozen=True)
+class State:
+    """What a scene starts from: fields, which of them move, bodies, lists of tuples, names of nodes.
+
+    `labels`: names under which fields are recorded (H5MD's `position`, `velocity`).
+    """
+
+    fields: Mapping[str, np.ndarray]
+    units: Mapping[str, str]
+    motions: tuple[Motion, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    tuples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+
+
+class Fields(Mapping[str, Field]):
+    """The fields of a scene by name, all of one precision."""
+
+    def __init__(self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"):
+        self.dtype = PRECISIONS[precision]
+        self.precision = precision
+        units = units or {}
+        self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self._fields:
+            raise EnergyError(f"no field named '{name}' (there are: {', '.join(self._fields)})")
+        return self._fields[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+
+def ordered_sum(values: np.ndarray) -> float:
+    """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree."""
+    flat = np.ravel(values).astype(np.float64, copy=False)
+    padded = np.zeros(-(-max(len(flat), 1) // 1024) * 1024)
+    padded[: len(flat)] = flat
+    columns = np.add.reduce(padded.reshape(-1, 1024), axis=0)
+    while len(columns) > 1:
+        columns = columns[: len(columns) // 2] + columns[len(columns) // 2 :]
+    return float(columns[0])

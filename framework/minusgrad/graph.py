@@ -1,0 +1,349 @@
+"""The expression graph: scalars that remember how they were computed.
+
+Equal expressions are one node, arguments come before their users (`serial`), and every new node passes
+through the folding rules at the end of this file, which keep one normal form: numeric factors outermost,
+division as multiplication by a shared reciprocal, small powers as products.
+"""
+
+import math
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any
+
+Number = int | float
+
+TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
+"""Operations whose result is true or false."""
+
+
+class Graph:
+    """A table of nodes, one per distinct expression."""
+
+    def __init__(self, decide: "Callable[[Scalar], bool] | None" = None):
+        self._table: dict[tuple, Scalar] = {}
+        self.decide = decide
+        """Called when Python asks for the truth of a node (`if`, `and`, `while`)."""
+
+    def constant(self, value: Number) -> "Scalar":
+        return self._node("constant", (), float(value), isinstance(value, int))
+
+    def input(self, *key: Any, integer: bool = False) -> "Scalar":
+        """A leaf; `key` says which: ("x", slot, component), ("G", component), ("t",)."""
+        return self._node("input", (), key, integer)
+
+    def apply(self, op: str, *args: "Scalar | Number") -> "Scalar":
+        """The node for `op(args)`, folded where a rule applies."""
+        scalars = tuple(a if isinstance(a, Scalar) else self.constant(a) for a in args)
+        if not all(a.integer for a in scalars):  # 2 and 2.0 are one node beside a real number
+            scalars = tuple(a if a.number is None else self.constant(a.number) for a in scalars)
+        if op in FOLDED and all(a.op == "constant" for a in scalars):
+            folded = _folded(op, [a.number for a in scalars])
+            if folded is not None:
+                return self.constant(folded)
+        rule = RULES.get(op)
+        simpler = rule(*scalars) if rule else None
+        return self._node(op, scalars) if simpler is None else simpler
+
+    def _node(self, op: str, args: "tuple[Scalar, ...]", value: Any = None, integer: bool = False) -> "Scalar":
+        integer = integer or op in WHOLE or (op in CLOSED and all(a.integer for a in args))
+        serials = tuple(a.serial for a in args)
+        key = (op, tuple(sorted(serials)) if op in COMMUTATIVE else serials, repr(value), integer)
+        if key not in self._table:
+            self._table[key] = Scalar(self, op, args, value, len(self._table), integer)
+        return self._table[key]
+
+
+class Scalar:
+    """One node: the result of `op` on `args`. Behaves like a number in the body of an energy."""
+
+    __slots__ = ("args", "graph", "integer", "op", "serial", "value")
+    __array_ufunc__ = None  # numpy scalars on the left hand over to us
+
+    def __init__(self, graph: Graph, op: str, args: "tuple[Scalar, ...]", value: Any, serial: int, integer: bool):
+        self.graph, self.op, self.args = graph, op, args
+        self.value, self.serial, self.integer = value, serial, integer
+
+    @property
+    def number(self) -> float | None:
+        """The value of a constant, None for everything else."""
+        return self.value if self.op == "constant" else None
+
+    def __repr__(self) -> str:
+        if self.op in ("constant", "input"):
+            return str(self.value)
+        return f"{self.op}({', '.join(f'#{a.serial}' for a in self.args)})"
+
+    def __add__(self, other):
+        return self._binary("add", self, other)
+
+    def __radd__(self, other):
+        return self._binary("add", other, self)
+
+    def __sub__(self, other):
+        return self._binary("sub", self, other)
+
+    def __rsub__(self, other):
+        return self._binary("sub", other, self)
+
+    def __mul__(self, other):
+        return self._binary("mul", self, other)
+
+    def __rmul__(self, other):
+        return self._binary("mul", other, self)
+
+    def __truediv__(self, other):
+        return self._binary("div", self, other)
+
+    def __rtruediv__(self, other):
+        return self._binary("div", other, self)
+
+    def __floordiv__(self, other):
+        return self._binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other):
+        return self._binary("floordiv", other, self)
+
+    def __mod__(self, other):
+        return self - other * (self // other)
+
+    def __rmod__(self, other):
+        return other - self * (other // self)
+
+    def __pow__(self, other):
+        return self._binary("pow", self, other)
+
+    def __rpow__(self, other):
+        return self._binary("pow", other, self)
+
+    def __lt__(self, other):
+        return self._binary("lt", self, other)
+
+    def __le__(self, other):
+        return self._binary("le", self, other)
+
+    def __gt__(self, other):
+        return self._binary("lt", other, self)
+
+    def __ge__(self, other):
+        return self._binary("le", other, self)
+
+    def __eq__(self, other):
+        return self._binary("eq", self, other)
+
+    def __ne__(self, other):
+        return self._binary("ne", self, other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other):
+        return self._binary("and", self, other)
+
+    def __or__(self, other):
+        return self._binary("or", self, other)
+
+    def __neg__(self):
+        return self.graph.apply("mul", -1, self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return self.graph.apply("abs", self)
+
+    def __bool__(self) -> bool:
+        if self.number is not None:
+            return bool(self.number)
+        if self.graph.decide is None:
+            raise TypeError("a symbolic value has no truth of its own here")
+        return self.graph.decide(self)
+
+    def _binary(self, op: str, left, right):
+        if not all(isinstance(a, (Scalar, int, float)) or _is_number(a) for a in (left, right)):
+            return NotImplemented
+        return self.graph.apply(op, *(a if isinstance(a, (Scalar, int, float)) else a.item() for a in (left, right)))
+
+
+def _is_number(value: Any) -> bool:
+    """A NumPy scalar (without importing NumPy for it)."""
+    return hasattr(value, "item") and getattr(value, "ndim", None) == 0
+
+
+def reachable(outputs: "list[Scalar]") -> "list[Scalar]":
+    """All nodes that the outputs need, arguments before users."""
+    found: dict[int, Scalar] = {}
+    waiting = list(outputs)
+    while waiting:
+        node = waiting.pop()
+        if node.serial not in found:
+            found[node.serial] = node
+            waiting.extend(node.args)
+    return [found[serial] for serial in sorted(found)]
+
+
+def inputs(outputs: "list[Scalar]") -> "Iterator[Scalar]":
+    """The leaves (not the constants) that the outputs depend on."""
+    return (node for node in reachable(outputs) if node.op == "input")
+
+
+# Folding -------------------------------------------------------------------------------------------
+
+COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or"})
+CLOSED = frozenset({"add", "sub", "mul", "floordiv", "min", "max", "abs"})
+"""Integers in, integer out."""
+WHOLE = TRUTHS | {"to_int"}
+"""Integer whatever goes in."""
+
+FOLDED: dict[str, Callable[..., Number]] = {
+    "add": lambda a, b: a + b,
+    "sub": lambda a, b: a - b,
+    "mul": lambda a, b: a * b,
+    "div": lambda a, b: a / b,
+    "floordiv": lambda a, b: a // b,
+    "pow": lambda a, b: a**b,
+    "recip": lambda a: 1.0 / a,
+    "sqrt": math.sqrt,
+    "exp": math.exp,
+    "log": math.log,
+    "sin": math.sin,
+    "cos": math.cos,
+    "tan": math.tan,
+    "asin": math.asin,
+    "acos": math.acos,
+    "atan2": math.atan2,
+    "tanh": math.tanh,
+    "abs": abs,
+    "floor": math.floor,
+    "ceil": math.ceil,
+    "round": round,
+    "to_int": math.trunc,
+    "min": min,
+    "max": max,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+}
+
+
+def _folded(op: str, numbers: list) -> Number | None:
+    """The constant that `op` of constants is; None where it has no finite real value."""
+    try:
+        value = FOLDED[op](*numbers)
+    except (ArithmeticError, ValueError):
+        return None
+    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _add(a: Scalar, b: Scalar) -> Scalar | None:
+    if a.number == 0.0:
+        return b
+    if b.number == 0.0:
+        return a
+    if a is b:
+        return 2 * a
+    if b.op == "mul" and b.args[0].number == -1.0:
+        return a - b.args[1]
+    if a.op == "mul" and a.args[0].number == -1.0:
+        return b - a.args[1]
+    return None
+
+
+def _sub(a: Scalar, b: Scalar) -> Scalar | None:
+    if b.number == 0.0:
+        return a
+    if a.number == 0.0:
+        return -b
+    if a is b:
+        return a.graph.constant(0.0)
+    if b.op == "mul" and b.args[0].number == -1.0:
+        return a + b.args[1]
+    return None
+
+
+def _mul(a: Scalar, b: Scalar) -> Scalar | None:
+    if b.number is not None and a.number is None:
+        return b * a
+    if a.number is not None:
+        return _scaled(a.number, b)
+    for factor, other in ((a, b), (b, a)):  # numeric factors move out
+        if factor.op == "mul" and factor.args[0].number is not None:
+            return factor.args[0] * (factor.args[1] * other)
+    return None
+
+
+def _scaled(number: float, b: Scalar) -> Scalar | None:
+    if number == 0.0:
+        return b.graph.constant(0.0)
+    if number == 1.0:
+        return b
+    if b.op == "mul" and b.args[0].number is not None:
+        return (number * b.args[0].number) * b.args[1]
+    return None
+
+
+def _div(a: Scalar, b: Scalar) -> Scalar | None:
+    if b.number is None:
+        return a * b.graph.apply("recip", b)
+    if b.number and Fraction(b.number).numerator in (1, -1) and math.frexp(b.number)[0] in (0.5, -0.5):
+        return (1.0 / b.number) * a
+    return None
+
+
+def _floordiv(a: Scalar, b: Scalar) -> Scalar | None:
+    quotient = a.graph.apply("floor", a / b)
+    return None if a.integer and b.integer else quotient
+
+
+def _pow(a: Scalar, b: Scalar) -> Scalar | None:
+    exponent = b.number
+    if exponent is None or abs(exponent) > 16.0 or not (2.0 * exponent).is_integer():
+        return None
+    if exponent < 0.0:
+        return a.graph.apply("recip", a ** (-exponent))
+    whole = _power(a, int(exponent))
+    return whole if exponent.is_integer() else a.graph.apply("sqrt", a) * whole
+
+
+def _power(a: Scalar, n: int) -> Scalar:
+    """a^n by squaring."""
+    if n == 0:
+        return a.graph.constant(1.0)
+    half = _power(a, n // 2)
+    return half * half * a if n % 2 else half * half
+
+
+def _select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar | None:
+    if condition.number is not None:
+        return a if condition.number else b
+    if condition.op == "not":
+        return a.graph.apply("select", condition.args[0], b, a)
+    return a if a is b else None
+
+
+def _not(a: Scalar) -> Scalar | None:
+    return a.args[0] if a.op == "not" else None
+
+
+def _floor(a: Scalar) -> Scalar | None:
+    return a if a.integer else None
+
+
+def _abs(a: Scalar) -> Scalar | None:
+    return a if a.op == "abs" else None
+
+
+RULES: dict[str, Callable[..., Scalar | None]] = {
+    "add": _add,
+    "sub": _sub,
+    "mul": _mul,
+    "div": _div,
+    "floordiv": _floordiv,
+    "pow": _pow,
+    "select": _select,
+    "not": _not,
+    "floor": _floor,
+    "ceil": _floor,
+    "round": _floor,
+    "to_int": _floor,
+    "abs": _abs,
+}

@@ -1,0 +1,90 @@
+"""Source text to compiled kernels: written once, compiled once for all sizes, called with arrays.
+
+A `Code` is a piece of a kernel: loops as text, the arrays they name, and the scalars they take. Pieces may
+be joined and may stand inside any loop. Kernels are cached by their text, which states every type, so the
+text and the running engine decide everything.
+"""
+
+import hashlib
+import linecache
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+
+SCALARS = {"t": "ti.f64", "t0": "ti.f64", "dt": "ti.f64", "first": "ti.f64", "steps": "ti.i32", "h": "ti.f64"}
+"""Scalar arguments a kernel may take."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Loops as text, and the arrays that the text names."""
+
+    text: str
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, pieces: "Iterable[Code]") -> "Code":
+        """The pieces one after another; equal names must mean the same array."""
+        text, arrays = [], {}
+        for piece in pieces:
+            text.append(piece.text)
+            for name, array in piece.arrays.items():
+                assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
+        return cls("".join(text), arrays)
+
+    def inside(self, header: str) -> "Code":
+        """The same loops as the body of `header`."""
+        return Code(f"{header}\n{indent(self.text, '    ')}", self.arrays)
+
+
+class Launch:
+    """A kernel made from a Code, with its arrays: call it with the scalars it takes."""
+
+    def __init__(self, code: Code, *scalars: str):
+        self.arrays = tuple(code.arrays.values())
+        self.source = _source(code, scalars)
+
+    def __call__(self, *scalars: float) -> None:
+        _kernel(self.source)(*self.arrays, *scalars)
+
+
+def _source(code: Code, scalars: tuple[str, ...]) -> str:
+    arguments = [f"{name}: {_annotation(array)}" for name, array in code.arrays.items()]
+    arguments += [f"{name}: {SCALARS[name]}" for name in scalars]
+    return f"def kernel({', '.join(arguments)}):\n{indent(code.text, '    ')}"
+
+
+def _annotation(array: Any) -> str:
+    if isinstance(array, np.ndarray):
+        dtype, ndim = runtime.ENGINE_DTYPES[array.dtype.name], array.ndim
+    else:
+        dtype, ndim = array.dtype.to_string(), len(array.shape)
+    return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim})"
+
+
+_compiled: dict[tuple[str, int], Callable] = {}
+
+
+def _kernel(source: str) -> Callable:
+    """The kernel of this source for the running engine; compiled at its first call."""
+    key = (source, runtime.started())
+    if key not in _compiled:
+        for stale in [k for k in _compiled if k[1] != key[1]]:
+            del _compiled[stale]
+        ti = runtime.engine()
+        file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        scope: dict[str, Any] = {"ti": ti}
+        exec(compile(source, file, "exec"), scope)
+        _compiled[key] = ti.kernel(scope["kernel"])
+    return _compiled[key]
+
+
+def compiled() -> int:
+    """How many kernels the process holds: for tests that nothing recompiles for another size."""
+    return len(_compiled)

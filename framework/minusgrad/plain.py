@@ -1,0 +1,154 @@
+"""The same source evaluated in plain Python, with NumPy in the place of Taichi.
+
+A reference for the compiled value that shares neither the compiler, nor the tracer, nor its tensors: the
+only thing that sees Taichi miscompile a value, because differences would differentiate the wrong function.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from .source import rebind
+
+
+class Array(np.ndarray):
+    """A NumPy array with the methods that Taichi's vectors and matrices have."""
+
+    def norm_sqr(self):
+        return np.sum(np.asarray(self) ** 2)
+
+    def norm(self, eps=0.0):
+        return np.sqrt(self.norm_sqr() + eps)
+
+    def norm_inv(self, eps=0.0):
+        return 1.0 / self.norm(eps)
+
+    def normalized(self, eps=0.0):
+        return self / (self.norm() + eps)
+
+    def dot(self, other):
+        return np.dot(np.asarray(self), np.asarray(other)).item()
+
+    def cross(self, other):
+        if len(self) == 2:
+            return self[0] * other[1] - self[1] * other[0]
+        return array(np.cross(np.asarray(self), np.asarray(other)))
+
+    def outer_product(self, other):
+        return array(np.outer(self, other))
+
+    def determinant(self):
+        return np.linalg.det(np.asarray(self)).item()
+
+    def inverse(self):
+        return array(np.linalg.inv(np.asarray(self)))
+
+    @property
+    def n(self):
+        return self.shape[0]
+
+    @property
+    def m(self):
+        return self.shape[1] if self.ndim == 2 else 1
+
+    def __getattr__(self, name):
+        for letters in ("xyzw", "rgba", "stpq"):
+            if name and set(name) <= set(letters):
+                chosen = [letters.index(c) for c in name]
+                return self[chosen[0]] if len(chosen) == 1 else self[chosen]
+        raise AttributeError(name)
+
+
+def array(values: Any) -> Array:
+    """A real array with Taichi's methods."""
+    return np.array(values, dtype=float).view(Array)
+
+
+def _maker(*shape: int) -> Callable[..., Array]:
+    def make(*parts: Any) -> Array:
+        flat = np.concatenate([np.ravel(p) for p in parts]).astype(float)
+        return array(np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape))
+
+    return make
+
+
+class _Constructor:
+    def __call__(self, rows, dt=None):
+        return array(rows)
+
+    def zero(self, dt, *shape):
+        return array(np.zeros(shape))
+
+    def one(self, dt, *shape):
+        return array(np.ones(shape))
+
+    def unit(self, n, i, dt=None):
+        return array(np.eye(n)[i])
+
+    def identity(self, dt, n):
+        return array(np.eye(n))
+
+    def rows(self, rows):
+        return array(np.stack(rows))
+
+    def cols(self, columns):
+        return array(np.stack(columns, axis=1))
+
+
+def _fold(function):
+    return lambda first, *rest: _fold(function)(function(first, rest[0]), *rest[1:]) if rest else first
+
+
+def _whole(value):
+    return np.trunc(value).astype(np.int64)
+
+
+NUMPY = SimpleNamespace(
+    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil")},
+    **{name: getattr(np, name) for name in ("round", "abs", "sign", "pi", "e", "inf", "dot")},
+    **{name: lambda value: value * 1.0 for name in ("f16", "f32", "f64")},
+    **{name: _whole for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")},
+    **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
+    **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
+    asin=np.arcsin,
+    acos=np.arccos,
+    atan2=np.arctan2,
+    pow=np.power,
+    rsqrt=lambda value: 1.0 / np.sqrt(value),
+    min=_fold(np.minimum),
+    max=_fold(np.maximum),
+    select=lambda c, a, b: np.where(c, a, b)[()],
+    clamp=lambda v, low, high: np.minimum(np.maximum(v, low), high),
+    mix=lambda a, b, t: a * (1.0 - t) + b * t,
+    cast=lambda value, dtype: dtype(value),
+    static=lambda *values: values[0] if len(values) == 1 else values,
+    static_assert=lambda *_: None,
+    cross=lambda a, b: a.cross(b),
+    length=lambda a: a.norm(),
+    distance=lambda a, b: (a - b).norm(),
+    normalize=lambda a: a.normalized(),
+    determinant=lambda a: a.determinant(),
+    inverse=lambda a: a.inverse(),
+    Vector=_Constructor(),
+    Matrix=_Constructor(),
+    types=SimpleNamespace(vector=lambda n, dt=None: _maker(n), matrix=lambda n, m, dt=None: _maker(n, m)),
+)
+NUMPY.math = NUMPY
+NUMPY.builtins = {"min": NUMPY.min, "max": NUMPY.max, "int": _whole, "float": NUMPY.f64}
+
+
+def evaluate(function: Callable, arguments: Mapping[str, Any]) -> float:
+    """The energy of one element. `arguments` by name: node fields as lists, arrays or numbers."""
+    names = inspect.signature(function).parameters
+    values = [_prepared(arguments[name]) for name in names]
+    with np.errstate(all="ignore"):
+        return float(rebind(function, NUMPY)(*values))
+
+
+def _prepared(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_prepared(v) for v in value]
+    return array(value) if np.ndim(value) else (value if isinstance(value, (int, np.integer)) else float(value))

@@ -1,0 +1,222 @@
+"""The potential of a scene: the sum of its terms, and its derivatives.
+
+    U(fields, parameters, t) = sum over terms, sum over elements, u(...)
+
+Names: a field is "x"; an argument of a term is "gravity.G", "spring.rest"; the time is "t".
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .emit import Emitter
+from .energy import Time
+from .errors import EnergyError, NonFiniteError
+from .fields import Field, Fields, ordered_sum
+from .kernels import Code, Launch
+from .terms import Term, Values
+
+
+class Potential:
+    """Value and gradient of a sum of terms over some fields.
+
+        fields = Fields({"x": positions, "m": masses})
+        potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
+        potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
+    """
+
+    def __init__(self, fields: Fields, terms: Sequence[Term]):
+        names = [term.name for term in terms]
+        if len(set(names)) != len(names):
+            raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
+        self.fields = fields
+        self.terms = {term.name: term for term in terms}
+        self._emitters = {term.name: Emitter(term) for term in terms}
+        self._launches: dict[tuple[str, ...], Any] = {}
+        self._outputs: dict[str, Any] = {}
+
+    # Value
+
+    def by_term(self, t: float = 0.0) -> dict[str, float]:
+        """The energy of each term, shape () each, summed in fixed order in double precision."""
+        return {name: self._sum(name, "value", t)[0] for name in self.terms}
+
+    def value(self, t: float = 0.0) -> float:
+        """U at the present fields and parameters."""
+        return sum(self.by_term(t).values())
+
+    def magnitude(self, t: float = 0.0) -> float:
+        """Sum of |u| over the elements (pairs: over the targets): the scale of the rounding in U."""
+        total = 0.0
+        for name in self.terms:
+            total += ordered_sum(np.abs(runtime.host(self._launched(name, "value", t))))
+        return total
+
+    # Gradient
+
+    def gradient(self, wrt: str, t: float = 0.0) -> np.ndarray:
+        """dU/d(wrt): the shape of the field (in its precision), or of the argument's values (in f64)."""
+        if wrt == "t":
+            return np.array(self.rate(t))
+        if "." not in wrt:
+            out = self._output(wrt)
+            self.gradient_into({wrt: out}, t)
+            return runtime.host(out).copy()
+        name, argument = wrt.split(".", 1)
+        return self._argument_gradient(self._term(name), argument, t)
+
+    def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
+        """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
+        for array in targets.values():
+            array.fill(0)
+        for name in self.terms:
+            self.term_gradient_into(name, targets, t)
+
+    def term_gradient_into(self, name: str, targets: Mapping[str, Any], t: float = 0.0) -> None:
+        """Add one term's dU/d(field) to each array of `targets`."""
+        key = ("gradient", name, *(f"{f}:{id(a)}" for f, a in targets.items()))
+        if key not in self._launches:
+            wanted = self._wanted(name, targets)
+            code = self._emitters[name].gradient(wanted) if wanted else None
+            self._launches[key] = (code and Launch(code, "t"), tuple(targets.values()))
+        launch, _ = self._launches[key]
+        if launch:
+            launch(t)
+
+    def rate(self, t: float = 0.0) -> float:
+        """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
+        return sum(self._sum(n, self._clock(n), t)[0] for n in self.terms if self.terms[n].uses_time)
+
+    @property
+    def uses_time(self) -> bool:
+        """Whether any term depends on the time explicitly."""
+        return any(term.uses_time for term in self.terms.values())
+
+    # Code for kernels of others
+
+    def gradient_code(self, targets: Mapping[str, Any]) -> Code:
+        """Loops that add dU/d(field) of all terms to `targets`, to stand in a larger kernel (scalar `t`)."""
+        pieces = []
+        for k, name in enumerate(self.terms):
+            wanted = self._wanted(name, targets)
+            if wanted:
+                pieces.append(Emitter(self.terms[name], f"term{k}_").gradient(wanted))
+        return Code.joined(pieces)
+
+    def rate_code(self) -> list[tuple[Code, str]]:
+        """For each term that depends on time: loops that fill a buffer of dU/dt, and the buffer's name."""
+        found = []
+        for k, (name, term) in enumerate(self.terms.items()):
+            if term.uses_time:
+                clock = self._clock(name)
+                code, _ = Emitter(term, f"term{k}_").derivative(clock)
+                found.append((code, f"term{k}_d_{clock}"))
+        return found
+
+    # Parameters
+
+    def parameter(self, name: str) -> np.ndarray:
+        """The values of "term.parameter": shape of one value, or rows of them."""
+        values = self._values(name)
+        return values.rows[0].copy() if values.index is None else values.rows.copy()
+
+    def set_parameter(self, name: str, value: Any) -> None:
+        """Give "term.parameter" other values of the same shape."""
+        values = self._values(name)
+        rows = np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape).copy()
+        values.rows = rows
+        term, argument = name.split(".", 1)
+        self._emitters[term].set_parameter(argument, rows)
+
+    # Trouble
+
+    def blame(self, t: float = 0.0) -> str | None:
+        """Which term first has a force that is not finite, and at which node; None if all are finite."""
+        for name, term in self.terms.items():
+            for field in {f.name: f for f in term.fields.values()}:
+                out = self._output(field)
+                out.fill(0)
+                self.term_gradient_into(name, {field: out}, t)
+                node = first_bad(runtime.host(out))
+                if node is not None:
+                    return f"term '{name}', node {node}: its force on '{field}' is not finite"
+        return None
+
+    # Inside
+
+    def _output(self, field: str) -> Any:
+        """An array for gradients with respect to a field, kept for the next call."""
+        if field not in self._outputs:
+            self._outputs[field] = runtime.allocate(np.zeros_like(self.fields[field].values))
+        return self._outputs[field]
+
+    def _term(self, name: str) -> Term:
+        if name not in self.terms:
+            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self.terms)})")
+        return self.terms[name]
+
+    def _values(self, name: str) -> Values:
+        term, _, argument = name.partition(".")
+        parameters = self._term(term).parameters
+        if argument not in parameters:
+            raise EnergyError(f"{term} has no parameter '{argument}' (there are: {', '.join(parameters) or 'none'})")
+        return parameters[argument]
+
+    def _wanted(self, name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
+        """The term's arguments that stand for a target field."""
+        wanted = {}
+        for argument, field in self.terms[name].fields.items():
+            if field.name in targets:
+                wanted[argument] = targets[field.name]
+        return wanted
+
+    def _clock(self, name: str) -> str:
+        return next(iter(self.terms[name].energy.of_role(Time)))
+
+    def _launched(self, name: str, what: str, t: float) -> Any:
+        """Run the loops that fill a buffer of partial sums; returns the buffer."""
+        key = (what, name)
+        if key not in self._launches:
+            emitter = self._emitters[name]
+            code, buffer = emitter.value() if what == "value" else emitter.derivative(what)
+            self._launches[key] = (Launch(code, "t"), buffer)
+        launch, buffer = self._launches[key]
+        launch(t)
+        return buffer
+
+    def _sum(self, name: str, what: str, t: float) -> list[float]:
+        partial = runtime.host(self._launched(name, what, t))
+        return [ordered_sum(column) for column in partial.T]
+
+    def _argument_gradient(self, term: Term, argument: str, t: float) -> np.ndarray:
+        if argument not in term.energy.differentiable or argument in term.fields:
+            known = [a for a in term.energy.differentiable if a not in term.fields]
+            raise EnergyError(f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})")
+        if argument in term.data:
+            partial = runtime.host(self._launched(term.name, argument, t))
+            return partial.reshape(runtime.host(term.data[argument]).shape).copy()
+        if argument not in term.parameters:
+            return np.array(self._sum(term.name, argument, t)[0])
+        values = term.parameters[argument]
+        if values.index is None:
+            return np.array(self._sum(term.name, argument, t)).reshape(values.rows.shape[1:])
+        partial = runtime.host(self._launched(term.name, argument, t))
+        rows = np.zeros((len(values.rows), partial.shape[1]))
+        np.add.at(rows, values.index, partial)  # one after another, in the order of the elements
+        return rows.reshape(values.rows.shape)
+
+
+def first_bad(values: np.ndarray) -> int | None:
+    """The first node with a value that is not finite."""
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    return None if finite.all() else int(np.argmin(finite))
+
+
+def refuse_non_finite(fields: Sequence[Field], where: str) -> None:
+    """Raise `NonFiniteError` naming the first field and node that are not finite."""
+    for field in fields:
+        node = first_bad(field.values)
+        if node is not None:
+            raise NonFiniteError(f"{where}: field '{field.name}', node {node} is not finite")
