@@ -1,0 +1,279 @@
+"""Symplectic integrators: a row of coefficients each, one body for all.
+
+For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
+
+    kick c_0, then for each drift d_i:  drift d_i, forces, kick c_{i+1}
+
+    kick c    v <- v - c h (dU/dx) / inertia,     W <- W + c h dU/dt
+    drift d   x <- x + d h v,                     t <- t + d h
+
+W is the work of an explicit dU/dt: total energy minus W is what stays. It is the momentum conjugate to
+time, so it converges at the order of the scheme. Time is t0 + step h, never a running sum.
+
+Rows: symplectic Euler; leapfrog in its kick-drift-kick form (Verlet 1967); Yoshida 1990, Phys. Lett. A
+150, 262: the triple jump of order 4, solution A of order 6.
+
+Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
+do not depend on how many steps a call takes; which way a system goes depends on its size alone.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .errors import EnergyError, NonFiniteError
+from .fields import Field, Motion
+from .interactions import Pairs
+from .kernels import Code, Launch
+from .potential import Potential, first_bad
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Kick and drift coefficients of one step, kicks first; one kick more than drifts."""
+
+    order: int
+    kicks: tuple[float, ...]
+    drifts: tuple[float, ...]
+
+
+def composed(order: int, weights: Sequence[float]) -> Scheme:
+    """Leapfrogs of these step fractions one after another, neighbouring half kicks joined."""
+    halves = [w / 2.0 for w in weights]
+    kicks = (halves[0], *(a + b for a, b in zip(halves, halves[1:], strict=False)), halves[-1])
+    return Scheme(order, kicks, tuple(weights))
+
+
+def mirrored(*outer: float) -> list[float]:
+    """A symmetric row of weights whose sum is 1, given those before the middle."""
+    return [*outer, 1.0 - 2.0 * sum(outer), *reversed(outer)]
+
+
+SCHEMES = {
+    "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,)),
+    "leapfrog": composed(2, [1.0]),
+    "yoshida4": composed(4, mirrored(1.0 / (2.0 - 2.0 ** (1.0 / 3.0)))),
+    "yoshida6": composed(6, mirrored(0.784513610477560, 0.235573213359357, -1.17767998417887)),
+}
+
+SMALL = 50_000
+"""Up to this many element evaluations a step, steps are taken inside one kernel, on one thread."""
+
+
+class Integrator:
+    """Advances the moving fields of a potential by a scheme, in place."""
+
+    def __init__(self, potential: Potential, motions: Sequence[Motion], scheme: Scheme, dt: float, t0: float = 0.0):
+        if not motions:
+            raise EnergyError("nothing moves: the state names no field with a velocity")
+        self.potential, self.motions, self.scheme = potential, tuple(motions), scheme
+        self.dt, self.t0, self.step = dt, t0, 0
+        fields = potential.fields
+        self.gradient = {m.position: runtime.allocate(np.zeros_like(fields[m.position].values)) for m in motions}
+        self.inertia = {m.position: _inertia(m, potential) for m in motions}
+        self._work = runtime.allocate(np.zeros(1))
+        self.fused = _evaluations(potential) * len(scheme.drifts) <= SMALL
+        self._kick, self._drift = (Launch(self._move(move), "h") for move in ("kick", "drift"))
+        self._steps = self._fused_kernel() if self.fused else None
+        self._evaluate()
+
+    # The stepper's interface
+
+    @property
+    def time(self) -> float:
+        return self.t0 + self.step * self.dt
+
+    @property
+    def work(self) -> float:
+        """The work done so far by an explicit dependence of the potential on time."""
+        return float(runtime.host(self._work)[0])
+
+    @property
+    def moving(self) -> list[Field]:
+        """Positions and velocities."""
+        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Everything a step reads before it writes, the fields apart: forces, work, step."""
+        gradients = {f"gradient/{n}": runtime.host(g).copy() for n, g in self.gradient.items()}
+        return gradients | {"work": runtime.host(self._work).copy(), "step": np.array(self.step)}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Give back what `state` took."""
+        for name, array in self.gradient.items():
+            runtime.store(array, state[f"gradient/{name}"])
+        runtime.store(self._work, state["work"])
+        self.step = int(state["step"])
+
+    def advance(self, n: int) -> None:
+        """Move the fields n steps. Raises `NonFiniteError` naming step, term and node."""
+        before = self._memory()
+        self._run(n)
+        if self._finite():
+            return
+        self._recall(before)
+        for _ in range(n):
+            before = self._memory()
+            self._run(1)
+            if not self._finite():
+                self._recall(before)
+                self._explain()
+
+    # One step, by launches or in one kernel
+
+    def _run(self, n: int) -> None:
+        if self._steps is not None:
+            self._steps(n, float(self.step), self.t0, self.dt)
+            self.step += n
+            return
+        for _ in range(n):
+            self._one_step()
+            self.step += 1
+
+    def _one_step(self) -> None:
+        s = self.scheme
+        self._kicked(s.kicks[0], self.time)
+        for drift, kick, t in zip(s.drifts, s.kicks[1:], self._times(), strict=True):
+            self._drift(drift * self.dt)
+            self._evaluate(t)
+            self._kicked(kick, t)
+
+    def _times(self) -> list[float]:
+        """The time after each drift of the present step; the last is exactly that of the next step."""
+        inner = [self.t0 + (self.step + f) * self.dt for f in accumulate(self.scheme.drifts[:-1])]
+        return [*inner, self.t0 + (self.step + 1) * self.dt]
+
+    def _evaluate(self, t: float | None = None) -> None:
+        self.potential.gradient_into(self.gradient, self.time if t is None else t)
+
+    def _kicked(self, coefficient: float, t: float) -> None:
+        self._kick(coefficient * self.dt)
+        if self.potential.uses_time:
+            runtime.store(self._work, runtime.host(self._work) + coefficient * self.dt * self.potential.rate(t))
+
+    # Kernels
+
+    def _move(self, move: str) -> Code:
+        """The loops of one kick or drift of length h."""
+        return Code.joined(self._moved(m, move) for m in self.motions)
+
+    def _moved(self, motion: Motion, move: str) -> Code:
+        fields = self.potential.fields
+        x, v = fields[motion.position], fields[motion.velocity]
+        names = {f"f_{x.name}": x.array} if move == "drift" else {f"g_{x.name}": self.gradient[x.name]}
+        inertia = self.inertia[x.name]
+        real = f"ti.{runtime.ENGINE_DTYPES[x.dtype.name]}"
+        lines = [f"for n in range(f_{v.name}.shape[0]):"]
+        for component in np.ndindex(x.shape[1:]):
+            at = ", ".join(["n", *map(str, component)])
+            if move == "drift":
+                lines.append(f"    f_{x.name}[{at}] = f_{x.name}[{at}] + {real}(h) * f_{v.name}[{at}]")
+            else:
+                mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+                force = f"g_{x.name}[{at}] / {mass}"
+                lines.append(f"    f_{v.name}[{at}] = f_{v.name}[{at}] - {real}(h) * ({force})")
+        if move == "kick":
+            names[f"i_{x.name}"] = inertia
+        return Code("\n".join(lines) + "\n", {**names, f"f_{v.name}": v.array})
+
+    def _fused_kernel(self) -> Launch:
+        """The whole loop over steps in one kernel on one thread: the text of a step is that of `_one_step`."""
+        rows = {
+            "kicks": runtime.allocate(np.array(self.scheme.kicks)),
+            "drifts": runtime.allocate(np.array(self.scheme.drifts)),
+            "ends": runtime.allocate(np.array([*accumulate(self.scheme.drifts[:-1]), 1.0])),
+        }
+        zero = Code.joined(_zeroed(f"g_{n}", g) for n, g in self.gradient.items())
+        kick = self._kick_code()
+        stage = Code.joined(
+            [
+                Code("h = drifts[k] * dt\n"),
+                self._move("drift"),
+                Code("t = t0 + (first + ti.f64(s) + ends[k]) * dt\n"),
+                zero,
+                self.potential.gradient_code(self.gradient),
+                Code("h = kicks[k + 1] * dt\n"),
+                kick,
+            ]
+        )
+        body = Code.joined(
+            [
+                Code("t = t0 + (first + ti.f64(s)) * dt\nh = kicks[0] * dt\n"),
+                kick,
+                stage.inside("for k in range(drifts.shape[0]):"),
+            ]
+        )
+        loop = body.inside("ti.loop_config(serialize=True)\nfor s in range(steps):")
+        return Launch(Code(loop.text, {**loop.arrays, **rows}), "steps", "first", "t0", "dt")
+
+    def _kick_code(self) -> Code:
+        """A kick of length h, and the work that the time dependence does in it."""
+        pieces = [self._move("kick")]
+        for code, buffer in self.potential.rate_code():
+            add = f"for e in range({buffer}.shape[0]):\n    work[0] = work[0] + h * {buffer}[e, 0]\n"
+            pieces += [code, Code(add, {"work": self._work})]
+        return Code.joined(pieces)
+
+    # When something is not finite
+
+    def _finite(self) -> bool:
+        return all(np.isfinite(f.values).all() for f in self.moving)
+
+    def _memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+        return self.state(), [f.values.copy() for f in self.moving]
+
+    def _recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
+        self.restore(memory[0])
+        for field, values in zip(self.moving, memory[1], strict=True):
+            field.set(values)
+
+    def _explain(self) -> None:
+        """Take the bad step move by move from the last finite state, and name the first thing that breaks."""
+        step = self.step + 1
+        moves = [(self.scheme.kicks[0], self.time)]
+        moves += list(zip(self.scheme.kicks[1:], self._times(), strict=True))
+        for k, (kick, t) in enumerate(moves):
+            self._kick(kick * self.dt)
+            self._blame_fields(step)
+            if k < len(self.scheme.drifts):
+                self._drift(self.scheme.drifts[k] * self.dt)
+                self._blame_fields(step)
+                self._evaluate(t := self._times()[k])
+                if (what := self.potential.blame(t)) is not None:
+                    raise NonFiniteError(f"step {step}: {what}; a smaller dt or a softening may cure it")
+        raise NonFiniteError(f"step {step}: the state is not finite")
+
+    def _blame_fields(self, step: int) -> None:
+        for field in self.moving:
+            if (node := first_bad(field.values)) is not None:
+                raise NonFiniteError(f"step {step}: field '{field.name}', node {node} grew beyond all numbers; try a smaller dt")
+
+
+def _inertia(motion: Motion, potential: Potential) -> Any:
+    """The array of inertias: one for each node, or a single one. Raises `EnergyError` for zero inertia."""
+    if isinstance(motion.inertia, str):
+        field = potential.fields[motion.inertia]
+        if (bad := np.flatnonzero(~(field.values > 0))).size:
+            raise EnergyError(
+                f"field '{field.name}', node {bad[0]}: '{motion.position}' moves with inertia {field.values[bad[0]]:g};"
+                f" a force on it would be infinite: give it a small one (1e-20), or keep it out of the motion"
+            )
+        return field.array
+    return runtime.allocate(np.array([motion.inertia], potential.fields.dtype))
+
+
+def _evaluations(potential: Potential) -> int:
+    """Element evaluations of one gradient; a pair term visits each pair from both sides."""
+    return sum(t.elements.elements * (2 if isinstance(t.elements, Pairs) else 1) for t in potential.terms.values())
+
+
+def _zeroed(name: str, array: Any) -> Code:
+    shape = array.shape[1:]
+    lines = [f"for n in range({name}.shape[0]):"]
+    for component in np.ndindex(tuple(shape)):
+        lines.append(f"    {name}[{', '.join(['n', *map(str, component)])}] = 0.0")
+    return Code("\n".join(lines) + "\n", {name: array})
