@@ -5,6 +5,7 @@ import random
 from fractions import Fraction
 
 import pytest
+
 from minusgrad import units
 from minusgrad.errors import UnitError
 from minusgrad.units import BASE, PREFIXES, UNITS, UnitSystem, parse_quantity, parse_unit
@@ -109,8 +110,10 @@ def test_gravity_has_its_textbook_value_in_astronomers_units() -> None:
         ("nan m", "m", "'nan m' is not a quantity; write a number and a unit, as in '5 day'"),
         ("1e999 m", "m", "'1e999 m' is too large for a float"),
         ("1e300 Mpc", "m", "'1e300 Mpc' is too large for a float"),
-        ("1 m^x", "m", "cannot read the unit 'm^x' from 'm^x' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
-        ("1 m s-1", "m", "cannot read the unit 'm s-1' from 's-1' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
+        ("1 m^x", "m",
+         "cannot read the unit 'm^x' from 'm^x' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
+        ("1 m s-1", "m",
+         "cannot read the unit 'm s-1' from 's-1' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
         ("1 " + "m " * 60, "m", "a unit of 119 characters (80 are the most)"),
     ],
 )  # fmt: skip

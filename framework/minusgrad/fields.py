@@ -79,9 +79,11 @@ class Motion:
 
 @dataclass(frozen=True)
 class State:
-    """What a scene starts from: fields, which of them move, bodies, lists of tuples, names of nodes.
+    """What a scene starts from, in the run's units.
 
-    `labels`: names under which fields are recorded (H5MD's `position`, `velocity`).
+    fields by name, shape (n, ...), and the unit of each as an SI unit ("m s^-1"); which of them move; bodies;
+    lists of tuples, shape (E, k), and data of their elements by list and argument; `labels`: the names under
+    which fields are recorded (H5MD's `position`, `velocity`); names of the nodes.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -89,6 +91,7 @@ class State:
     motions: tuple[Motion, ...] = ()
     bodies: tuple[Body, ...] = ()
     tuples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    data: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
     labels: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
 

@@ -250,7 +250,7 @@ def _space_time(figure: "Figure", run: Path, name: str) -> None:
     shown = value[::rows, ::columns].astype(float)
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
     reach = max(-low, high)
-    signed = low < 0 < high
+    signed = min(-low, high) > 0.05 * reach
     figure.set_size_inches(6.4, 4.4)
     axes = figure.subplots()
     colours = {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach} if signed else {"cmap": "viridis"}

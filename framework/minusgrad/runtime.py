@@ -5,7 +5,9 @@
 are untouched, because they live in arrays of their own and not in the engine.
 """
 
+import io
 import os
+from contextlib import redirect_stdout
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -80,17 +82,17 @@ def start(options: Options | None = None) -> None:
 
 
 def _quietly_init(ti: ModuleType, options: Options, threads: dict[str, int]) -> None:
-    ti.init(
-        arch=getattr(ti, options.arch),
-        default_fp=ti.f64,
-        fast_math=options.fast_math,
-        random_seed=options.seed,
-        force_scalarize_matrix=True,
-        enable_fallback=False,
-        log_level=ti.ERROR,
-        verbose=False,
-        **threads,
-    )
+    with redirect_stdout(io.StringIO()):  # ti.init prints the architecture whatever the log level
+        ti.init(
+            arch=getattr(ti, options.arch),
+            default_fp=ti.f64,
+            fast_math=options.fast_math,
+            random_seed=options.seed,
+            force_scalarize_matrix=True,
+            enable_fallback=False,
+            log_level=ti.ERROR,
+            **threads,
+        )
 
 
 def started() -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from . import runtime
 from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete
-from .errors import EnergyError
+from .errors import EnergyError, UnitError
 from .fields import Body, Field, Fields
 from .interactions import Pairs, Tuples
 from .units import UnitSystem
@@ -83,7 +83,7 @@ def bind(
         dtype = np.dtype(np.int32) if role.integer else fields.dtype
         term.data[argument] = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
     for argument, role in energy.of_role(Parameter).items():
-        value = parameters.get(argument, _default(name, argument, role, units))
+        value = parameters[argument] if argument in parameters else _default(name, argument, role, units)
         term.parameters[argument] = _values(term, argument, role, value, bodies, concrete(role.shape, d))
     unknown = [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]
     if unknown:
@@ -139,7 +139,10 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
 def _default(name: str, argument: str, role: Parameter, units: UnitSystem | None) -> float:
     if role.default is None:
         raise EnergyError(f"{name}.{argument}: has no default; give it a value [{role.unit}]")
-    return (units or UnitSystem.si()).convert(role.default, role.unit)
+    try:
+        return (units or UnitSystem.si()).convert(role.default, role.unit)
+    except UnitError as error:
+        raise EnergyError(f"{name}.{argument}: its default cannot be used: {error}") from None
 
 
 def _values(

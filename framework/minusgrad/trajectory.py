@@ -270,16 +270,20 @@ def _write_virtual(file: h5py.File, name: str, leaf: str, parts: list[_Part]) ->
                 f"series '{name}' is {here.dtype}{list(here.shape[1:])} in {part.file} and was "
                 f"{first.dtype}{list(first.shape[1:])} in {parts[0].file}; a series keeps its shape"
             )
-    total = sum(part.leaves[leaf].shape[0] for part in parts)
-    layout = h5py.VirtualLayout((total, *first.shape[1:]), first.dtype)
+    total = (sum(part.leaves[leaf].shape[0] for part in parts), *first.shape[1:])
+    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    plan.set_obj_track_times(False)  # h5py.VirtualLayout would write the time of day into the file
+    plan.set_fill_value(np.array({"f": np.nan, "i": -1}.get(first.dtype.kind, 0), first.dtype))
     start = 0
     for part in parts:
         shape = part.leaves[leaf].shape
-        source = h5py.VirtualSource(part.file, f"{name}/{leaf}", shape, first.dtype)
-        layout[start : start + shape[0]] = source
+        here, there = h5py.h5s.create_simple(total), h5py.h5s.create_simple(shape)
+        here.select_hyperslab((start,) + (0,) * len(shape[1:]), shape)
+        plan.set_virtual(here, part.file.encode(), f"{name}/{leaf}".encode(), there)
         start += shape[0]
-    missing = {"f": np.nan, "i": -1}.get(first.dtype.kind, 0)
-    _label(file.create_virtual_dataset(f"{name}/{leaf}", layout, missing), first.unit)
+    kind, space = h5py.h5t.py_create(first.dtype, logical=True), h5py.h5s.create_simple(total)
+    group = file.require_group(name)
+    _label(h5py.Dataset(h5py.h5d.create(group.id, leaf.encode(), kind, space, plan)), first.unit)
 
 
 def _write_head(file: h5py.File, dimension: int) -> None:

@@ -1,0 +1,61 @@
+"""What a plugin's maker is given, and nothing more: to start, to move, to look."""
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from .errors import UserError
+from .fields import Motion
+from .integrators import Integrator
+from .potential import Potential
+from .trajectory import Recorder
+from .units import UnitSystem
+
+
+@dataclass
+class Starting:
+    """For states: the run's units, its seed, and the files beside the scene."""
+
+    units: UnitSystem
+    seed: int
+    folder: Path
+    files: dict[str, bytes] = field(default_factory=dict)
+    """What has been read, by name: copied into the run folder, so that a run needs nothing else."""
+
+    def read(self, name: str) -> bytes:
+        """The bytes of a file beside the scene. Raises `UserError` if it is missing or lies elsewhere."""
+        path = (self.folder / name).resolve()
+        if not path.is_relative_to(self.folder.resolve()):
+            raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
+        try:
+            self.files[name] = path.read_bytes()
+        except OSError as error:
+            raise UserError(f"cannot read '{name}' ({error.strerror}); paths start at the scene's folder") from None
+        return self.files[name]
+
+    def random(self, stream: str) -> np.random.Generator:
+        """Random numbers of the scene's seed, a different sequence for each named stream (Philox counters)."""
+        key = hashlib.sha256(f"{self.seed}/{stream}".encode()).digest()[:16]
+        return np.random.Generator(np.random.Philox(key=np.frombuffer(key, np.uint64)))
+
+
+@dataclass(frozen=True)
+class Moving:
+    """For steppers."""
+
+    units: UnitSystem
+    potential: Potential
+    motions: Sequence[Motion]
+
+
+@dataclass(frozen=True)
+class Looking:
+    """For observers: what moves, and where to note what is seen."""
+
+    units: UnitSystem
+    stepper: Integrator
+    recorder: Recorder
+    labels: Mapping[str, str]

@@ -1,0 +1,64 @@
+"""What an `[[energy]]` block may say, derived from the energy's declaration.
+
+    kind = "spring"
+    name = "springs"                      what reports call the term, if not its kind
+    tuples = "bonds"                      a list that the state provides, or the rows themselves
+    body = "cloth"                        or several
+    fields = { x = "position" }           for an argument whose field has another name
+    k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
+"""
+
+from typing import Annotated, Any
+
+from pydantic import create_model
+
+from .energy import Datum, LocalEnergy, Node, Parameter, Time
+from .errors import EnergyError
+from .records import Quantity, Record
+
+OWN = ("kind", "name", "tuples", "body", "fields")
+"""Keys of the block itself, which no argument may be called."""
+
+
+class EnergyBlock(Record):
+    """The keys that every energy's block has."""
+
+    name: str | None = None
+    body: str | tuple[str, ...] | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+
+
+class TupleBlock(EnergyBlock):
+    """An energy over a list of tuples may say which."""
+
+    tuples: str | tuple[tuple[int, ...], ...] | None = None
+
+
+def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
+    """The model of the energy's block. Raises `EnergyError` if an argument has the name of a block's key."""
+    taken = [a for a, role in energy.roles.items() if a in OWN and not isinstance(role, (Node, Time))]
+    if taken:
+        raise EnergyError(f"energy '{energy.name}': an argument cannot be called {', '.join(taken)}, a key of every block")
+    base = TupleBlock if isinstance(energy.over, int) else EnergyBlock
+    definitions: dict[str, Any] = {}
+    for argument, role in energy.roles.items():
+        if isinstance(role, (Parameter, Datum)):
+            definitions[argument] = _definition(role, energy.over)
+    model = create_model(f"{energy.name}_block", __base__=base, **definitions)
+    model.__doc__ = energy.claim
+    return model
+
+
+def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:
+    """Type and default of one key: one value; where elements are listed, also one for each of them."""
+    one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
+    for _ in role.shape:
+        one = tuple[one, ...]
+    if isinstance(role, Datum):
+        return one | tuple[one, ...] | None, None
+    several = one if over == "pairs" else one | dict[str, one] | tuple[one, ...]
+    return (several, ...) if role.default is None else (several | None, None)
+
+
+def _sign(role: Parameter | Datum) -> Any:
+    return "nonnegative" if isinstance(role, Parameter) and role.bounds[0] == 0.0 else "any"

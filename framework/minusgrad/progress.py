@@ -1,0 +1,56 @@
+"""How far a run has come, for the person who waits: a bar on a terminal, plain lines elsewhere."""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TextIO
+
+
+@contextmanager
+def progress(first: int, last: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
+    """A function to be told each step reached; shows steps per second and the time left."""
+    stream = stream or sys.stderr
+    with (_bar if stream.isatty() else _lines)(first, last, stream) as tell:
+        yield tell
+
+
+@contextmanager
+def _bar(first: int, last: int, stream: TextIO) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        BarColumn(bar_width=None),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]} steps/s"),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    began = time.monotonic()
+    with Progress(*columns, console=Console(file=stream)) as bar:
+        task = bar.add_task("", total=last, completed=first, rate="")
+
+        def tell(step: int) -> None:
+            bar.update(task, completed=step, rate=_rate(step - first, began))
+
+        yield tell
+
+
+@contextmanager
+def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Iterator[Callable[[int], None]]:
+    began = said = time.monotonic()
+
+    def tell(step: int) -> None:
+        nonlocal said
+        now = time.monotonic()
+        if now - said >= seconds:
+            said = now
+            left = (now - began) / max(step - first, 1) * (last - step)
+            print(f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left", file=stream, flush=True)
+
+    yield tell
+
+
+def _rate(steps: int, began: float) -> str:
+    return f"{steps / max(time.monotonic() - began, 1e-9):,.0f}"

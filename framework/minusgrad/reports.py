@@ -1,0 +1,125 @@
+"""What observers report of a moving system: energies, momenta, frames.
+
+    kinetic = sum of inertia v^2 / 2             momentum = sum of inertia v
+    total = kinetic + potential                  angular momentum = sum of x cross (inertia v), in 2 or 3 dimensions
+    drift = (total - work - E0) / |E0|, with E0 the total at the start (absolute where E0 = 0)
+
+All sums in double precision and in fixed order.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from . import runtime
+from .errors import NonFiniteError
+from .fields import Fields, Motion, ordered_sum
+from .integrators import Integrator
+from .trajectory import Recorder
+from .triggers import Every
+
+
+def kinetic_energy(fields: Fields, motion: Motion, inertia: np.ndarray) -> float:
+    """Sum over nodes of inertia v^2 / 2."""
+    v = fields[motion.velocity].values.astype(np.float64)
+    return ordered_sum(0.5 * _by_node(inertia, v) * v * v)
+
+
+def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
+    """Sum over nodes of inertia v: shape of one velocity."""
+    v = fields[motion.velocity].values.astype(np.float64)
+    p = (_by_node(inertia, v) * v).reshape(len(v), -1)
+    return np.array([ordered_sum(c) for c in p.T]).reshape(v.shape[1:])
+
+
+def angular_momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray | None:
+    """Sum over nodes of x cross (inertia v): a number in the plane, a vector in space, else None."""
+    x = fields[motion.position].values.astype(np.float64)
+    v = fields[motion.velocity].values.astype(np.float64)
+    if x.ndim != 2 or x.shape[1] not in (2, 3):
+        return None
+    p = _by_node(inertia, v) * v
+    if x.shape[1] == 2:
+        return np.array(ordered_sum(x[:, 0] * p[:, 1] - x[:, 1] * p[:, 0]))
+    return np.array([ordered_sum(c) for c in np.cross(x, p).T])
+
+
+def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return inertia.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1))
+
+
+class Report:
+    """An observer of a moving system: where it looks, and when."""
+
+    def __init__(self, stepper: Integrator, recorder: Recorder, every: int):
+        self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)
+        self.fields, self.potential = stepper.potential.fields, stepper.potential
+
+    def observe(self) -> None:
+        raise NotImplementedError
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the observer must remember across a resume."""
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Give back what `state` took."""
+
+    def _inertia(self, motion: Motion) -> np.ndarray:
+        return runtime.host(self.stepper.inertia[motion.position])
+
+
+class Energies(Report):
+    """Records potential/TERM, kinetic, total, drift, and the work of an explicit dU/dt where there is one."""
+
+    start: float | None = None
+
+    def observe(self) -> None:
+        by_term = self.potential.by_term(self.stepper.time)
+        for name, energy in by_term.items():
+            if not np.isfinite(energy):
+                raise NonFiniteError(f"step {self.stepper.step}: the energy of term '{name}' is {energy}")
+        kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in self.stepper.motions)
+        total = kinetic + sum(by_term.values())
+        kept = total - self.stepper.work
+        if self.start is None:
+            self.start = kept
+        drift = (kept - self.start) / (abs(self.start) or 1.0)
+        values = {f"potential/{n}": e for n, e in by_term.items()}
+        values |= {"kinetic": kinetic, "total": total, "drift": drift}
+        if self.potential.uses_time:
+            values["work"] = self.stepper.work
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {} if self.start is None else {"start": np.array(self.start)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.start = float(state["start"]) if "start" in state else None
+
+
+class Momenta(Report):
+    """Records momentum and, for positions in 2 or 3 dimensions, angular_momentum."""
+
+    def observe(self) -> None:
+        values: dict[str, float | np.ndarray] = {}
+        for motion in self.stepper.motions:
+            suffix = "" if len(self.stepper.motions) == 1 else f"/{motion.position}"
+            inertia = self._inertia(motion)
+            values[f"momentum{suffix}"] = momentum(self.fields, motion, inertia)
+            spin = angular_momentum(self.fields, motion, inertia)
+            if spin is not None:
+                values[f"angular_momentum{suffix}"] = spin
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class Frames(Report):
+    """Records whole fields, under their labels, in the order of the file and the run's units."""
+
+    def __init__(self, stepper: Integrator, recorder: Recorder, every: int, names: Sequence[str], labels: Mapping[str, str]):
+        super().__init__(stepper, recorder, every)
+        self.labels = {name: labels.get(name, name) for name in names}
+
+    def observe(self) -> None:
+        arrays = {label: self.fields[name].values for name, label in self.labels.items()}
+        self.recorder.record_frame(self.stepper.step, self.stepper.time, arrays)

@@ -1,0 +1,75 @@
+"""The loop. It knows steps and nothing of physics.
+
+    while steps are left:
+        advance to the nearest step at which anybody is due, in batches of under a tenth of a second
+        between batches: tell the progress, stop if asked to
+        at that step, in this order: every observer that is due, then the checkpoint
+    the last step is due for everybody
+
+An observer reads and never writes. The run ends with a named result.
+"""
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Literal, Protocol
+
+from .triggers import Every
+
+Outcome = Literal["finished", "interrupted"]
+
+
+class Stepper(Protocol):
+    """Moves the fields: an integrator or a minimiser."""
+
+    step: int
+
+    def advance(self, n: int) -> None: ...
+
+
+class Observer(Protocol):
+    """Looks at the fields at its steps."""
+
+    trigger: Every
+
+    def observe(self) -> None: ...
+
+
+def run(
+    stepper: Stepper,
+    last: int,
+    observers: Sequence[Observer],
+    save: Observer,
+    asked_to_stop: Callable[[], bool] = lambda: False,
+    progress: Callable[[int], None] = lambda step: None,
+) -> Outcome:
+    """Advance to step `last`; `save` is the checkpoint. What is due now has been seen already."""
+    everybody = [*observers, save]
+    pace = Pace()
+    while stepper.step < last:
+        due = min([last, *(n for o in everybody if (n := o.trigger.after(stepper.step)) is not None)])
+        while stepper.step < due:
+            if asked_to_stop():
+                return "interrupted"
+            pace.take(stepper, due - stepper.step)
+            progress(stepper.step)
+        for one in everybody:
+            if one.trigger.due(stepper.step) or stepper.step == last:
+                one.observe()
+    return "finished"
+
+
+class Pace:
+    """Steps for each batch, chosen so that a batch lasts about `seconds`; the bits do not depend on it."""
+
+    def __init__(self, seconds: float = 0.05):
+        self.seconds, self.steps = seconds, 1
+
+    def take(self, stepper: Stepper, most: int) -> None:
+        n = min(self.steps, most)
+        began = time.perf_counter()
+        stepper.advance(n)
+        took = time.perf_counter() - began
+        if took < self.seconds / 2 and n == self.steps:
+            self.steps *= 2
+        elif took > self.seconds * 1.5:
+            self.steps = max(1, self.steps // 2)
