@@ -2,6 +2,7 @@
 
 import json
 import math
+import struct
 from dataclasses import replace
 
 import h5py
@@ -135,6 +136,7 @@ STRANGE = {
     "compound": (_new_x(shape=(1,), dtype=[("a", "f8")]), "plain arrays only"),
     "named type": (_set("arrays/t", np.dtype("f8")), "is no array"),
     "filter": (_new_x(data=np.zeros(9), compression="gzip"), "'arrays/fields/x' is stored through a filter"),
+    "pieces": (_new_x(data=np.zeros(9), chunks=(3,)), "is not stored in one piece"),
     "bomb": (_new_x(shape=(10**12,), dtype="f8"), "claims more data than is stored"),
     "unknown name": (_set("extra", 1.0), "unknown names: extra"),
     "changed": (lambda f: f["arrays/fields/x"].__setitem__((0, 0), 7), "'fields/x' does not match"),
@@ -153,6 +155,25 @@ def test_a_strange_file_is_refused(tmp_path, what):
     with pytest.raises(CheckpointError, match=message) as caught:
         checkpoint.load(path)
     assert str(caught.value).startswith(str(path))
+
+
+@pytest.mark.parametrize("shift", [0, 8, 10**6])
+def test_arrays_that_share_bytes_or_leave_the_file_are_refused(tmp_path, shift):
+    """Else a small file with many arrays at one place fills the memory."""
+    arrays = {"a": np.full(1000, 1), "b": np.full(1000, 2)}
+    image = durable.image(lambda file: checkpoint._fill(file, Snapshot(0, 0, 0, arrays)))
+    with durable.opened(image) as file:
+        first, second = (struct.pack("<qq", file[f"arrays/{name}"].id.get_offset(), 8000) for name in arrays)
+        moved = struct.pack("<qq", file["arrays/a"].id.get_offset() + shift, 8000)
+    assert image.count(first) == image.count(second) == 1
+    with pytest.raises(CheckpointError, match=r"overlap, or claim more than the file has|not a readable"):
+        checkpoint.load(durable.write_new(tmp_path, "000000000000", image.replace(second, moved)))
+
+
+def test_the_logical_hash_sees_dtype_shape_and_bytes():
+    zero = np.zeros(4)
+    others = [zero.reshape(2, 2), zero.astype(np.int64), zero.astype(">f8"), zero[:3], -zero]
+    assert len({checkpoint._logical_sha(array) for array in [zero, *others]}) == 6
 
 
 def test_a_later_minor_version_loads_with_what_it_added(tmp_path):

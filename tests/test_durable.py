@@ -122,9 +122,9 @@ def test_short_writes_are_continued(tmp_path, monkeypatch):
             return super().write(data[:1000])
 
     monkeypatch.setattr("builtins.open", lambda descriptor, *_, **__: Slow(descriptor, "wb"))
-    path = durable.write_new(tmp_path, "a", bytes(4321))
+    path = durable.write_new(tmp_path, "a", b"long" * 1234)
     monkeypatch.undo()
-    assert durable.verified(path) == bytes(4321)
+    assert durable.verified(path) == b"long" * 1234
 
 
 def test_a_torn_last_line_is_closed_before_the_next(tmp_path):

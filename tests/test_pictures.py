@@ -111,10 +111,11 @@ def test_positions_on_a_line_have_no_orbits(tmp_path):
 
 
 def test_nothing_global_changes(tmp_path):
-    before, backend = dict(matplotlib.rcParams), matplotlib.rcParams["backend"]
-    pictures.plot(_run(tmp_path / "run", {"position": _circles([1, 2])}))
-    assert dict(matplotlib.rcParams) == before
-    assert matplotlib.rcParams["backend"] == backend
+    with matplotlib.rc_context():
+        matplotlib.rcdefaults()
+        before = dict(matplotlib.rcParams)
+        pictures.plot(_run(tmp_path / "run", {"position": _circles([1, 2])}))
+        assert dict(matplotlib.rcParams) == before
 
 
 def test_without_matplotlib_the_cure_is_named(tmp_path, monkeypatch):

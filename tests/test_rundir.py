@@ -253,6 +253,18 @@ def test_a_run_that_is_not_deterministic_says_so(tmp_path):
     assert trajectory.series(path, "observables/total").value[-1] == 42.0
 
 
+def test_a_lost_attempt_in_another_rhythm_leaves_no_overlap(tmp_path):
+    path = tmp_path / "run"
+    _start(path).close()
+    _go_on(path, 10)
+    lost = _recorder()
+    lost.record_observables(12, 1.2, {"total": 42.0})
+    lost.seal(path / "traj", 12)
+    _go_on(path, 13)
+    _go_on(path, 20)
+    assert trajectory.series(path, "observables/total").step.tolist() == list(range(1, 21))
+
+
 def test_segments_beyond_the_checkpoint_are_not_in_the_master(tmp_path):
     path = tmp_path / "run"
     _start(path).close()

@@ -15,6 +15,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -142,8 +143,11 @@ def _fill(file: h5py.File, snapshot: Snapshot) -> None:
 def _read(file: h5py.File, size: int) -> Snapshot:
     _check_version(file)
     datasets = dict(_walk(file, "", set()))
-    if sum(dataset.nbytes for dataset in datasets.values()) > size:
-        raise CheckpointError("its arrays claim more bytes than the file has; do not trust it")
+    places = sorted(
+        (dataset.id.get_offset(), dataset.nbytes) for dataset in datasets.values() if dataset.nbytes
+    )
+    if any(start + length > end for (start, length), (end, _) in pairwise([*places, (size, 0)])):
+        raise CheckpointError("its arrays overlap, or claim more than the file has; do not trust it")
     arrays, units = {}, {}
     for path, dataset in datasets.items():
         name = path.removeprefix("arrays/")
@@ -203,6 +207,8 @@ def _refuse_strange(path: str, item: h5py.Dataset) -> None:
         what = "keeps its data in another file"
     elif plan.get_nfilters():
         what = "is stored through a filter"
+    elif plan.get_layout() != h5py.h5d.CONTIGUOUS:
+        what = "is not stored in one piece"
     elif item.id.get_storage_size() != item.nbytes:
         what = "claims more data than is stored"
     else:

@@ -10,7 +10,6 @@ import importlib.util
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -20,22 +19,10 @@ import pluggy
 from . import hooks, runtime
 from .energy import LocalEnergy
 from .energy_block import energy_model
+from .entry_points import Plugin, described, installed
 from .errors import PluginError, suggestion
 
 SECTIONS = tuple(hooks.HOOKS.values())
-
-
-@dataclass(frozen=True)
-class Plugin:
-    """A plugin as its metadata describe it, or a file given on the command line."""
-
-    name: str
-    distribution: str
-    version: str
-    target: str
-
-    def __str__(self) -> str:
-        return f"plugin '{self.name}' ({self.distribution} {self.version})"
 
 
 @dataclass(frozen=True)
@@ -45,30 +32,6 @@ class Entry:
     owner: Plugin
     model: type
     energy: LocalEnergy | None = None
-
-
-def installed() -> dict[str, EntryPoint]:
-    """The entry points of the group `minusgrad`, by name; nothing is imported.
-
-    Raises `PluginError` if two distributions claim one name.
-    """
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=hooks.GROUP), key=lambda p: p.name):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise PluginError(f"two plugins are named '{point.name}': {_described(other)} and {_described(point)}; uninstall one")
-    return found
-
-
-def _described(point: EntryPoint) -> Plugin:
-    distribution = point.dist
-    name, version = (distribution.name, distribution.version) if distribution else ("?", "?")
-    return Plugin(point.name, name, version, point.value)
-
-
-def listed() -> list[Plugin]:
-    """All installed plugins, the core's own included."""
-    return [_described(point) for point in installed().values()]
 
 
 class Registry:
@@ -99,7 +62,7 @@ class Registry:
         chosen = list(points) if names is None else ["core", *(n for n in names if n != "core")]
         for name in chosen:
             try:
-                registry._add(_described(points[name]), points[name].load)
+                registry._add(described(points[name]), points[name].load)
             except PluginError as error:
                 if names is not None or name == "core":
                     raise
@@ -210,10 +173,11 @@ def _check_hooks(plugin: Plugin, module: ModuleType) -> None:
 def _imported(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
-    spec = importlib.util.spec_from_file_location(path.stem, path)
+    name = f"minusgrad_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
-    sys.modules[path.stem] = module
+    sys.modules[name] = module
     spec.loader.exec_module(module)
     return module
 

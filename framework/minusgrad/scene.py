@@ -14,6 +14,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import takewhile
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -266,3 +267,10 @@ def unknown_kind(document: Document, block: Block, what: str, known: Sequence[st
     hint = suggestion(block.kind, names)
     message = f"no {what} named '{block.kind}'{hint} (installed: {', '.join(names) or 'none'})"
     return document.problem((*block.path, "kind"), message)
+
+
+def claim(path: Path) -> str:
+    """What a scene file says of itself: its first block of comments."""
+    lines = scene_text.decode(str(path), scene_text.read(path)).splitlines()
+    comments = takewhile(lambda line: line.startswith("#"), lines)
+    return " ".join(line.lstrip("# ") for line in comments)

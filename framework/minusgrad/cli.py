@@ -1,0 +1,220 @@
+"""The command line: `minusgrad VERB ...`.
+
+Exit codes: 0 done, 1 findings, 2 the user's mistake, 3 the run failed, 4 interrupted and resumable.
+Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from . import __version__
+from .errors import MinusgradError, UserError
+
+EPILOG = "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Parse, do, and turn our errors into one message and an exit code."""
+    arguments = _parser().parse_args(argv)
+    try:
+        return arguments.do(arguments)
+    except MinusgradError as error:
+        print(f"minusgrad: {error}", file=sys.stderr)
+        return error.exit_code
+    except BrokenPipeError:
+        return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="minusgrad", description="Write U once; everything else is derived.", epilog=EPILOG)
+    parser.add_argument("--version", action="version", version=f"minusgrad {__version__}")
+    verbs = parser.add_subparsers(metavar="VERB", required=True)
+
+    run = _verb(verbs, "run", _run, "run a scene into a new folder")
+    run.add_argument("scene", type=Path)
+    run.add_argument("overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. stepper.dt=0.01")
+    run.add_argument("--out", type=Path, help="the run's folder (default: runs/NAME)")
+    run.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
+    _plugin_option(run)
+
+    resume = _verb(verbs, "resume", _resume, "go on with a run, bit for bit")
+    resume.add_argument("folder", type=Path)
+    resume.add_argument("--allow-changed", action="store_true", help="even if the scene or a plugin has changed")
+    _plugin_option(resume)
+
+    check = _verb(verbs, "check", _check, "is every gradient of a scene, or of one energy, true?")
+    check.add_argument("what", metavar="SCENE|ENERGY")
+    check.add_argument("overrides", nargs="*", metavar="key.sub=value")
+    _plugin_option(check)
+    _json_option(check)
+
+    plot = _verb(verbs, "plot", _plot, "pictures of a run")
+    plot.add_argument("folder", type=Path)
+    plot.add_argument("--out", type=Path, help="where to (default: pictures/ in the run)")
+
+    scenes = _verb(verbs, "scenes", _scenes, "the scenes in a folder, with their claims")
+    scenes.add_argument("folder", type=Path, nargs="?", default=Path("scenes"))
+    _json_option(scenes)
+
+    energies = _verb(verbs, "energies", _energies, "the energies that scenes may name")
+    _plugin_option(energies)
+    _json_option(energies)
+
+    _json_option(_verb(verbs, "plugins", _plugins, "the plugins that are installed"))
+
+    _plugin_option(_verb(verbs, "schema", _schema, "the JSON schema of scene files, for editors"))
+    return parser
+
+
+def _verb(verbs: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
+    verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG)
+    verb.set_defaults(do=do)
+    return verb
+
+
+def _plugin_option(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--plugin", type=Path, action="append", default=[], metavar="FILE.py", help="a file with energies of your own")
+
+
+def _json_option(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("--json", action="store_true", help="for programs")
+
+
+# Verbs ----------------------------------------------------------------------------------------------
+
+
+def _run(a: argparse.Namespace) -> int:
+    from .door import run
+    from .progress import progress
+
+    return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress))
+
+
+def _resume(a: argparse.Namespace) -> int:
+    from .door import resume
+    from .progress import progress
+
+    return _told(resume(a.folder, a.plugin, a.allow_changed, progress))
+
+
+def _told(run: Any) -> int:
+    """Say where the results lie, and what there is to remark."""
+    for remark in run.remarks:
+        print(f"minusgrad: {remark}", file=sys.stderr)
+    for name, error in run.simulation.registry.broken.items():
+        print(f"minusgrad: not needed here, but broken: '{name}': {error}", file=sys.stderr)
+    stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
+    print(f"{run.folder}: {stepper.step} steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}")
+    for name in ("drift", "work"):
+        if f"observables/{name}" in _recorded(run):
+            print(f"  energy {name}: {run.series(f'observables/{name}').value[-1]:.3g}")
+    return 0
+
+
+def _recorded(run: Any) -> list[str]:
+    from . import trajectory
+
+    return trajectory.names(run.folder)
+
+
+def _check(a: argparse.Namespace) -> int:
+    from . import check
+    from .door import build
+    from .registry import Registry
+    from .show import findings
+
+    if a.what.endswith(".toml"):
+        simulation = build(a.what, [*a.overrides, 'runtime.precision="f64"'], a.plugin)
+        found = check.of_potential(simulation.potential, simulation.stepper.time)
+    else:
+        found = check.of_energy(_energy(Registry.load(None, a.plugin), a.what))
+    answers = list(found)
+    if a.json:
+        print(json.dumps([f.as_dict() for f in answers], indent=1))
+    else:
+        findings(answers)
+    return 0 if all(f.passed for f in answers) else 1
+
+
+def _energy(registry: Any, name: str) -> Any:
+    from .errors import suggestion
+
+    known = registry.energies()
+    if name not in known:
+        raise UserError(f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)}); a scene ends in .toml")
+    return known[name]
+
+
+def _plot(a: argparse.Namespace) -> int:
+    from .pictures import plot
+
+    for path in plot(a.folder, a.out):
+        print(path)
+    return 0
+
+
+def _scenes(a: argparse.Namespace) -> int:
+    from .scene import claim
+    from .show import table
+
+    files = sorted(a.folder.glob("*.toml"))
+    if not files:
+        raise UserError(f"no scenes in {a.folder}; name another folder")
+    rows = [(str(f), claim(f)) for f in files]
+    if a.json:
+        print(json.dumps([{"scene": f, "claim": c} for f, c in rows], indent=1))
+    else:
+        table(("scene", "what is true of it"), rows)
+    return 0
+
+
+def _energies(a: argparse.Namespace) -> int:
+    from .registry import Registry
+    from .show import described, table
+
+    registry = Registry.load(None, a.plugin)
+    entries = registry.tables["energy"]
+    if a.json:
+        print(json.dumps([described(e) for e in entries.values()], indent=1))
+    else:
+        table(("energy", "plugin", "over", "arguments", "what it is"), [_energy_row(e) for e in entries.values()])
+    return _warned(registry)
+
+
+def _energy_row(entry: Any) -> tuple[str, ...]:
+    from .show import described
+
+    d = described(entry)
+    arguments = "\n".join(f"{a['name']}: {a['role']} [{a['unit']}]" for a in d["arguments"])
+    return d["name"], d["plugin"], str(d["over"]), arguments, d["claim"]
+
+
+def _warned(registry: Any) -> int:
+    for error in registry.broken.values():
+        print(f"minusgrad: {error}", file=sys.stderr)
+    return 1 if registry.broken else 0
+
+
+def _plugins(a: argparse.Namespace) -> int:
+    from .entry_points import listed
+    from .show import table
+
+    rows = [(p.name, p.distribution, p.version, p.target) for p in listed()]
+    if a.json:
+        keys = ("name", "distribution", "version", "module")
+        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+    else:
+        table(("plugin", "distribution", "version", "module"), rows)
+    return 0
+
+
+def _schema(a: argparse.Namespace) -> int:
+    from .registry import Registry
+    from .schema import schema_of
+
+    print(json.dumps(schema_of(Registry.load(None, a.plugin).models()), indent=1))
+    return 0

@@ -1,0 +1,69 @@
+"""Tables for people, and the same facts as plain data."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+if TYPE_CHECKING:
+    from .check import Finding
+    from .registry import Entry
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+    """Print rows under a head; nothing is cut off when the output is not a terminal."""
+    console = Console(soft_wrap=False)
+    if not console.is_terminal:
+        console = Console(width=160)
+    shown = Table(*head, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    for row in rows:
+        shown.add_row(*map(escape, row))
+    console.print(shown)
+
+
+def findings(answers: "Sequence[Finding]") -> None:
+    """One line for each term, argument and question: the worst answer over all states; then what failed."""
+    worst: dict[tuple[str, str, str], Finding] = {}
+    for f in answers:
+        key = (f.term, f.argument, f.question)
+        if key not in worst or _badness(f) > _badness(worst[key]):
+            worst[key] = f
+    rows = [
+        (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG") for f in worst.values()
+    ]
+    table(("term", "argument", "question", "worst figure", ""), rows)
+    failed = [f for f in answers if not f.passed]
+    for f in failed:
+        print(f"{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text}")
+    print(f"{len(answers)} questions, {len(failed)} findings")
+
+
+def _badness(f: "Finding") -> tuple[bool, float]:
+    figure = f.figure if f.figure is not None else (0.0 if f.question != "taylor" else 9.0)
+    return not f.passed, -figure if f.question == "taylor" else figure
+
+
+def _figure(f: "Finding") -> str:
+    if f.question == "taylor":
+        return "below rounding" if f.figure is None else f"order {f.figure:.2f}"
+    return "not finite" if f.figure is None else f"{f.figure:.1e}"
+
+
+def described(entry: "Entry") -> dict[str, Any]:
+    """An energy as plain data."""
+    energy = entry.energy
+    assert energy is not None
+    arguments = [
+        {"name": name, "role": type(role).__name__.lower(), "unit": role.unit, "shape": list(role.shape)}
+        for name, role in energy.roles.items()
+    ]
+    return {
+        "name": energy.name,
+        "plugin": entry.owner.name,
+        "over": energy.over,
+        "arguments": arguments,
+        "claim": energy.claim,
+    }
