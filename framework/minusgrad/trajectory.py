@@ -14,7 +14,7 @@ written only for the few symbols that MDAnalysis reads; it refuses the file for 
 nongnu.org/h5md.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from importlib.metadata import version
@@ -69,7 +69,7 @@ class Recorder:
         self._units, self._time_unit = units, time_unit
         self._series: dict[str, _Rows] = {}
 
-    def record_frame(self, step: int, time: float, arrays: dict[str, np.ndarray]) -> None:
+    def record_frame(self, step: int, time: float, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays (N, ...) of one moment, by label.
 
         Raises RunFailedError for a changed shape or a repeated step.
@@ -77,7 +77,7 @@ class Recorder:
         for label, array in arrays.items():
             self._record(f"{FRAMES}/{label}", step, time, np.asarray(array))
 
-    def record_observables(self, step: int, time: float, values: dict[str, float | np.ndarray]) -> None:
+    def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Note scalars or small vectors of one moment, as float64.
 
         Raises RunFailedError like `record_frame`.
@@ -93,7 +93,7 @@ class Recorder:
             for leaf, array in rows.arrays()._asdict().items()
         }
 
-    def restore(self, state: dict[str, np.ndarray]) -> None:
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take back what `state` gave: what is sealed from then on has the same bytes."""
         self._series = {}
         for key in state:
