@@ -35,8 +35,13 @@ lint: $(VENV)/test
 bench: $(VENV)/test
 	$(BIN)/python benchmarks/gravity_forces.py
 
+# The pictures that the README shows.
 pictures: $(VENV)/plot
-	$(BIN)/python scenes/pictures/draw.py
+	@for scene in gravity_seed two_body outer_solar_system plummer; do \
+		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
+		$(BIN)/minusgrad plot runs/pictures/$$scene && \
+		cp runs/pictures/$$scene/pictures/orbits.png scenes/pictures/$$scene.png || exit $$?; \
+	done
 
 # Each marker is an installation of the project with that extra; it is made anew when pyproject.toml changes.
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python

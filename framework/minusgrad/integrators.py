@@ -19,13 +19,13 @@ do not depend on how many steps a call takes; which way a system goes depends on
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import Any
 
 import numpy as np
 
 from . import runtime
-from .errors import EnergyError, NonFiniteError
+from .errors import CheckpointError, EnergyError, NonFiniteError
 from .fields import Field, Motion
 from .interactions import Pairs
 from .kernels import Code, Launch
@@ -44,7 +44,7 @@ class Scheme:
 def composed(order: int, weights: Sequence[float]) -> Scheme:
     """Leapfrogs of these step fractions one after another, neighbouring half kicks joined."""
     halves = [w / 2.0 for w in weights]
-    kicks = (halves[0], *(a + b for a, b in zip(halves, halves[1:], strict=False)), halves[-1])
+    kicks = (halves[0], *(a + b for a, b in pairwise(halves)), halves[-1])
     return Scheme(order, kicks, tuple(weights))
 
 
@@ -67,13 +67,17 @@ SMALL = 50_000
 class Integrator:
     """Advances the moving fields of a potential by a scheme, in place."""
 
-    def __init__(self, potential: Potential, motions: Sequence[Motion], scheme: Scheme, dt: float, t0: float = 0.0):
+    def __init__(
+        self, potential: Potential, motions: Sequence[Motion], scheme: Scheme, dt: float, t0: float = 0.0
+    ):
         if not motions:
             raise EnergyError("nothing moves: the state names no field with a velocity")
         self.potential, self.motions, self.scheme = potential, tuple(motions), scheme
         self.dt, self.t0, self.step = dt, t0, 0
         fields = potential.fields
-        self.gradient = {m.position: runtime.allocate(np.zeros_like(fields[m.position].values)) for m in motions}
+        self.gradient = {
+            m.position: runtime.allocate(np.zeros_like(fields[m.position].values)) for m in motions
+        }
         self.inertia = {m.position: _inertia(m, potential) for m in motions}
         self._work = runtime.allocate(np.zeros(1))
         self.fused = _evaluations(potential) * len(scheme.drifts) <= SMALL
@@ -103,14 +107,22 @@ class Integrator:
         return gradients | {"work": runtime.host(self._work).copy(), "step": np.array(self.step)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Give back what `state` took."""
+        """Give back what `state` took. Raises `CheckpointError` if anything is missing or does not fit."""
+        for name, present in self.state().items():
+            if name not in state or state[name].shape != present.shape:
+                raise CheckpointError(
+                    f"the checkpoint's 'stepper/{name}' is missing or does not fit this stepper"
+                )
         for name, array in self.gradient.items():
             runtime.store(array, state[f"gradient/{name}"])
         runtime.store(self._work, state["work"])
         self.step = int(state["step"])
 
     def advance(self, n: int) -> None:
-        """Move the fields n steps. Raises `NonFiniteError` naming step, term and node."""
+        """Move the fields n steps.
+
+        Raises `NonFiniteError` naming step, term and node; the fields are then those of the last finite step.
+        """
         before = self._memory()
         self._run(n)
         if self._finite():
@@ -120,8 +132,11 @@ class Integrator:
             before = self._memory()
             self._run(1)
             if not self._finite():
+                outgrown = self._outgrown()
                 self._recall(before)
-                self._explain()
+                trouble = self._trouble() or outgrown
+                self._recall(before)
+                raise NonFiniteError(f"step {self.step + 1}: {trouble}")
 
     # One step, by launches or in one kernel
 
@@ -153,7 +168,9 @@ class Integrator:
     def _kicked(self, coefficient: float, t: float) -> None:
         self._kick(coefficient * self.dt)
         if self.potential.uses_time:
-            runtime.store(self._work, runtime.host(self._work) + coefficient * self.dt * self.potential.rate(t))
+            runtime.store(
+                self._work, runtime.host(self._work) + coefficient * self.dt * self.potential.rate(t)
+            )
 
     # Kernels
 
@@ -181,7 +198,7 @@ class Integrator:
         return Code("\n".join(lines) + "\n", {**names, f"f_{v.name}": v.array})
 
     def _fused_kernel(self) -> Launch:
-        """The whole loop over steps in one kernel on one thread: the text of a step is that of `_one_step`."""
+        """The whole loop over steps in one kernel on one thread; a step's text is that of `_one_step`."""
         rows = {
             "kicks": runtime.allocate(np.array(self.scheme.kicks)),
             "drifts": runtime.allocate(np.array(self.scheme.drifts)),
@@ -231,44 +248,64 @@ class Integrator:
         for field, values in zip(self.moving, memory[1], strict=True):
             field.set(values)
 
-    def _explain(self) -> None:
-        """Take the bad step move by move from the last finite state, and name the first thing that breaks."""
-        step = self.step + 1
-        moves = [(self.scheme.kicks[0], self.time)]
-        moves += list(zip(self.scheme.kicks[1:], self._times(), strict=True))
-        for k, (kick, t) in enumerate(moves):
+    def _trouble(self) -> str | None:
+        """Take the next step move by move, and say what breaks first; None if, move by move, nothing does."""
+        s = self.scheme
+        for drift, kick, t in zip((None, *s.drifts), s.kicks, (self.time, *self._times()), strict=True):
+            if drift is not None:
+                self._drift(drift * self.dt)
+                if (outgrown := self._outgrown()) is not None:
+                    return outgrown
+                self._evaluate(t)
+            if (blamed := self.potential.blame(t)) is not None:
+                return f"{blamed}; a smaller dt or a softening may cure it"
             self._kick(kick * self.dt)
-            self._blame_fields(step)
-            if k < len(self.scheme.drifts):
-                self._drift(self.scheme.drifts[k] * self.dt)
-                self._blame_fields(step)
-                self._evaluate(t := self._times()[k])
-                if (what := self.potential.blame(t)) is not None:
-                    raise NonFiniteError(f"step {step}: {what}; a smaller dt or a softening may cure it")
-        raise NonFiniteError(f"step {step}: the state is not finite")
+            if (outgrown := self._outgrown()) is not None:
+                return outgrown
+        return None
 
-    def _blame_fields(self, step: int) -> None:
+    def _outgrown(self) -> str | None:
+        """The first moving field and node that are not finite."""
         for field in self.moving:
             if (node := first_bad(field.values)) is not None:
-                raise NonFiniteError(f"step {step}: field '{field.name}', node {node} grew beyond all numbers; try a smaller dt")
+                return f"field '{field.name}', node {node} grew beyond all numbers; try a smaller dt"
+        return None
 
 
 def _inertia(motion: Motion, potential: Potential) -> Any:
-    """The array of inertias: one for each node, or a single one. Raises `EnergyError` for zero inertia."""
-    if isinstance(motion.inertia, str):
-        field = potential.fields[motion.inertia]
-        if (bad := np.flatnonzero(~(field.values > 0))).size:
-            raise EnergyError(
-                f"field '{field.name}', node {bad[0]}: '{motion.position}' moves with inertia {field.values[bad[0]]:g};"
-                f" a force on it would be infinite: give it a small one (1e-20), or keep it out of the motion"
-            )
-        return field.array
-    return runtime.allocate(np.array([motion.inertia], potential.fields.dtype))
+    """The array of inertias: one for each node, or a single one.
+
+    Raises `EnergyError` for zero inertia, and for a velocity or inertia that does not fit the position.
+    """
+    x, v = (potential.fields[name] for name in (motion.position, motion.velocity))
+    if v.shape != x.shape:
+        raise EnergyError(f"'{x.name}' has shape {list(x.shape)}, its velocity '{v.name}' {list(v.shape)}")
+    if not isinstance(motion.inertia, str):
+        values = np.array([motion.inertia], x.dtype)
+        _refuse_massless(f"'{x.name}'", values)
+        return runtime.allocate(values)
+    inertia = potential.fields[motion.inertia]
+    if inertia.shape != (len(x),):
+        raise EnergyError(
+            f"inertia '{inertia.name}' has shape {list(inertia.shape)}; '{x.name}' needs [{len(x)}]"
+        )
+    _refuse_massless(f"'{x.name}'", inertia.values)
+    return inertia.array
+
+
+def _refuse_massless(what: str, inertia: np.ndarray) -> None:
+    if (bad := np.flatnonzero(~((inertia > 0) & np.isfinite(inertia)))).size:
+        raise EnergyError(
+            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}, which has no finite acceleration;"
+            " give it a small one (1e-20), or keep it out of the motion"
+        )
 
 
 def _evaluations(potential: Potential) -> int:
     """Element evaluations of one gradient; a pair term visits each pair from both sides."""
-    return sum(t.elements.elements * (2 if isinstance(t.elements, Pairs) else 1) for t in potential.terms.values())
+    return sum(
+        t.elements.elements * (2 if isinstance(t.elements, Pairs) else 1) for t in potential.terms.values()
+    )
 
 
 def _zeroed(name: str, array: Any) -> Code:

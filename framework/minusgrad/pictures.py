@@ -7,6 +7,7 @@ orbits.png, `observables/total` energy.png, and every frame series of one number
 """
 
 import io
+import re
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ _COLOURS = [
     "#a8a12b",
     "#2aa3b5",
 ]
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 _STYLE: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -130,6 +132,8 @@ def _orbits(figure: "Figure", run: Path, names: list[str]) -> None:
     unit = trajectory.symbols(run, trajectory.POSITION)[0]
     for axes in figure.axes:
         axes.set(xlabel=_with_unit("x", unit), ylabel=_with_unit("y", unit), aspect="equal")
+        if nodes > FEW:
+            axes.label_outer()
 
 
 def _paths(figure: "Figure", x: np.ndarray, names: list[str]) -> None:
@@ -151,6 +155,7 @@ def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarra
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2, foreground="white", alpha=0.8)]
+    middle = _centre(x[-1:])
     for node, path in enumerate(x.swapaxes(0, 1)):
         colour = _COLOURS[node % len(_COLOURS)]
         axes.plot(*path.T, color=colour, alpha=0.7, linewidth=0.8)
@@ -159,11 +164,13 @@ def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarra
         axes.plot(*path[0], "o", markersize=4, markerfacecolor="white", markeredgecolor=colour, zorder=3)
         axes.plot(*path[-1], "o", markersize=4.5, color=colour, zorder=3)
         if node < len(names):
+            right = path[-1, 0] >= middle[0]  # names stand on the outer side, clear of the others
             place: dict[str, Any] = {
-                "xytext": (5, 4),
+                "xytext": (5 if right else -5, 4),
                 "textcoords": "offset points",
+                "ha": "left" if right else "right",
                 "path_effects": halo,
-                "zorder": 4,
+                "zorder": 2.5,
             }
             axes.annotate(names[node], path[-1], color=colour, fontsize=8, **place)
 
@@ -194,7 +201,7 @@ def _clouds(figure: "Figure", run: Path) -> None:
     The farthest two in a hundred are left out.
     """
     frames = _ends(run)
-    figure.set_size_inches(9.2, 4.8)
+    figure.set_size_inches(9.2, 5.2)
     points = np.concatenate([x for _, x in frames])
     centre = np.median(points, axis=0)
     reach = 1.1 * np.percentile(np.abs(points - centre).max(axis=1), 98)
@@ -204,8 +211,7 @@ def _clouds(figure: "Figure", run: Path) -> None:
         alpha = float(np.clip(30 / np.sqrt(len(x)), 0.08, 0.6))
         axes.scatter(*x.T, s=size, alpha=alpha, color=_COLOURS[0], linewidths=0)
         _square(axes, centre, reach)
-        axes.label_outer()
-        axes.set_title(f"t = {time:.6g} {unit}".rstrip())
+        axes.set_title(f"t = {time:.6g} {_pretty(unit)}".rstrip())
 
 
 def _ends(run: Path) -> list[tuple[float, np.ndarray]]:
@@ -263,4 +269,10 @@ def _space_time(figure: "Figure", run: Path, name: str) -> None:
 
 
 def _with_unit(what: str, unit: str) -> str:
-    return f"{what} [{unit}]" if unit else what
+    return f"{what} [{_pretty(unit)}]" if _pretty(unit) else what
+
+
+def _pretty(unit: str) -> str:
+    """AU^2 day^-2 with raised powers; nothing for a plain number."""
+    raised = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
+    return "" if unit == "1" else raised

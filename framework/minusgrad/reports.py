@@ -1,7 +1,7 @@
 """What observers report of a moving system: energies, momenta, frames.
 
-    kinetic = sum of inertia v^2 / 2             momentum = sum of inertia v
-    total = kinetic + potential                  angular momentum = sum of x cross (inertia v), in 2 or 3 dimensions
+    kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
+    total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
     drift = (total - work - E0) / |E0|, with E0 the total at the start (absolute where E0 = 0)
 
 All sums in double precision and in fixed order.
@@ -116,7 +116,14 @@ class Momenta(Report):
 class Frames(Report):
     """Records whole fields, under their labels, in the order of the file and the run's units."""
 
-    def __init__(self, stepper: Integrator, recorder: Recorder, every: int, names: Sequence[str], labels: Mapping[str, str]):
+    def __init__(
+        self,
+        stepper: Integrator,
+        recorder: Recorder,
+        every: int,
+        names: Sequence[str],
+        labels: Mapping[str, str],
+    ):
         super().__init__(stepper, recorder, every)
         self.labels = {name: labels.get(name, name) for name in names}
 

@@ -1,0 +1,69 @@
+"""The README's blocks do what they say: files are written under their names, then everything is run."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minusgrad import trajectory
+
+ROOT = Path(__file__).parent.parent
+BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def blocks(page: str) -> list[tuple[str, str, str]]:
+    """Language, file name (or nothing) and text of every fenced block."""
+    return BLOCK.findall((ROOT / page).read_text())
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder as a reader has it: the shipped scenes, and the files that the README tells to write."""
+    folder = tmp_path_factory.mktemp("reader")
+    (folder / "scenes").symlink_to(ROOT / "scenes")
+    for _, name, text in blocks("README.md"):
+        if name:
+            (folder / name).write_text(text)
+    return folder
+
+
+def run(folder: Path, *command: str) -> str:
+    """The command's output; fails with it if the command fails."""
+    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    done = subprocess.run(command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_shell_blocks(folder: Path) -> None:
+    texts = [text for language, _, text in blocks("README.md") if language == "sh"]
+    assert texts, "the README shows no commands"
+    for text in texts:
+        assert "36 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
+    assert (folder / "runs/stars/pictures/orbits.png").is_file()
+    drift = trajectory.series(folder / "runs/stars", "observables/drift").value
+    assert 0.0 < np.abs(drift).max() < 1e-3
+
+
+def test_python_blocks(folder: Path) -> None:
+    texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
+    assert len(texts) == 2
+    for text in texts:
+        run(folder, sys.executable, "-c", text)
+    assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51
+
+
+def test_an_energy_and_its_scene_are_short() -> None:
+    """The promise is an energy of one's own in under 15 lines."""
+    (energy,) = (text for _, name, text in blocks("README.md") if name == "halo.py")
+    assert len(energy.splitlines()) < 15
+
+
+def test_pictures_and_links_exist() -> None:
+    targets = re.findall(r"\]\((\S+?)\)", (ROOT / "README.md").read_text())
+    assert len(targets) >= 7
+    assert [t for t in targets if not (ROOT / t).exists()] == []
