@@ -87,7 +87,7 @@ def by_hand(x: np.ndarray, m: np.ndarray) -> Callable[[], np.ndarray]:
 
 
 def seeds_form(x: np.ndarray, m: np.ndarray) -> Callable[[], np.ndarray]:
-    """The seed's double loop into one scalar, differentiated by Taichi's reverse mode (half, to count once)."""
+    """The seed's double loop into one scalar, differentiated by Taichi's reverse mode (halved)."""
     real = getattr(ti, {"float32": "f32", "float64": "f64"}[x.dtype.name])
     n = len(x)
     positions = ti.Vector.field(3, real, n, needs_grad=True)
@@ -135,7 +135,9 @@ def expected(x: np.ndarray, m: np.ndarray, some: int = 64) -> np.ndarray:
     """dU/dx of the first bodies in f64."""
     x, m = x.astype(np.float64), m.astype(np.float64)
     d = x[:some, None] - x[None]
-    return m[:some, None] * (m[None, :, None] * d * ((d * d).sum(-1) + SOFTENING**2)[..., None] ** -1.5).sum(1)
+    return m[:some, None] * (m[None, :, None] * d * ((d * d).sum(-1) + SOFTENING**2)[..., None] ** -1.5).sum(
+        1
+    )
 
 
 def measure(n: int, dtype: type) -> dict[str, dict[str, float]]:
@@ -172,14 +174,23 @@ def main(sizes: list[int]) -> None:
             rows = measure(n, dtype)
             base = rows.get("C", rows["minusgrad"])["min_ns"]
             for name, row in rows.items():
-                results.append({"n": n, "precision": dtype.__name__, "column": name, "ratio": row["min_ns"] / base} | row)
-    print(f"{'N':>6} {'precision':9} {'':15} {'ns a pair: min':>14} {'median':>8} {'ratio':>7} {'first call':>11} {'error':>8}")
+                results.append(
+                    {"n": n, "precision": dtype.__name__, "column": name, "ratio": row["min_ns"] / base} | row
+                )
+    print(
+        f"{'N':>6} {'precision':9} {'':15} {'ns a pair: min':>14} {'median':>8} {'ratio':>7}"
+        f" {'first call':>11} {'error':>8}"
+    )
     for r in results:
         print(
             f"{r['n']:6d} {r['precision']:9} {r['column']:15} {r['min_ns']:14.3f} {r['median_ns']:8.3f}"
             f" {r['ratio']:7.2f} {r['first_s']:9.2f} s {r['error']:8.1e}"
         )
-    machine = {"processor": platform.processor() or platform.machine(), "threads": THREADS, "python": platform.python_version()}
+    machine = {
+        "processor": platform.processor() or platform.machine(),
+        "threads": THREADS,
+        "python": platform.python_version(),
+    }
     print(json.dumps({"machine": machine, "results": results}))
 
 

@@ -12,6 +12,7 @@ Differences here only judge; no gradient is ever made from them.
 
 from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ EPS = float(np.finfo(np.float64).eps)
 STATES = 3
 """Random states, besides the given one."""
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
-"""Terms with more pairs' nodes or tuples are judged on a random part; the plain evaluation on a smaller one."""
+"""A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +48,7 @@ class Finding:
 
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
-    """Ask every term of a potential (double precision), one after another. The fields are left as they were."""
+    """Ask every term of a potential (in double precision). The fields are left as they were."""
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
         part = Potential(potential.fields, [_part(term, rng)])
@@ -69,35 +70,57 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     nodes = max(nodes, energy.arity + 2)
     shapes = {a: (nodes, *concrete(role.shape, d)) for a, role in energy.of_role(Node).items()}
     fields = Fields({a: rng.normal(size=s) * energy.roles[a].scale for a, s in shapes.items()})
-    tuples, elements = None, nodes
+    tuples = None
     if isinstance(energy.over, int):
         tuples = np.array([rng.permutation(nodes)[: energy.over] for _ in range(nodes)])
-    samples = [energy.sample(rng, d) for _ in range(elements)]
-    data = {a: np.array([s[a] for s in samples]) for a, role in energy.roles.items() if isinstance(role, Datum)}
-    parameters = {a: draw_parameter(role, rng, concrete(role.shape, d)) for a, role in energy.of_role(Parameter).items()}
+    samples = [energy.sample(rng, d) for _ in range(nodes)]
+    data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
+    parameters = {
+        a: draw_parameter(role, rng, concrete(role.shape, d)) for a, role in energy.of_role(Parameter).items()
+    }
     return Potential(fields, [bind(energy, fields, tuples=tuples, data=data, parameters=parameters)])
 
 
 # One term -------------------------------------------------------------------------------------------
 
 
+@dataclass
+class _Subject:
+    """What is asked: a potential of one term, at a time, in words."""
+
+    potential: Potential
+    term: Term
+    t: float
+    where: str = ""
+
+    def value(self) -> float:
+        return self.potential.value(self.t)
+
+    def rounding(self) -> float:
+        """Below this, differences of U say nothing: 100 eps sum|u|."""
+        return 100.0 * EPS * self.potential.magnitude(self.t)
+
+    def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
+        return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
+
+
 def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
-    (name, term), = potential.terms.items()
+    (term,) = potential.terms.values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
     sizes = {n: 0.1 * spread(v) for n, v in start.items()}
     for k in range(STATES + 1):
         for n, field in fields.items():
             field.set(start[n] + (k > 0) * sizes[n] * rng.normal(size=field.shape))
-        where = "at the given state" if k == 0 else f"at random state {k}"
-        if not np.isfinite(potential.value(t)):
-            yield Finding(name, "", "value", False, None, f"U is not finite {where}")
+        subject = _Subject(potential, term, t, "at the given state" if k == 0 else f"at random state {k}")
+        if not np.isfinite(subject.value()):
+            yield subject.finding("", "value", False, None, "U is not finite")
             continue
-        yield _value(potential, term, t, where)
-        for knob in _knobs(potential, term, sizes, t):
+        yield _value(subject)
+        for knob in _knobs(subject, sizes):
             direction = knob.direction(rng)
-            yield _taylor(potential, name, knob, direction, t, where)
-            yield _path(potential, name, knob, direction, t, where)
+            yield _taylor(subject, knob, direction)
+            yield _path(subject, knob, direction)
 
 
 @dataclass(frozen=True)
@@ -117,82 +140,90 @@ class _Knob:
         return np.abs(step) * self.inward if self.inward else step
 
 
-def _knobs(potential: Potential, term: Term, sizes: dict[str, float], t: float) -> Iterator[_Knob]:
-    for argument, f in term.fields.items():
-        name, field = f.name, potential.fields[f.name]
-        yield _Knob(argument, field.values.copy(), field.set, lambda name=name: potential.gradient(name, t), sizes[name])
-    for argument, role in term.energy.of_role(Parameter).items():
-        name = f"{term.name}.{argument}"
-        values = potential.parameter(name).astype(np.float64)
-        size = 0.1 * (float(np.max(np.abs(values))) or role.scale)
-        inward = float(np.any(values - 2 * size < role.bounds[0])) or -float(np.any(values + 2 * size > role.bounds[1]))
-        yield _Knob(
-            argument,
-            values,
-            lambda v, name=name: potential.set_parameter(name, v),
-            lambda name=name: potential.gradient(name, t),
-            size,
-            inward,
-        )
+def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
+    """Everything that the term has a derivative for, in the order of its arguments."""
+    potential, term = subject.potential, subject.term
+    for argument in term.energy.differentiable:
+        role, name = term.energy.roles[argument], f"{term.name}.{argument}"
+        gradient: Callable[[], np.ndarray] = lambda name=name: potential.gradient(name, subject.t)  # type: ignore[misc]
+        match role:
+            case Node():
+                field = term.fields[argument]
+                of_field = partial(potential.gradient, field.name, subject.t)
+                yield _Knob(argument, field.values.copy(), field.set, of_field, sizes[field.name])
+            case Datum():
+                array = term.data[argument]
+                values = runtime.host(array).copy()
+                yield _Knob(argument, values, partial(runtime.store, array), gradient, 0.1 * spread(values))
+            case Parameter():
+                values = potential.parameter(name).astype(np.float64)
+                size = 0.1 * (float(np.max(np.abs(values))) or role.scale)
+                low, high = (
+                    np.any(values - 2 * size < role.bounds[0]),
+                    np.any(values + 2 * size > role.bounds[1]),
+                )
+                put = partial(potential.set_parameter, name)
+                yield _Knob(argument, values, put, gradient, size, inward=float(low) or -float(high))
+            case Time():
+                put_time: Callable[[np.ndarray], None] = lambda t: setattr(subject, "t", float(t))  # noqa: E731
+                yield _Knob(argument, np.array(subject.t), put_time, gradient, 0.1 * role.scale)
 
 
-def _value(potential: Potential, term: Term, t: float, where: str) -> Finding:
-    small = _part(term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
-    compiled = Potential(potential.fields, [small]).value(t)
-    pieces = np.array([evaluate(small.energy.function, a) for a in arguments(small, t)])
+def _value(subject: _Subject) -> Finding:
+    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
+    compiled = Potential(subject.potential.fields, [small]).value(subject.t)
+    pieces = np.array([evaluate(small.energy.function, a) for a in arguments(small, subject.t)])
     expected, scale = ordered_sum(pieces), ordered_sum(np.abs(pieces)) or 1.0
     error = abs(compiled - expected) / scale
-    passed = error <= 1e-11
-    text = f"compiled {compiled:.17g}, plain Python {expected:.17g} {where}"
-    return Finding(term.name, "", "value", passed, error, text)
+    text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
+    return subject.finding("", "value", error <= 1e-11, error, text)
 
 
-def _taylor(potential: Potential, name: str, knob: _Knob, direction: np.ndarray, t: float, where: str) -> Finding:
+def _taylor(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
     """Fit the order of the remainder over h = 1, 1/2, 1/4, ..."""
-    u0, floor = potential.value(t), 100.0 * EPS * potential.magnitude(t)
+    start, floor = subject.value(), subject.rounding()
     slope = ordered_sum(knob.gradient() * direction)
     steps, remainders = [], []
     for h in 0.5 ** np.arange(30):
         knob.put(knob.values + h * direction)
-        remainder = abs(potential.value(t) - u0 - h * slope)
+        remainder = abs(subject.value() - start - h * slope)
         if not remainder > floor:
             break
         steps.append(h)
         remainders.append(remainder)
     knob.put(knob.values)
     if len(steps) < 3:
-        return Finding(name, knob.name, "taylor", True, None, f"remainder at rounding level {where}")
+        return subject.finding(knob.name, "taylor", True, None, "remainder at rounding level")
     order = float(np.polyfit(np.log(steps[-4:]), np.log(remainders[-4:]), 1)[0])
-    text = f"remainder of order {order:.2f}, not 2, {where}: the gradient is wrong"
     passed = order > 1.8
-    return Finding(name, knob.name, "taylor", passed, order, f"remainder of order {order:.2f} {where}" if passed else text)
+    wrong = "" if passed else ", not 2: the gradient is wrong"
+    return subject.finding(knob.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
 
 
-def _path(potential: Potential, name: str, knob: _Knob, direction: np.ndarray, t: float, where: str) -> Finding:
+def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
     """Compare U(b) - U(a) with the integral of the gradient, refined until it settles."""
     ends = []
     for s in (0.0, 1.0):
         knob.put(knob.values + s * direction)
-        ends.append(potential.value(t))
-    change = ends[1] - ends[0]
-    rounding = 100.0 * EPS * potential.magnitude(t)
-    settled, before = False, np.inf
+        ends.append(subject.value())
+    change, rounding = ends[1] - ends[0], subject.rounding()
+    before = np.inf
     for points in (4, 8, 16, 32, 64, 128):
         integral, scale = _integral(knob, direction, points)
         scale = max(scale, abs(change), rounding / 1e-9)
-        if settled := abs(integral - before) <= 1e-9 * scale:
+        settled = abs(integral - before) <= 1e-9 * scale
+        if settled:
             break
         before = integral
     knob.put(knob.values)
     error = abs(integral - change) / scale
-    tolerance = 1e-7 if settled else 1e-2
-    if error <= tolerance:
-        return Finding(name, knob.name, "path", True, error, f"off by {error:.1e} {where}")
+    if error <= (1e-7 if settled else 1e-2):
+        return subject.finding(knob.name, "path", True, error, f"off by {error:.1e}")
     text = (
-        f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g} {where}:"
-        " a value is cast, cut off or frozen on the way"
+        f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g}:"
+        " a value is cast, cut off or frozen on the way,"
     )
-    return Finding(name, knob.name, "path", False, error, text)
+    return subject.finding(knob.name, "path", False, error, text)
 
 
 def _integral(knob: _Knob, direction: np.ndarray, points: int) -> tuple[float, float]:
@@ -227,15 +258,21 @@ def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples:
         term,
         elements=Tuples(term.elements.nodes[rows]),
         data={a: runtime.allocate(runtime.host(v)[rows]) for a, v in term.data.items()},
-        parameters={a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()},
+        parameters={
+            a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
+        },
     )
 
 
 def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
     """The arguments of every element of a term, as its function receives them."""
     nodes = term.elements.nodes
-    elements = [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]] if isinstance(term.elements, Pairs) else nodes
-    clock = {a: t for a, role in term.energy.roles.items() if isinstance(role, Time)}
+    elements = (
+        [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
+        if isinstance(term.elements, Pairs)
+        else nodes
+    )
+    clock = dict.fromkeys(term.energy.of_role(Time), t)
     for e, element in enumerate(elements):
         fields = {a: [f.values[n] for n in element] for a, f in term.fields.items()}
         data = {a: runtime.host(v)[e] for a, v in term.data.items()}

@@ -20,26 +20,31 @@ class Plugin:
         return f"plugin '{self.name}' ({self.distribution} {self.version})"
 
 
-def installed() -> dict[str, EntryPoint]:
-    """The entry points of the group `minusgrad`, by name; nothing is imported.
-
-    Raises `PluginError` if two distributions claim one name.
-    """
-    found: dict[str, EntryPoint] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda p: p.name):
-        other = found.setdefault(point.name, point)
-        if other.value != point.value:
-            raise PluginError(f"two plugins are named '{point.name}': {described(other)} and {described(point)}; uninstall one")
+def installed() -> dict[str, list[EntryPoint]]:
+    """The entry points of the group `minusgrad` by name; more than one where distributions disagree."""
+    found: dict[str, list[EntryPoint]] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, str(described(p)))):
+        found.setdefault(point.name, []).append(point)
     return found
 
 
 def described(point: EntryPoint) -> Plugin:
     """The plugin that an entry point leads to."""
-    distribution = point.dist
-    name, version = (distribution.name, distribution.version) if distribution else ("?", "?")
-    return Plugin(point.name, name, version, point.value)
+    try:
+        owner = point.dist.name or "?", point.dist.version or "?"  # type: ignore[union-attr]
+    except (AttributeError, TypeError):  # a distribution without metadata
+        owner = "?", "?"
+    return Plugin(point.name, *owner, point.value)
+
+
+def only(points: list[EntryPoint]) -> EntryPoint:
+    """The one owner of a name. Raises `PluginError` that names them all, if there are several."""
+    if len(points) > 1:
+        owners = " and ".join(f"{p.distribution} {p.version}" for p in map(described, points))
+        raise PluginError(f"two plugins are named '{points[0].name}', of {owners}; uninstall one")
+    return points[0]
 
 
 def listed() -> list[Plugin]:
     """All installed plugins, the core's own included."""
-    return [described(point) for point in installed().values()]
+    return [described(point) for points in installed().values() for point in points]

@@ -13,7 +13,7 @@ import numpy as np
 from . import runtime
 from .errors import EnergyError
 
-PRECISIONS = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
+PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
 
 @dataclass
@@ -99,7 +99,9 @@ class State:
 class Fields(Mapping[str, Field]):
     """The fields of a scene by name, all of one precision."""
 
-    def __init__(self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"):
+    def __init__(
+        self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"
+    ):
         self.dtype = PRECISIONS[precision]
         self.precision = precision
         units = units or {}

@@ -2,12 +2,15 @@
 
 Equal expressions are one node, arguments come before their users (`serial`), and every new node passes
 through the folding rules at the end of this file, which keep one normal form: numeric factors outermost,
-division as multiplication by a shared reciprocal, small powers as products.
+division as multiplication by a shared reciprocal, small powers as products. Rules hold for finite numbers:
+0 * x is 0 and x - x is 0 whatever x is.
+
+A node is real, an integer, or a truth (the outcome of a comparison). As in Taichi, integers beside a real
+number become real; a truth only decides, it is no number.
 """
 
 import math
 from collections.abc import Callable, Iterator
-from fractions import Fraction
 from typing import Any
 
 Number = int | float
@@ -25,27 +28,48 @@ class Graph:
         """Called when Python asks for the truth of a node (`if`, `and`, `while`)."""
 
     def constant(self, value: Number) -> "Scalar":
-        return self._node("constant", (), float(value), isinstance(value, int))
+        whole = isinstance(value, int)
+        return self._node("constant", (), int(value) if whole else float(value), whole)
 
     def input(self, *key: Any, integer: bool = False) -> "Scalar":
-        """A leaf; `key` says which: ("x", slot, component), ("G", component), ("t",)."""
+        """A leaf; `key` says which: ("x", slot, component), ("G", None, component), ("t", None, ())."""
         return self._node("input", (), key, integer)
 
     def apply(self, op: str, *args: "Scalar | Number") -> "Scalar":
         """The node for `op(args)`, folded where a rule applies."""
-        scalars = tuple(a if isinstance(a, Scalar) else self.constant(a) for a in args)
-        if not all(a.integer for a in scalars):  # 2 and 2.0 are one node beside a real number
-            scalars = tuple(a if a.number is None else self.constant(a.number) for a in scalars)
+        scalars = self._alike(op, [a if isinstance(a, Scalar) else self.constant(a) for a in args])
         if op in FOLDED and all(a.op == "constant" for a in scalars):
-            folded = _folded(op, [a.number for a in scalars])
+            folded = _folded(op, [a.value for a in scalars])
             if folded is not None:
                 return self.constant(folded)
         rule = RULES.get(op)
         simpler = rule(*scalars) if rule else None
         return self._node(op, scalars) if simpler is None else simpler
 
+    def truth(self, condition: "Scalar") -> "Scalar":
+        """What decides when `condition` is asked: itself, or whether an integer is not zero."""
+        if condition.op in TRUTHS or condition.number is not None:
+            return condition
+        if not condition.integer:
+            raise TypeError("a real number is no condition; compare it: `x != 0.0`")
+        return self.apply("ne", condition, 0)
+
+    def _alike(self, op: str, args: "list[Scalar]") -> "tuple[Scalar, ...]":
+        """The arguments in the kind that the operation takes: truths, or numbers of one kind."""
+        if op == "select":
+            return (self.truth(args[0]), *self._alike("", args[1:]))
+        if op in ("and", "or"):
+            if not all(a.op in TRUTHS or a.number is not None for a in args):
+                raise TypeError("& and | join comparisons; they do not work on the bits of integers")
+        elif any(a.op in TRUTHS for a in args):
+            raise TypeError("a comparison is no number; write ti.select(condition, 1.0, 0.0)")
+        elif op != "to_real" and not all(a.integer for a in args):
+            return tuple(self.apply("to_real", a) for a in args)
+        return tuple(args)
+
     def _node(self, op: str, args: "tuple[Scalar, ...]", value: Any = None, integer: bool = False) -> "Scalar":
-        integer = integer or op in WHOLE or (op in CLOSED and all(a.integer for a in args))
+        sides = args[1:] if op == "select" else args
+        integer = integer or op in WHOLE or (op in CLOSED and all(a.integer for a in sides))
         serials = tuple(a.serial for a in args)
         key = (op, tuple(sorted(serials)) if op in COMMUTATIVE else serials, repr(value), integer)
         if key not in self._table:
@@ -64,7 +88,7 @@ class Scalar:
         self.value, self.serial, self.integer = value, serial, integer
 
     @property
-    def number(self) -> float | None:
+    def number(self) -> Number | None:
         """The value of a constant, None for everything else."""
         return self.value if self.op == "constant" else None
 
@@ -141,6 +165,8 @@ class Scalar:
     def __or__(self, other):
         return self._binary("or", self, other)
 
+    __rand__, __ror__ = __and__, __or__
+
     def __neg__(self):
         return self.graph.apply("mul", -1, self)
 
@@ -155,7 +181,16 @@ class Scalar:
             return bool(self.number)
         if self.graph.decide is None:
             raise TypeError("a symbolic value has no truth of its own here")
-        return self.graph.decide(self)
+        return self.graph.decide(self.graph.truth(self))
+
+    def __float__(self) -> float:
+        raise TypeError("a value that is known only when the kernel runs is put into Python's arithmetic; use ti.")
+
+    def __index__(self) -> int:
+        raise TypeError("a value that is known only when the kernel runs cannot count or choose an element")
+
+    def as_real(self) -> "Scalar":
+        return self.graph.apply("to_real", self)
 
     def _binary(self, op: str, left, right):
         if not all(isinstance(a, (Scalar, int, float)) or _is_number(a) for a in (left, right)):

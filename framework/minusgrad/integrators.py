@@ -296,7 +296,7 @@ def _inertia(motion: Motion, potential: Potential) -> Any:
 def _refuse_massless(what: str, inertia: np.ndarray) -> None:
     if (bad := np.flatnonzero(~((inertia > 0) & np.isfinite(inertia)))).size:
         raise EnergyError(
-            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}, which has no finite acceleration;"
+            f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no finite acceleration;"
             " give it a small one (1e-20), or keep it out of the motion"
         )
 

@@ -30,7 +30,8 @@ class Code:
     @classmethod
     def joined(cls, pieces: "Iterable[Code]") -> "Code":
         """The pieces one after another; equal names must mean the same array."""
-        text, arrays = [], {}
+        text: list[str] = []
+        arrays: dict[str, Any] = {}
         for piece in pieces:
             text.append(piece.text)
             for name, array in piece.arrays.items():

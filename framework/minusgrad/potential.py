@@ -22,9 +22,9 @@ from .terms import Term, Values
 class Potential:
     """Value and gradient of a sum of terms over some fields.
 
-        fields = Fields({"x": positions, "m": masses})
-        potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
-        potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
+    fields = Fields({"x": positions, "m": masses})
+    potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
+    potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
     """
 
     def __init__(self, fields: Fields, terms: Sequence[Term]):
@@ -161,7 +161,9 @@ class Potential:
         term, _, argument = name.partition(".")
         parameters = self._term(term).parameters
         if argument not in parameters:
-            raise EnergyError(f"{term} has no parameter '{argument}' (there are: {', '.join(parameters) or 'none'})")
+            raise EnergyError(
+                f"{term} has no parameter '{argument}' (there are: {', '.join(parameters) or 'none'})"
+            )
         return parameters[argument]
 
     def _wanted(self, name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
@@ -193,7 +195,9 @@ class Potential:
     def _argument_gradient(self, term: Term, argument: str, t: float) -> np.ndarray:
         if argument not in term.energy.differentiable or argument in term.fields:
             known = [a for a in term.energy.differentiable if a not in term.fields]
-            raise EnergyError(f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})")
+            raise EnergyError(
+                f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})"
+            )
         if argument in term.data:
             partial = runtime.host(self._launched(term.name, argument, t))
             return partial.reshape(runtime.host(term.data[argument]).shape).copy()

@@ -7,7 +7,8 @@ are untouched, because they live in arrays of their own and not in the engine.
 
 import io
 import os
-from contextlib import redirect_stdout
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -17,6 +18,8 @@ import numpy as np
 from .errors import RuntimeUnavailableError
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
+_FREE = ("TI_OFFLINE_CACHE", "TI_VISIBLE_DEVICE", "TI_LIB_DIR")
+"""Taichi's variables that change no result: where its cache is, which device it takes."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +63,8 @@ def start(options: Options | None = None) -> None:
     an `if`. `default_fp` is f64 always: emitted kernels state every type, so scenes of both precisions
     share a process, and nobody's untyped literal loses digits.
 
-    Raises `RuntimeUnavailableError` if the machine does not have the architecture.
+    Raises `RuntimeUnavailableError` if the machine does not have the architecture; the process can go on with
+    another.
     """
     options = options or _Running.options or Options()
     if options == _Running.options:
@@ -68,21 +72,21 @@ def start(options: Options | None = None) -> None:
     ti = engine(options.engine)
     if options.arch not in ARCHS:
         raise RuntimeUnavailableError(f"no architecture '{options.arch}'; there are {', '.join(ARCHS)}")
-    threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
+    absent = f"arch '{options.arch}' is not available on this machine"
+    if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
+        raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
+    _Running.options = None
     try:
-        _quietly_init(ti, options, threads)
+        _init(ti, options)
     except RuntimeError as error:
-        _Running.options = None
-        start(Options())
-        raise RuntimeUnavailableError(
-            f"arch = \"{options.arch}\" is not available on this machine ({str(error).strip()}); use arch = \"cpu\""
-        ) from None
+        raise RuntimeUnavailableError(f'{absent} ({str(error).strip()}); use arch = "cpu"') from None
     _Running.options = options
     _Running.starts += 1
 
 
-def _quietly_init(ti: ModuleType, options: Options, threads: dict[str, int]) -> None:
-    with redirect_stdout(io.StringIO()):  # ti.init prints the architecture whatever the log level
+def _init(ti: ModuleType, options: Options) -> None:
+    threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
+    with _no_settings_from_outside(), redirect_stdout(io.StringIO()):  # it prints the arch at any log level
         ti.init(
             arch=getattr(ti, options.arch),
             default_fp=ti.f64,
@@ -93,6 +97,23 @@ def _quietly_init(ti: ModuleType, options: Options, threads: dict[str, int]) -> 
             log_level=ti.ERROR,
             **threads,
         )
+
+
+@contextmanager
+def _no_settings_from_outside() -> Iterator[None]:
+    """Hide the variables TI_ARCH, TI_DEBUG, ... from Taichi: the scene alone says how it is computed.
+
+    And Taichi asks no server for its newest version.
+    """
+    hidden = {
+        k: os.environ.pop(k) for k in list(os.environ) if k.startswith("TI_") and not k.startswith(_FREE)
+    }
+    os.environ["TI_SKIP_VERSION_CHECK"] = "ON"
+    try:
+        yield
+    finally:
+        del os.environ["TI_SKIP_VERSION_CHECK"]
+        os.environ.update(hidden)
 
 
 def started() -> int:

@@ -38,9 +38,7 @@ class Term:
     def dimension(self) -> int | None:
         """d: the components of the node fields that are vectors of space."""
         found = {
-            self.fields[a].shape[1]
-            for a, role in self.energy.of_role(Node).items()
-            if "d" in role.shape
+            self.fields[a].shape[1] for a, role in self.energy.of_role(Node).items() if "d" in role.shape
         }
         return found.pop() if found else None
 
@@ -122,7 +120,8 @@ def _space(term: Term) -> int | None:
             shown = "a scalar" if not shape else f"of shape {list(shape)}"
             expected = "a scalar" if not role.shape else f"of shape {list(role.shape)}"
             raise EnergyError(
-                f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at each node, not {expected}"
+                f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at each node,"
+                f" not {expected}"
             )
     return d
 
@@ -131,7 +130,9 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
     array = np.asarray(value, dtype=dtype)
     if array.shape != shape:
         if array.shape != shape[1:]:
-            raise EnergyError(f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}")
+            raise EnergyError(
+                f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}"
+            )
         array = np.broadcast_to(array, shape)
     return runtime.allocate(array)
 

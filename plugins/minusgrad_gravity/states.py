@@ -1,7 +1,5 @@
 """Initial states of point masses: x (n, d), v (n, d), m (n,), in the run's units."""
 
-import csv
-import io
 from typing import Annotated
 
 import numpy as np
@@ -11,6 +9,8 @@ from minusgrad.contexts import Starting
 from minusgrad.errors import UserError
 from minusgrad.fields import Body, Motion, State
 from minusgrad.records import Quantity, Record, quantities
+
+from .table import Table
 
 Mass = Annotated[float | str, Quantity("kg", "positive")]
 Length = Annotated[float | str, Quantity("m", "positive")]
@@ -91,32 +91,35 @@ class RandomPoints(Record):
 
 
 class FromCsv(Record):
-    """Bodies from a table with columns name, m, x, y, z, vx, vy, vz (z and vz may be missing).
+    """Bodies from a table with columns m, x, y, z, vx, vy, vz; name if you like; in the plane no z and vz.
 
-    Numbers are in the run's units; lines that begin with # are comments. A body of zero mass has no finite
-    acceleration under -dU/dx / m: it is refused, or takes the mass `zero_mass`.
+    Numbers are in the run's units; lines that begin with # are comments, other columns are not read. A body
+    of zero mass has no finite acceleration -dU/dx / m: it is refused, or takes the mass `zero_mass`.
     """
 
     file: str
     zero_mass: Mass | None = None
 
     def make(self, context: Starting) -> State:
-        columns, rows = _table(self.file, context.read(self.file))
-        axes = [axis for axis in "xyz" if axis in columns]
-        if missing := [c for c in ("m", "x", "y", *(f"v{a}" for a in axes)) if c not in columns]:
-            raise UserError(f"'{self.file}' has no column {', '.join(missing)} (it has: {', '.join(columns)})")
-        m = rows["m"]
-        zero = np.flatnonzero(m <= 0.0)
-        names = tuple(rows.pop("name", [str(k) for k in range(len(m))]))
-        if zero.size and self.zero_mass is None:
+        table = Table(self.file, context.read(self.file))
+        axes = "xyz" if {"z", "vz"} & set(table.columns) else "xy"
+        m, *columns = (table.numbers(c) for c in ("m", *axes, *(f"v{a}" for a in axes)))
+        x, v = np.stack(columns[: len(axes)], axis=1), np.stack(columns[len(axes) :], axis=1)
+        names = table.names()
+        return point_masses(x, v, self._masses(m, names, context), names)
+
+    def _masses(self, m: np.ndarray, names: tuple[str, ...], context: Starting) -> np.ndarray:
+        """The masses, `zero_mass` in the place of 0. Raises `UserError` for those that are not positive."""
+        if self.zero_mass is not None:
+            m = np.where(m == 0.0, quantities(self, context.units)["zero_mass"], m)
+        if (bad := np.flatnonzero(m <= 0.0)).size:
+            mass = f"'{self.file}': body '{names[bad[0]]}' has mass {m[bad[0]]:g}"
+            if m[bad[0]] < 0.0:
+                raise UserError(f"{mass}; a mass is above 0")
             raise UserError(
-                f"'{self.file}': body '{names[zero[0]]}' has mass {m[zero[0]]:g}, so its acceleration -dU/dx / m is"
-                ' undefined; give it a small one, e.g. zero_mass = "1e-20 Msun"'
+                f"{mass}, so its acceleration -dU/dx / m is undefined; give it a small one: zero_mass = 1e-20"
             )
-        if zero.size:
-            m[zero] = quantities(self, context.units)["zero_mass"]
-        x, v = (np.stack([rows[prefix + a] for a in axes], axis=1) for prefix in ("", "v"))
-        return point_masses(x, v, m, names)
+        return m
 
 
 STATES = {
@@ -136,32 +139,9 @@ def _directions(rng: np.random.Generator, n: int) -> np.ndarray:
 
 
 def _speed_fractions(rng: np.random.Generator, n: int) -> np.ndarray:
-    """q = v / v_escape with density q^2 (1 - q^2)^(7/2), by von Neumann's rejection (its maximum is < 0.1)."""
+    """q = v / v_escape with density q^2 (1 - q^2)^(7/2), which is below 0.1, by von Neumann's rejection."""
     accepted = np.empty(0)
     while len(accepted) < n:
         q, y = rng.uniform(0.0, 1.0, n), rng.uniform(0.0, 0.1, n)
         accepted = np.concatenate([accepted, q[y < q * q * (1.0 - q * q) ** 3.5]])
     return accepted[:n]
-
-
-def _table(file: str, data: bytes) -> tuple[list[str], dict]:
-    """The columns' names, and each column: numbers, except for `name`."""
-    lines = [line for line in data.decode("utf-8", "replace").splitlines() if line.strip() and line[0] != "#"]
-    reader = list(csv.reader(io.StringIO("\n".join(lines)), skipinitialspace=True))
-    if len(reader) < 2:
-        raise UserError(f"'{file}' has no rows")
-    columns = reader[0]
-    rows: dict = {c: [] for c in columns}
-    for number, row in enumerate(reader[1:], 1):
-        if len(row) != len(columns):
-            raise UserError(f"'{file}': row {number} has {len(row)} values, not {len(columns)}")
-        for column, text in zip(columns, row, strict=True):
-            rows[column].append(text if column == "name" else _number(file, number, column, text))
-    return columns, {c: v if c == "name" else np.array(v) for c, v in rows.items()}
-
-
-def _number(file: str, row: int, column: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UserError(f"'{file}': row {row}, column {column}: '{text}' is not a number") from None
