@@ -1,15 +1,15 @@
 """Two bodies on a Kepler orbit: the exact answer, and the system that must come near it.
 
-    M = E - e sin E                                          mean anomaly M = t, for a = 1 and G (m1 + m2) = 1
-    r = (cos E - e, sqrt(1 - e^2) sin E)                     separation, pericentre on the x axis at t = 0
-    dr/dt = (-sin E, sqrt(1 - e^2) cos E) / (1 - e cos E)
+M = E - e sin E                                          mean anomaly M = t, for a = 1 and G (m1 + m2) = 1
+r = (cos E - e, sqrt(1 - e^2) sin E)                     separation, pericentre on the x axis at t = 0
+dr/dt = (-sin E, sqrt(1 - e^2) cos E) / (1 - e cos E)
 """
 
 import numpy as np
-from minusgrad_gravity.gravity import gravity
 
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.integrators import SCHEMES, Integrator
+from minusgrad_gravity.gravity import gravity
 
 MASSES = np.array([0.75, 0.25])
 SHARES = np.array([[-0.25], [0.75]])

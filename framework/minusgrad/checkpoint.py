@@ -22,8 +22,8 @@ from typing import Any
 import h5py
 import numpy as np
 
-from minusgrad import durable
-from minusgrad.errors import CheckpointError
+from . import durable
+from .errors import CheckpointError
 
 FORMAT = "minusgrad checkpoint"
 VERSION = (1, 0)

@@ -6,44 +6,64 @@ Nothing is imported before it is needed: help, `scenes` and `plugins` answer wit
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from . import __version__
-from .errors import MinusgradError, UserError
+from .errors import MinusgradError, SceneError, UserError
 
 EPILOG = "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Parse, do, and turn our errors into one message and an exit code."""
+    """Parse, do, and turn our errors into messages and an exit code."""
     arguments = _parser().parse_args(argv)
     try:
-        return arguments.do(arguments)
+        code = arguments.do(arguments)
+        sys.stdout.flush()
+        return code
     except MinusgradError as error:
-        print(f"minusgrad: {error}", file=sys.stderr)
+        _complain(error, *getattr(error, "__notes__", []))
         return error.exit_code
-    except BrokenPipeError:
+    except KeyboardInterrupt:
+        _complain("stopped; nothing was saved")
+        return 130
+    except BrokenPipeError:  # nobody reads on; and Python shall not try again at its end
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
 
 
+def _complain(*messages: object) -> None:
+    """One line for each message; mistakes in a scene begin with the file, so that editors can jump there."""
+    for message in messages:
+        prefix = "" if isinstance(message, SceneError) else "minusgrad: "
+        print(f"{prefix}{message}", file=sys.stderr)
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="minusgrad", description="Write U once; everything else is derived.", epilog=EPILOG)
+    parser = argparse.ArgumentParser(
+        "minusgrad", description="Write U once; the rest is derived.", epilog=EPILOG
+    )
     parser.add_argument("--version", action="version", version=f"minusgrad {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
 
     run = _verb(verbs, "run", _run, "run a scene into a new folder")
     run.add_argument("scene", type=Path)
-    run.add_argument("overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. stepper.dt=0.01")
+    run.add_argument(
+        "overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. stepper.dt=0.01"
+    )
     run.add_argument("--out", type=Path, help="the run's folder (default: runs/NAME)")
     run.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
     _plugin_option(run)
 
     resume = _verb(verbs, "resume", _resume, "go on with a run, bit for bit")
     resume.add_argument("folder", type=Path)
-    resume.add_argument("--allow-changed", action="store_true", help="even if the scene or a plugin has changed")
+    resume.add_argument(
+        "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
+    )
     _plugin_option(resume)
 
     check = _verb(verbs, "check", _check, "is every gradient of a scene, or of one energy, true?")
@@ -77,7 +97,8 @@ def _verb(verbs: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
 
 
 def _plugin_option(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("--plugin", type=Path, action="append", default=[], metavar="FILE.py", help="a file with energies of your own")
+    text = "a file with energies of your own"
+    verb.add_argument("--plugin", type=Path, action="append", default=[], metavar="FILE.py", help=text)
 
 
 def _json_option(verb: argparse.ArgumentParser) -> None:
@@ -103,10 +124,8 @@ def _resume(a: argparse.Namespace) -> int:
 
 def _told(run: Any) -> int:
     """Say where the results lie, and what there is to remark."""
-    for remark in run.remarks:
-        print(f"minusgrad: {remark}", file=sys.stderr)
-    for name, error in run.simulation.registry.broken.items():
-        print(f"minusgrad: not needed here, but broken: '{name}': {error}", file=sys.stderr)
+    _complain(*run.remarks)
+    _warned(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     print(f"{run.folder}: {stepper.step} steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}")
     for name in ("drift", "work"):
@@ -129,6 +148,7 @@ def _check(a: argparse.Namespace) -> int:
 
     if a.what.endswith(".toml"):
         simulation = build(a.what, [*a.overrides, 'runtime.precision="f64"'], a.plugin)
+        _warned(simulation.registry)
         found = check.of_potential(simulation.potential, simulation.stepper.time)
     else:
         found = check.of_energy(_energy(Registry.load(None, a.plugin), a.what))
@@ -145,7 +165,10 @@ def _energy(registry: Any, name: str) -> Any:
 
     known = registry.energies()
     if name not in known:
-        raise UserError(f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)}); a scene ends in .toml")
+        raise UserError(
+            f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)});"
+            " a scene ends in .toml"
+        )
     return known[name]
 
 
@@ -181,7 +204,8 @@ def _energies(a: argparse.Namespace) -> int:
     if a.json:
         print(json.dumps([described(e) for e in entries.values()], indent=1))
     else:
-        table(("energy", "plugin", "over", "arguments", "what it is"), [_energy_row(e) for e in entries.values()])
+        head = ("energy", "plugin", "over", "arguments", "what it is")
+        table(head, [_energy_row(e) for e in entries.values()])
     return _warned(registry)
 
 
@@ -194,8 +218,8 @@ def _energy_row(entry: Any) -> tuple[str, ...]:
 
 
 def _warned(registry: Any) -> int:
-    for error in registry.broken.values():
-        print(f"minusgrad: {error}", file=sys.stderr)
+    """Name the plugins that are installed and broken, which is a finding."""
+    _complain(*(f"not needed here, but broken: {error}" for error in registry.broken.values()))
     return 1 if registry.broken else 0
 
 
@@ -216,5 +240,6 @@ def _schema(a: argparse.Namespace) -> int:
     from .registry import Registry
     from .schema import schema_of
 
-    print(json.dumps(schema_of(Registry.load(None, a.plugin).models()), indent=1))
-    return 0
+    registry = Registry.load(None, a.plugin)
+    print(json.dumps(schema_of(registry.models()), indent=1))
+    return _warned(registry)

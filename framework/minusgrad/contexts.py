@@ -27,17 +27,18 @@ class Starting:
 
     def read(self, name: str) -> bytes:
         """The bytes of a file beside the scene. Raises `UserError` if it is missing or lies elsewhere."""
-        path = (self.folder / name).resolve()
-        if not path.is_relative_to(self.folder.resolve()):
+        path, within = (self.folder / name).resolve(), Path(name)
+        if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):
             raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
         try:
             self.files[name] = path.read_bytes()
-        except OSError as error:
-            raise UserError(f"cannot read '{name}' ({error.strerror}); paths start at the scene's folder") from None
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UserError(f"cannot read '{name}' ({reason}); paths start at the scene's folder") from None
         return self.files[name]
 
     def random(self, stream: str) -> np.random.Generator:
-        """Random numbers of the scene's seed, a different sequence for each named stream (Philox counters)."""
+        """Random numbers of the scene's seed, another sequence for each named stream (Philox counters)."""
         key = hashlib.sha256(f"{self.seed}/{stream}".encode()).digest()[:16]
         return np.random.Generator(np.random.Philox(key=np.frombuffer(key, np.uint64)))
 

@@ -7,7 +7,11 @@ an infinite derivative on the side not taken never meets a zero (0 * inf), so
 
     ti.select(x > 0, ti.sqrt(x), 0)      has the derivative 0 at x = 0, not NaN.
 
-Conventions at kinks (ENGINE 3): min and max take the branch that the forward pass took, abs'(0) = 0.
+Conventions at kinks: min and max take the branch that the forward pass took, abs'(0) = 0; a power of zero
+does not change with its exponent (0^y), nor the power zero with its base (x^0).
+
+What is piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) has the derivative zero: it is
+absent from the table below.
 """
 
 from collections.abc import Callable, Sequence
@@ -33,13 +37,13 @@ SMOOTH: dict[str, Callable[..., tuple]] = {
     "acos": lambda y, a: (-1.0 / _f("sqrt", 1.0 - a * a),),
     "atan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
     "tanh": lambda y, a: (1.0 - y * y,),
-    "pow": lambda y, a, b: (b * a ** (b - 1.0), _f("select", a.graph.apply("eq", a, 0.0), 0.0, y * _f("log", a))),
+    "pow": lambda y, a, b: (
+        _f("select", _f("eq", b, 0.0), 0.0, b * a ** (b - 1.0)),
+        _f("select", _f("eq", a, 0.0), 0.0, y * _f("log", a)),
+    ),
     "abs": lambda y, a: (_f("select", a > 0.0, 1.0, _f("select", a < 0.0, -1.0, 0.0)),),
 }
 """dy/d(argument) for each argument; None: not differentiated."""
-
-STEPS = frozenset({"floor", "ceil", "round", "to_int", "floordiv"})
-"""Piecewise constant: the derivative is zero wherever it exists. `check` sees what that truncates."""
 
 BRANCHES: dict[str, Callable[[Scalar], tuple[Scalar, Scalar, Scalar]]] = {
     "select": lambda y: (y.args[0], y.args[1], y.args[2]),

@@ -1,10 +1,12 @@
 """Runs from Python, and what the command line does: start, resume, take a scene into the hand.
 
-    run = minusgrad.run("scenes/two_body.toml", {"stepper.dt": 0.01}, out="runs/two_body")
-    run.series("observables/drift").value
+run = minusgrad.run("scenes/two_body.toml", {"stepper.dt": 0.01}, out="runs/two_body")
+run.series("observables/drift").value
 """
 
 import json
+import shlex
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -12,14 +14,17 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import durable, scheduler, trajectory
-from .errors import CheckpointError, InterruptedRunError, MinusgradError, RunFolderError
+from . import durable, origin, scheduler, trajectory
+from .errors import CheckpointError, InterruptedRunError, RunFolderError, UserError
+from .judge import judge
 from .rundir import RunDir
 from .scene import load
 from .signals import stop_requests
-from .simulation import Simulation, differences, judge
+from .simulation import Simulation
 from .triggers import Every
 
+Overrides = Mapping[str, Any] | Sequence[str]
+Plugins = Sequence[Path | ModuleType]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 INPUTS = "inputs"
 """Where a run folder keeps the files that its scene reads."""
@@ -41,33 +46,36 @@ class Run:
 class Saver:
     """The checkpoint, as the scheduler sees it."""
 
-    def __init__(self, simulation: Simulation, folder: RunDir):
+    def __init__(self, simulation: Simulation, folder: RunDir, saved: int | None = None):
         self.simulation, self.folder = simulation, folder
         self.trigger = Every(simulation.scene.checkpoint.every)
+        self.saved = saved
         self.remarks: list[str] = []
 
     def observe(self, seal: bool = True) -> None:
         """Save this moment; `seal` is False for the save of an interruption."""
         keep = self.simulation.scene.checkpoint.keep
         self.remarks += self.folder.save(self.simulation.snapshot(), self.simulation.recorder, keep, seal)
+        self.saved = self.simulation.stepper.step
 
 
-def build(
-    scene: Path | str,
-    overrides: Mapping[str, Any] | Sequence[str] = (),
-    plugins: Sequence[Path | ModuleType] = (),
-) -> Simulation:
+def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
+    """Progress that nobody watches."""
+    return nullcontext(lambda step: None)
+
+
+def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -> Simulation:
     """The objects of a scene at step 0, without files. Raises `SceneError` with all its mistakes."""
     return Simulation(judge(load(scene, as_overrides(overrides)), plugins))
 
 
 def run(
     scene: Path | str,
-    overrides: Mapping[str, Any] | Sequence[str] = (),
+    overrides: Overrides = (),
     out: Path | str | None = None,
-    plugins: Sequence[Path | ModuleType] = (),
+    plugins: Plugins = (),
     force: bool = False,
-    progress: Progress = lambda first, last: nullcontext(lambda step: None),
+    progress: Progress = quiet,
 ) -> Run:
     """Run a scene file into a new folder (`runs/NAME`, where `out` is not given) and return what came out.
 
@@ -76,23 +84,21 @@ def run(
     signal: the run is saved then, and `resume` goes on.
     """
     simulation = build(scene, overrides, plugins)
+    simulation.look()
     path = Path(out) if out is not None else _free(Path("runs") / Path(scene).stem)
     with RunDir.create(path, simulation.scene.source, simulation.scene.overrides, force) as folder:
+        shutil.rmtree(path / INPUTS, ignore_errors=True)
         for name, data in simulation.start_files.items():
             target = path / INPUTS / name
             target.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(target, data)
-        folder.journal("built", threads=simulation.scene.runtime.threads, plugins=list(simulation.registry.plugins))
-        for observer in simulation.observers:
-            observer.observe()
-        return _finished(simulation, folder, progress, fresh=True)
+        threads = simulation.scene.runtime.threads
+        folder.journal("built", threads=threads, plugins=list(simulation.registry.plugins))
+        return _finished(simulation, Saver(simulation, folder), progress)
 
 
 def resume(
-    path: Path | str,
-    plugins: Sequence[Path | ModuleType] = (),
-    allow_changed: bool = False,
-    progress: Progress = lambda first, last: nullcontext(lambda step: None),
+    path: Path | str, plugins: Plugins = (), allow_changed: bool = False, progress: Progress = quiet
 ) -> Run:
     """Go on with a run from its newest good checkpoint, bit for bit as if it had never stopped.
 
@@ -101,56 +107,99 @@ def resume(
     path = Path(path)
     with RunDir.open(path) as folder:
         snapshot, remarks = folder.restore()
+        _ask_for_files(path, origin.plugin_files(snapshot.meta), plugins)
         document = load(path / "scene.toml", folder.overrides)
         simulation = Simulation(judge(document, plugins), path / INPUTS)
-        grave, light = differences(snapshot.meta, simulation.facts())
+        grave, light = origin.differences(snapshot.meta, simulation.facts())
         if grave and not allow_changed:
-            raise CheckpointError(
-                "\n".join([f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"])
-            )
+            told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
+            raise CheckpointError("\n".join(told))
         if grave or light:
-            remarks += ["not bit for bit the run that was saved:", *grave, *light]
+            remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
             folder.journal("changed", differences=[*grave, *light])
         simulation.restore(snapshot)
-        result = _finished(simulation, folder, progress, fresh=False)
-        return Run(result.folder, result.simulation, (*remarks, *result.remarks))
+        saver = Saver(simulation, folder, snapshot.step)
+        saver.remarks += [*remarks, *folder.tidy(simulation.scene.checkpoint.keep)]
+        return _finished(simulation, saver, progress)
 
 
-def _finished(simulation: Simulation, folder: RunDir, progress: Progress, fresh: bool) -> Run:
+def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
     """Run to the last step, or save and raise if asked to stop."""
-    saver, last = Saver(simulation, folder), simulation.scene.run.steps
-    stepper = simulation.stepper
+    folder, stepper, last = saver.folder, simulation.stepper, simulation.scene.run.steps
+    files = [
+        plugin.target for plugin in simulation.registry.plugins.values() if plugin.distribution == "file"
+    ]
+    again = f"go on with: {_resume_line(folder.path, files)}"
     try:
-        if fresh:
-            saver.observe()
-        else:
-            saver.remarks += folder.tidy(simulation.scene.checkpoint.keep)
         with stop_requests() as asked, progress(stepper.step, last) as tell:
+            if saver.saved is None:
+                saver.observe()
             outcome = scheduler.run(stepper, last, simulation.observers, saver, asked, tell)
-    except MinusgradError as error:
-        folder.journal("failed", step=stepper.step, error=str(error))
-        raise
-    if outcome == "interrupted":
-        saver.observe(seal=False)
+            if outcome == "interrupted":
+                saver.observe(seal=False)
+    except KeyboardInterrupt:
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(
-            f"interrupted and saved at step {stepper.step} of {last}; go on with: minusgrad resume {folder.path}"
-        )
+            f"stopped at once, saved at step {saver.saved} of {last}; {again}"
+        ) from None
+    except Exception as error:
+        folder.journal("failed", step=stepper.step, error=str(error))
+        if saver.saved is not None:
+            error.add_note(f"{folder.path}: what was saved up to step {saver.saved} stands")
+        raise
+    if outcome == "interrupted":
+        folder.journal("interrupted", step=stepper.step)
+        raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
     folder.journal("finished", step=stepper.step)
     return Run(folder.path, simulation, tuple(saver.remarks))
 
 
-def as_overrides(overrides: Mapping[str, Any] | Sequence[str]) -> list[str]:
+def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:
+    """Raise `CheckpointError` if the run was made with --plugin and is resumed without."""
+    names = [file.name for file in given if isinstance(file, Path)]
+    if missing := [name for name in needed if name not in names]:
+        raise CheckpointError(
+            f"{path}: was run with --plugin {', '.join(missing)}, and a run folder holds no code;"
+            f" give it again: {_resume_line(path, missing)}"
+        )
+
+
+def _resume_line(path: Path, plugins: Sequence[str]) -> str:
+    """What to type to go on."""
+    options = [word for plugin in plugins for word in ("--plugin", plugin)]
+    return shlex.join(["minusgrad", "resume", str(path), *options])
+
+
+def as_overrides(overrides: Overrides) -> list[str]:
     """Overrides as the command line writes them: `key=value`, the value in TOML."""
     if isinstance(overrides, Mapping):
-        return [f"{key}={json.dumps(value)}" for key, value in overrides.items()]
+        return [f"{key}={_toml(key, value)}" for key, value in overrides.items()]
     return list(overrides)
 
 
+def _toml(key: str, value: Any) -> str:
+    """A value as TOML writes it. Raises `UserError` for what it cannot."""
+    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(key, v)}" for k, v in value.items()) + "}"
+    if isinstance(value, (list, tuple)):
+        return "[" + ", ".join(_toml(key, v) for v in value) + "]"
+    if isinstance(value, (str, Path)):
+        return json.dumps(str(value), ensure_ascii=False)
+    if isinstance(value, (bool, int, float)):
+        return repr(value).lower()
+    raise UserError(f"override '{key}': a scene has no value of type {type(value).__name__}")
+
+
 def _free(path: Path) -> Path:
-    """The path, or the first of path-2, path-3, ... that does not exist."""
+    """The path, or the first of path-2, path-3, ... that nobody has; made at once, so that it is ours."""
     for number in range(1, 10_000):
         candidate = path if number == 1 else path.with_name(f"{path.name}-{number}")
-        if not candidate.exists():
-            return candidate
+        try:
+            candidate.mkdir(parents=True)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            raise RunFolderError(f"{candidate}: cannot be made: {error.strerror}; use --out") from error
+        return candidate
     raise RunFolderError(f"{path}: ten thousand runs of that name; give another with --out")

@@ -18,7 +18,7 @@ from secrets import token_hex
 
 import h5py
 
-from minusgrad.errors import CheckpointError, RunFailedError
+from .errors import CheckpointError, RunFailedError
 
 _TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")

@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import derive, runtime
-from .energy import Datum, Node, Parameter, Time
-from .errors import EnergyError
+from .energy import Datum, Node, Time
 from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
@@ -29,7 +28,9 @@ TEXT = {
     "div": "{} / {}",
     "recip": "{T}(1.0) / {}",
     "floordiv": "ti.floor({} / {})",
+    "quotient": "ti.floor({0} / {1} + {T}(0.5) / ti.abs({1}))",  # of integers: exact, however / is rounded
     "to_int": "{T}(ti.cast({}, ti.i64))",
+    "to_real": "{}",
     "lt": "{} < {}",
     "le": "{} <= {}",
     "eq": "{} == {}",
@@ -65,7 +66,8 @@ class Emitter:
 
     def _packed(self) -> dict[str, int]:
         """Parameters with one value for all elements share one array; returns where each begins."""
-        places, values = {}, []
+        places: dict[str, int] = {}
+        values: list[float] = []
         for argument, parameter in self.term.parameters.items():
             if parameter.index is None:
                 places[argument] = len(values)
@@ -95,7 +97,7 @@ class Emitter:
         return self._sums("value", [self._trace().value])
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
-        """Loops and buffer for dU/d(argument) of a datum, parameter or the time: (rows, components) in f64."""
+        """Loops and buffer for dU/d(argument), a datum, parameter or the time: (rows, components) in f64."""
         traced = self._trace()
         return self._sums(f"d_{argument}", derive.gradient(traced.value, traced.inputs[argument][0]))
 
@@ -121,10 +123,11 @@ class Emitter:
         buffer = self._own(name, np.zeros((rows, len(outputs))))
         out = self.prefix + name
         if not self.pairs:
-            lines = self._element_loop(outputs, lambda texts: [f"{out}[e, {k}] = ti.f64({r})" for k, r in enumerate(texts)])
+            write = [f"{out}[e, {k}] = ti.f64({{}})" for k in range(len(outputs))]
+            lines = self._element_loop(outputs, write)
         else:
-            add = lambda texts: [f"s{k} += ti.f64({r})" for k, r in enumerate(texts)]  # noqa: E731
             before = [f"s{k} = ti.f64(0.0)" for k in range(len(outputs))]
+            add = [f"s{k} += ti.f64({{}})" for k in range(len(outputs))]
             after = [f"{out}[i, {k}] = s{k}" for k in range(len(outputs))]
             lines = self._pair_loop(outputs, ["range(0, i)"], before, add, after)
         return self._code(lines), buffer
@@ -138,43 +141,43 @@ class Emitter:
         for a in targets:
             self._own(f"slot_{a}", np.zeros((nodes.size, *self.term.fields[a].shape[1:]), self.term.dtype))
 
-        def write(texts: list[str]) -> list[str]:
-            return [
-                f"{self.prefix}slot_{a}[e * {arity} + {s}{_index(c)}] = {text}"
-                for (a, s, c), text in zip(places, texts, strict=True)
-            ]
-
+        write = [f"{self.prefix}slot_{a}[e * {arity} + {s}{_index(c)}] = {{}}" for a, s, c in places]
         lines = self._element_loop(outputs, write)
         return self._code([*lines, *self._gather_loop(places)], targets)
 
     def _gather_loop(self, places: list) -> list[str]:
         p = self.prefix
         components = [(a, c) for a, s, c in places if s == 0]
-        begin = [f"a{k} = g_{self._field(a)}[n{_index(c)}]" for k, (a, c) in enumerate(components)]
-        add = [f"a{k} += {p}slot_{a}[q{_index(c)}]" for k, (a, c) in enumerate(components)]
-        end = [f"g_{self._field(a)}[n{_index(c)}] = a{k}" for k, (a, c) in enumerate(components)]
-        inner = [f"for k in range({p}start[n], {p}start[n + 1]):", *_in([f"q = {p}slots[k]", *add])]
+        begin = [f"a{k} = {self.type}(0.0)" for k in range(len(components))]
+        add = [f"a{k} += {p}slot_{a}[{p}slots[q]{_index(c)}]" for k, (a, c) in enumerate(components)]
+        inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *_in(add)]
+        end = [self._added(a, "n", c, f"a{k}") for k, (a, c) in enumerate(components)]
         return [f"for n in range({p}start.shape[0] - 1):", *_in([*begin, *inner, *end])]
+
+    def _added(self, argument: str, node: str, component: tuple[int, ...], text: str) -> str:
+        """Adds to the gradient of a field, which several arguments may stand for."""
+        place = f"g_{self._field(argument)}[{node}{_index(component)}]"
+        return f"{place} = {place} + {text}"
 
     def _pair_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
         """By symmetry under exchange, dU/d(target) needs only the derivative in slot 0."""
         before = [f"s{k} = {self.type}(0.0)" for k in range(len(outputs))]
-        after = []
-        for k, (a, _, c) in enumerate(places):
-            place = f"g_{self._field(a)}[n0{_index(c)}]"
-            after.append(f"{place} = {place} + s{k}")
-        add = lambda texts: [f"s{k} += {r}" for k, r in enumerate(texts)]  # noqa: E731
+        after = [self._added(a, "n0", c, f"s{k}") for k, (a, _, c) in enumerate(places)]
+        add = [f"s{k} += {{}}" for k in range(len(outputs))]
         lines = self._pair_loop(outputs, ["range(0, i)", "range(i + 1, n)"], before, add, after)
         return self._code(lines, targets)
 
-    def _element_loop(self, outputs: list[Scalar], write) -> list[str]:
+    def _element_loop(self, outputs: list[Scalar], write: list[str]) -> list[str]:
+        """For each element: load, compute, and `write` each output ({} stands for it)."""
         p, arity = self.prefix, self.term.energy.arity
         loads = [f"n{s} = {p}nodes[e, {s}]" for s in range(arity)]
         loads += [self._load(leaf) for leaf in inputs(outputs)]
         lines, texts = self._statements(outputs)
-        return [f"for e in range({p}nodes.shape[0]):", *_in([*loads, *lines, *write(texts)])]
+        return [f"for e in range({p}nodes.shape[0]):", *_in([*loads, *lines, *_filled(write, texts)])]
 
-    def _pair_loop(self, outputs: list[Scalar], ranges: list[str], before: list[str], add, after: list[str]) -> list[str]:
+    def _pair_loop(
+        self, outputs: list[Scalar], ranges: list[str], before: list[str], add: list[str], after: list[str]
+    ) -> list[str]:
         """Sources packed component by component (structure of arrays), then target i over sources j."""
         p, n = self.prefix, len(self.term.elements.nodes)
         leaves = list(inputs(outputs))
@@ -189,7 +192,8 @@ class Emitter:
         late = {leaf.serial for leaf in sources}
         early, lines, texts = self._hoisted(outputs, late)
         target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
-        sweeps = [line for r in ranges for line in (f"for j in {r}:", *_in([*fetch, *lines, *add(texts)]))]
+        visit = _in([*fetch, *lines, *_filled(add, texts)])
+        sweeps = [line for r in ranges for line in (f"for j in {r}:", *visit)]
         return [
             f"for j in range({p}nodes.shape[0]):",
             *_in([f"n1 = {p}nodes[j]", *pack]),
@@ -237,7 +241,9 @@ class Emitter:
         _, lines, texts = self._hoisted(outputs, None)
         return lines, texts
 
-    def _hoisted(self, outputs: Sequence[Scalar], late: set[int] | None) -> tuple[list[str], list[str], list[str]]:
+    def _hoisted(
+        self, outputs: Sequence[Scalar], late: set[int] | None
+    ) -> tuple[list[str], list[str], list[str]]:
         """Statements that do not depend on the late leaves, those that do, and the outputs' text."""
         early_lines: list[str] = []
         late_lines: list[str] = []
@@ -269,8 +275,8 @@ class Emitter:
 
 
 def _name(leaf: Scalar) -> str:
-    argument, slot, component = leaf.value
-    return "_".join(map(str, (argument, *(() if slot is None else (slot,)), *component))) + "_"
+    """The local variable of a leaf; its number tells phi[0] from an argument phi_0."""
+    return f"v{leaf.serial}_{leaf.value[0]}"
 
 
 def _index(component: tuple[int, ...]) -> str:
@@ -283,3 +289,7 @@ def _literal(number: float) -> str:
 
 def _in(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
+
+
+def _filled(templates: list[str], texts: list[str]) -> list[str]:
+    return [template.format(text) for template, text in zip(templates, texts, strict=True)]

@@ -1,14 +1,15 @@
 """What an `[[energy]]` block may say, derived from the energy's declaration.
 
-    kind = "spring"
-    name = "springs"                      what reports call the term, if not its kind
-    tuples = "bonds"                      a list that the state provides, or the rows themselves
-    body = "cloth"                        or several
-    fields = { x = "position" }           for an argument whose field has another name
-    k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
+kind = "spring"
+name = "springs"                      what reports call the term, if not its kind
+tuples = "bonds"                      a list that the state provides, or the rows themselves
+body = "cloth"                        or several
+fields = { x = "position" }           for an argument whose field has another name
+k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 """
 
 from typing import Annotated, Any
+from warnings import catch_warnings
 
 from pydantic import create_model
 
@@ -35,16 +36,20 @@ class TupleBlock(EnergyBlock):
 
 
 def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
-    """The model of the energy's block. Raises `EnergyError` if an argument has the name of a block's key."""
-    taken = [a for a, role in energy.roles.items() if a in OWN and not isinstance(role, (Node, Time))]
-    if taken:
-        raise EnergyError(f"energy '{energy.name}': an argument cannot be called {', '.join(taken)}, a key of every block")
-    base = TupleBlock if isinstance(energy.over, int) else EnergyBlock
+    """The model of the energy's block. Raises `EnergyError` if an argument cannot be a key of it."""
+    keys = [a for a, role in energy.roles.items() if not isinstance(role, (Node, Time))]
+    if unfit := [key for key in keys if key in OWN or key.startswith("_")]:
+        raise EnergyError(
+            f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
+            f" {', '.join(OWN)}, and none that begin with _"
+        )
+    base: type[EnergyBlock] = TupleBlock if isinstance(energy.over, int) else EnergyBlock
     definitions: dict[str, Any] = {}
     for argument, role in energy.roles.items():
         if isinstance(role, (Parameter, Datum)):
             definitions[argument] = _definition(role, energy.over)
-    model = create_model(f"{energy.name}_block", __base__=base, **definitions)
+    with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
+        model = create_model(f"{energy.name}_block", __base__=base, **definitions)
     model.__doc__ = energy.claim
     return model
 

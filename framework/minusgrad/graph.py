@@ -15,7 +15,7 @@ from typing import Any
 
 Number = int | float
 
-TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or", "not"})
+TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or"})
 """Operations whose result is true or false."""
 
 
@@ -67,7 +67,7 @@ class Graph:
             return tuple(self.apply("to_real", a) for a in args)
         return tuple(args)
 
-    def _node(self, op: str, args: "tuple[Scalar, ...]", value: Any = None, integer: bool = False) -> "Scalar":
+    def _node(self, op: str, args: "tuple[Scalar, ...]", value: Any = None, integer: bool = False):
         sides = args[1:] if op == "select" else args
         integer = integer or op in WHOLE or (op in CLOSED and all(a.integer for a in sides))
         serials = tuple(a.serial for a in args)
@@ -83,7 +83,7 @@ class Scalar:
     __slots__ = ("args", "graph", "integer", "op", "serial", "value")
     __array_ufunc__ = None  # numpy scalars on the left hand over to us
 
-    def __init__(self, graph: Graph, op: str, args: "tuple[Scalar, ...]", value: Any, serial: int, integer: bool):
+    def __init__(self, graph: Graph, op: str, args: "tuple[Scalar, ...]", value: Any, serial: int, integer):
         self.graph, self.op, self.args = graph, op, args
         self.value, self.serial, self.integer = value, serial, integer
 
@@ -184,23 +184,23 @@ class Scalar:
         return self.graph.decide(self.graph.truth(self))
 
     def __float__(self) -> float:
-        raise TypeError("a value that is known only when the kernel runs is put into Python's arithmetic; use ti.")
+        if self.number is None:
+            raise TypeError("a value known only to the running kernel is put into math or numpy; use ti")
+        return float(self.number)
 
     def __index__(self) -> int:
-        raise TypeError("a value that is known only when the kernel runs cannot count or choose an element")
+        if self.number is None or not self.integer:
+            raise TypeError("a value known only to the running kernel cannot count or choose an element")
+        return int(self.number)
 
     def as_real(self) -> "Scalar":
         return self.graph.apply("to_real", self)
 
     def _binary(self, op: str, left, right):
-        if not all(isinstance(a, (Scalar, int, float)) or _is_number(a) for a in (left, right)):
+        numbers = [a.item() if getattr(a, "ndim", None) == 0 else a for a in (left, right)]  # NumPy's scalars
+        if not all(isinstance(a, (Scalar, int, float)) for a in numbers):
             return NotImplemented
-        return self.graph.apply(op, *(a if isinstance(a, (Scalar, int, float)) else a.item() for a in (left, right)))
-
-
-def _is_number(value: Any) -> bool:
-    """A NumPy scalar (without importing NumPy for it)."""
-    return hasattr(value, "item") and getattr(value, "ndim", None) == 0
+        return self.graph.apply(op, *numbers)
 
 
 def reachable(outputs: "list[Scalar]") -> "list[Scalar]":
@@ -223,7 +223,7 @@ def inputs(outputs: "list[Scalar]") -> "Iterator[Scalar]":
 # Folding -------------------------------------------------------------------------------------------
 
 COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or"})
-CLOSED = frozenset({"add", "sub", "mul", "floordiv", "min", "max", "abs"})
+CLOSED = frozenset({"add", "sub", "mul", "quotient", "min", "max", "abs", "select"})
 """Integers in, integer out."""
 WHOLE = TRUTHS | {"to_int"}
 """Integer whatever goes in."""
@@ -234,6 +234,7 @@ FOLDED: dict[str, Callable[..., Number]] = {
     "mul": lambda a, b: a * b,
     "div": lambda a, b: a / b,
     "floordiv": lambda a, b: a // b,
+    "quotient": lambda a, b: a // b,
     "pow": lambda a, b: a**b,
     "recip": lambda a: 1.0 / a,
     "sqrt": math.sqrt,
@@ -247,10 +248,10 @@ FOLDED: dict[str, Callable[..., Number]] = {
     "atan2": math.atan2,
     "tanh": math.tanh,
     "abs": abs,
-    "floor": math.floor,
-    "ceil": math.ceil,
-    "round": round,
+    "floor": lambda a: float(math.floor(a)),
+    "ceil": lambda a: float(math.ceil(a)),
     "to_int": math.trunc,
+    "to_real": float,
     "min": min,
     "max": max,
     "lt": lambda a, b: a < b,
@@ -267,6 +268,10 @@ def _folded(op: str, numbers: list) -> Number | None:
     except (ArithmeticError, ValueError):
         return None
     return value if isinstance(value, (int, float)) and math.isfinite(value) else None
+
+
+def _zero(like: Scalar) -> Scalar:
+    return like.graph.constant(0 if like.integer else 0.0)
 
 
 def _add(a: Scalar, b: Scalar) -> Scalar | None:
@@ -289,7 +294,7 @@ def _sub(a: Scalar, b: Scalar) -> Scalar | None:
     if a.number == 0.0:
         return -b
     if a is b:
-        return a.graph.constant(0.0)
+        return _zero(a)
     if b.op == "mul" and b.args[0].number == -1.0:
         return a + b.args[1]
     return None
@@ -300,33 +305,32 @@ def _mul(a: Scalar, b: Scalar) -> Scalar | None:
         return b * a
     if a.number is not None:
         return _scaled(a.number, b)
-    for factor, other in ((a, b), (b, a)):  # numeric factors move out
-        if factor.op == "mul" and factor.args[0].number is not None:
+    for factor, other in ((a, b), (b, a)):  # numeric factors move out, if no product can leave f32 for it
+        if factor.op == "mul" and (number := factor.args[0].number) is not None and 1e-6 < abs(number) < 1e6:
             return factor.args[0] * (factor.args[1] * other)
     return None
 
 
-def _scaled(number: float, b: Scalar) -> Scalar | None:
+def _scaled(number: Number, b: Scalar) -> Scalar | None:
     if number == 0.0:
-        return b.graph.constant(0.0)
+        return _zero(b)
     if number == 1.0:
         return b
-    if b.op == "mul" and b.args[0].number is not None:
-        return (number * b.args[0].number) * b.args[1]
+    if b.op == "mul" and (inner := b.args[0].number) is not None and 1e-30 < abs(number * inner) < 1e30:
+        return (number * inner) * b.args[1]
     return None
 
 
 def _div(a: Scalar, b: Scalar) -> Scalar | None:
     if b.number is None:
         return a * b.graph.apply("recip", b)
-    if b.number and Fraction(b.number).numerator in (1, -1) and math.frexp(b.number)[0] in (0.5, -0.5):
+    if abs(math.frexp(b.number)[0]) == 0.5 and 1e-30 < abs(b.number) < 1e30:  # a power of two: exact
         return (1.0 / b.number) * a
     return None
 
 
 def _floordiv(a: Scalar, b: Scalar) -> Scalar | None:
-    quotient = a.graph.apply("floor", a / b)
-    return None if a.integer and b.integer else quotient
+    return a.graph.apply("quotient", a, b) if a.integer else None
 
 
 def _pow(a: Scalar, b: Scalar) -> Scalar | None:
@@ -336,13 +340,13 @@ def _pow(a: Scalar, b: Scalar) -> Scalar | None:
     if exponent < 0.0:
         return a.graph.apply("recip", a ** (-exponent))
     whole = _power(a, int(exponent))
-    return whole if exponent.is_integer() else a.graph.apply("sqrt", a) * whole
+    return whole if float(exponent).is_integer() else a.graph.apply("sqrt", a) * whole
 
 
 def _power(a: Scalar, n: int) -> Scalar:
     """a^n by squaring."""
     if n == 0:
-        return a.graph.constant(1.0)
+        return a.graph.constant(1 if a.integer else 1.0)
     half = _power(a, n // 2)
     return half * half * a if n % 2 else half * half
 
@@ -350,17 +354,30 @@ def _power(a: Scalar, n: int) -> Scalar:
 def _select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar | None:
     if condition.number is not None:
         return a if condition.number else b
-    if condition.op == "not":
-        return a.graph.apply("select", condition.args[0], b, a)
     return a if a is b else None
 
 
-def _not(a: Scalar) -> Scalar | None:
-    return a.args[0] if a.op == "not" else None
+def _and(a: Scalar, b: Scalar) -> Scalar | None:
+    """Of two truths, where one is known."""
+    for known, other in ((a, b), (b, a)):
+        if known.number is not None:
+            return other if known.number else known
+    return None
 
 
-def _floor(a: Scalar) -> Scalar | None:
+def _or(a: Scalar, b: Scalar) -> Scalar | None:
+    for known, other in ((a, b), (b, a)):
+        if known.number is not None:
+            return known if known.number else other
+    return None
+
+
+def _whole(a: Scalar) -> Scalar | None:
     return a if a.integer else None
+
+
+def _real(a: Scalar) -> Scalar | None:
+    return None if a.integer else a
 
 
 def _abs(a: Scalar) -> Scalar | None:
@@ -375,10 +392,12 @@ RULES: dict[str, Callable[..., Scalar | None]] = {
     "floordiv": _floordiv,
     "pow": _pow,
     "select": _select,
-    "not": _not,
-    "floor": _floor,
-    "ceil": _floor,
-    "round": _floor,
-    "to_int": _floor,
+    "and": _and,
+    "or": _or,
+    "floor": _whole,
+    "ceil": _whole,
+    "round": _whole,
+    "to_int": _whole,
+    "to_real": _real,
     "abs": _abs,
 }

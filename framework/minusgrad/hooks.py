@@ -1,7 +1,7 @@
-"""The hooks by which physics enters: ours and a stranger's alike, called while building, never while stepping.
+"""The hooks by which physics enters, ours and a stranger's alike: called while building, not while stepping.
 
-A plugin is a module (or object) with some of these functions, marked `@hookimpl`, named in a distribution's
-entry-point group `minusgrad`. Two owners of one name are an error.
+A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
+group `minusgrad`. Two owners of one name are an error.
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,12 +36,12 @@ def register_states() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-
 
 @hookspec
 def register_steppers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
-    """Steppers by `[stepper] kind`: models of the block with `make(potential, motions) -> Stepper`."""
+    """Steppers by `[stepper] kind`: models of the block with `make(context) -> Integrator`."""
 
 
 @hookspec
 def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
-    """Observers by `[[observe]] kind`: models of the block with `make(context) -> Observer`."""
+    """Observers by `[[observe]] kind`: models of the block with `make(context) -> Report`."""
 
 
 HOOKS: dict[str, Any] = {

@@ -208,23 +208,23 @@ class Integrator:
         kick = self._kick_code()
         stage = Code.joined(
             [
-                Code("h = drifts[k] * dt\n"),
+                Code("h = drifts[move] * dt\n"),
                 self._move("drift"),
-                Code("t = t0 + (first + ti.f64(s) + ends[k]) * dt\n"),
+                Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
                 zero,
                 self.potential.gradient_code(self.gradient),
-                Code("h = kicks[k + 1] * dt\n"),
+                Code("h = kicks[move + 1] * dt\n"),
                 kick,
             ]
         )
         body = Code.joined(
             [
-                Code("t = t0 + (first + ti.f64(s)) * dt\nh = kicks[0] * dt\n"),
+                Code("t = t0 + (first + ti.f64(sub)) * dt\nh = kicks[0] * dt\n"),
                 kick,
-                stage.inside("for k in range(drifts.shape[0]):"),
+                stage.inside("for move in range(drifts.shape[0]):"),
             ]
         )
-        loop = body.inside("ti.loop_config(serialize=True)\nfor s in range(steps):")
+        loop = body.inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
         return Launch(Code(loop.text, {**loop.arrays, **rows}), "steps", "first", "t0", "dt")
 
     def _kick_code(self) -> Code:

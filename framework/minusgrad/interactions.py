@@ -21,15 +21,17 @@ class Tuples:
     nodes: np.ndarray
 
     @classmethod
-    def of(cls, rows: Sequence[Sequence[int]] | np.ndarray, arity: int, count: int, what: str = "tuples") -> "Tuples":
+    def of(cls, rows: Sequence | np.ndarray, arity: int, count: int, what: str = "tuples") -> "Tuples":
         """Checked tuples over `count` nodes. Raises `EnergyError` with the first bad row."""
         nodes = np.asarray(rows)
         if nodes.ndim != 2 or nodes.shape[1] != arity or not len(nodes) or nodes.dtype.kind not in "iu":
-            raise EnergyError(f"{what}: needs rows of {arity} node numbers, got an array of shape {nodes.shape}")
+            shape = f"{nodes.dtype} of shape {list(nodes.shape)}"
+            raise EnergyError(f"{what}: needs rows of {arity} node numbers, got {shape}")
         outside = ((nodes < 0) | (nodes >= count)).any(axis=1)
         if outside.any():
             row = int(np.argmax(outside))
-            raise EnergyError(f"{what}: row {row} = {nodes[row].tolist()} names a node outside 0..{count - 1}")
+            found = nodes[row].tolist()
+            raise EnergyError(f"{what}: row {row} = {found} names a node outside 0..{count - 1}")
         return cls(np.ascontiguousarray(nodes, dtype=np.int32))
 
     @property

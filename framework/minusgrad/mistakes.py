@@ -13,8 +13,8 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from minusgrad.errors import suggestion
-from minusgrad.toml_lines import KeyPath
+from .errors import suggestion
+from .toml_lines import KeyPath
 
 _NEEDS = {
     "int_type": "a whole number",

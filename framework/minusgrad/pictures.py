@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minusgrad import checkpoint, durable, trajectory
-from minusgrad.errors import UserError
-from minusgrad.rundir import RunDir
+from . import checkpoint, durable, trajectory
+from .errors import UserError
+from .rundir import RunDir
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

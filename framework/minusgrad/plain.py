@@ -6,12 +6,14 @@ only thing that sees Taichi miscompile a value, because differences would differ
 
 import inspect
 from collections.abc import Callable, Mapping
+from functools import reduce
+from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 
-from .source import rebind
+from .source import number, rebind, unknown
 
 
 class Array(np.ndarray):
@@ -29,8 +31,20 @@ class Array(np.ndarray):
     def normalized(self, eps=0.0):
         return self / (self.norm() + eps)
 
-    def dot(self, other):
-        return np.dot(np.asarray(self), np.asarray(other)).item()
+    def dot(self, other):  # type: ignore[override]
+        return np.dot(np.asarray(self), np.asarray(other))
+
+    def sum(self):  # type: ignore[override]
+        return np.asarray(self).sum()
+
+    def max(self):  # type: ignore[override]
+        return np.asarray(self).max()
+
+    def min(self):  # type: ignore[override]
+        return np.asarray(self).min()
+
+    def trace(self):  # type: ignore[override]
+        return np.asarray(self).trace()
 
     def cross(self, other):
         if len(self) == 2:
@@ -41,7 +55,7 @@ class Array(np.ndarray):
         return array(np.outer(self, other))
 
     def determinant(self):
-        return np.linalg.det(np.asarray(self)).item()
+        return np.linalg.det(np.asarray(self))
 
     def inverse(self):
         return array(np.linalg.inv(np.asarray(self)))
@@ -55,11 +69,22 @@ class Array(np.ndarray):
         return self.shape[1] if self.ndim == 2 else 1
 
     def __getattr__(self, name):
-        for letters in ("xyzw", "rgba", "stpq"):
-            if name and set(name) <= set(letters):
-                chosen = [letters.index(c) for c in name]
-                return self[chosen[0]] if len(chosen) == 1 else self[chosen]
-        raise AttributeError(name)
+        if (places := _swizzled(name)) is None:
+            raise AttributeError(name)
+        return self[places[0]] if len(places) == 1 else self[places]
+
+    def __setattr__(self, name, value):
+        if (places := _swizzled(name)) is None:
+            super().__setattr__(name, value)
+        else:
+            self[places] = value
+
+
+def _swizzled(name: str) -> list[int] | None:
+    for letters in ("xyzw", "rgba", "stpq"):
+        if name and set(name) <= set(letters):
+            return [letters.index(c) for c in name]
+    return None
 
 
 def array(values: Any) -> Array:
@@ -99,33 +124,56 @@ class _Constructor:
 
 
 def _fold(function):
-    return lambda first, *rest: _fold(function)(function(first, rest[0]), *rest[1:]) if rest else first
+    return lambda *values: reduce(function, values)
 
 
 def _whole(value):
-    return np.trunc(value).astype(np.int64)
+    """Truncated, as a Python integer; an array of them stays real."""
+    if np.ndim(value):
+        return array(np.trunc(value))
+    return int(value) if np.isfinite(value) else 0
 
 
-NUMPY = SimpleNamespace(
-    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor", "ceil")},
-    **{name: getattr(np, name) for name in ("round", "abs", "sign", "pi", "e", "inf", "dot")},
-    **{name: lambda value: value * 1.0 for name in ("f16", "f32", "f64")},
-    **{name: _whole for name in ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")},
+def _real(value):
+    return array(value) if np.ndim(value) else np.float64(value)
+
+
+def _round(value):
+    return np.copysign(np.floor(np.abs(value) + 0.5), value)
+
+
+def _select(condition, a, b):
+    chosen = np.where(condition, a, b)
+    return array(chosen) if chosen.ndim else chosen[()]
+
+
+class _Numpy(SimpleNamespace):
+    def __getattr__(self, name):
+        raise unknown(name, self)
+
+
+NUMPY = _Numpy(
+    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor")},
+    **{name: getattr(np, name) for name in ("ceil", "abs", "sign", "pi", "e", "inf", "dot")},
+    **dict.fromkeys(("f16", "f32", "f64"), _real),
+    **dict.fromkeys(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), _whole),
     **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
     asin=np.arcsin,
     acos=np.arccos,
     atan2=np.arctan2,
-    pow=np.power,
+    pow=lambda a, b: a**b,
     rsqrt=lambda value: 1.0 / np.sqrt(value),
+    round=_round,
     min=_fold(np.minimum),
     max=_fold(np.maximum),
-    select=lambda c, a, b: np.where(c, a, b)[()],
+    select=_select,
     clamp=lambda v, low, high: np.minimum(np.maximum(v, low), high),
     mix=lambda a, b, t: a * (1.0 - t) + b * t,
     cast=lambda value, dtype: dtype(value),
     static=lambda *values: values[0] if len(values) == 1 else values,
     static_assert=lambda *_: None,
+    ndrange=lambda *ends: product(*(range(*e) if isinstance(e, tuple) else range(e) for e in ends)),
     cross=lambda a, b: a.cross(b),
     length=lambda a: a.norm(),
     distance=lambda a, b: (a - b).norm(),
@@ -137,18 +185,30 @@ NUMPY = SimpleNamespace(
     types=SimpleNamespace(vector=lambda n, dt=None: _maker(n), matrix=lambda n, m, dt=None: _maker(n, m)),
 )
 NUMPY.math = NUMPY
-NUMPY.builtins = {"min": NUMPY.min, "max": NUMPY.max, "int": _whole, "float": NUMPY.f64}
+NUMPY.builtins = {"min": NUMPY.min, "max": NUMPY.max, "pow": NUMPY.pow, "int": _whole, "float": _real}
 
 
 def evaluate(function: Callable, arguments: Mapping[str, Any]) -> float:
     """The energy of one element. `arguments` by name: node fields as lists, arrays or numbers."""
-    names = inspect.signature(function).parameters
-    values = [_prepared(arguments[name]) for name in names]
-    with np.errstate(all="ignore"):
-        return float(rebind(function, NUMPY)(*values))
+    return evaluator(function)(arguments)
+
+
+def evaluator(function: Callable) -> Callable[[Mapping[str, Any]], float]:
+    """The same for many elements."""
+    body, names = rebind(function, NUMPY), tuple(inspect.signature(function).parameters)
+
+    def energy(arguments: Mapping[str, Any]) -> float:
+        with np.errstate(all="ignore"):
+            return float(number(body, [_prepared(arguments[name]) for name in names], _is_number))
+
+    return energy
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.floating))
 
 
 def _prepared(value: Any) -> Any:
     if isinstance(value, list):
         return [_prepared(v) for v in value]
-    return array(value) if np.ndim(value) else (value if isinstance(value, (int, np.integer)) else float(value))
+    return value if isinstance(value, int) else int(value) if isinstance(value, np.integer) else _real(value)

@@ -47,7 +47,11 @@ def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Itera
         if now - said >= seconds:
             said = now
             left = (now - began) / max(step - first, 1) * (last - step)
-            print(f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left", file=stream, flush=True)
+            print(
+                f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left",
+                file=stream,
+                flush=True,
+            )
 
     yield tell
 

@@ -14,9 +14,9 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
 
-from minusgrad.errors import UnitError
-from minusgrad.mistakes import shown
-from minusgrad.units import UnitSystem, parse_unit
+from .errors import UnitError
+from .mistakes import shown
+from .units import UnitSystem, parse_unit
 
 _SIGNS = {"positive": "needs a quantity above 0", "nonnegative": "needs a quantity of at least 0"}
 

@@ -10,6 +10,7 @@ import importlib.util
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -22,7 +23,7 @@ from . import hooks, runtime
 from .energy import LocalEnergy
 from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
-from .errors import MinusgradError, PluginError, suggestion
+from .errors import PluginError, suggestion
 
 SECTIONS = tuple(hooks.HOOKS.values())
 
@@ -48,9 +49,7 @@ class Registry:
         self._manager.add_hookspecs(hooks)
 
     @classmethod
-    def load(
-        cls, names: Iterable[str] | None = None, files: Sequence[Path | ModuleType] = ()
-    ) -> "Registry":
+    def load(cls, names: Iterable[str] | None = None, files: Sequence[Path | ModuleType] = ()) -> "Registry":
         """The core, the named plugins (all installed ones if None), and plugin files or modules.
 
         What cannot be had is in `broken`, by name, with the reason. Raises `PluginError` for the core and for
@@ -111,42 +110,124 @@ class Registry:
         """Import one plugin and enter what it registers, all or nothing; `bare` ones need no hooks."""
         if plugin.name in self.plugins:
             raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
-        with _blamed(plugin, "cannot be imported"):
+        with blamed(plugin, "cannot be imported"):
             module = importer()
         _check(plugin, module)
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):
-            owner = entry.owner if (section, kind) in found else getattr(self.entry(section, kind), "owner", None)
-            if owner is not None:
-                again = "twice" if owner is plugin else f", which belongs to {owner}"
+            if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
+                again = " twice" if taken.owner is plugin else f", which belongs to {taken.owner}"
                 raise PluginError(f"{plugin} registers {section} '{kind}'{again}")
             found[section, kind] = entry
         for (section, kind), entry in found.items():
             self.tables[section][kind] = entry
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
 
-    def _registered(
-        self, plugin: Plugin, module: ModuleType, bare: bool
-    ) -> Iterator[tuple[str, str, Entry]]:
+    def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
         """Section, kind and entry of all that the plugin's hooks return, called one by one."""
-        with _blamed(plugin, "does not fit the hooks"):
+        with blamed(plugin, "does not fit the hooks"):
             self._manager.register(module, plugin.name)
         if bare and not any(hasattr(module, hook) for hook in hooks.HOOKS):
-            yield from _energies(plugin, [v for v in vars(module).values() if isinstance(v, LocalEnergy)])
+            known = self.energies().values()
+            defined = [v for v in vars(module).values() if isinstance(v, LocalEnergy) and v not in known]
+            yield from _energies(plugin, defined)
         for hook, section in hooks.HOOKS.items():
             for implementation in getattr(self._manager.hook, hook).get_hookimpls():
                 if implementation.plugin_name == plugin.name:
-                    with _blamed(plugin, f"{hook} failed"):
+                    with blamed(plugin, f"{hook} failed"):
                         given = implementation.function()
                     yield from (_energies if section == "energy" else _blocks(section))(plugin, given)
 
 
-class _blamed:  # noqa: N801  (reads as a verb)
-    """Turn whatever goes wrong in a plugin's code into a `PluginError` that names it; even an exit."""
+def _energies(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
+    if not isinstance(given, Sequence):
+        raise PluginError(f"{plugin}: register_energies gives {_kind_of(given)}, not a list of energies")
+    for energy in given:
+        if not isinstance(energy, LocalEnergy):
+            raise PluginError(
+                f"{plugin}: register_energies gives {_kind_of(energy)}, not an energy made by @local_energy"
+            )
+        with blamed(plugin, f"energy '{energy.name}' cannot stand in a scene"):
+            model = energy_model(energy)
+        yield "energy", energy.name, Entry(plugin, model, energy)
 
-    def __init__(self, plugin: Plugin, what: str):
-        self.plugin, self.what = plugin, what
 
-    def __enter__(self) -> None:
-        pass
+def _blocks(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:
+    def entries(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
+        what = f"{plugin}: {next(h for h, s in hooks.HOOKS.items() if s == section)}"
+        if not isinstance(given, Mapping):
+            raise PluginError(f"{what} gives {_kind_of(given)}, not a table from kind to model")
+        for kind, model in given.items():
+            if not (isinstance(kind, str) and isinstance(model, type) and issubclass(model, BaseModel)):
+                raise PluginError(f"{what} gives {kind!r}: {_kind_of(model)}, not a name and a Record")
+            if not callable(getattr(model, "make", None)):
+                raise PluginError(f"{what}: '{kind}' has no method `make(self, context)`")
+            yield section, kind, Entry(plugin, model)
 
+    return entries
+
+
+def _kind_of(value: Any) -> str:
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"a value of type {type(value).__name__}"
+    )
+
+
+def _check(plugin: Plugin, module: Any) -> None:
+    """Refuse what is no module, another API, and hooks that pluggy would silently ignore."""
+    if not isinstance(module, ModuleType):
+        raise PluginError(f"{plugin}: '{plugin.target}' is {_kind_of(module)}, not a module")
+    api = getattr(module, "MINUSGRAD_API", hooks.API_VERSION)
+    if api != hooks.API_VERSION:
+        raise PluginError(f"{plugin} is written for plugin API {api}; this is {hooks.API_VERSION}")
+    known = list(hooks.HOOKS)
+    for name, value in vars(module).items():
+        marked = isinstance(getattr(value, f"{hooks.GROUP}_impl", None), dict)
+        if marked and name not in known:
+            raise PluginError(
+                f"{plugin}: no hook named '{name}'{suggestion(name, known)} (there are: {', '.join(known)})"
+            )
+        if name in known and not marked:
+            raise PluginError(f"{plugin}: '{name}' is not marked with @hookimpl")
+
+
+@contextmanager
+def blamed(plugin: Plugin, what: str, but: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Whatever a plugin's code raises, an exit included, as a `PluginError` that names it and the place."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit, *but)):
+            raise
+        own = Path(plugin.target).name.partition(":")[0].partition(".")[0]
+        files = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        place = next((f" at {f.name}:{n}" for f, n in reversed(files) if own in (*f.parts, f.stem)), "")
+        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        raise PluginError(f"{plugin} {what}{place}: {text}") from error
+
+
+def _imported(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    name = f"minusgrad_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def source_hash(module: ModuleType) -> str:
+    """SHA-256 over the plugin's Python files: the file, or all files of its package."""
+    file = Path(getattr(module, "__file__", None) or "")
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    digest = hashlib.sha256()
+    for one in files:
+        if one.is_file():
+            name = one.relative_to(file.parent).as_posix().encode()
+            digest.update(name + b"\0" + one.read_bytes() + b"\0")
+    return digest.hexdigest()

@@ -78,7 +78,10 @@ class Energies(Report):
         by_term = self.potential.by_term(self.stepper.time)
         for name, energy in by_term.items():
             if not np.isfinite(energy):
-                raise NonFiniteError(f"step {self.stepper.step}: the energy of term '{name}' is {energy}")
+                blamed = self.potential.blame(self.stepper.time) or "all its forces are finite"
+                raise NonFiniteError(
+                    f"step {self.stepper.step}: the energy of term '{name}' is {energy}; {blamed}"
+                )
         kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in self.stepper.motions)
         total = kinetic + sum(by_term.values())
         kept = total - self.stepper.work
@@ -125,8 +128,8 @@ class Frames(Report):
         labels: Mapping[str, str],
     ):
         super().__init__(stepper, recorder, every)
-        self.labels = {name: labels.get(name, name) for name in names}
+        self.shown = {labels.get(name, name): self.fields[name] for name in names}
 
     def observe(self) -> None:
-        arrays = {label: self.fields[name].values for name, label in self.labels.items()}
+        arrays = {label: field.values for label, field in self.shown.items()}
         self.recorder.record_frame(self.stepper.step, self.stepper.time, arrays)

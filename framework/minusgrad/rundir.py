@@ -22,10 +22,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from minusgrad import checkpoint, durable, trajectory
-from minusgrad.checkpoint import Snapshot
-from minusgrad.errors import CheckpointError, RunFolderError
-from minusgrad.trajectory import Recorder
+from . import checkpoint, durable, trajectory
+from .checkpoint import Snapshot
+from .errors import CheckpointError, RunFolderError
+from .trajectory import Recorder
 
 _JOURNAL = "journal.jsonl"
 RECORDER = "recorder"  # where the unsealed rows stand among a checkpoint's arrays

@@ -131,7 +131,7 @@ def sync() -> None:
 
 
 def allocate(values: np.ndarray) -> Any:
-    """An array that kernels take and that holds `values`: NumPy's own memory on the CPU, else the device's."""
+    """An array that kernels take and that holds `values`: NumPy's memory on the CPU, else the device's."""
     start()
     assert _Running.options is not None
     if _Running.options.arch == "cpu":

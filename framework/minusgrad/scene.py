@@ -20,12 +20,12 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from minusgrad import scene_text
-from minusgrad.errors import Problem, SceneError, UnitError, UserError, suggestion
-from minusgrad.mistakes import mistakes
-from minusgrad.records import Quantity, Record, quantities
-from minusgrad.toml_lines import KeyPath, index
-from minusgrad.units import UnitSystem
+from . import scene_text
+from .errors import Problem, SceneError, UnitError, UserError, suggestion
+from .mistakes import mistakes
+from .records import Quantity, Record, quantities
+from .toml_lines import KeyPath, index
+from .units import UnitSystem
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 

@@ -11,8 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from minusgrad.errors import Problem, SceneError
-from minusgrad.toml_lines import KEY, MULTI_LINE, KeyPath, key_name
+from .errors import Problem, SceneError
+from .toml_lines import KEY, MULTI_LINE, KeyPath, key_name
 
 MOST_BYTES = 1_000_000
 MOST_PARTS = 32

@@ -4,7 +4,7 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel, Field, create_model
 
-from minusgrad.scene import Skeleton
+from .scene import Skeleton
 
 
 def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:

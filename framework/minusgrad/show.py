@@ -18,7 +18,7 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console(soft_wrap=False)
     if not console.is_terminal:
         console = Console(width=160)
-    shown = Table(*head, box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold")
+    shown = Table(*head, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for row in rows:
         shown.add_row(*map(escape, row))
     console.print(shown)
@@ -32,7 +32,8 @@ def findings(answers: "Sequence[Finding]") -> None:
         if key not in worst or _badness(f) > _badness(worst[key]):
             worst[key] = f
     rows = [
-        (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG") for f in worst.values()
+        (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG")
+        for f in worst.values()
     ]
     table(("term", "argument", "question", "worst figure", ""), rows)
     failed = [f for f in answers if not f.passed]

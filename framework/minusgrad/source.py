@@ -1,21 +1,25 @@
 """A Taichi function as Python: the same source, run with stand-ins in the place of `ti`.
 
 Taichi gives names value semantics (`a = b` copies a vector) and fixes a name's type at its first
-assignment; Python does neither. So the source is rewritten before it runs: every assignment goes through
-`assign`, every argument through `copied`. Line numbers stay those of the file.
+assignment; Python does neither. So the source is rewritten before it runs: every assignment and every
+argument goes through `assign`. Line numbers stay those of the file.
 
-What has no meaning for one element (`while`, `try`, ...) is refused here, with file, line and cure.
+What has no meaning for one element (`while`, `try`, ...), and what Taichi and Python understand
+differently, is refused here, with file, line and cure.
 """
 
 import ast
 import builtins
 import inspect
+import sys
 import textwrap
-from collections.abc import Callable
-from types import CodeType, FunctionType, ModuleType
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
-from .errors import TraceError
+from .errors import MinusgradError, TraceError, suggestion
+from .tensors import TRUNCATES, as_real, is_integer
 
 ENGINES = ("taichi", "quadrants")
 CURE = "write it with static loops, `if` and ti.select, or as staged kernels"
@@ -24,22 +28,66 @@ REFUSED = {
     ast.Try: "`try` has no meaning in an energy",
     ast.With: "`with` has no meaning in an energy",
     ast.Lambda: "a `lambda` cannot be compiled by Taichi",
+    ast.FunctionDef: "a function inside a function cannot be compiled by Taichi",
     ast.Global: "an energy writes no globals",
     ast.Nonlocal: "an energy writes no outer names",
     ast.Yield: "an energy returns one number",
     ast.Await: "an energy returns one number",
     ast.ClassDef: "a class has no meaning in an energy",
+    ast.Import: "an import has no meaning in an energy",
+    ast.ImportFrom: "an import has no meaning in an energy",
 }
+RETURNED = {"NoneType": "nothing", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
 MARK = "__minusgrad_stand_in__"
 
 
 def rebind(function: Callable, namespace: Any) -> Callable:
     """The function over `namespace`'s stand-ins for `ti`, `ti.math` and the built-ins min, max, ...
 
-    Nested functions are rebound as well. `namespace` provides: attributes named as in `ti`, `math`, and
-    `builtins` (a dict of replaced built-ins). Raises `TraceError` for statements that are refused.
+    Nested functions are rebound when they are called. `namespace` provides: attributes named as in `ti`,
+    `math`, `types`, and `builtins` (a dict of replaced built-ins). Raises `TraceError` for statements that
+    are refused.
     """
     return _Rebinder(namespace).rebind(inspect.unwrap(function))
+
+
+def run(body: Callable, arguments: Sequence[Any]) -> Any:
+    """Run a rebound function; a Python error in it becomes a `TraceError` at its line."""
+    try:
+        return body(*arguments)
+    except MinusgradError:
+        raise
+    except Exception as error:
+        frames = traceback.walk_tb(error.__traceback__)
+        places = [_place(frame, line) for frame, line in frames if MARK in frame.f_globals]
+        where = places[-1] if places else _place_of(body)
+        raise TraceError(f"{where}: {error}; the engine cannot follow this: {CURE}") from error
+
+
+def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
+    """What `run` returns; refused unless it is a number."""
+    value = run(body, arguments)
+    if not is_number(value):
+        what = RETURNED.get(type(value).__name__, f"a {type(value).__name__}")
+        raise TraceError(f"{_place_of(body)}: it returns {what}; an energy returns one real number")
+    return value
+
+
+def here() -> str:
+    """The file and line that a rebound function is running at."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and MARK not in frame.f_globals:
+        frame = frame.f_back
+    return "<energy>" if frame is None else _place(frame, frame.f_lineno)
+
+
+def _place(frame: FrameType, line: int) -> str:
+    return f"{frame.f_code.co_filename}:{line}"
+
+
+def _place_of(function: Callable) -> str:
+    code: CodeType = function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
 
 
 class _Rebinder:
@@ -49,49 +97,66 @@ class _Rebinder:
 
     def rebind(self, function: Callable) -> Callable:
         if function not in self.done:
-            self.done[function] = lambda *args: self.done[function](*args)  # for recursion
             self.done[function] = self._compiled(function)
         return self.done[function]
 
     def _compiled(self, function: Callable) -> Callable:
-        tree, file = _parsed(function)
-        names = dict(_visible(function))
-        scope = {n: self._replaced(v) for n, v in names.items()}
-        scope |= {"__builtins__": builtins.__dict__ | self.namespace.builtins, MARK: True}
+        definition, file = _parsed(function)
+        tree = ast.fix_missing_locations(ast.Module([_Rewriter(file).function(definition)], []))
+        scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins, MARK: True}
         scope |= {"__assign__": assign, "__copied__": copied}
+        for name, value in _visible(function, definition).items():
+            try:
+                scope[name] = self._replaced(value)
+            except AttributeError as error:
+                raise TraceError(f"{file}:{definition.lineno}: {name}: {error}; {CURE}") from None
         exec(compile(tree, file, "exec"), scope)
-        return scope[function.__name__]
+        body = scope[definition.name]
+        body.__defaults__ = function.__defaults__
+        return body
 
     def _replaced(self, value: Any) -> Any:
         """What a name of the function's surroundings stands for here."""
-        if isinstance(value, ModuleType) and value.__name__.partition(".")[0] in ENGINES:
-            return self.namespace.math if value.__name__.endswith(".math") else self.namespace
-        module = getattr(value, "__module__", None) or ""
-        if isinstance(value, FunctionType) or getattr(value, "_is_taichi_function", False):
-            own = inspect.unwrap(value)
-            if not module.partition(".")[0] in (*ENGINES, "math", "numpy"):
-                return self.rebind(own)
-        if module.partition(".")[0] in ENGINES and hasattr(value, "__name__"):
-            home = self.namespace.math if ".math" in module else self.namespace
-            return getattr(home, value.__name__)
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        path = (home or type(value).__module__).split(".")
+        if path[0] in ENGINES:
+            of_engine = isinstance(value, ModuleType)
+            return getattr(self.namespace, path[-1], self.namespace) if of_engine else self._own_name(value)
+        if isinstance(value, FunctionType):
+            function = inspect.unwrap(value)
+            return lambda *args, **named: self.rebind(function)(*args, **named)
         return value
 
+    def _own_name(self, value: Any) -> Any:
+        """The stand-in for something of Taichi's that the file gave a name of its own."""
+        if isinstance(value, type) or hasattr(value, "__name__"):
+            return getattr(self.namespace, value.__name__)
+        if hasattr(value, "to_list"):
+            return self.namespace.Matrix(value.to_list())
+        if hasattr(value, "ndim"):
+            types, shape = self.namespace.types, (value.n, value.m)[: value.ndim]
+            return (types.vector, types.matrix)[value.ndim - 1](*shape, self._own_name(value.dtype))
+        name = value.to_string() if hasattr(value, "to_string") else type(value).__name__
+        return getattr(self.namespace, name)
 
-def _visible(function: Callable) -> dict[str, Any]:
-    """The globals and closure variables that the function's code names."""
-    code: CodeType = function.__code__
-    names = {n: function.__globals__[n] for n in _names(code) if n in function.__globals__}
-    for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=True):
+
+def unknown(name: str, namespace: Any) -> AttributeError:
+    """The error for a name of `ti` that has no stand-in."""
+    known = [n for n in dir(namespace) if not n.startswith("_")]
+    return AttributeError(f"ti.{name} is not part of the language of energies{suggestion(name, known)}")
+
+
+def _visible(function: Callable, definition: ast.FunctionDef) -> dict[str, Any]:
+    """The globals and closure variables that the function's source names."""
+    used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
+    names = {n: function.__globals__[n] for n in used if n in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         names[name] = cell.cell_contents
     return names
 
 
-def _names(code: CodeType) -> set[str]:
-    nested = (c for c in code.co_consts if isinstance(c, CodeType))
-    return set(code.co_names).union(*map(_names, nested))
-
-
-def _parsed(function: Callable) -> tuple[ast.Module, str]:
+def _parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
+    """The definition, without decorators, docstring and the values of defaults."""
     file = inspect.getsourcefile(function) or "<unknown>"
     try:
         lines, first = inspect.getsourcelines(function)
@@ -100,11 +165,12 @@ def _parsed(function: Callable) -> tuple[ast.Module, str]:
     tree = ast.parse(textwrap.dedent("".join(lines)))
     ast.increment_lineno(tree, first - 1)
     definition = tree.body[0]
-    assert isinstance(definition, ast.FunctionDef)
+    if not isinstance(definition, ast.FunctionDef):
+        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
     definition.decorator_list = []
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.body = _docless(definition.body)
-    tree = ast.Module([_Rewriter(file).function(definition)], [])
-    return ast.fix_missing_locations(tree), file
+    return definition, file
 
 
 def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
@@ -117,54 +183,110 @@ class _Rewriter(ast.NodeTransformer):
 
     def __init__(self, file: str):
         self.file = file
+        self.returns: ast.expr | None = None
+        self.templates: set[str] = set()
+        self.loops: set[str] = set()
 
     def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
-        prologue = [_parse("__types__ = {}")]
-        for argument in definition.args.args:
-            argument.annotation = None
-            prologue.append(_parse(f"{argument.arg} = __copied__({argument.arg})"))
+        arguments = definition.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+            raise self._refusal(definition, "Taichi knows no *args and no keyword-only arguments")
+        self.returns, definition.returns = definition.returns, None
+        prologue = [ast.parse("__types__ = {}").body[0]]
+        prologue += [self._argument(a) for a in (*arguments.posonlyargs, *arguments.args)]
         for statement in prologue:
             ast.copy_location(statement, definition.body[0])
-        definition.returns = None
-        definition.body = [*prologue, *(self.visit(statement) for statement in definition.body)]
+        visited = map(self.visit, definition.body)
+        body = [s for v in visited for s in (v if isinstance(v, list) else [v])]
+        definition.body = [*prologue, *body]
         return definition
+
+    def _argument(self, argument: ast.arg) -> ast.stmt:
+        """An argument is a copy, of the annotated type."""
+        value: ast.expr = ast.Name(argument.arg, ast.Load())
+        annotation, argument.annotation = argument.annotation, None
+        if annotation is not None and "template" in ast.unparse(annotation):
+            self.templates.add(argument.arg)
+        elif annotation is not None:
+            value = ast.Call(annotation, [value], [])
+        return ast.Assign([ast.Name(argument.arg, ast.Store())], self._assigned(argument.arg, value))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
         if (reason := REFUSED.get(type(node))) is not None:
-            raise TraceError(f"{self.file}:{getattr(node, 'lineno', 0)}: {reason}; {CURE}")
+            raise self._refusal(node, reason)
         return super().generic_visit(node)
 
-    def visit_Assert(self, node: ast.Assert) -> ast.AST:  # noqa: N802
-        return ast.copy_location(ast.Pass(), node)
+    def _refusal(self, node: Any, reason: str) -> TraceError:
+        return TraceError(f"{self.file}:{node.lineno}: {reason}; {CURE}")
 
-    def visit_Assign(self, node: ast.Assign) -> ast.AST:  # noqa: N802
+    # Statements
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        outer, self.loops = self.loops, self.loops.union(_written([node.target]))
         self.generic_visit(node)
-        target = node.targets[0]
-        node.value = self._assigned(target.id, node.value) if isinstance(target, ast.Name) else _call("__copied__", node.value)
+        self.loops = outer
         return node
 
-    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:  # noqa: N802
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        if self.returns is not None and node.value is not None:
+            node.value = ast.Call(self.returns, [node.value], [])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        node.value = _call("__copied__", node.value)
+        if len(node.targets) > 1 and not all(isinstance(t, ast.Name) for t in node.targets):
+            raise self._refusal(node, "of several targets of one assignment, each is a name")
+        return self._settled(node, node.targets)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name) or node.value is None:
-            raise TraceError(f"{self.file}:{node.lineno}: an annotated assignment gives one name a value")
-        cast = ast.Call(node.annotation, [node.value], [])
-        assignment = ast.Assign([node.target], self._assigned(node.target.id, cast))
-        return ast.copy_location(assignment, node)
+            raise self._refusal(node, "an annotated assignment gives one name a value")
+        cast = ast.Assign([node.target], ast.Call(node.annotation, [node.value], []))
+        return self._settled(ast.copy_location(cast, node), [node.target])
 
-    def visit_AugAssign(self, node: ast.AugAssign) -> ast.AST:  # noqa: N802
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
         self.generic_visit(node)
-        if not isinstance(node.target, ast.Name):
-            return node
-        old = ast.Name(node.target.id, ast.Load())
-        value = self._assigned(node.target.id, ast.BinOp(old, node.op, node.value))
-        return ast.copy_location(ast.Assign([node.target], value), node)
+        return self._settled(node, [node.target])
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        self.generic_visit(node)
+        self._settled(ast.Expr(node), [node.target])
+        node.value = self._assigned(node.target.id, node.value)
+        return node
+
+    def _settled(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
+        """The assignment, and after it `a = __assign__("a", a)` for every name that it writes to."""
+        statements = [node]
+        for name in _written(targets):
+            if name in self.templates:
+                raise self._refusal(
+                    node, f"'{name}' is a ti.template() argument: its caller would see it change"
+                )
+            if name in self.loops:
+                raise self._refusal(node, f"'{name}' is the variable of a loop: use another name")
+            value = self._assigned(name, ast.Name(name, ast.Load()))
+            statements.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        return [ast.copy_location(statement, node) for statement in statements]
 
     def _assigned(self, name: str, value: ast.expr) -> ast.expr:
         return _call("__assign__", ast.Constant(name), value, ast.Name("__types__", ast.Load()))
 
 
-def _parse(text: str) -> ast.stmt:
-    return ast.parse(text).body[0]
+def _written(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """The names that an assignment to these targets gives a value, or a part of a value."""
+    for target in targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            yield from _written(target.elts)
+        elif isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+            yield from _written([target.value])
 
 
 def _call(name: str, *args: ast.expr) -> ast.expr:
@@ -172,15 +294,14 @@ def _call(name: str, *args: ast.expr) -> ast.expr:
 
 
 def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
-    """What a name holds after `name = value`: a copy. Taichi would truncate a real put into an integer."""
-    integer = isinstance(value, int) or getattr(value, "integer", False) is True
-    real = isinstance(value, float) or getattr(value, "integer", True) is False
-    if integers.setdefault(name, integer) and real:
-        raise TypeError(
-            f"'{name}' began as an integer and is given a real number, which Taichi truncates;"
-            f" begin with `{name} = 0.0`, or use another name"
-        )
-    return copied(value)
+    """What a name holds after `name = value`: a copy, and real if the name began as a real number.
+
+    Taichi would truncate a real number that is put into an integer: refused.
+    """
+    began_integer = integers.setdefault(name, is_integer(value))
+    if began_integer and not is_integer(value):
+        raise TypeError(f"'{name}' {TRUNCATES}, or use another name")
+    return copied(value if began_integer else as_real(value))
 
 
 def copied(value: Any) -> Any:

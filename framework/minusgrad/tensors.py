@@ -1,36 +1,61 @@
 """Vectors and matrices of scalars, with the names and meanings they have in Taichi.
 
-Entries are any scalars with + - * /; `functions` supplies sqrt, min and the like for them.
+Entries are any scalars with + - * /; `functions` supplies sqrt, min and the like for them. As in Taichi a
+tensor holds integers or real numbers, never both.
 """
 
-import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import product
-from operator import add, floordiv, mod, mul, sub, truediv
+from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub, truediv
+from operator import index as to_index
 from typing import Any
 
 SWIZZLES = ("xyzw", "rgba", "stpq")
+TRUNCATES = "began as an integer and is given a real number, which Taichi truncates; begin with 0.0"
+
+
+def is_integer(value: Any) -> bool:
+    """Whether a name that is given this value would be an integer in Taichi, or a tensor of integers."""
+    return isinstance(value, int) or getattr(value, "integer", False) is True
+
+
+def as_real(value: Any) -> Any:
+    """The same value as a real number, or as a tensor of real numbers."""
+    if isinstance(value, int):
+        return float(value)
+    return value.as_real() if hasattr(value, "as_real") else value
 
 
 class Tensor:
     """A vector, shape (n,), or a matrix, shape (n, m); entries in row-major order."""
 
+    __slots__ = ("entries", "functions", "integer", "shape")
+    __array_ufunc__ = None  # numpy scalars on the left hand over to us
+
     def __init__(self, shape: tuple[int, ...], entries: Iterable[Any], functions: Any):
         self.shape, self.entries, self.functions = shape, list(entries), functions
+        self.integer = all(map(is_integer, self.entries))
+        if not self.integer:
+            self.entries = [as_real(e) for e in self.entries]
 
     @classmethod
     def of(cls, rows: Sequence[Any], functions: Any) -> "Tensor":
         """From a list of scalars (a vector) or of vectors or lists (the rows of a matrix)."""
-        rows = [list(r) if isinstance(r, (Tensor, list, tuple)) else r for r in rows]
-        if rows and isinstance(rows[0], list):
-            return cls((len(rows), len(rows[0])), [e for r in rows for e in r], functions)
-        return cls((len(rows),), rows, functions)
+        parts = [list(r) if isinstance(r, (Tensor, list, tuple)) else [r] for r in rows]
+        nested = {isinstance(r, (Tensor, list, tuple)) for r in rows}
+        if len(nested) != 1 or len(set(map(len, parts))) != 1:
+            raise TypeError("a vector is made of numbers, a matrix of rows of one length")
+        shape = (len(rows), len(parts[0])) if nested.pop() else (len(rows),)
+        return cls(shape, [e for part in parts for e in part], functions)
 
     def _like(self, entries: Iterable[Any]) -> "Tensor":
         return Tensor(self.shape, entries, self.functions)
 
     def copy(self) -> "Tensor":
         return self._like(self.entries)
+
+    def as_real(self) -> "Tensor":
+        return self._like(as_real(e) for e in self.entries)
 
     @property
     def n(self) -> int:
@@ -44,52 +69,74 @@ class Tensor:
         return self.n
 
     def __iter__(self):
-        return iter(self[i] for i in range(self.n))
+        """Entries of a vector, rows of a matrix."""
+        return iter(self.entries) if len(self.shape) == 1 else (self.row(i) for i in range(self.n))
+
+    def __bool__(self) -> bool:
+        raise TypeError("a vector has no truth of its own; compare its entries")
 
     # Elements
 
-    def _offset(self, index: Any) -> int:
-        index = index if isinstance(index, tuple) else (index,)
-        if not all(isinstance(i, int) for i in index):
-            raise TypeError("an element is chosen by a number known when the energy is compiled (ti.static)")
-        if len(index) != len(self.shape) or not all(0 <= i < s for i, s in zip(index, self.shape, strict=True)):
+    def row(self, i: int) -> "Tensor":
+        return Tensor((self.m,), self.entries[i * self.m : (i + 1) * self.m], self.functions)
+
+    def _places(self, index: Any) -> list[range]:
+        """The places that an index or slice chooses along each axis."""
+        index = tuple(i if isinstance(i, slice) else to_index(i) for i in _axes(index))
+        outside = len(index) != len(self.shape) or any(
+            not 0 <= i < s for i, s in zip(index, self.shape, strict=True) if isinstance(i, int)
+        )
+        if outside:
             raise IndexError(f"index {list(index)} of a tensor of shape {list(self.shape)}")
-        return index[0] if len(index) == 1 else index[0] * self.m + index[1]
+        chosen = zip(index, self.shape, strict=True)
+        return [range(s)[i] if isinstance(i, slice) else range(i, i + 1) for i, s in chosen]
+
+    def _offsets(self, places: list[range]) -> list[int]:
+        return [i * self.m + j for i, j in product(*places)] if len(places) == 2 else list(places[0])
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, int) and len(self.shape) == 2:
-            return Tensor((self.m,), [self[index, j] for j in range(self.m)], self.functions)
-        return self.entries[self._offset(index)]
+        places = self._places(index)
+        chosen = [self.entries[k] for k in self._offsets(places)]
+        shape = tuple(len(p) for p, i in zip(places, _axes(index), strict=True) if isinstance(i, slice))
+        return Tensor(shape, chosen, self.functions) if shape else chosen[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.entries[self._offset(index)] = value
+        offsets = self._offsets(self._places(index))
+        if len(offsets) != 1 or isinstance(value, (Tensor, list, tuple)):
+            raise TypeError("elements are written one at a time")
+        self.entries[offsets[0]] = self._stored(value)
+
+    def _stored(self, value: Any) -> Any:
+        """The value as this tensor holds it."""
+        if self.integer and not is_integer(value):
+            raise TypeError(f"each entry {TRUNCATES}")
+        return value if self.integer else as_real(value)
 
     def __getattr__(self, name: str) -> Any:
-        letters = next((s for s in SWIZZLES if name and set(name) <= set(s)), None)
-        if letters is None or len(self.__dict__.get("shape", ())) != 1:
+        if (places := _swizzled(name)) is None or len(self.shape) != 1:
             raise AttributeError(f"a tensor has no '{name}' that the engine knows")
-        chosen = [self[letters.index(c)] for c in name]
+        chosen = [self[place] for place in places]
         return chosen[0] if len(name) == 1 else Tensor.of(chosen, self.functions)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if len(name) == 1 and name in "".join(SWIZZLES):
-            self[next(s for s in SWIZZLES if name in s).index(name)] = value
-        else:
+        if (places := _swizzled(name)) is None:
             super().__setattr__(name, value)
+        else:
+            for place, entry in zip(places, [value] if len(name) == 1 else value, strict=True):
+                self[place] = entry
 
     # Arithmetic, element by element
 
     def _with(self, other: Any, op: Callable[[Any, Any], Any]) -> Any:
         if isinstance(other, (list, tuple)):
             other = Tensor.of(other, self.functions)
-        if not isinstance(other, Tensor):
-            return self._like(op(a, other) for a in self.entries)
-        if other.shape != self.shape:
-            raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together")
-        return self._like(op(a, b) for a, b in zip(self.entries, other.entries, strict=True))
+        return self.map(op, other)
 
     def map(self, function: Callable[..., Any], *others: Any) -> "Tensor":
         """function(entry, ...) for each entry; others are tensors of the same shape or scalars."""
+        for other in others:
+            if isinstance(other, Tensor) and other.shape != self.shape:
+                raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together")
         columns = [o.entries if isinstance(o, Tensor) else [o] * len(self.entries) for o in others]
         return self._like(function(*row) for row in zip(self.entries, *columns, strict=True))
 
@@ -124,7 +171,30 @@ class Tensor:
         return self._with(other, mod)
 
     def __pow__(self, other):
-        return self._with(other, lambda a, b: a**b)
+        return self._with(other, pow)
+
+    def __rpow__(self, other):
+        return self._with(other, lambda a, b: b**a)
+
+    def __lt__(self, other):
+        return self._with(other, lt)
+
+    def __le__(self, other):
+        return self._with(other, le)
+
+    def __gt__(self, other):
+        return self._with(other, gt)
+
+    def __ge__(self, other):
+        return self._with(other, ge)
+
+    def __eq__(self, other):
+        return self._with(other, eq)
+
+    def __ne__(self, other):
+        return self._with(other, ne)
+
+    __hash__ = object.__hash__
 
     def __neg__(self):
         return self._like(-a for a in self.entries)
@@ -139,20 +209,18 @@ class Tensor:
 
     def __matmul__(self, other: "Tensor") -> Any:
         if len(self.shape) == 1:
-            raise TypeError("a vector is no left factor of @; use dot or outer_product")
+            if len(other.shape) == 1:
+                raise TypeError("two vectors do not go together in @; use dot or outer_product")
+            return other.transpose() @ self
         if self.m != other.n:
             raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together in @")
         if len(other.shape) == 1:
-            return Tensor((self.n,), (self[i].dot(other) for i in range(self.n)), self.functions)
-        columns = other.transpose()
-        entries = (self[i].dot(columns[j]) for i, j in product(range(self.n), range(other.m)))
+            return Tensor((self.n,), (row.dot(other) for row in self), self.functions)
+        entries = (row.dot(column) for row, column in product(self, other.transpose()))
         return Tensor((self.n, other.m), entries, self.functions)
 
     def sum(self) -> Any:
-        total = self.entries[0]
-        for entry in self.entries[1:]:
-            total = total + entry
-        return total
+        return self._fold(add)
 
     def dot(self, other: "Tensor") -> Any:
         return self._with(other, mul).sum()
@@ -172,23 +240,25 @@ class Tensor:
 
     def cross(self, other: "Tensor") -> Any:
         a, b = self, other
-        if self.n == 2:
+        if a.shape == b.shape == (2,):
             return a[0] * b[1] - a[1] * b[0]
+        if not a.shape == b.shape == (3,):
+            raise TypeError("a cross product takes two vectors of 2 or of 3 components")
         return self._like(a[j] * b[k] - a[k] * b[j] for j, k in ((1, 2), (2, 0), (0, 1)))
 
     def outer_product(self, other: "Tensor") -> "Tensor":
         return Tensor((self.n, other.n), (a * b for a, b in product(self, other)), self.functions)
 
     def transpose(self) -> "Tensor":
-        entries = (self[i, j] for j, i in product(range(self.m), range(self.n)))
+        entries = (self.entries[i * self.m + j] for j, i in product(range(self.m), range(self.n)))
         return Tensor((self.m, self.n), entries, self.functions)
 
     def trace(self) -> Any:
-        return Tensor.of([self[i, i] for i in range(self.n)], self.functions).sum()
+        return Tensor.of([self[i, i] for i in range(self._order())], self.functions).sum()
 
     def determinant(self) -> Any:
-        """By cofactors of the first row, up to 4 x 4."""
-        if self.n == 1:
+        """By cofactors of the first row."""
+        if self._order() == 1:
             return self[0, 0]
         signed = [self[0, j] * self._minor(0, j) * (-1.0) ** j for j in range(self.n)]
         return Tensor.of(signed, self.functions).sum()
@@ -199,6 +269,12 @@ class Tensor:
         places = product(range(self.n), range(self.n))
         adjugate = [self._minor(j, i) * (-1.0) ** (i + j) for i, j in places]
         return self._like(inverse_det * a for a in adjugate)
+
+    def _order(self) -> int:
+        """n of an n x n matrix."""
+        if len(self.shape) != 2 or self.n != self.m:
+            raise TypeError(f"a square matrix is needed, not one of shape {list(self.shape)}")
+        return self.n
 
     def _minor(self, i: int, j: int) -> Any:
         if self.n == 1:
@@ -219,4 +295,14 @@ class Tensor:
         return result
 
     def fill(self, value: Any) -> None:
-        self.entries = [value] * math.prod(self.shape)
+        self.entries = [self._stored(value)] * len(self.entries)
+
+
+def _axes(index: Any) -> tuple:
+    return index if isinstance(index, tuple) else (index,)
+
+
+def _swizzled(name: str) -> list[int] | None:
+    """The places that letters such as `x` or `xzy` stand for."""
+    letters = next((s for s in SWIZZLES if name and set(name) <= set(s)), None)
+    return None if letters is None else [letters.index(c) for c in name]

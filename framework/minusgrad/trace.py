@@ -7,18 +7,19 @@ results are merged by select (at most 64 runs). What cannot be followed raises `
 and cure.
 """
 
-import traceback
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from itertools import product
 from types import SimpleNamespace
 from typing import Any
 
-from .energy import Datum, LocalEnergy, Node, Shape, Time, concrete
-from .errors import EnergyError, TraceError
-from .graph import Graph, Scalar
-from .source import CURE, MARK, rebind
-from .tensors import Tensor
+from .energy import Datum, LocalEnergy, Node, concrete
+from .errors import TraceError
+from .graph import TRUTHS, Graph, Scalar
+from .source import here, number, rebind, unknown
+from .tensors import Tensor, as_real
 
 PATHS = 64
 """Most ways through the branches of one energy."""
@@ -29,7 +30,6 @@ class Trace:
     """A traced energy: its value, and the input nodes of every argument.
 
     `inputs[argument]`: one list of components per slot for node fields (slot 0, 1, ...), else one list.
-    `steps`: lines of the source where a value is truncated to an integer (its derivative is zero there).
     """
 
     graph: Graph
@@ -54,81 +54,50 @@ def trace(energy: LocalEnergy, d: int | None) -> Trace:
         inputs[name] = leaves
         arguments.append(values if isinstance(role, Node) else values[0])
     body = rebind(energy.function, functions)
-    value = paths.merged(graph, lambda: _scalar(graph, energy.name, _run(body, arguments)))
+    value = paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
     return Trace(graph, value, inputs)
 
 
-def _scalar(graph: Graph, name: str, value: Any) -> Scalar:
-    if isinstance(value, (int, float)):
-        return graph.constant(float(value))
-    if not isinstance(value, Scalar):
-        kind = "nothing" if value is None else f"a {type(value).__name__.lower()}"
-        raise EnergyError(f"energy '{name}': its function returns {kind}, not one number")
-    return value
-
-
-def _run(body: Callable, arguments: Sequence[Any]) -> Any:
-    """Run the body; a Python error in it becomes a TraceError at its line."""
-    try:
-        return body(*arguments)
-    except (TraceError, EnergyError, _TooManyPathsError):
-        raise
-    except Exception as error:
-        frames = [f for f, _ in traceback.walk_tb(error.__traceback__) if MARK in f.f_globals]
-        lines = [line for f, line in traceback.walk_tb(error.__traceback__) if MARK in f.f_globals]
-        place = f"{frames[-1].f_code.co_filename}:{lines[-1]}" if frames else "<energy>"
-        raise TraceError(f"{place}: {error}; the engine cannot follow this: {CURE}") from error
-
-
-class _TooManyPathsError(Exception):
-    pass
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, Scalar) and value.op not in TRUTHS)
 
 
 class _Paths:
     """Runs a function once for each way through its branches and merges what comes out."""
 
     def __init__(self) -> None:
-        self.script: list[bool] = []
+        self.script: tuple[bool, ...] = ()
         self.taken: list[tuple[Scalar, bool]] = []
-        self.runs = 0
+        self.ways = 1
 
     def decide(self, condition: Scalar) -> bool:
-        """The truth of a condition on the present path: as before, as scripted, else True."""
+        """The truth of a condition on the present path: as before, as scripted, else True for now."""
         for known, outcome in self.taken:
             if known is condition:
                 return outcome
-        outcome = self.script[len(self.taken)] if len(self.taken) < len(self.script) else True
+        scripted = self.script[len(self.taken) :][:1]
+        self.ways += not scripted  # the other outcome will be a run of its own
+        if self.ways > PATHS:
+            raise TraceError(
+                f"{here()}: more than {PATHS} ways through the branches of this energy; use ti.select"
+            )
+        outcome = scripted[0] if scripted else True
         self.taken.append((condition, outcome))
-        if len(self.taken) > PATHS:
-            raise _TooManyPathsError
         return outcome
 
     def merged(self, graph: Graph, run: Callable[[], Scalar], script: tuple[bool, ...] = ()) -> Scalar:
-        self.script, self.taken, self.runs = list(script), [], self.runs + 1
-        try:
-            if self.runs > PATHS:
-                raise _TooManyPathsError
-            value = run()
-        except _TooManyPathsError as error:
-            raise TraceError(self._refusal(error)) from None
-        taken = self.taken
+        self.script, self.taken = script, []
+        value, taken = run(), self.taken
         for depth in reversed(range(len(script), len(taken))):
             condition = taken[depth][0]
             other = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
             value = graph.apply("select", condition, value, other)
         return value
 
-    def _refusal(self, error: Exception) -> str:
-        frames = [(f, line) for f, line in traceback.walk_tb(error.__traceback__) if MARK in f.f_globals]
-        place = f"{frames[-1][0].f_code.co_filename}:{frames[-1][1]}" if frames else "<energy>"
-        return f"{place}: more than {PATHS} ways through the branches of this energy; use ti.select or min and max"
-
 
 # Stand-ins for `ti` and `ti.math` -------------------------------------------------------------------
 
-UNARY = (
-    *("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "tanh", "floor", "ceil", "round", "abs"),
-)
+UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "tanh", "floor", "ceil", "round", "abs")
 REALS = ("f16", "f32", "f64")
 WHOLES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 
@@ -139,23 +108,23 @@ class Symbolic:
     def __init__(self, graph: Graph):
         self.graph = graph
         self.math = self
-        self.pi, self.e, self.inf = 3.141592653589793, 2.718281828459045, float("inf")
+        self.pi, self.e, self.inf = math.pi, math.e, math.inf
         for op in UNARY:
             setattr(self, op, self._unary(op))
         for dtype in REALS:
-            setattr(self, dtype, lambda value: self._each(lambda v: v * 1.0, value))
+            setattr(self, dtype, self._unary("to_real"))
         for dtype in WHOLES:
-            setattr(self, dtype, lambda value: self._each(lambda v: graph.apply("to_int", v), value))
-        self.Vector = _Constructor(self, self._tensor)
-        self.Matrix = _Constructor(self, self._tensor)
+            setattr(self, dtype, self._unary("to_int"))
+        self.Vector = self.Matrix = _Constructor(self)
         self.types = SimpleNamespace(vector=self._vector_type, matrix=self._matrix_type)
         for n in (2, 3, 4):
-            setattr(self, f"vec{n}", self._vector_type(n))
-            setattr(self, f"mat{n}", self._matrix_type(n, n))
-        self.builtins = {"min": self.min, "max": self.max, "pow": self.pow, "int": self.i32, "float": self.f64}
+            setattr(self, f"vec{n}", self._vector_type(n, self.f64))
+            setattr(self, f"mat{n}", self._matrix_type(n, n, self.f64))
+        self.builtins = {"min": self.min, "max": self.max, "pow": self.pow}
+        self.builtins |= {"int": self.i32, "float": self.f64}
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"ti.{name} is not part of the language of energies")
+        raise unknown(name, self)
 
     # Scalars, and tensors entry by entry
 
@@ -166,42 +135,38 @@ class Symbolic:
         wide = [v if isinstance(v, Tensor) else tensor.map(lambda _, v=v: v) for v in values]
         return wide[0].map(function, *wide[1:])
 
+    def _apply(self, op: str, *values: Any) -> Any:
+        return self._each(lambda *entries: self.graph.apply(op, *entries), *values)
+
     def _unary(self, op: str) -> Callable[[Any], Any]:
-        return lambda value: self._each(lambda v: self.graph.apply(op, v), value)
+        return lambda value: self._apply(op, value)
 
-    def _binary(self, op: str, a: Any, b: Any) -> Any:
-        return self._each(lambda p, q: self.graph.apply(op, p, q), a, b)
+    def max(self, *values: Any) -> Any:
+        return reduce(lambda a, b: self._apply("max", a, b), values)
 
-    def max(self, first: Any, *rest: Any) -> Any:
-        for other in rest:
-            first = self._binary("max", first, other)
-        return first
-
-    def min(self, first: Any, *rest: Any) -> Any:
-        for other in rest:
-            first = self._binary("min", first, other)
-        return first
+    def min(self, *values: Any) -> Any:
+        return reduce(lambda a, b: self._apply("min", a, b), values)
 
     def pow(self, a: Any, b: Any) -> Any:
-        return self._binary("pow", a, b)
+        return self._apply("pow", a, b)
 
     def atan2(self, a: Any, b: Any) -> Any:
-        return self._binary("atan2", a, b)
+        return self._apply("atan2", a, b)
 
     def rsqrt(self, a: Any) -> Any:
         return 1.0 / self.sqrt(a)
 
     def select(self, condition: Any, a: Any, b: Any) -> Any:
-        return self._each(lambda c, p, q: self.graph.apply("select", c, p, q), condition, a, b)
+        return self._apply("select", condition, a, b)
 
     def clamp(self, value: Any, low: Any, high: Any) -> Any:
-        return self.min(high, self.max(value, low))
+        return self.min(high, self.max(low, value))
 
     def mix(self, a: Any, b: Any, t: Any) -> Any:
         return a * (1.0 - t) + b * t
 
     def sign(self, value: Any) -> Any:
-        return self._each(lambda v: self.select(v > 0, 1.0, self.select(v < 0, -1.0, 0.0)), value)
+        return self.select(value > 0, 1.0, self.select(value < 0, -1.0, 0.0))
 
     def cast(self, value: Any, dtype: Callable[[Any], Any]) -> Any:
         return dtype(value)
@@ -212,25 +177,23 @@ class Symbolic:
     def static_assert(self, *_: Any) -> None:
         return None
 
+    def ndrange(self, *ends: Any) -> Any:
+        return product(*(range(*e) if isinstance(e, tuple) else range(e) for e in ends))
+
     # Vectors and matrices
 
-    def _tensor(self, rows: Any, dt: Any = None) -> Tensor:
-        return Tensor.of(rows, self)
+    def _vector_type(self, n: int, dtype: Any = as_real) -> Callable[..., Tensor]:
+        return lambda *parts: self._shaped((n,), parts, dtype)
 
-    def _vector_type(self, n: int, dtype: Any = None) -> Callable[..., Tensor]:
-        def make(*parts: Any) -> Tensor:
-            entries = [e for p in parts for e in (p if isinstance(p, (Tensor, list, tuple)) else [p])]
-            return Tensor((n,), entries * n if len(entries) == 1 else entries, self)
+    def _matrix_type(self, n: int, m: int, dtype: Any = as_real) -> Callable[..., Tensor]:
+        return lambda *parts: self._shaped((n, m), parts, dtype)
 
-        return make
-
-    def _matrix_type(self, n: int, m: int, dtype: Any = None) -> Callable[..., Tensor]:
-        def make(*rows: Any) -> Tensor:
-            entries = [e for r in rows for e in (r if isinstance(r, (list, tuple, Tensor)) else [r])]
-            flat = [e for r in entries for e in (r if isinstance(r, (list, tuple, Tensor)) else [r])]
-            return Tensor((n, m), flat * (n * m) if len(flat) == 1 else flat, self)
-
-        return make
+    def _shaped(self, shape: tuple[int, ...], parts: Sequence[Any], dtype: Callable[[Any], Any]) -> Tensor:
+        """A tensor from numbers, lists and tensors, one after another; one number fills it."""
+        entries, size = list(_flat(parts)), math.prod(shape)
+        if len(entries) not in (1, size):
+            raise TypeError(f"{len(entries)} numbers do not make a tensor of shape {list(shape)}")
+        return self.cast(Tensor(shape, entries * (size // len(entries)), self), dtype)
 
     def dot(self, a: Tensor, b: Tensor) -> Any:
         return a.dot(b)
@@ -254,30 +217,39 @@ class Symbolic:
         return a.inverse()
 
 
-class _Constructor:
-    """`ti.Vector([...])`, and its named makers zero, one, unit, identity, rows, cols."""
+def _flat(value: Any) -> Iterator[Any]:
+    if isinstance(value, (Tensor, list, tuple)):
+        for part in value:
+            yield from _flat(part)
+    else:
+        yield value
 
-    def __init__(self, functions: Symbolic, make: Callable[..., Tensor]):
-        self.functions, self.make = functions, make
+
+class _Constructor:
+    """`ti.Vector([...])`, `ti.Matrix([...])`, and the named makers zero, one, unit, identity, rows, cols."""
+
+    def __init__(self, functions: Symbolic):
+        self.functions = functions
 
     def __call__(self, rows: Any, dt: Any = None) -> Tensor:
-        return self.make(rows, dt)
+        made = Tensor.of(rows, self.functions)
+        return made if dt is None else self.functions.cast(made, dt)
 
-    def _filled(self, shape: Shape, value: Callable[[tuple], float]) -> Tensor:
-        places = product(*map(range, shape))  # type: ignore[arg-type]
-        return Tensor(tuple(shape), [value(p) for p in places], self.functions)  # type: ignore[arg-type]
+    def _filled(self, dt: Any, shape: tuple[int, ...], value: Callable[[tuple[int, ...]], int]) -> Tensor:
+        places = product(*map(range, shape))
+        return self.functions.cast(Tensor(shape, map(value, places), self.functions), dt)
 
     def zero(self, dt: Any, *shape: int) -> Tensor:
-        return self._filled(shape, lambda _: 0.0)
+        return self._filled(dt, shape, lambda _: 0)
 
     def one(self, dt: Any, *shape: int) -> Tensor:
-        return self._filled(shape, lambda _: 1.0)
+        return self._filled(dt, shape, lambda _: 1)
 
-    def unit(self, n: int, i: int, dt: Any = None) -> Tensor:
-        return self._filled((n,), lambda p: float(p[0] == i))
+    def unit(self, n: int, i: int, dt: Any = as_real) -> Tensor:
+        return self._filled(dt, (n,), lambda p: int(p[0] == i))
 
     def identity(self, dt: Any, n: int) -> Tensor:
-        return self._filled((n, n), lambda p: float(p[0] == p[1]))
+        return self._filled(dt, (n, n), lambda p: int(p[0] == p[1]))
 
     def rows(self, rows: Sequence[Any]) -> Tensor:
         return Tensor.of(rows, self.functions)

@@ -24,8 +24,8 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from minusgrad import durable
-from minusgrad.errors import CheckpointError, RunFailedError, UserError
+from . import durable
+from .errors import CheckpointError, RunFailedError, UserError
 
 FRAMES, OBSERVABLES = "particles/all", "observables"
 POSITION = "particles/all/position"

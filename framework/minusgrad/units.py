@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 
-from minusgrad.errors import UnitError, suggestion
+from .errors import UnitError, suggestion
 
 BASE = ("m", "kg", "s", "K", "A", "mol")
 Dimension = tuple[Fraction, ...]

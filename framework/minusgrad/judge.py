@@ -1,0 +1,65 @@
+"""A scene judged: the skeleton by the core, every block by the model of its kind; all mistakes at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from .entry_points import installed
+from .errors import Problem, SceneError
+from .registry import Entry, Registry
+from .scene import Block, Document, Scene, unknown_kind
+from .toml_lines import KeyPath
+
+WHAT = {"state": "initial state", "energy": "energy", "stepper": "stepper", "observe": "observer"}
+"""What a block of each section is called in messages."""
+
+
+@dataclass
+class Judged:
+    """A scene whose every block has been judged, with what makes it; by the blocks' places."""
+
+    scene: Scene
+    registry: Registry
+    entries: dict[KeyPath, Entry]
+    models: dict[KeyPath, Any]
+
+
+def judge(document: Document, plugins: Sequence[Path | ModuleType] = ()) -> Judged:
+    """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block."""
+    scene, problems = document.skeleton()
+    names = _named(document)
+    registry = Registry.load(names, plugins)
+    for number, name in enumerate(names or ()):
+        if name in registry.broken:
+            problems.append(document.problem(("plugins", number), str(registry.broken[name])))
+    entries: dict[KeyPath, Entry] = {}
+    models: dict[KeyPath, Any] = {}
+    for block in document.blocks():
+        entry = registry.entry(block.section, block.kind)
+        if entry is None:
+            problems.append(_unknown(document, block, registry, names))
+        else:
+            entries[block.path] = entry
+            models[block.path], more = document.judge(block, entry.model)
+            problems += more
+    if scene is None or problems:
+        raise SceneError(problems)
+    return Judged(scene, registry, entries, models)
+
+
+def _named(document: Document) -> list[str] | None:
+    """The plugins that a scene names; None, all that are installed, if it names none."""
+    named = document.data.get("plugins")
+    return named if isinstance(named, list) and all(isinstance(name, str) for name in named) else None
+
+
+def _unknown(document: Document, block: Block, registry: Registry, names: list[str] | None) -> Problem:
+    problem = unknown_kind(document, block, WHAT[block.section], list(registry.tables[block.section]))
+    if names is None:
+        hint = "".join(f"; {error}" for error in registry.broken.values())
+    else:
+        unnamed = [name for name in installed() if name not in ("core", *names)]
+        hint = f"; not in the scene's `plugins`: {', '.join(unnamed)}" if unnamed else ""
+    return replace(problem, message=problem.message + hint)

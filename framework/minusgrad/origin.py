@@ -1,0 +1,76 @@
+"""Where a run comes from: what its checkpoints say of it, and what has changed since.
+
+The number of threads is not in it: it does not change the bits.
+"""
+
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from .entry_points import Plugin
+from .registry import Registry
+from .scene import Scene
+
+_SHA = re.compile("[0-9a-f]{64}")
+
+
+def facts(
+    scene: Scene, files: Mapping[str, bytes], registry: Registry, used: Iterable[Plugin]
+) -> dict[str, Any]:
+    """Scene, files, plugins that it uses, machine and versions, as plain data without wall-clock times."""
+    resolved = scene.resolved()
+    resolved["runtime"].pop("threads")
+    return {
+        "title": scene.title,
+        "scene": resolved,
+        "text": _sha(scene.source),
+        "files": {name: _sha(data) for name, data in sorted(files.items())},
+        "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
+        "machine": platform.machine(),
+        "versions": {package: version(package) for package in ("minusgrad", "taichi", "numpy", "h5py")},
+    }
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """One line for each: what forbids to go on exactly, and what only may change bits (or only comments)."""
+    grave = [
+        line for key in ("scene", "files", "plugins") for line in _lines(key, then.get(key), now.get(key))
+    ]
+    light = [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
+    if not grave:
+        light += _lines("the scene's text", then.get("text"), now.get("text"))
+    return grave, light
+
+
+def plugin_files(then: Mapping[str, Any]) -> list[str]:
+    """The files that the run was given with --plugin, by name."""
+    plugins = then.get("plugins")
+    saved = plugins.values() if isinstance(plugins, dict) else ()
+    return [str(p.get("version")) for p in saved if isinstance(p, dict) and p.get("distribution") == "file"]
+
+
+def _lines(key: str, then: Any, now: Any) -> Iterator[str]:
+    """`scene.stepper.dt: 0.005 then, 0.01 now`, for the parts that differ."""
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        then, now = dict(enumerate(then)), dict(enumerate(now))
+    if then == now:
+        return
+    if isinstance(then, dict) and isinstance(now, dict):
+        for part in {**then, **now}:
+            yield from _lines(f"{key}.{part}", then.get(part), now.get(part))
+    elif all(isinstance(v, str) and _SHA.fullmatch(v) for v in (then, now)):
+        yield f"{key} has changed"
+    else:
+        yield f"{key}: {_shown(then)} then, {_shown(now)} now"
+
+
+def _shown(value: Any) -> str:
+    return "not there" if value is None else json.dumps(value)
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

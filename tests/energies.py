@@ -1,0 +1,127 @@
+"""Energies that exist for the tests only: together they use everything that a local energy may be.
+
+Each opens with its equation. `tests/exam.py` holds an instance of each.
+"""
+
+from minusgrad import Datum, Node, Parameter, Time, local_energy, ti
+
+X = Node("m", ("d",))
+X2 = Node("m", (2,))
+X3 = Node("m", (3,))
+
+
+@local_energy("spring", over=2, x=X, k=Parameter("N/m", default=2.0), rest=Datum("m", differentiable=True))
+def spring(x, k, rest):
+    """k (|x_0 - x_1| - rest)^2 / 2."""
+    stretch = (x[0] - x[1]).norm() - rest
+    return 0.5 * k * stretch * stretch
+
+
+@local_energy(
+    "trap", over="nodes", x=X, k=Parameter("N/m", default=1.5), w=Parameter("s^-1", default=0.7), t=Time()
+)
+def trap(x, k, w, t):
+    """k (1 + sin(w t) / 2) |x|^2 / 2: depends on the time explicitly."""
+    return 0.5 * k * (1.0 + 0.5 * ti.sin(w * t)) * x[0].norm_sqr()
+
+
+@local_energy("angle", over=3, x=X, k=Parameter(default=3.0), theta_0=Datum("rad", differentiable=True))
+def angle(x, k, theta_0):
+    """k (theta - theta_0)^2 / 2, theta the angle between x_0 - x_1 and x_2 - x_1."""
+    a, b = x[0] - x[1], x[2] - x[1]
+    theta = ti.acos(a.dot(b) / (a.norm() * b.norm()))
+    return 0.5 * k * (theta - theta_0) ** 2
+
+
+@local_energy("dihedral", over=4, x=X3, k=Parameter(default=1.0), phi_0=Datum("rad", differentiable=True))
+def dihedral(x, k, phi_0):
+    """k (1 - cos(3 phi - phi_0)), phi the angle between the planes 0 1 2 and 1 2 3."""
+    a, b, c = x[1] - x[0], x[2] - x[1], x[3] - x[2]
+    m, n = a.cross(b), b.cross(c)
+    phi = ti.atan2(b.norm() * a.dot(n), m.dot(n))
+    return k * (1.0 - ti.cos(3.0 * phi - phi_0))
+
+
+@local_energy(
+    "lennard_jones", over="pairs", x=X, eps=Parameter("J", default=1.0), sigma=Parameter("m", default=0.8)
+)
+def lennard_jones(x, eps, sigma):
+    """4 eps ((sigma/r)^12 - (sigma/r)^6)."""
+    r = x[0] - x[1]
+    s6 = (sigma * sigma / r.norm_sqr()) ** 3
+    return 4.0 * eps * (s6 * s6 - s6)
+
+
+@local_energy("site", over="nodes", phi=Node(), m2=Parameter(default=-1.0), lam=Parameter(default=0.5))
+def site(phi, m2, lam):
+    """m2 phi^2 / 2 + lam phi^4 / 4: on-site part of the phi-4 lattice."""
+    return 0.5 * m2 * phi[0] ** 2 + 0.25 * lam * phi[0] ** 4
+
+
+@local_energy("link", over=2, phi=Node(), phi_0=Parameter(default=0.3))
+def link(phi, phi_0):
+    """(phi_0 - phi_1 - shift)^2 / 2 between neighbours; the parameter's name begins like a leaf's."""
+    return 0.5 * (phi[0] - phi[1] - phi_0) ** 2
+
+
+@local_energy(
+    "membrane",
+    over=3,
+    x=X2,
+    inverse_rest=Datum("m^-1", (2, 2), differentiable=True),
+    mu=Parameter(default=1.0),
+    lam=Parameter(default=0.6),
+)
+def membrane(x, inverse_rest, mu, lam):
+    """mu (tr F^T F - 2 - 2 log J) / 2 + lam (log J)^2 / 2 + (tr F^-1)^2 / 20, F = D D_rest^-1, J = det F."""
+    D = ti.Matrix.cols([x[1] - x[0], x[2] - x[0]])
+    F = D @ inverse_rest
+    log_J = ti.log(F.determinant())
+    stretch = (F.transpose() @ F).trace()
+    back = F.inverse().trace()
+    return 0.5 * mu * (stretch - 2.0 - 2.0 * log_J) + 0.5 * lam * log_J * log_J + 0.05 * back * back
+
+
+@local_energy("contact", over=2, x=X, k=Parameter(default=5.0), gap=Parameter("m", default=2.0))
+def contact(x, k, gap):
+    """k depth^2 / 2 within the gap, softened to k (depth - 1/8) / 4 where depth > 1/4, else 0."""
+    depth = gap - (x[0] - x[1]).norm()
+    u = 0.0
+    if depth > 0.25:
+        u = 0.25 * k * (depth - 0.125)
+    elif depth > 0.0:
+        u = 0.5 * k * depth * depth
+    return u
+
+
+@local_energy(
+    "limits", over=2, x=X, y=Node("1"), a=Parameter(default=0.7), w=Parameter(shape=(2,), default=1.0)
+)
+def limits(x, y, a, w):
+    """Everything that has a kink: select, min, max, abs, clamp, sign."""
+    r = x[0] - x[1]
+    chosen = ti.select(y[0] > a, y[0] * y[0], ti.sin(y[0]) + r[0])
+    bounded = ti.math.clamp(y[1], -0.5, a) * w[0] + ti.min(r[0], r[1], a) * w[1]
+    return chosen + bounded + ti.max(r.norm(), y[0]) + abs(y[1] - r[1]) * ti.math.sign(r[0]) + r.max()
+
+
+@local_energy("kinds", over=2, x=X, kind=Datum(integer=True), k=Parameter(default=2.0))
+def kinds(x, kind, k):
+    """r^2, r or log r by the kind of the bond (its datum), times k and half the kind."""
+    r = (x[0] - x[1]).norm()
+    u = 0.0
+    if kind == 0:
+        u = r * r
+    elif kind == 1:
+        u = r
+    else:
+        u = ti.log(r)
+    return k * u * (kind // 2 + 0.5 * (kind % 2) + 0.25)
+
+
+@local_energy("powers", over=2, q=Node(), n=Parameter(default=2.4))
+def powers(q, n):
+    """Constant, half, negative and variable exponents of positive bases, and the smooth functions of one."""
+    a, b = 1.0 + q[0] ** 2, ti.exp(0.3 * q[1])
+    u = a**2.5 + b**-3 + a**0.5 * b ** (-1.5) + a**n + 2.0 ** q[1] + b**1.3
+    return u + ti.tanh(q[0]) * ti.cos(q[1]) + ti.atan2(a, b) + ti.asin(0.5 / a) + ti.acos(0.3 / a)

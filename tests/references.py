@@ -1,0 +1,209 @@
+"""Value and gradients of a term, three times over and not by the engine.
+
+    taichi       Taichi's own reverse mode of the same function
+    plain        the same source in plain Python, summed in a Python loop over the elements
+    differences  central differences of the plain value, extrapolated to order 6 (Richardson)
+
+All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them.
+"""
+
+import linecache
+from collections.abc import Callable, Iterator
+from itertools import combinations, count
+from typing import Any
+
+import numpy as np
+
+from minusgrad import runtime, ti
+from minusgrad.energy import Datum, Node, Parameter, Time
+from minusgrad.interactions import Pairs
+from minusgrad.plain import evaluator
+from minusgrad.terms import Term
+
+Gradients = dict[str, np.ndarray]
+STEP = 1e-3
+"""Of the differences, relative to an argument's size."""
+
+
+def elements(term: Term) -> np.ndarray:
+    """The nodes of every element, shape (E, k): pairs as a list."""
+    nodes = term.elements.nodes
+    return np.array(list(combinations(nodes.tolist(), 2))) if isinstance(term.elements, Pairs) else nodes
+
+
+def plain(term: Term, t: float = 0.0) -> float:
+    """Sum over the elements of the plain evaluation."""
+    return sum(_energies(term, t))
+
+
+def magnitude(term: Term, t: float = 0.0) -> float:
+    """Sum of |u| over the elements: what rounding is relative to."""
+    return sum(map(abs, _energies(term, t)))
+
+
+def _energies(term: Term, t: float) -> list[float]:
+    energy = evaluator(term.energy.function)
+    return [energy(arguments) for arguments, _ in _elements(term, t)]
+
+
+def differences(term: Term, t: float = 0.0) -> Gradients:
+    """Of the plain evaluation, element by element and component by component."""
+    out, energy = _zeros(term), evaluator(term.energy.function)
+    for arguments, rows in _elements(term, t):
+        for name, gradient in out.items():
+            is_node = isinstance(term.energy.roles[name], Node)
+            for slot, row in enumerate(rows[name]):
+                value = np.array(arguments[name][slot] if is_node else arguments[name], float)
+                for c in np.ndindex(value.shape):
+                    u = _along(energy, arguments, name, slot if is_node else None, value, c)
+                    gradient[(*row, *c)] += _extrapolated(u, STEP * max(abs(value[c]), 0.1))
+    return out
+
+
+def _along(
+    energy: Callable, arguments: dict, name: str, slot: int | None, value: np.ndarray, component: tuple
+):
+    """u as a function of the change of one component of one argument."""
+
+    def u(change: float) -> float:
+        moved = value.copy()
+        moved[component] += change
+        if slot is None:
+            return energy(arguments | {name: moved})
+        nodes = list(arguments[name])
+        nodes[slot] = moved
+        return energy(arguments | {name: nodes})
+
+    return u
+
+
+def _extrapolated(u: Callable[[float], float], h: float) -> float:
+    """u'(0), with an error of order h^6."""
+    d = [(u(s) - u(-s)) / (2.0 * s) for s in (h, h / 2, h / 4)]
+    first = [(4.0 * d[k + 1] - d[k]) / 3.0 for k in range(2)]
+    return (16.0 * first[1] - first[0]) / 15.0
+
+
+def _elements(term: Term, t: float) -> Iterator[tuple[dict[str, Any], dict[str, list[tuple]]]]:
+    """For each element: the function's arguments, and the rows of the gradients that they belong to."""
+    for e, nodes in enumerate(elements(term)):
+        arguments: dict[str, Any] = {}
+        rows: dict[str, list[tuple]] = {}
+        for name, role in term.energy.roles.items():
+            match role:
+                case Node():
+                    arguments[name] = [_one(term.fields[name].values[n]) for n in nodes]
+                    rows[name] = [(int(n),) for n in nodes]
+                case Datum():
+                    arguments[name], rows[name] = _one(runtime.host(term.data[name])[e]), [(e,)]
+                case Parameter():
+                    values = term.parameters[name]
+                    row = 0 if values.index is None else int(values.index[e])
+                    arguments[name] = _one(values.rows[row])
+                    rows[name] = [()] if values.index is None else [(row,)]
+                case Time():
+                    arguments[name], rows[name] = t, [()]
+        yield arguments, rows
+
+
+def _one(value: np.ndarray) -> Any:
+    return value.item() if np.ndim(value) == 0 else value.astype(float)
+
+
+def _zeros(term: Term) -> Gradients:
+    shapes: dict[str, tuple[int, ...]] = {}
+    for name in term.energy.differentiable:
+        match term.energy.roles[name]:
+            case Node():
+                shapes[name] = term.fields[name].shape
+            case Datum():
+                shapes[name] = runtime.host(term.data[name]).shape
+            case Parameter():
+                values = term.parameters[name]
+                shapes[name] = values.rows.shape if values.index is not None else values.rows.shape[1:]
+            case Time():
+                shapes[name] = ()
+    return {name: np.zeros(shape) for name, shape in shapes.items()}
+
+
+# Taichi's reverse mode ------------------------------------------------------------------------------
+
+_numbers = count()
+_kernels: dict[tuple, Callable] = {}
+
+
+def taichi(term: Term, t: float = 0.0) -> tuple[float, Gradients]:
+    """Value and gradients by a kernel that calls the function, and its `grad`."""
+    arrays: dict[str, Any] = {"nodes": _array(elements(term).astype(np.int32), False)}
+    for name, role in term.energy.roles.items():
+        match role:
+            case Node():
+                arrays[name] = _array(term.fields[name].values)
+            case Datum():
+                arrays[name] = _array(runtime.host(term.data[name]), role.differentiable)
+            case Parameter():
+                values = term.parameters[name]
+                index = np.zeros(len(elements(term)), np.int32) if values.index is None else values.index
+                arrays[name], arrays[f"row_of_{name}"] = _array(values.rows), _array(index, False)
+            case Time():
+                arrays[name] = _array(np.array([t]))
+    arrays["U"] = _array(np.zeros(len(elements(term))))
+    kernel = _kernel(term, arrays)
+    kernel(*arrays.values())
+    value = float(np.sum(arrays["U"].to_numpy()))
+    arrays["U"].grad.fill(1.0)
+    kernel.grad(*arrays.values())
+    found = _zeros(term)
+    return value, {a: arrays[a].grad.to_numpy().astype(float).reshape(g.shape) for a, g in found.items()}
+
+
+def _array(values: np.ndarray, differentiable: bool = True) -> Any:
+    dtype = ti.i32 if values.dtype.kind in "iu" else ti.f64
+    array = ti.ndarray(dtype, values.shape, needs_grad=differentiable and dtype == ti.f64)
+    array.from_numpy(np.ascontiguousarray(values, np.int32 if dtype == ti.i32 else np.float64))
+    return array
+
+
+def _kernel(term: Term, arrays: dict[str, Any]) -> Callable:
+    """One kernel for each function and shape, for the engine that runs now."""
+    types = {name: _annotation(array) for name, array in arrays.items()}
+    call = ", ".join(_read(term, name, arrays[name].shape[1:]) for name in term.energy.roles)
+    head = ", ".join(f"{n}: {kind}" for n, kind in types.items())
+    text = f"def kernel({head}):\n    for e in range(nodes.shape[0]):\n        U[e] = function({call})\n"
+    key = (runtime.started(), term.energy.function, text)
+    if key not in _kernels:
+        file = f"<reference {next(_numbers)}>"
+        linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+        scope: dict[str, Any] = {"ti": ti, "function": ti.func(term.energy.function)}
+        exec(compile(text, file, "exec"), scope)
+        _kernels[key] = ti.kernel(scope["kernel"])
+    return _kernels[key]
+
+
+def _annotation(array: Any) -> str:
+    dtype, ndim, needs_grad = array.dtype.to_string(), len(array.shape), array.grad is not None
+    return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim}, needs_grad={needs_grad})"
+
+
+def _read(term: Term, name: str, shape: tuple[int, ...]) -> str:
+    """The text of one argument of one element."""
+    match term.energy.roles[name]:
+        case Node():
+            slots = range(term.energy.arity)
+            return f"[{', '.join(_tensor(name, f'nodes[e, {s}]', shape) for s in slots)}]"
+        case Parameter():
+            return _tensor(name, f"row_of_{name}[e]", shape)
+        case Time():
+            return f"{name}[0]"
+        case _:
+            return _tensor(name, "e", shape)
+
+
+def _tensor(name: str, row: str, shape: tuple[int, ...]) -> str:
+    entries = [f"{name}[{', '.join([row, *map(str, c)])}]" for c in np.ndindex(shape)]
+    if not shape:
+        return entries[0]
+    if len(shape) == 1:
+        return f"ti.Vector([{', '.join(entries)}])"
+    rows = [f"[{', '.join(entries[k : k + shape[1]])}]" for k in range(0, len(entries), shape[1])]
+    return f"ti.Matrix([{', '.join(rows)}])"
