@@ -113,7 +113,8 @@ def test_identities(graph: Graph, x: Scalar, y: Scalar) -> None:
     assert x * 0.0 is graph.constant(0.0)
     assert x - x is graph.constant(0.0)
     assert x + x is 2.0 * x
-    assert -(-x) is x
+    assert x * -1.0 is -x
+    assert -1.0 * (-x) is x
     assert x + (-y) is x - y
     assert x - (-y) is x + y
     assert 0.0 - x is -x
@@ -146,7 +147,7 @@ def test_constants_fold_to_what_python_says(graph: Graph) -> None:
         ("sqrt", (-1.0,)),
         ("log", (0.0,)),
         ("recip", (0.0,)),
-        ("pow", (-2.0, 0.5)),
+        ("pow", (-2.0, 0.3)),
         ("exp", (1e9,)),
         ("div", (1.0, 0.0)),
     ],
@@ -204,7 +205,7 @@ def test_random_expressions_keep_their_value() -> None:
 
 
 def test_integers_stay_integers_among_themselves(i: Scalar, x: Scalar) -> None:
-    for node in (i + 1, i * i, i // 2, i % 3, -i, abs(i), i - i, 0 * i, i**2, i**0, -(-i), 2 * (3 * i)):
+    for node in (i + 1, i * i, i // 2, i % 3, -i, abs(i), i - i, 0 * i, i**2, i**0, -1 * (-i), 2 * (3 * i)):
         assert node.integer, node
     for node in (i / 2, i + 1.0, 1.0 * i, i + x, 0.0 + i, i**0.5, i * x, x // 2):
         assert not node.integer, node
@@ -222,7 +223,7 @@ def test_only_truths_and_integers_decide(graph: Graph, i: Scalar, x: Scalar) -> 
         graph.apply("select", x, 1.0, 2.0)
     with pytest.raises(TypeError, match=r"a comparison is no number; write ti.select\(condition, 1.0, 0.0\)"):
         (x > 0.0) * x
-    with pytest.raises(TypeError, match="& and | join comparisons"):
+    with pytest.raises(TypeError, match=r"& and \| join comparisons"):
         i & 1
 
 

@@ -183,10 +183,13 @@ def test_restored_goes_on_bit_for_bit(saved):
     assert bits(_resumed(state, fields, 20)) == end
 
 
-@pytest.mark.parametrize("name", ["gradient/x", "work", "step"])
+SAVED = ["gradient/x", "work", "step", "t0", "dt"]
+
+
+@pytest.mark.parametrize("name", SAVED)
 def test_all_that_is_saved_matters(name, saved):
     state, fields, end = saved
-    assert set(state) == {"gradient/x", "work", "step"}
+    assert set(state) == set(SAVED)
     changed = state[name] + 1
     assert bits(_resumed({**state, name: changed}, fields, 20)) != end
     without = {n: a for n, a in state.items() if n != name}
@@ -194,6 +197,16 @@ def test_all_that_is_saved_matters(name, saved):
         trapped("yoshida4", 0.05).restore(without)
     with pytest.raises(CheckpointError, match="does not fit"):
         trapped("yoshida4", 0.05).restore({**state, name: np.zeros((7, 7))})
+
+
+def test_time_goes_on_where_it_was_with_another_dt(saved):
+    state, _, _ = saved
+    stepper = trapped("yoshida4", 0.02)
+    stepper.restore(state)
+    assert stepper.step == 20
+    assert stepper.time == pytest.approx(0.3 + 20 * 0.05, rel=1e-15)
+    stepper.advance(5)
+    assert stepper.time == pytest.approx(0.3 + 20 * 0.05 + 5 * 0.02, rel=1e-15)
 
 
 def test_state_is_a_copy():

@@ -62,6 +62,19 @@ def test_gravity_seed(tmp_path):
     assert _largest(run, "angular_momentum") < 1e-13 * momenta
 
 
+def test_gravity_seed_starts_as_it_says():
+    """Points in the unit square, at rest, each pair once: U = -sum 1 / sqrt(r^2 + 1e-3)."""
+    simulation = build(SCENES / "gravity_seed.toml", {"state.n": 200})
+    x, v = (simulation.fields[n].values for n in "xv")
+    assert x.shape == (200, 2)
+    assert (x >= 0.0).all()
+    assert (x < 1.0).all()
+    assert (np.abs(np.histogram2d(*x.T, bins=2, range=[(0, 1)] * 2)[0] - 50) < 20).all()
+    assert not v.any()
+    r2 = np.array([((x[i] - x[j]) ** 2).sum() for i in range(200) for j in range(i)])
+    assert simulation.potential.value() == pytest.approx(-(1.0 / np.sqrt(r2 + 1e-3)).sum(), rel=1e-12)
+
+
 def _momenta(run: Run) -> float:
     """Sum of |m v| at the end, times steps^(1/2): a walk of roundings in the total momentum."""
     fields, steps = run.simulation.fields, run.simulation.stepper.step
@@ -222,11 +235,30 @@ def test_plummer_velocity_dispersion(sphere, low, high):
         assert abs(excess.mean()) < 3.0 * excess.std() / np.sqrt(inside.sum())
 
 
+@pytest.mark.parametrize(("low", "high"), [(0.0, 0.2), (0.2, 0.4), (0.4, 0.55), (0.55, 0.75), (0.75, 1.0)])
+def test_plummer_speeds(sphere, low, high):
+    """q = v / v_escape has the density q^2 (1 - q^2)^(7/2); within 3 standard errors."""
+    r, v = sphere
+    q = np.linalg.norm(v, axis=1) / (np.sqrt(2.0) * (1.0 + r**2) ** -0.25)
+    grid = (np.arange(100_000) + 0.5) / 100_000
+    density = grid**2 * (1.0 - grid**2) ** 3.5
+    p = density[(low <= grid) & (grid < high)].sum() / density.sum()
+    assert np.mean((low <= q) & (q < high)) == pytest.approx(p, abs=3.0 * np.sqrt(p * (1.0 - p) / len(q)))
+
+
 def test_plummer_is_at_rest_and_seeded():
-    one, again, other = (_sphere(500, seed)["x"] for seed in (1, 1, 2))
+    one, again, other = (_sphere(500, seed) for seed in (1, 1, 2))
+    for name in "xv":
+        np.testing.assert_array_equal(one[name], again[name])
+        assert (one[name] != other[name]).all()
+        np.testing.assert_allclose(one[name].mean(axis=0), 0.0, atol=1e-15)
+
+
+def test_each_stream_has_its_own_random_numbers():
+    starting = Starting(UnitSystem.dimensionless(), 0, SCENES)
+    one, again, other = (starting.random(stream).uniform(size=10) for stream in ("a", "a", "b"))
     np.testing.assert_array_equal(one, again)
     assert (one != other).all()
-    np.testing.assert_allclose(one.mean(axis=0), 0.0, atol=1e-15)
 
 
 # States that are refused --------------------------------------------------------------------------------

@@ -20,7 +20,7 @@ EPILOG = "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 in
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, do, and turn our errors into messages and an exit code."""
-    arguments = _parser().parse_args(argv)
+    arguments = _parsed(argv)
     try:
         code = arguments.do(arguments)
         sys.stdout.flush()
@@ -34,6 +34,17 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # nobody reads on; and Python shall not try again at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+
+
+def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+    """The arguments; argparse itself gives up on overrides that stand behind an option."""
+    parser = _parser()
+    arguments, rest = parser.parse_known_args(argv)
+    if hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
+        arguments.overrides += rest
+    elif rest:
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    return arguments
 
 
 def _complain(*messages: object) -> None:
@@ -173,9 +184,10 @@ def _energy(registry: Any, name: str) -> Any:
 
 
 def _plot(a: argparse.Namespace) -> int:
+    from .door import writable
     from .pictures import plot
 
-    for path in plot(a.folder, a.out):
+    for path in plot(a.folder, a.out and writable(a.out)):
         print(path)
     return 0
 

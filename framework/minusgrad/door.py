@@ -4,11 +4,13 @@ run = minusgrad.run("scenes/two_body.toml", {"stepper.dt": 0.01}, out="runs/two_
 run.series("observables/drift").value
 """
 
+import errno
 import json
+import os
 import shlex
 import shutil
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -85,7 +87,7 @@ def run(
     """
     simulation = build(scene, overrides, plugins)
     simulation.look()
-    path = Path(out) if out is not None else _free(Path("runs") / Path(scene).stem)
+    path = writable(Path(out)) if out is not None else _free(Path("runs") / Path(scene).stem)
     with RunDir.create(path, simulation.scene.source, simulation.scene.overrides, force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
         for name, data in simulation.start_files.items():
@@ -191,15 +193,23 @@ def _toml(key: str, value: Any) -> str:
     raise UserError(f"override '{key}': a scene has no value of type {type(value).__name__}")
 
 
+def writable(folder: Path) -> Path:
+    """The folder, made if need be. Raises `RunFolderError` where nothing can be written."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if not os.access(folder, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+    except OSError as error:
+        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
+    return folder
+
+
 def _free(path: Path) -> Path:
     """The path, or the first of path-2, path-3, ... that nobody has; made at once, so that it is ours."""
     for number in range(1, 10_000):
         candidate = path if number == 1 else path.with_name(f"{path.name}-{number}")
-        try:
-            candidate.mkdir(parents=True)
-        except FileExistsError:
-            continue
-        except OSError as error:
-            raise RunFolderError(f"{candidate}: cannot be made: {error.strerror}; use --out") from error
-        return candidate
+        with suppress(FileExistsError):
+            writable(path.parent)
+            candidate.mkdir()
+            return candidate
     raise RunFolderError(f"{path}: ten thousand runs of that name; give another with --out")

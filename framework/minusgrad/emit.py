@@ -9,6 +9,7 @@ memory (the packed sources of a pair, the element buffers) is known here and now
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -47,15 +48,21 @@ TEXT = {
 
 
 class Emitter:
-    """The loops of one term. `prefix` begins the names of the term's own arrays in a kernel."""
+    """The loops of one term. `prefix` begins the names of its own arrays in a kernel of several terms."""
 
-    def __init__(self, term: Term, prefix: str = ""):
-        self.term, self.prefix = term, prefix
+    def __init__(self, term: Term):
+        self.term, self.prefix = term, ""
         self.type = f"ti.{runtime.ENGINE_DTYPES[term.dtype.name]}"
         self.pairs = isinstance(term.elements, Pairs)
         self._arrays: dict[str, Any] = {}
         self._own("nodes", term.elements.nodes)
         self.scalars = self._packed()
+
+    def named(self, prefix: str) -> "Emitter":
+        """The same term and the same arrays under names that begin with `prefix`."""
+        twin = copy(self)
+        twin.prefix = prefix
+        return twin
 
     # Arrays of the term
 
@@ -256,7 +263,7 @@ class Emitter:
                 names[node.serial] = f"{self.type}({_literal(node.number)})"
             else:
                 arguments = [names[a.serial] for a in node.args]
-                text = TEXT.get(node.op, f"ti.{node.op}({{}})").format(*arguments, T=self.type)
+                text = _template(node).format(*arguments, T=self.type)
                 names[node.serial] = f"r{len(early_lines) + len(late_lines)}"
                 moving = late is None or any(a.serial in depends for a in node.args)
                 if moving:
@@ -272,6 +279,14 @@ class Emitter:
         named |= {f"g_{self._field(a)}": array for a, array in (targets or {}).items()}
         used = set(re.findall(r"\w+", text))
         return Code(text, {name: array for name, array in named.items() if name in used})
+
+
+def _template(node: Scalar) -> str:
+    """The text of an operation; of powers 1.5, 2.5, ... a root and products."""
+    exponent = node.args[1].number if node.op == "pow" else None
+    if exponent is not None and 0.0 < exponent < 16.0 and (2.0 * exponent).is_integer():
+        return "ti.sqrt({0})" + " * {0}" * int(exponent)
+    return TEXT.get(node.op, f"ti.{node.op}({{}})")
 
 
 def _name(leaf: Scalar) -> str:

@@ -8,10 +8,10 @@ fields = { x = "position" }           for an argument whose field has another na
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 """
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Union
 from warnings import catch_warnings
 
-from pydantic import create_model
+from pydantic import Discriminator, Tag, create_model
 
 from .energy import Datum, LocalEnergy, Node, Parameter, Time
 from .errors import EnergyError
@@ -59,10 +59,28 @@ def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
         one = tuple[one, ...]
-    if isinstance(role, Datum):
-        return one | tuple[one, ...] | None, None
-    several = one if over == "pairs" else one | dict[str, one] | tuple[one, ...]
-    return (several, ...) if role.default is None else (several | None, None)
+    forms = {"one": one}
+    if isinstance(role, Datum) or over != "pairs":
+        forms["each"] = tuple[one, ...]
+    if isinstance(role, Parameter) and over != "pairs":
+        forms["by body"] = dict[str, one]
+    several = _one_of(forms, len(role.shape))
+    needed = isinstance(role, Parameter) and role.default is None
+    return (several, ...) if needed else (several | None, None)
+
+
+def _one_of(forms: dict[str, Any], depth: int) -> Any:
+    """The union of some forms; what is written says which is meant, so that one form judges a mistake."""
+
+    def meant(value: Any) -> str:
+        first = value
+        for _ in range(depth):
+            first = first[0] if isinstance(first, (list, tuple)) and first else first
+        form = "by body" if isinstance(value, dict) else "each" if isinstance(first, (list, tuple)) else "one"
+        return form if form in forms else "one"
+
+    arms = tuple(Annotated[form, Tag(name)] for name, form in forms.items())
+    return Annotated[Union[arms], Discriminator(meant)]  # noqa: UP007
 
 
 def _sign(role: Parameter | Datum) -> Any:

@@ -21,10 +21,16 @@ class Plugin:
 
 
 def installed() -> dict[str, list[EntryPoint]]:
-    """The entry points of the group `minusgrad` by name; more than one where distributions disagree."""
+    """The entry points of the group `minusgrad` by name; more than one where distributions disagree.
+
+    Our own distribution comes first, so that nobody takes a name from it.
+    """
     found: dict[str, list[EntryPoint]] = {}
-    for point in sorted(entry_points(group=GROUP), key=lambda p: (p.name, str(described(p)))):
-        found.setdefault(point.name, []).append(point)
+    owned = [(described(point), point) for point in entry_points(group=GROUP)]
+    for plugin, point in sorted(
+        owned, key=lambda o: (o[0].distribution != "minusgrad", o[0].name, str(o[0]))
+    ):
+        found.setdefault(plugin.name, []).append(point)
     return found
 
 

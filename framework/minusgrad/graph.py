@@ -2,8 +2,8 @@
 
 Equal expressions are one node, arguments come before their users (`serial`), and every new node passes
 through the folding rules at the end of this file, which keep one normal form: numeric factors outermost,
-division as multiplication by a shared reciprocal, small powers as products. Rules hold for finite numbers:
-0 * x is 0 and x - x is 0 whatever x is.
+division as multiplication by a shared reciprocal, small whole powers as products. Rules hold for finite
+numbers: 0 * x is 0 and x - x is 0 whatever x is.
 
 A node is real, an integer, or a truth (the outcome of a comparison). As in Taichi, integers beside a real
 number become real; a truth only decides, it is no number.
@@ -334,13 +334,15 @@ def _floordiv(a: Scalar, b: Scalar) -> Scalar | None:
 
 
 def _pow(a: Scalar, b: Scalar) -> Scalar | None:
+    """Products and roots; a^1.5 stays a power, because its derivative at 0 is not that of sqrt(a) a."""
     exponent = b.number
     if exponent is None or abs(exponent) > 16.0 or not (2.0 * exponent).is_integer():
         return None
     if exponent < 0.0:
         return a.graph.apply("recip", a ** (-exponent))
-    whole = _power(a, int(exponent))
-    return whole if float(exponent).is_integer() else a.graph.apply("sqrt", a) * whole
+    if exponent == 0.5:
+        return a.graph.apply("sqrt", a)
+    return _power(a, int(exponent)) if float(exponent).is_integer() else None
 
 
 def _power(a: Scalar, n: int) -> Scalar:

@@ -102,12 +102,16 @@ class Integrator:
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything a step reads before it writes, the fields apart: forces, work, step."""
+        """Everything a step reads before it writes, the fields apart: forces, work, clock."""
         gradients = {f"gradient/{n}": runtime.host(g).copy() for n, g in self.gradient.items()}
-        return gradients | {"work": runtime.host(self._work).copy(), "step": np.array(self.step)}
+        clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
+        return gradients | {"work": runtime.host(self._work).copy()} | clock
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Give back what `state` took. Raises `CheckpointError` if anything is missing or does not fit."""
+        """Give back what `state` took; with another dt than then, t0 moves so that time goes on where it was.
+
+        Raises `CheckpointError` if anything is missing or does not fit.
+        """
         for name, present in self.state().items():
             if name not in state or state[name].shape != present.shape:
                 raise CheckpointError(
@@ -117,6 +121,7 @@ class Integrator:
             runtime.store(array, state[f"gradient/{name}"])
         runtime.store(self._work, state["work"])
         self.step = int(state["step"])
+        self.t0 = float(state["t0"]) + self.step * (float(state["dt"]) - self.dt)
 
     def advance(self, n: int) -> None:
         """Move the fields n steps.

@@ -102,7 +102,7 @@ class Potential:
         for k, name in enumerate(self.terms):
             wanted = self._wanted(name, targets)
             if wanted:
-                pieces.append(Emitter(self.terms[name], f"term{k}_").gradient(wanted))
+                pieces.append(self._emitters[name].named(f"term{k}_").gradient(wanted))
         return Code.joined(pieces)
 
     def rate_code(self) -> list[tuple[Code, str]]:
@@ -111,7 +111,7 @@ class Potential:
         for k, (name, term) in enumerate(self.terms.items()):
             if term.uses_time:
                 clock = self._clock(name)
-                code, _ = Emitter(term, f"term{k}_").derivative(clock)
+                code, _ = self._emitters[name].named(f"term{k}_").derivative(clock)
                 found.append((code, f"term{k}_d_{clock}"))
         return found
 

@@ -204,7 +204,7 @@ def blamed(plugin: Plugin, what: str, but: tuple[type[BaseException], ...] = ())
         own = Path(plugin.target).name.partition(":")[0].partition(".")[0]
         files = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
         place = next((f" at {f.name}:{n}" for f, n in reversed(files) if own in (*f.parts, f.stem)), "")
-        text = f"{type(error).__name__}: {error}".removesuffix(": ")
+        text = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
         raise PluginError(f"{plugin} {what}{place}: {text}") from error
 
 

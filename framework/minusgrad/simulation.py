@@ -14,7 +14,16 @@ from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
 from .energy import Datum
-from .errors import CheckpointError, EnergyError, MinusgradError, PluginError, SceneError, UserError
+from .errors import (
+    CheckpointError,
+    EnergyError,
+    MinusgradError,
+    NonFiniteError,
+    PluginError,
+    RunFailedError,
+    SceneError,
+    UserError,
+)
 from .fields import Body, Fields, State
 from .integrators import Integrator
 from .judge import WHAT, Judged
@@ -65,7 +74,12 @@ class Simulation:
         run, often = self.scene.run.steps, self.scene.checkpoint.every
         for number, observer in enumerate(self.observers):
             before = self._noted()
-            observer.observe()
+            try:
+                observer.observe()
+            except NonFiniteError:
+                raise
+            except RunFailedError as error:  # two that record one name
+                raise SceneError([self.scene.document.problem(("observe", number), str(error))]) from error
             rows = min(run, often or run) // max(observer.trigger.n, 1) + 1
             need = 3 * rows * (self._noted() - before)  # the rows, the file's image, and the bytes to write
             if need > (free := memory.available()):

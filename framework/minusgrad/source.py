@@ -162,11 +162,14 @@ def _parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
         lines, first = inspect.getsourcelines(function)
     except OSError:
         raise TraceError(f"{function.__qualname__}: its source cannot be found; put it into a file") from None
-    tree = ast.parse(textwrap.dedent("".join(lines)))
-    ast.increment_lineno(tree, first - 1)
-    definition = tree.body[0]
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:  # a lambda in the middle of a statement
+        tree = ast.Module([], [])
+    definition = tree.body[0] if tree.body else None
     if not isinstance(definition, ast.FunctionDef):
         raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
+    ast.increment_lineno(tree, first - 1)
     definition.decorator_list = []
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.body = _docless(definition.body)

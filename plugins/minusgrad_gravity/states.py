@@ -8,10 +8,13 @@ from pydantic import Field
 from minusgrad.contexts import Starting
 from minusgrad.errors import UserError
 from minusgrad.fields import Body, Motion, State
+from minusgrad.memory import fits
 from minusgrad.records import Quantity, Record, quantities
 
 from .table import Table
 
+Count = Annotated[int, Field(ge=2), fits(600)]
+"""Bodies: each takes about 500 bytes, work arrays and a checkpoint on its way to disk included."""
 Mass = Annotated[float | str, Quantity("kg", "positive")]
 Length = Annotated[float | str, Quantity("m", "positive")]
 G_UNIT = "m^3 kg^-1 s^-2"
@@ -59,7 +62,7 @@ class PlummerSphere(Record):
     is left out, and the centre of mass is put to rest at the origin.
     """
 
-    n: Annotated[int, Field(ge=2, le=100_000_000)]
+    n: Count
     mass: Mass
     radius: Length
     G: GravitationalConstant
@@ -79,7 +82,7 @@ class PlummerSphere(Record):
 class RandomPoints(Record):
     """Equal masses at rest, uniform in a cube (or square) with one corner at the origin."""
 
-    n: Annotated[int, Field(ge=2)]
+    n: Count
     dimension: Annotated[int, Field(ge=1, le=3)] = 3
     side: Length
     mass: Mass

@@ -1,0 +1,147 @@
+"""150 random programs: value against plain Python and Taichi, gradient against extrapolated differences."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import numpy as np
+import pytest
+
+import programs
+import references
+from minusgrad import Datum, Fields, Node, Parameter, Potential, bind, local_energy, runtime, ti
+from minusgrad.energy import LocalEnergy
+from minusgrad.errors import TraceError
+from minusgrad.trace import trace
+
+COUNT, BATCH, SEED = 150, 10, 2024
+ROLES = {"x": Node(shape=(3,)), "y": Node(), "k": Parameter(shape=(2,)), "kind": Datum(integer=True)}
+TUPLES = np.array([[0, 1], [2, 3], [5, 4]])
+
+
+@pytest.fixture(scope="module")
+def written(tmp_path_factory: pytest.TempPathFactory) -> ModuleType:
+    """The module of random programs, from a file, so that their source can be read."""
+    return imported(tmp_path_factory.mktemp("programs") / "programs_of_fuzz.py", programs.module(COUNT, SEED))
+
+
+@pytest.fixture(scope="module")
+def accepted(written: ModuleType) -> list[int]:
+    """The programs that the engine does not refuse."""
+    numbers, refused = [], []
+    for n in range(COUNT):
+        try:
+            trace(energy_of(getattr(written, f"p{n}")), None)
+        except TraceError as error:
+            refused.append(str(error))
+        else:
+            numbers.append(n)
+    assert len(refused) < 0.2 * COUNT
+    assert all("more than 64 ways" in text or "began as an integer" in text for text in refused)
+    return numbers
+
+
+def imported(path: Path, text: str) -> ModuleType:
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def state(n: int) -> dict:
+    rng = np.random.default_rng(n)
+    return {
+        "x": rng.normal(size=(6, 3)),
+        "y": rng.normal(size=6),
+        "k": rng.normal(size=2),
+        "kind": np.arange(3),
+    }
+
+
+def energy_of(function) -> LocalEnergy:
+    return local_energy(function.__name__, over=2, **ROLES)(function)
+
+
+def potential_of(function, n: int) -> Potential:
+    """One program on three elements, each a random state of its own."""
+    s = state(n)
+    fields = Fields({"x": s["x"], "y": s["y"]})
+    term = bind(
+        energy_of(function), fields, tuples=TUPLES, data={"kind": s["kind"]}, parameters={"k": s["k"]}
+    )
+    return Potential(fields, [term])
+
+
+def compared(found: np.ndarray, coarse: np.ndarray, fine: np.ndarray) -> tuple[int, float]:
+    """How many components have trustworthy differences, and the largest relative error among them."""
+    scale = max(1.0, np.abs(fine).max())
+    smooth = np.abs(coarse - fine) < 1e-8 * scale
+    return int(smooth.sum()), float(np.abs(np.where(smooth, found - fine, 0.0)).max() / scale)
+
+
+@pytest.mark.slow
+def test_random_programs(written: ModuleType, accepted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    wrong, smooth, all_components = [], 0, 0
+    for n in accepted:
+        function = getattr(written, f"p{n}")
+        potential = potential_of(function, n)
+        (term,) = potential.terms.values()
+        value, scale = potential.value(), max(references.magnitude(term), 1.0)
+        if not abs(value - references.plain(term)) <= 1e-11 * scale:
+            wrong.append((n, "value", value, references.plain(term)))
+        differences = []
+        for step in (1e-3, 3e-4):
+            monkeypatch.setattr(references, "STEP", step)
+            differences.append(references.differences(term))
+        for argument, name in {"x": "x", "y": "y", "k": f"p{n}.k"}.items():
+            found = potential.gradient(name)
+            count, error = compared(found, *(d[argument] for d in differences))
+            smooth, all_components = smooth + count, all_components + found.size
+            if not error < 1e-7:
+                wrong.append((n, argument, error))
+    assert not wrong
+    assert smooth > 0.95 * all_components
+
+
+@pytest.mark.slow
+def test_random_programs_mean_the_same_to_taichi(
+    written: ModuleType, accepted: list[int], tmp_path: Path
+) -> None:
+    """The rewriting of the source is common to engine and plain Python: only Taichi itself sees it fail."""
+    wrong = []
+    for numbers in (accepted[k : k + BATCH] for k in range(0, len(accepted), BATCH)):
+        for n, value in zip(numbers, _by_taichi(numbers, tmp_path), strict=True):
+            (term,) = potential_of(getattr(written, f"p{n}"), n).terms.values()
+            plain, scale = references.plain(term), max(references.magnitude(term), 1.0)
+            if not abs(value.sum() - plain) <= 1e-11 * scale:
+                wrong.append((n, value.sum(), plain))
+    assert not wrong
+
+
+def _by_taichi(numbers: list[int], folder: Path) -> np.ndarray:
+    """The value of each program on each element, by one kernel."""
+    calls = []
+    for b, n in enumerate(numbers):
+        nodes = [[f"x[{b}, tuples[e, {s}], {c}]" for c in range(3)] for s in (0, 1)]
+        x = ", ".join(f"ti.Vector([{', '.join(row)}])" for row in nodes)
+        y = ", ".join(f"y[{b}, tuples[e, {s}]]" for s in (0, 1))
+        calls.append(f"        U[{b}, e] = p{n}([{x}], [{y}], ti.Vector([k[{b}, 0], k[{b}, 1]]), kind[e])\n")
+    arrays = {"x": 3, "y": 2, "k": 2, "U": 2}
+    head = ", ".join(f"{a}: ti.types.ndarray(dtype=ti.f64, ndim={d})" for a, d in arrays.items())
+    whole = "kind: ti.types.ndarray(dtype=ti.i32, ndim=1), tuples: ti.types.ndarray(dtype=ti.i32, ndim=2)"
+    text = "from minusgrad import ti\nfrom programs_of_fuzz import *\n\n\n"
+    text += "".join(f"p{n} = ti.func(p{n})\n" for n in numbers)
+    text += f"@ti.kernel\ndef kernel({head}, {whole}):\n    for e in range(tuples.shape[0]):\n" + "".join(
+        calls
+    )
+    module = imported(folder / f"kernel_{numbers[0]}.py", text)
+    states = [state(n) for n in numbers]
+    stacked = {a: np.stack([s[a] for s in states]) for a in ("x", "y", "k")}
+    U = np.zeros((len(numbers), len(TUPLES)))
+    runtime.start()
+    module.kernel(**stacked, U=U, kind=np.arange(3, dtype=np.int32), tuples=TUPLES.astype(np.int32))
+    ti.sync()
+    return U

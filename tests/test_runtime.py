@@ -1,0 +1,234 @@
+"""The engine: started in one place with the options that hold, changed from scene to scene, never leaking."""
+
+import gc
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from command import SCENES, files, minusgrad
+from minusgrad import kernels, runtime
+from minusgrad.door import build, run
+from minusgrad.errors import RuntimeUnavailableError, SceneError
+from minusgrad.runtime import Options
+
+TWO_BODY = SCENES / "two_body.toml"
+
+
+@pytest.fixture(autouse=True)
+def restored() -> Iterator[None]:
+    yield
+    runtime.start(Options())
+
+
+def config() -> Any:
+    return runtime.engine().lang.impl.current_cfg()
+
+
+def works() -> None:
+    """The engine can still do what it is for."""
+    simulation = build(TWO_BODY)
+    simulation.stepper.advance(10)
+    assert simulation.stepper.step == 10
+    assert np.isfinite(simulation.fields["x"].values).all()
+
+
+def test_the_options_that_hold() -> None:
+    """`force_scalarize_matrix` is not cosmetic: without it Taichi miscompiles writes to vector elements."""
+    ti = runtime.engine()
+    for options in (Options(), Options(threads=1, fast_math=False, seed=3), Options(threads=2)):
+        runtime.start(options)
+        assert config().force_scalarize_matrix is True
+        assert config().real_matrix_scalarize is True
+        assert config().default_fp == ti.f64
+        assert config().fast_math is options.fast_math
+        assert config().random_seed == options.seed
+        assert config().debug is False
+        assert ti.lang.impl.current_cfg().arch == ti.cpu
+        if options.threads:
+            assert config().cpu_max_num_threads == options.threads
+
+
+def test_what_the_environment_says_changes_nothing() -> None:
+    """TI_ARCH and its like would overrule the scene without a word."""
+    code = (
+        "from minusgrad import runtime; runtime.start(); "
+        "import os, taichi as ti; c = ti.lang.impl.current_cfg(); "
+        "print(c.arch, c.default_fp, c.fast_math, c.debug, c.opt_level, c.advanced_optimization, "
+        "os.environ['TI_ARCH'], 'TI_SKIP_VERSION_CHECK' in os.environ)"
+    )
+    env = {
+        "TI_ARCH": "cuda",
+        "TI_FAST_MATH": "0",
+        "TI_DEBUG": "1",
+        "TI_OPT_LEVEL": "0",
+        "TI_DEFAULT_FP": "32",
+    }
+    env |= {"TI_ADVANCED_OPTIMIZATION": "0"}
+    plain, set_ = (
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env={**os.environ, "TI_ARCH": "x64", **more},
+            capture_output=True,
+            text=True,
+        )
+        for more in ({}, env)
+    )
+    assert (plain.stderr, set_.stderr) == ("", "")
+    assert plain.stdout.split()[:-2] == set_.stdout.split()[:-2]
+    assert plain.stdout.split()[-2:] == ["x64", "False"], "what others put there is put back"
+    assert set_.stdout.split()[-2:] == ["cuda", "False"]
+
+
+def test_a_run_is_the_same_whatever_the_environment_says(tmp_path: Path) -> None:
+    expected = files(run(TWO_BODY, {"run.steps": 50}, tmp_path / "expected").folder)
+    env = {"TI_ARCH": "cuda", "TI_FAST_MATH": "0", "TI_DEBUG": "1", "TI_CPU_MAX_NUM_THREADS": "1"}
+    done = minusgrad("run", TWO_BODY, "run.steps=50", "--out", tmp_path / "run", **env)
+    assert (done.returncode, done.stderr) == (0, "")
+    actual = files(tmp_path / "run")
+    assert actual.pop("overrides.json")
+    expected.pop("overrides.json")
+    assert actual == expected
+
+
+def test_taichi_asks_no_server_for_its_version() -> None:
+    code = "import taichi._version_check as v; v.try_check_version = lambda: print('asked'); "
+    code += "from minusgrad import runtime; runtime.start()"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (done.stdout, done.stderr) == ("", "")
+
+
+def test_another_engine_is_refused_with_its_place() -> None:
+    with pytest.raises(
+        RuntimeUnavailableError, match="engine 'quadrants' is not supported yet; use engine = \"taichi\""
+    ):
+        runtime.engine("quadrants")
+    with pytest.raises(SceneError) as refusal:
+        build(TWO_BODY, {"runtime.engine": "quadrants"})
+    (problem,) = refusal.value.problems
+    assert problem.key == "runtime.engine"
+    assert refusal.value.exit_code == 2
+    works()
+
+
+@pytest.mark.parametrize("arch", ["cuda", "vulkan", "metal"])
+def test_an_absent_architecture_is_refused_and_the_process_goes_on(
+    arch: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    ti = runtime.engine()
+    if ti.lang.misc.is_arch_supported(getattr(ti, arch)):
+        pytest.skip(f"this machine has {arch}")
+    before = build(TWO_BODY)
+    with pytest.raises(SceneError) as refusal:
+        build(TWO_BODY, {"runtime.arch": arch})
+    assert str(refusal.value).endswith(
+        f"runtime.arch: arch '{arch}' is not available on this machine; use arch = \"cpu\""
+    )
+    before.stepper.advance(10)
+    works()
+    assert capfd.readouterr() == ("", "")
+
+
+def test_an_architecture_that_breaks_while_starting(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A driver that is there and cannot be used: the next scene starts the engine anew."""
+    ti = runtime.engine()
+
+    def refuse(**_: Any) -> None:
+        ti.reset()
+        raise RuntimeError("out of device memory")
+
+    runtime.start(Options())
+    with monkeypatch.context() as patch:
+        patch.setattr(ti, "init", refuse)
+        with pytest.raises(
+            RuntimeUnavailableError, match=r"'cpu' is not available .* \(out of device memory\)"
+        ):
+            runtime.start(Options(seed=9))
+    works()
+
+
+# Many scenes in one process -------------------------------------------------------------------------
+
+SETTINGS = [
+    {"runtime.precision": "f32", "runtime.threads": 2, "runtime.fast_math": False},
+    {"runtime.precision": "f64", "runtime.threads": 1},
+    {"runtime.precision": "f32", "runtime.threads": 1},
+    {"runtime.precision": "f64", "runtime.threads": 2, "runtime.fast_math": False},
+    {"runtime.precision": "f32", "runtime.threads": 2, "runtime.fast_math": False},
+]
+SPHERE = {"state.n": 300, "run.steps": 20, "checkpoint.every": 10}
+
+ALONE = """
+import json, sys
+from minusgrad.door import run
+run(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3])
+"""
+
+
+def test_one_after_another_they_compute_the_bits_that_they_compute_alone(tmp_path: Path) -> None:
+    together = []
+    for number, settings in enumerate(SETTINGS):
+        folder = run(SCENES / "plummer.toml", SPHERE | settings, tmp_path / str(number)).folder
+        together.append(files(folder))
+    assert together[0] == together[-1]
+    for number, settings in enumerate(SETTINGS[:-1]):
+        out = tmp_path / f"alone{number}"
+        arguments = [str(SCENES / "plummer.toml"), json.dumps(SPHERE | settings), str(out)]
+        subprocess.run([sys.executable, "-c", ALONE, *arguments], check=True)
+        assert files(out) == together[number], settings
+    ends = {c[1] for t in together[:-1] for c in [max((k, v) for k, v in t.items() if k.startswith("ckpt"))]}
+    assert len(ends) == 4, "the settings do differ"
+
+
+def resident() -> float:
+    """Megabytes of memory that this process holds."""
+    pages = int(Path("/proc/self/statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
+
+
+@pytest.mark.slow
+def test_fifty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Path) -> None:
+    def scene(number: int) -> None:
+        overrides = SPHERE | {"state.n": 300 + number, "run.steps": 5, "runtime.threads": 2}
+        run(SCENES / "plummer.toml", overrides, tmp_path / str(number))
+        gc.collect()
+
+    for number in range(10):
+        scene(number)
+    compiled, memory = kernels.compiled(), resident()
+    for number in range(10, 50):
+        scene(number)
+    assert kernels.compiled() == compiled
+    assert resident() - memory < 5.0, "megabytes"
+
+
+def test_another_size_compiles_nothing(tmp_path: Path) -> None:
+    """Small systems have a kernel of many steps, larger ones do not: two texts, each for all its sizes."""
+    counts = []
+    for n in (300, 3, 301, 8, 1000):
+        simulation = build(SCENES / "plummer.toml", {"state.n": n})
+        simulation.stepper.advance(2)
+        simulation.look()
+        counts.append(kernels.compiled())
+    assert counts[1] > counts[0]
+    assert counts[1:] == counts[1:2] * 4
+
+
+def test_a_normal_run_is_silent_on_both_streams(tmp_path: Path) -> None:
+    """Taichi prints banners and warnings; a program that reads our output shall not meet them."""
+    done = minusgrad("run", SCENES / "plummer.toml", "state.n=300", "run.steps=5", cwd=tmp_path)
+    lines = done.stdout.splitlines()
+    assert (done.returncode, done.stderr) == (0, "")
+    assert lines[0] == "runs/plummer: 5 steps, t = 0.05"
+    assert len(lines) == 2
+    assert lines[1].startswith("  energy drift: ")
+    for verb in (["check", "gravity", "--json"], ["energies", "--json"], ["schema"]):
+        done = minusgrad(*verb)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout[0] in "[{"
