@@ -8,7 +8,8 @@ dr/dt = (-sin E, sqrt(1 - e^2) cos E) / (1 - e cos E)
 import numpy as np
 
 from minusgrad import Fields, Motion, Potential, bind
-from minusgrad.integrators import SCHEMES, Integrator
+from minusgrad.integrators import Integrator
+from minusgrad.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
 
 MASSES = np.array([0.75, 0.25])

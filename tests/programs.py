@@ -61,7 +61,7 @@ class _Program:
 
     def text(self, name: str) -> str:
         lines = [*self.new_scalar(), *self.new_vector(), *self.new_scalar(), *self.new_vector()]
-        for _ in range(self.rng.randint(5, 11)):
+        for _ in range(self.rng.randint(4, 8)):
             lines += self.line(depth=0)
         result = " + ".join(
             self.rng.sample(self.own_scalars, 2) + [f"{v}.dot(x[0])" for v in self.own_vectors]

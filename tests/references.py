@@ -56,7 +56,7 @@ def differences(term: Term, t: float = 0.0) -> Gradients:
                 value = np.array(arguments[name][slot] if is_node else arguments[name], float)
                 for c in np.ndindex(value.shape):
                     u = _along(energy, arguments, name, slot if is_node else None, value, c)
-                    gradient[(*row, *c)] += _extrapolated(u, STEP * max(abs(value[c]), 0.1))
+                    gradient[(*row, *c)] += extrapolated(u, STEP * max(abs(value[c]), 0.1))
     return out
 
 
@@ -77,7 +77,7 @@ def _along(
     return u
 
 
-def _extrapolated(u: Callable[[float], float], h: float) -> float:
+def extrapolated(u: Callable[[float], float], h: float) -> float:
     """u'(0), with an error of order h^6."""
     d = [(u(s) - u(-s)) / (2.0 * s) for s in (h, h / 2, h / 4)]
     first = [(4.0 * d[k + 1] - d[k]) / 3.0 for k in range(2)]

@@ -75,54 +75,60 @@ def potential_of(function, n: int) -> Potential:
     return Potential(fields, [term])
 
 
-def compared(found: np.ndarray, coarse: np.ndarray, fine: np.ndarray) -> tuple[int, float]:
-    """How many components have trustworthy differences, and the largest relative error among them."""
-    scale = max(1.0, np.abs(fine).max())
-    smooth = np.abs(coarse - fine) < 1e-8 * scale
-    return int(smooth.sum()), float(np.abs(np.where(smooth, found - fine, 0.0)).max() / scale)
+class Line:
+    """The plain energy along a random direction of all fields: u(h)."""
+
+    def __init__(self, potential: Potential, n: int):
+        (self.term,) = potential.terms.values()
+        self.start = {name: field.values.copy() for name, field in potential.fields.items()}
+        rng = np.random.default_rng(n)
+        self.direction = {name: rng.normal(size=v.shape) for name, v in self.start.items()}
+
+    def __call__(self, h: float) -> float:
+        for name, start in self.start.items():
+            self.term.fields[name].set(start + h * self.direction[name])
+        value = references.plain(self.term)
+        for name, start in self.start.items():
+            self.term.fields[name].set(start)
+        return value
+
+    def slope(self, h: float) -> float:
+        return references.extrapolated(self, h)
 
 
 @pytest.mark.slow
-def test_random_programs(written: ModuleType, accepted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
-    wrong, smooth, all_components = [], 0, 0
-    for n in accepted:
-        function = getattr(written, f"p{n}")
-        potential = potential_of(function, n)
-        (term,) = potential.terms.values()
-        value, scale = potential.value(), max(references.magnitude(term), 1.0)
-        if not abs(value - references.plain(term)) <= 1e-11 * scale:
-            wrong.append((n, "value", value, references.plain(term)))
-        differences = []
-        for step in (1e-3, 3e-4):
-            monkeypatch.setattr(references, "STEP", step)
-            differences.append(references.differences(term))
-        for argument, name in {"x": "x", "y": "y", "k": f"p{n}.k"}.items():
-            found = potential.gradient(name)
-            count, error = compared(found, *(d[argument] for d in differences))
-            smooth, all_components = smooth + count, all_components + found.size
-            if not error < 1e-7:
-                wrong.append((n, argument, error))
-    assert not wrong
-    assert smooth > 0.95 * all_components
-
-
-@pytest.mark.slow
-def test_random_programs_mean_the_same_to_taichi(
-    written: ModuleType, accepted: list[int], tmp_path: Path
-) -> None:
-    """The rewriting of the source is common to engine and plain Python: only Taichi itself sees it fail."""
-    wrong = []
+def test_random_programs(written: ModuleType, accepted: list[int], tmp_path: Path) -> None:
+    by_taichi = {}
     for numbers in (accepted[k : k + BATCH] for k in range(0, len(accepted), BATCH)):
-        for n, value in zip(numbers, _by_taichi(numbers, tmp_path), strict=True):
-            (term,) = potential_of(getattr(written, f"p{n}"), n).terms.values()
-            plain, scale = references.plain(term), max(references.magnitude(term), 1.0)
-            if not abs(value.sum() - plain) <= 1e-11 * scale:
-                wrong.append((n, value.sum(), plain))
+        by_taichi |= dict(zip(numbers, _by_taichi(numbers, tmp_path), strict=True))
+    wrong, judged = [], 0
+    for n in accepted:
+        potential = potential_of(getattr(written, f"p{n}"), n)
+        line = Line(potential, n)
+        plain, scale = line(0.0), max(references.magnitude(line.term), 1.0)
+        if abs(line(1e-12) - plain) > 1e-9 * scale:
+            continue  # rounding decides a branch here
+        slopes = [line.slope(h) for h in (1e-3, 3e-4)]
+        wrong += [
+            (n, by, v)
+            for by, v in (("engine", potential.value()), ("taichi", by_taichi[n]))
+            if not abs(v - plain) <= 1e-11 * scale
+        ]
+        if abs(slopes[0] - slopes[1]) > 1e-9 * max(scale, abs(slopes[1])):
+            continue  # a kink or a step is near
+        judged += 1
+        slope = sum(float((potential.gradient(name) * d).sum()) for name, d in line.direction.items())
+        if not abs(slope - slopes[1]) < 1e-7 * max(scale, abs(slope)):
+            wrong.append((n, "gradient", slope, slopes[1]))
     assert not wrong
+    assert judged > 0.9 * len(accepted)
 
 
 def _by_taichi(numbers: list[int], folder: Path) -> np.ndarray:
-    """The value of each program on each element, by one kernel."""
+    """The value of each program, summed over the elements, by one kernel.
+
+    The rewriting of the source is common to the engine and plain Python: only Taichi itself sees it fail.
+    """
     calls = []
     for b, n in enumerate(numbers):
         nodes = [[f"x[{b}, tuples[e, {s}], {c}]" for c in range(3)] for s in (0, 1)]
@@ -144,4 +150,4 @@ def _by_taichi(numbers: list[int], folder: Path) -> np.ndarray:
     runtime.start()
     module.kernel(**stacked, U=U, kind=np.arange(3, dtype=np.int32), tuples=TUPLES.astype(np.int32))
     ti.sync()
-    return U
+    return U.sum(axis=1)

@@ -22,7 +22,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "language": "graph tensors source plain",
     "what exists": "fields interactions energy terms",
     "calculus": "trace derive kernels emit potential check",
-    "motion": "triggers integrators",
+    "motion": "triggers schemes moves integrators",
     "looking": "reports pictures show progress signals",
     "time": "scheduler",
     "assembly": "contexts builtin energy_block registry judge origin simulation",
@@ -36,6 +36,7 @@ PUBLIC = {
     "minusgrad.errors": None,  # what it may raise
     "minusgrad.fields": None,  # what a state is made of
     "minusgrad.integrators": None,  # steppers
+    "minusgrad.schemes": None,  # their coefficients
     "minusgrad.memory": None,  # bounds for counts
     "minusgrad.records": None,  # blocks of a scene
     "minusgrad.reports": None,  # observers

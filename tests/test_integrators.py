@@ -16,7 +16,8 @@ from laws import (
 )
 from minusgrad import Fields, Motion, Potential, bind, integrators
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
-from minusgrad.integrators import SCHEMES, Integrator, composed, mirrored
+from minusgrad.integrators import Integrator
+from minusgrad.schemes import SCHEMES, composed, mirrored
 from minusgrad_gravity.gravity import gravity
 from trap import trap, trapped, well
 

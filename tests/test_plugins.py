@@ -97,7 +97,8 @@ VERLET = """
     from typing import Annotated
     from minusgrad import hookimpl
     from minusgrad.contexts import Moving
-    from minusgrad.integrators import Integrator, Scheme
+    from minusgrad.integrators import Integrator
+    from minusgrad.schemes import Scheme
     from minusgrad.records import Quantity, Record, quantities
 
     class PositionVerlet(Record):

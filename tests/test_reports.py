@@ -9,9 +9,10 @@ from laws import bits
 from minusgrad import Fields, Motion, Potential, bind, reports, scheduler
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.fields import ordered_sum
-from minusgrad.integrators import SCHEMES, Integrator
+from minusgrad.integrators import Integrator
 from minusgrad.reports import Energies, Frames, Momenta
 from minusgrad.scheduler import Pace
+from minusgrad.schemes import SCHEMES
 from minusgrad.trajectory import Recorder
 from minusgrad.triggers import Every
 from trap import trap, trapped, well

@@ -14,8 +14,8 @@ from laws import assert_order
 from minusgrad.contexts import Starting
 from minusgrad.door import Run, build
 from minusgrad.errors import SceneError
-from minusgrad.integrators import SCHEMES
 from minusgrad.scene import claim
+from minusgrad.schemes import SCHEMES
 from minusgrad.units import UnitSystem
 from minusgrad_gravity.states import PlummerSphere
 

@@ -8,7 +8,8 @@ and a well u = b |x|^4 / 4, in which a step that is too long makes the numbers e
 import numpy as np
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
-from minusgrad.integrators import SCHEMES, Integrator
+from minusgrad.integrators import Integrator
+from minusgrad.schemes import SCHEMES
 
 
 @local_energy(

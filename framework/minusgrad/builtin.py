@@ -22,7 +22,8 @@ class Splitting(Record):
     dt: Annotated[float | str, Quantity("s", "positive")]
 
     def make(self, context: "Moving") -> "Integrator":
-        from .integrators import SCHEMES, Integrator
+        from .integrators import Integrator
+        from .schemes import SCHEMES
 
         dt = quantities(self, context.units)["dt"]
         return Integrator(context.potential, context.motions, SCHEMES[self.scheme], dt)

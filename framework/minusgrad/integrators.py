@@ -10,16 +10,12 @@ For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
 W is the work of an explicit dU/dt: total energy minus W is what stays. It is the momentum conjugate to
 time, so it converges at the order of the scheme. Time is t0 + step h, never a running sum.
 
-Rows: symplectic Euler; leapfrog in its kick-drift-kick form (Verlet 1967); Yoshida 1990, Phys. Lett. A
-150, 262: the triple jump of order 4, solution A of order 6.
-
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; which way a system goes depends on its size alone.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -27,41 +23,13 @@ import numpy as np
 from . import runtime
 from .errors import CheckpointError, EnergyError, NonFiniteError
 from .fields import Field, Motion
-from .interactions import Pairs
-from .kernels import Code, Launch
+from .kernels import Launch
+from .moves import Moves
 from .potential import Potential, first_bad
+from .schemes import Scheme
 
-
-@dataclass(frozen=True)
-class Scheme:
-    """Kick and drift coefficients of one step, kicks first; one kick more than drifts."""
-
-    order: int
-    kicks: tuple[float, ...]
-    drifts: tuple[float, ...]
-
-
-def composed(order: int, weights: Sequence[float]) -> Scheme:
-    """Leapfrogs of these step fractions one after another, neighbouring half kicks joined."""
-    halves = [w / 2.0 for w in weights]
-    kicks = (halves[0], *(a + b for a, b in pairwise(halves)), halves[-1])
-    return Scheme(order, kicks, tuple(weights))
-
-
-def mirrored(*outer: float) -> list[float]:
-    """A symmetric row of weights whose sum is 1, given those before the middle."""
-    return [*outer, 1.0 - 2.0 * sum(outer), *reversed(outer)]
-
-
-SCHEMES = {
-    "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,)),
-    "leapfrog": composed(2, [1.0]),
-    "yoshida4": composed(4, mirrored(1.0 / (2.0 - 2.0 ** (1.0 / 3.0)))),
-    "yoshida6": composed(6, mirrored(0.784513610477560, 0.235573213359357, -1.17767998417887)),
-}
-
-SMALL = 50_000
-"""Up to this many element evaluations a step, steps are taken inside one kernel, on one thread."""
+SMALL = 10_000_000
+"""Up to this many statements a step (a millisecond), steps are taken inside one kernel, on one thread."""
 
 
 class Integrator:
@@ -80,10 +48,11 @@ class Integrator:
         }
         self.inertia = {m.position: _inertia(m, potential) for m in motions}
         self._work = runtime.allocate(np.zeros(1))
-        self.fused = _evaluations(potential) * len(scheme.drifts) <= SMALL
-        self._kick, self._drift = (Launch(self._move(move), "h") for move in ("kick", "drift"))
-        self._steps = self._fused_kernel() if self.fused else None
-        self._evaluate()
+        self.fused = potential.statements(self.gradient) * len(scheme.drifts) <= SMALL
+        moves = Moves(potential, self.motions, self.gradient, self.inertia, self._work)
+        self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h")
+        self._steps = moves.steps(scheme) if self.fused else None
+        self.evaluate()
 
     # The stepper's interface
 
@@ -159,7 +128,7 @@ class Integrator:
         self._kicked(s.kicks[0], self.time)
         for drift, kick, t in zip(s.drifts, s.kicks[1:], self._times(), strict=True):
             self._drift(drift * self.dt)
-            self._evaluate(t)
+            self.evaluate(t)
             self._kicked(kick, t)
 
     def _times(self) -> list[float]:
@@ -167,7 +136,8 @@ class Integrator:
         inner = [self.t0 + (self.step + f) * self.dt for f in accumulate(self.scheme.drifts[:-1])]
         return [*inner, self.t0 + (self.step + 1) * self.dt]
 
-    def _evaluate(self, t: float | None = None) -> None:
+    def evaluate(self, t: float | None = None) -> None:
+        """The forces anew; needed only if something other than a step has changed what they depend on."""
         self.potential.gradient_into(self.gradient, self.time if t is None else t)
 
     def _kicked(self, coefficient: float, t: float) -> None:
@@ -176,69 +146,6 @@ class Integrator:
             runtime.store(
                 self._work, runtime.host(self._work) + coefficient * self.dt * self.potential.rate(t)
             )
-
-    # Kernels
-
-    def _move(self, move: str) -> Code:
-        """The loops of one kick or drift of length h."""
-        return Code.joined(self._moved(m, move) for m in self.motions)
-
-    def _moved(self, motion: Motion, move: str) -> Code:
-        fields = self.potential.fields
-        x, v = fields[motion.position], fields[motion.velocity]
-        names = {f"f_{x.name}": x.array} if move == "drift" else {f"g_{x.name}": self.gradient[x.name]}
-        inertia = self.inertia[x.name]
-        real = f"ti.{runtime.ENGINE_DTYPES[x.dtype.name]}"
-        lines = [f"for n in range(f_{v.name}.shape[0]):"]
-        for component in np.ndindex(x.shape[1:]):
-            at = ", ".join(["n", *map(str, component)])
-            if move == "drift":
-                lines.append(f"    f_{x.name}[{at}] = f_{x.name}[{at}] + {real}(h) * f_{v.name}[{at}]")
-            else:
-                mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
-                force = f"g_{x.name}[{at}] / {mass}"
-                lines.append(f"    f_{v.name}[{at}] = f_{v.name}[{at}] - {real}(h) * ({force})")
-        if move == "kick":
-            names[f"i_{x.name}"] = inertia
-        return Code("\n".join(lines) + "\n", {**names, f"f_{v.name}": v.array})
-
-    def _fused_kernel(self) -> Launch:
-        """The whole loop over steps in one kernel on one thread; a step's text is that of `_one_step`."""
-        rows = {
-            "kicks": runtime.allocate(np.array(self.scheme.kicks)),
-            "drifts": runtime.allocate(np.array(self.scheme.drifts)),
-            "ends": runtime.allocate(np.array([*accumulate(self.scheme.drifts[:-1]), 1.0])),
-        }
-        zero = Code.joined(_zeroed(f"g_{n}", g) for n, g in self.gradient.items())
-        kick = self._kick_code()
-        stage = Code.joined(
-            [
-                Code("h = drifts[move] * dt\n"),
-                self._move("drift"),
-                Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
-                zero,
-                self.potential.gradient_code(self.gradient),
-                Code("h = kicks[move + 1] * dt\n"),
-                kick,
-            ]
-        )
-        body = Code.joined(
-            [
-                Code("t = t0 + (first + ti.f64(sub)) * dt\nh = kicks[0] * dt\n"),
-                kick,
-                stage.inside("for move in range(drifts.shape[0]):"),
-            ]
-        )
-        loop = body.inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
-        return Launch(Code(loop.text, {**loop.arrays, **rows}), "steps", "first", "t0", "dt")
-
-    def _kick_code(self) -> Code:
-        """A kick of length h, and the work that the time dependence does in it."""
-        pieces = [self._move("kick")]
-        for code, buffer in self.potential.rate_code():
-            add = f"for e in range({buffer}.shape[0]):\n    work[0] = work[0] + h * {buffer}[e, 0]\n"
-            pieces += [code, Code(add, {"work": self._work})]
-        return Code.joined(pieces)
 
     # When something is not finite
 
@@ -261,8 +168,8 @@ class Integrator:
                 self._drift(drift * self.dt)
                 if (outgrown := self._outgrown()) is not None:
                     return outgrown
-                self._evaluate(t)
-            if (blamed := self.potential.blame(t)) is not None:
+                self.evaluate(t)
+            if (blamed := self.potential.blame(t, self.gradient)) is not None:
                 return f"{blamed}; a smaller dt or a softening may cure it"
             self._kick(kick * self.dt)
             if (outgrown := self._outgrown()) is not None:
@@ -304,18 +211,3 @@ def _refuse_massless(what: str, inertia: np.ndarray) -> None:
             f"{what} moves with inertia {inertia[bad[0]]:g} at node {bad[0]}: it has no finite acceleration;"
             " give it a small one (1e-20), or keep it out of the motion"
         )
-
-
-def _evaluations(potential: Potential) -> int:
-    """Element evaluations of one gradient; a pair term visits each pair from both sides."""
-    return sum(
-        t.elements.elements * (2 if isinstance(t.elements, Pairs) else 1) for t in potential.terms.values()
-    )
-
-
-def _zeroed(name: str, array: Any) -> Code:
-    shape = array.shape[1:]
-    lines = [f"for n in range({name}.shape[0]):"]
-    for component in np.ndindex(tuple(shape)):
-        lines.append(f"    {name}[{', '.join(['n', *map(str, component)])}] = 0.0")
-    return Code("\n".join(lines) + "\n", {name: array})

@@ -5,7 +5,7 @@
 Names: a field is "x"; an argument of a term is "gravity.G", "spring.rest"; the time is "t".
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,14 @@ class Potential:
                 pieces.append(self._emitters[name].named(f"term{k}_").gradient(wanted))
         return Code.joined(pieces)
 
+    def statements(self, targets: Mapping[str, Any]) -> int:
+        """About how many statements one evaluation of the gradient runs: what a serial step costs."""
+        total = 0
+        for name, term in self.terms.items():
+            if wanted := self._wanted(name, targets):
+                total += term.elements.elements * self._emitters[name].gradient(wanted).text.count("\n")
+        return total
+
     def rate_code(self) -> list[tuple[Code, str]]:
         """For each term that depends on time: loops that fill a buffer of dU/dt, and the buffer's name."""
         found = []
@@ -132,15 +140,14 @@ class Potential:
 
     # Trouble
 
-    def blame(self, t: float = 0.0) -> str | None:
-        """Which term first has a force that is not finite, and at which node; None if all are finite."""
-        for name, term in self.terms.items():
-            for field in {f.name: f for f in term.fields.values()}:
+    def blame(self, t: float, wrt: Iterable[str]) -> str | None:
+        """Which term first has a force on one of these fields that is not finite, and where; None if none."""
+        for name in self.terms:
+            for field in wrt:
                 out = self._output(field)
                 out.fill(0)
                 self.term_gradient_into(name, {field: out}, t)
-                node = first_bad(runtime.host(out))
-                if node is not None:
+                if (node := first_bad(runtime.host(out))) is not None:
                     return f"term '{name}', node {node}: its force on '{field}' is not finite"
         return None
 

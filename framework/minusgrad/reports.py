@@ -78,7 +78,10 @@ class Energies(Report):
         by_term = self.potential.by_term(self.stepper.time)
         for name, energy in by_term.items():
             if not np.isfinite(energy):
-                blamed = self.potential.blame(self.stepper.time) or "all its forces are finite"
+                blamed = (
+                    self.potential.blame(self.stepper.time, self.stepper.gradient)
+                    or "all its forces are finite"
+                )
                 raise NonFiniteError(
                     f"step {self.stepper.step}: the energy of term '{name}' is {energy}; {blamed}"
                 )

@@ -17,6 +17,7 @@ nongnu.org/h5md.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
@@ -163,9 +164,9 @@ def write_master(run: Path, segments: list[Path]) -> Path | None:
         return None
     parts: dict[str, list[_Part]] = {}
     for path in segments:
-        with _opened(path) as file:
-            for name in _names(file):
-                parts.setdefault(name, []).append(_part(file[name], f"{path.parent.name}/{path.name}"))
+        stamp = path.stat()
+        for name, part in _parts(path, stamp.st_size, stamp.st_mtime_ns).items():
+            parts.setdefault(name, []).append(part)
     position = parts.get(POSITION)
 
     def fill(file: h5py.File) -> None:
@@ -248,6 +249,13 @@ class _Part(NamedTuple):
     file: str
     clock: int
     leaves: dict[str, _Leaf]
+
+
+@lru_cache(maxsize=2 * MOST_SEGMENTS)
+def _parts(path: Path, size: int, modified: int) -> "dict[str, _Part]":
+    """What a segment holds, by series; remembered as long as nobody touches the file."""
+    with _opened(path) as file:
+        return {name: _part(file[name], f"{path.parent.name}/{path.name}") for name in _names(file)}
 
 
 def _part(group: h5py.Group, file: str) -> _Part:

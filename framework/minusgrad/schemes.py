@@ -1,0 +1,38 @@
+"""Symplectic splitting schemes: rows of kick and drift coefficients.
+
+Symplectic Euler; leapfrog in its kick-drift-kick form (Verlet 1967, Phys. Rev. 159, 98); the triple jump of
+order 4 and solution A of order 6 (Yoshida 1990, Phys. Lett. A 150, 262).
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """Kick and drift coefficients of one step, kicks first; one kick more than drifts."""
+
+    order: int
+    kicks: tuple[float, ...]
+    drifts: tuple[float, ...]
+
+
+def composed(order: int, weights: Sequence[float]) -> Scheme:
+    """Leapfrogs of these step fractions one after another, neighbouring half kicks joined."""
+    halves = [w / 2.0 for w in weights]
+    kicks = (halves[0], *(a + b for a, b in pairwise(halves)), halves[-1])
+    return Scheme(order, kicks, tuple(weights))
+
+
+def mirrored(*outer: float) -> list[float]:
+    """A symmetric row of weights whose sum is 1, given those before the middle."""
+    return [*outer, 1.0 - 2.0 * sum(outer), *reversed(outer)]
+
+
+SCHEMES = {
+    "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,)),
+    "leapfrog": composed(2, [1.0]),
+    "yoshida4": composed(4, mirrored(1.0 / (2.0 - 2.0 ** (1.0 / 3.0)))),
+    "yoshida6": composed(6, mirrored(0.784513610477560, 0.235573213359357, -1.17767998417887)),
+}
