@@ -299,6 +299,20 @@ def test_from_csv(tmp_path):
     assert fields["v"].values.tolist() == [[0.0, 0.0, 0.0], [0.0, 1.0, 0.0]]
 
 
+def test_a_table_may_have_other_units_than_the_run():
+    """The same solar system in the run's AU, Msun, day and in SI."""
+    scene = SCENES / "outer_solar_system.toml"
+    here = build(scene)
+    there = build(scene, {"units.length": "m", "units.mass": "kg", "units.time": "s", "stepper.dt": "5 day"})
+    au, day = 149597870700.0, 86400.0
+    assert np.allclose(there.fields["x"].values / au, here.fields["x"].values, rtol=1e-15)
+    assert np.allclose(there.fields["v"].values * (day / au), here.fields["v"].values, rtol=1e-15)
+    assert there.fields["m"].values[0] / here.fields["m"].values[0] == pytest.approx(1.98841e30, rel=1e-4)
+    here.stepper.advance(4)
+    there.stepper.advance(4)
+    assert np.allclose(there.fields["x"].values / au, here.fields["x"].values, rtol=1e-12)
+
+
 def test_from_csv_in_the_plane_without_names(tmp_path):
     state = build(_scene(tmp_path, "colour,vy,vx,y,x,m\nred,1,2,3,4,5\nblue,6,7,8,9,1\n")).state
     assert state.fields["x"].tolist() == [[4.0, 3.0], [9.0, 8.0]]

@@ -96,11 +96,15 @@ class RandomPoints(Record):
 class FromCsv(Record):
     """Bodies from a table with columns m, x, y, z, vx, vy, vz; name if you like; in the plane no z and vz.
 
-    Numbers are in the run's units; lines that begin with # are comments, other columns are not read. A body
-    of zero mass has no finite acceleration -dU/dx / m: it is refused, or takes the mass `zero_mass`.
+    Numbers are in the units `length`, `mass` and `time` (default: the run's); lines that begin with # are
+    comments, other columns are not read. A body of zero mass has no finite acceleration -dU/dx / m: it is
+    refused, or takes the mass `zero_mass`.
     """
 
     file: str
+    length: str | None = None
+    mass: str | None = None
+    time: str | None = None
     zero_mass: Mass | None = None
 
     def make(self, context: Starting) -> State:
@@ -109,7 +113,15 @@ class FromCsv(Record):
         m, *columns = (table.numbers(c) for c in ("m", *axes, *(f"v{a}" for a in axes)))
         x, v = np.stack(columns[: len(axes)], axis=1), np.stack(columns[len(axes) :], axis=1)
         names = table.names()
-        return point_masses(x, v, self._masses(m, names, context), names)
+        length, mass, time = (
+            self._unit(context, *pair) for pair in (("length", "m"), ("mass", "kg"), ("time", "s"))
+        )
+        return point_masses(x * length, v * (length / time), self._masses(m * mass, names, context), names)
+
+    def _unit(self, context: Starting, what: str, unit: str) -> float:
+        """One of the table's units in the run's."""
+        own = getattr(self, what)
+        return 1.0 if own is None else context.units.convert(f"1 {own}", unit)
 
     def _masses(self, m: np.ndarray, names: tuple[str, ...], context: Starting) -> np.ndarray:
         """The masses, `zero_mass` in the place of 0. Raises `UserError` for those that are not positive."""
