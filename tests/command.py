@@ -19,7 +19,12 @@ def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subpro
     finally:
         child.kill()
     assert "Traceback" not in err, err
-    return subprocess.CompletedProcess(child.args, child.returncode, out, err)
+    return subprocess.CompletedProcess(child.args, child.returncode, out, complaints(err))
+
+
+def complaints(err: str) -> str:
+    """What was written to stderr, without the progress that a slow machine gets to see."""
+    return re.sub(r"^step \d+ of \d+, .* s left\n", "", err, flags=re.MULTILINE)
 
 
 def start(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:

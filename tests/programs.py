@@ -58,10 +58,12 @@ class _Program:
         self.own_scalars: list[str] = []
         self.own_vectors: list[str] = []
         self.names = 0
+        self.decisions = 4
+        """How many more outcomes may be asked for in Python: each doubles the ways through the program."""
 
     def text(self, name: str) -> str:
         lines = [*self.new_scalar(), *self.new_vector(), *self.new_scalar(), *self.new_vector()]
-        for _ in range(self.rng.randint(4, 8)):
+        for _ in range(self.rng.randint(3, 6)):
             lines += self.line(depth=0)
         result = " + ".join(
             self.rng.sample(self.own_scalars, 2) + [f"{v}.dot(x[0])" for v in self.own_vectors]
@@ -78,7 +80,7 @@ class _Program:
         ]
         if depth == 0:
             kinds += [self.new_scalar, self.new_vector]
-        if depth < 2:
+        if depth < 2 and self.decisions > 1:
             kinds += [lambda: self.branch(depth), lambda: self.branch(depth)]
         return self.rng.choice(kinds)()
 
@@ -124,7 +126,7 @@ class _Program:
             [
                 [f"{s} = 0.5 * {s} + {v}[{i}] * ({i} + 0.5)"],
                 [f"{s} += ti.sin({v}[{i}]) * TABLE[{i}]", f"{t} = ti.tanh({s}) - {t}"],
-                [f"if {v}[{i}] > {t}:", f"    {t} -= 0.1 * {v}[{i}]"],
+                [f"{t} -= 0.1 * ti.select({v}[{i}] > {t}, {v}[{i}], 2 * {i})"],
             ]
         )
         return [
@@ -171,6 +173,7 @@ class _Program:
         return f"{letter}{self.names}"
 
     def condition(self) -> str:
+        self.decisions -= 2
         a, b = self.atom(), self.atom()
         return self.rng.choice(
             [
@@ -196,10 +199,11 @@ class _Program:
             return self.atom()
         a, b = self.scalar(depth + 1), self.scalar(depth + 1)
         v, w = self.any_vector(), self.any_vector()
+        some = self.rng.choice(self.scalars + self.own_scalars)
         positive = self.rng.choice(
-            [f"(1.2 + ti.sin({a}))", f"(0.5 + {self.atom()} ** 2)", f"(ti.abs({a}) + 0.3)"]
+            [f"(1.2 + ti.sin({some}))", f"(0.5 + {some} ** 2)", f"(ti.abs({some}) + 0.3)"]
         )
-        return self.rng.choice(
+        chosen = self.rng.choice(
             [
                 *(
                     f"({a} + {b})",
@@ -231,7 +235,7 @@ class _Program:
                 ),
                 *(
                     f"ti.select({self.condition_of(a)}, {a}, {b})",
-                    f"({a} if {self.condition_of(b)} else {b})",
+                    "choice",
                 ),
                 *(
                     f"ti.select({positive} > 1.0, ti.sqrt({positive} - 1.0), {b})",
@@ -250,9 +254,16 @@ class _Program:
                 ),
             ]
         )
+        return self.choice(a, b) if chosen == "choice" else chosen
 
     def condition_of(self, a: str) -> str:
         return self.rng.choice([f"{a} > {self.atom()}", f"{a} <= 0.1", "kind == 1", "kind"])
+
+    def choice(self, a: str, b: str) -> str:
+        if self.decisions < 1:
+            return f"ti.select({self.condition_of(b)}, {b}, {a})"
+        self.decisions -= 1
+        return f"({a} if {self.condition_of(b)} else {b})"
 
     def any_vector(self) -> str:
         return self.rng.choice(self.vectors + self.own_vectors)

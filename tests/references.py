@@ -33,16 +33,17 @@ def elements(term: Term) -> np.ndarray:
 
 def plain(term: Term, t: float = 0.0) -> float:
     """Sum over the elements of the plain evaluation."""
-    return sum(_energies(term, t))
+    return sum(energies(term, t))
 
 
 def magnitude(term: Term, t: float = 0.0) -> float:
     """Sum of |u| over the elements: what rounding is relative to."""
-    return sum(map(abs, _energies(term, t)))
+    return sum(map(abs, energies(term, t)))
 
 
-def _energies(term: Term, t: float) -> list[float]:
-    energy = evaluator(term.energy.function)
+def energies(term: Term, t: float = 0.0, energy: Callable | None = None) -> list[float]:
+    """Of each element; `energy`: the function's evaluator, if it is at hand."""
+    energy = energy or evaluator(term.energy.function)
     return [energy(arguments) for arguments, _ in _elements(term, t)]
 
 

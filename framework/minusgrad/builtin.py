@@ -1,18 +1,17 @@
 """The core's own steppers, observers and states, entering by the same door as a stranger's."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, ClassVar
+from typing import Annotated, ClassVar
 
 from pydantic import BaseModel
 from pydantic import Field as Limits
 
+from .contexts import Looking, Moving
 from .hooks import hookimpl
+from .integrators import Integrator
 from .records import Quantity, Record, quantities
-
-if TYPE_CHECKING:
-    from .contexts import Looking, Moving
-    from .integrators import Integrator
-    from .reports import Report
+from .reports import Energies, Frames, Momenta, Report
+from .schemes import SCHEMES
 
 
 class Splitting(Record):
@@ -21,10 +20,7 @@ class Splitting(Record):
     scheme: ClassVar[str]
     dt: Annotated[float | str, Quantity("s", "positive")]
 
-    def make(self, context: "Moving") -> "Integrator":
-        from .integrators import Integrator
-        from .schemes import SCHEMES
-
+    def make(self, context: Moving) -> Integrator:
         dt = quantities(self, context.units)["dt"]
         return Integrator(context.potential, context.motions, SCHEMES[self.scheme], dt)
 
@@ -62,18 +58,14 @@ class Looks(Record):
 class EnergiesBlock(Looks):
     """Energy of each term, kinetic, total, drift."""
 
-    def make(self, context: "Looking") -> "Report":
-        from .reports import Energies
-
+    def make(self, context: Looking) -> Report:
         return Energies(context.stepper, context.recorder, self.every)
 
 
 class MomentaBlock(Looks):
     """Momentum and angular momentum."""
 
-    def make(self, context: "Looking") -> "Report":
-        from .reports import Momenta
-
+    def make(self, context: Looking) -> Report:
         return Momenta(context.stepper, context.recorder, self.every)
 
 
@@ -82,9 +74,7 @@ class FramesBlock(Looks):
 
     fields: tuple[str, ...] | None = None
 
-    def make(self, context: "Looking") -> "Report":
-        from .reports import Frames
-
+    def make(self, context: Looking) -> Report:
         moving = [f.name for f in context.stepper.moving]
         names = self.fields if self.fields is not None else moving
         return Frames(context.stepper, context.recorder, self.every, names, context.labels)

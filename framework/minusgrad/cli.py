@@ -135,20 +135,20 @@ def _resume(a: argparse.Namespace) -> int:
 
 def _told(run: Any) -> int:
     """Say where the results lie, and what there is to remark."""
+    from . import trajectory
+
     _complain(*run.remarks)
     _warned(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     print(f"{run.folder}: {stepper.step} steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}")
     for name in ("drift", "work"):
-        if f"observables/{name}" in _recorded(run):
-            print(f"  energy {name}: {run.series(f'observables/{name}').value[-1]:.3g}")
+        if f"observables/{name}" in trajectory.names(run.folder):
+            value = run.series(f"observables/{name}").value[-1]
+            print(f"  energy {name}: {value:.3g}")
+            if name == "drift" and abs(value) > 1.0:
+                _complain("the total energy changed by more than itself: a smaller dt is needed")
+    print(f"  pictures: minusgrad plot {run.folder}")
     return 0
-
-
-def _recorded(run: Any) -> list[str]:
-    from . import trajectory
-
-    return trajectory.names(run.folder)
 
 
 def _check(a: argparse.Namespace) -> int:

@@ -110,7 +110,7 @@ def resume(
     with RunDir.open(path) as folder:
         snapshot, remarks = folder.restore()
         _ask_for_files(path, origin.plugin_files(snapshot.meta), plugins)
-        document = load(path / "scene.toml", folder.overrides)
+        document = load(path / "scene.toml", _overrides(folder))
         simulation = Simulation(judge(document, plugins), path / INPUTS)
         grave, light = origin.differences(snapshot.meta, simulation.facts())
         if grave and not allow_changed:
@@ -120,6 +120,8 @@ def resume(
             remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
             folder.journal("changed", differences=[*grave, *light])
         simulation.restore(snapshot)
+        if grave:
+            simulation.stepper.evaluate()  # the saved forces may be those of another scene
         saver = Saver(simulation, folder, snapshot.step)
         saver.remarks += [*remarks, *folder.tidy(simulation.scene.checkpoint.keep)]
         return _finished(simulation, saver, progress)
@@ -170,6 +172,18 @@ def _resume_line(path: Path, plugins: Sequence[str]) -> str:
     """What to type to go on."""
     options = [word for plugin in plugins for word in ("--plugin", plugin)]
     return shlex.join(["minusgrad", "resume", str(path), *options])
+
+
+def _overrides(folder: RunDir) -> list[str]:
+    """The overrides that the run was started with. Raises `RunFolderError` if they cannot be read."""
+    try:
+        found = folder.overrides
+        if isinstance(found, list) and all(isinstance(text, str) for text in found):
+            return found
+        reason: object = "no list of texts"
+    except (OSError, ValueError) as error:
+        reason = error
+    raise RunFolderError(f"{folder.path}/overrides.json: damaged ({reason}); put back what the run was given")
 
 
 def as_overrides(overrides: Overrides) -> list[str]:

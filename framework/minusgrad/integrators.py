@@ -29,7 +29,7 @@ from .potential import Potential, first_bad
 from .schemes import Scheme
 
 SMALL = 10_000_000
-"""Up to this many statements a step (a millisecond), steps are taken inside one kernel, on one thread."""
+"""Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
 
 class Integrator:

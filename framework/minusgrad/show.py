@@ -13,11 +13,18 @@ if TYPE_CHECKING:
     from .registry import Entry
 
 
+class Output(Console):
+    """The terminal, or a file; who closes it early ends the program, in the command line's own way."""
+
+    def on_broken_pipe(self) -> None:
+        raise  # rich would exit with 1, which here means findings
+
+
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under a head; nothing is cut off when the output is not a terminal."""
-    console = Console(soft_wrap=False)
+    console = Output(soft_wrap=False)
     if not console.is_terminal:
-        console = Console(width=160)
+        console = Output(width=160)
     shown = Table(*head, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for row in rows:
         shown.add_row(*map(escape, row))

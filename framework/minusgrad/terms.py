@@ -11,7 +11,7 @@ from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete
 from .errors import EnergyError, UnitError
 from .fields import Body, Field, Fields
 from .interactions import Pairs, Tuples
-from .units import UnitSystem
+from .units import UnitSystem, parse_unit
 
 
 @dataclass
@@ -74,6 +74,7 @@ def bind(
     elements = _elements(name, energy, nodes, tuples, count)
     term = Term(name, energy, elements, bound, {}, {}, fields.dtype)
     d = _space(term)
+    _check_units(term)
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
@@ -124,6 +125,16 @@ def _space(term: Term) -> int | None:
                 f" not {expected}"
             )
     return d
+
+
+def _check_units(term: Term) -> None:
+    """A field of another dimension than its argument is refused; a field without a unit is taken on trust."""
+    for argument, role in term.energy.of_role(Node).items():
+        field = term.fields[argument]
+        if field.unit != "1" and parse_unit(field.unit).dimension != parse_unit(role.unit).dimension:
+            raise EnergyError(
+                f"{term.name}.{argument}: field '{field.name}' is in {field.unit}, not {role.unit}"
+            )
 
 
 def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
