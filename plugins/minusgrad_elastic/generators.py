@@ -1,0 +1,109 @@
+"""Meshes of simple shapes: rectangle, box, beam and disc.
+
+Boxes are cut by Kuhn's rule: a simplex for each order of the axes, walking along them from the lowest corner
+of a cell to the highest (Freudenthal 1942, Ann. Math. 43, 580; Kuhn 1960, IBM J. 4, 518): 2 triangles for a
+rectangle, 6 tetrahedra for a box, all of the same volume. Neighbours meet in whole facets, since every face
+is cut along the diagonal that leaves its lowest corner. The cut into 5 tetrahedra saves one, but must
+alternate from box to box, and its inner tetrahedron is twice as large as the others.
+"""
+
+from collections.abc import Sequence
+from itertools import permutations
+
+import numpy as np
+
+from minusgrad.errors import UserError
+
+from .mesh import Mesh
+
+SIDES = (("left", "right"), ("front", "back"), ("bottom", "top"))
+"""Names of the lowest and highest side of a box along x, y and z; a rectangle's y is its height."""
+
+
+def rectangle(size: Sequence[float], cells: Sequence[int]) -> Mesh:
+    """A rectangle of size (2,) [m] with a corner at the origin, in cells (2,) parts of 2 triangles each.
+
+    Bodies: left, right (x), bottom, top (y). Raises `UserError` where a size or a count is not positive.
+    """
+    return _sided(*_kuhn(size, cells, 2), sides=(SIDES[0], SIDES[2]))
+
+
+def box(size: Sequence[float], cells: Sequence[int]) -> Mesh:
+    """A box of size (3,) [m] with a corner at the origin, in cells (3,) parts of 6 tetrahedra each.
+
+    Bodies: left, right (x), front, back (y), bottom, top (z). Nodes are numbered along z, then y, then x, so
+    that left is a range. Raises `UserError` where a size or a count is not positive.
+    """
+    return _sided(*_kuhn(size, cells, 3), sides=SIDES)
+
+
+def beam(length: float, width: float, height: float, cells: Sequence[int]) -> Mesh:
+    """A box whose axis lies on the x axis, from the origin to `length`; width along y, height along z [m]."""
+    points, tetrahedra = _kuhn((length, width, height), cells, 3)
+    return _sided(points - [0.0, 0.5 * width, 0.5 * height], tetrahedra, sides=SIDES)
+
+
+def disc(radius: float, rings: int) -> Mesh:
+    """A disc [m] around the origin: a node in the centre, 6 k nodes on ring k, 6 rings^2 triangles.
+
+    Its area is that of the polygon, 3 rings radius^2 sin(pi / (3 rings)). Bodies: centre, rim. Raises
+    `UserError` where the radius or the number of rings is not positive.
+    """
+    _positive("the radius", (radius,))
+    _positive("the number of rings", (rings,), whole=True)
+    points, triangles = [np.zeros((1, 2))], []
+    for k in range(1, rings + 1):
+        angle = np.arange(6 * k) * (np.pi / (3 * k))
+        points.append(radius * k / rings * np.stack([np.cos(angle), np.sin(angle)], axis=1))
+        step = np.arange(6 * k)
+        sector, place = step // k, step % k
+        inner = _on_ring(k - 1, sector * (k - 1) + place)
+        outer, following = _on_ring(k, step), _on_ring(k, step + 1)
+        triangles.append(np.stack([inner, outer, following], axis=1))
+        beside = _on_ring(k - 1, sector * (k - 1) + place + 1)
+        triangles.append(np.stack([inner, following, beside], axis=1)[place < k - 1])
+    rim = _on_ring(rings, np.arange(6 * rings))
+    bodies = {"centre": np.zeros(1, np.int32), "rim": rim.astype(np.int32)}
+    return Mesh(np.concatenate(points), np.concatenate(triangles).astype(np.int32), bodies)
+
+
+def _on_ring(k: int, step: np.ndarray) -> np.ndarray:
+    """Node numbers on ring k, counted around it."""
+    return 1 + 3 * k * (k - 1) + step % (6 * k) if k else np.zeros_like(step)
+
+
+def _kuhn(size: Sequence[float], cells: Sequence[int], d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Points and positive simplices of a box with a corner at the origin."""
+    if len(size) != d or len(cells) != d:
+        raise UserError(f"{d} sizes and {d} numbers of cells are needed, not {len(size)} and {len(cells)}")
+    _positive("sizes", size)
+    _positive("numbers of cells", cells, whole=True)
+    axes = [np.linspace(0.0, length, count + 1) for length, count in zip(size, cells, strict=True)]
+    number = np.arange(np.prod([len(axis) for axis in axes])).reshape([len(axis) for axis in axes])
+    lowest = number[(slice(-1),) * d].reshape(-1, 1)
+    strides = np.array(number.strides) // number.itemsize
+    simplices = []
+    for order in permutations(range(d)):
+        path = np.concatenate([[0], np.cumsum(strides[list(order)])])
+        if np.linalg.det(np.eye(d)[list(order)]) < 0.0:
+            path[-2:] = path[-1], path[-2]
+        simplices.append(lowest + path)
+    points = np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, d)
+    return points, np.stack(simplices, axis=1).reshape(-1, d + 1).astype(np.int32)
+
+
+def _sided(points: np.ndarray, cells: np.ndarray, sides: Sequence[tuple[str, str]]) -> Mesh:
+    """The mesh with its lowest and highest sides along each axis as bodies."""
+    bodies = {}
+    for along, (lowest, highest) in zip(points.T, sides, strict=True):
+        bodies[lowest] = np.flatnonzero(along == along.min()).astype(np.int32)
+        bodies[highest] = np.flatnonzero(along == along.max()).astype(np.int32)
+    return Mesh(points, cells, bodies)
+
+
+def _positive(what: str, numbers: Sequence[float], whole: bool = False) -> None:
+    if not all(
+        0 < number < np.inf and (not whole or isinstance(number, int | np.integer)) for number in numbers
+    ):
+        kind = "whole and at least 1" if whole else "finite and above 0"
+        raise UserError(f"{what}: {', '.join(map(str, numbers))}; needed: {kind}")

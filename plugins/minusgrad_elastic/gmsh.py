@@ -1,0 +1,159 @@
+"""Meshes from Gmsh files (MSH 4.1, text or bytes): triangles in a plane or tetrahedra; groups become bodies.
+
+    mesh, remarks = inspect(read("bar.msh", data))
+
+The cells are the elements of the highest dimension in the file. A physical group of any dimension is a body:
+the nodes of its elements; one of the cells' dimension is a set of cells as well. Groups of one name are one
+body. Source: Gmsh reference manual, "MSH file format" (version 4.1).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .gmsh_groups import Entity, names_of_entities
+from .gmsh_numbers import numbers
+from .gmsh_sections import Section, split
+from .mesh import Mesh, few
+
+DIMENSION = {15: 0, 1: 1, 2: 2, 4: 3}
+"""What is read: the dimension of points, lines, triangles and tetrahedra by Gmsh's number of the type."""
+FOREIGN = {
+    3: ("quadrangles", 4), 5: ("hexahedra", 8), 6: ("prisms", 6), 7: ("pyramids", 5),
+    8: ("lines of order 2", 3), 9: ("triangles of order 2", 6), 10: ("quadrangles of order 2", 9),
+    11: ("tetrahedra of order 2", 10), 12: ("hexahedra of order 2", 27), 16: ("quadrangles of order 2", 8),
+    17: ("hexahedra of order 2", 20), 21: ("triangles of order 3", 10), 26: ("lines of order 3", 4),
+    29: ("tetrahedra of order 3", 20),
+}  # fmt: skip
+"""What is refused by name, and how many nodes each has, so that the rest of the file can be counted."""
+CURE = "only points, lines, triangles and tetrahedra are read: mesh without Recombine and with -order 1"
+
+
+@dataclass(frozen=True)
+class Block:
+    """Elements of one entity: tags (k,), nodes (k, d + 1)."""
+
+    entity: Entity
+    dimension: int
+    tags: np.ndarray
+    nodes: np.ndarray
+
+
+def read(file: str, data: bytes) -> Mesh:
+    """The mesh in a file's bytes as it stands there; `inspection.inspect` judges it, and orients its cells.
+
+    Raises `UserError` with file, section and line (or byte) for what is no whole MSH 4.1 file, and for
+    elements that are not read.
+    """
+    sections = split(file, data)
+    tags, points = _nodes(sections["Nodes"])
+    blocks = _numbered(_blocks(sections["Elements"]), tags, sections["Elements"])
+    names = names_of_entities(sections)
+    if lost := sorted({block.entity for block in blocks} - names.keys()) if names else []:
+        sections["Elements"].fail(f"entities (dimension, tag) that $Entities does not know: {lost[:5]}")
+    d = max((block.dimension for block in blocks if len(block.tags)), default=0)
+    if d < 2:
+        sections["Elements"].fail("there are no triangles or tetrahedra; mesh surfaces (-2) or volumes (-3)")
+    top = [block for block in blocks if block.dimension == d]
+    cells = np.concatenate([block.nodes for block in top])
+    if d == 2:
+        points = _flat(points, cells, sections["Nodes"])
+    bodies, cell_bodies = _bodies(blocks, top, names)
+    cell_tags = np.concatenate([block.tags for block in top])
+    return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags)
+
+
+def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
+    """Tags (n,) and points (n, 3), in the order of the file."""
+    follow, tags, points = numbers(section), [], []
+    blocks, announced, _, _ = follow.take("size", 4).tolist()
+    for _ in range(blocks):
+        dimension, _, parametric = follow.take("int", 3).tolist()
+        count = follow.one("size")
+        if dimension not in range(4) or parametric not in (0, 1):
+            follow.fail(f"the block above has dimension {dimension} and 'parametric' {parametric}")
+        tags.append(follow.take("size", count))
+        columns = 3 + dimension * parametric
+        points.append(follow.take("real", count * columns).reshape(count, columns)[:, :3])
+    follow.done()
+    _announced(section, sum(map(len, tags)), announced, "nodes")
+    unique, counts = np.unique(np.concatenate(tags), return_counts=True)
+    if (twice := unique[counts > 1]).size:
+        section.fail(f"node tags are used twice: {few(twice)}")
+    return np.concatenate(tags), np.concatenate(points)
+
+
+def _blocks(section: Section) -> list[Block]:
+    """All elements as they stand in the file, nodes as tags."""
+    follow, blocks = numbers(section), []
+    foreign: Counter[str] = Counter()
+    many, announced, _, _ = follow.take("size", 4).tolist()
+    for _ in range(many):
+        dimension, entity, kind = follow.take("int", 3).tolist()
+        count = follow.one("size")
+        if kind not in DIMENSION and kind not in FOREIGN:
+            follow.fail(f"{count} elements of Gmsh's type {kind}; {CURE}")
+        if DIMENSION.get(kind, dimension) != dimension:
+            follow.fail(f"the block above has elements of type {kind} in an entity of dimension {dimension}")
+        name, nodes = FOREIGN.get(kind) or ("", DIMENSION[kind] + 1)
+        rows = follow.take("size", count * (1 + nodes)).reshape(count, 1 + nodes)
+        foreign[name] += count
+        blocks.append(Block((dimension, entity), nodes - 1, rows[:, 0], rows[:, 1:]))
+    follow.done()
+    if refused := [f"{count} {name}" for name, count in foreign.items() if name and count]:
+        section.fail(f"{', '.join(refused)}; {CURE}")
+    _announced(section, sum(len(block.tags) for block in blocks), announced, "elements")
+    return blocks
+
+
+def _announced(section: Section, found: int, announced: int, what: str) -> None:
+    if found != announced:
+        section.fail(f"{found} {what} stand here, {announced} are announced")
+    if not found:
+        section.fail(f"there are no {what}")
+
+
+def _numbered(blocks: Sequence[Block], tags: np.ndarray, section: Section) -> list[Block]:
+    """The blocks with node numbers in the place of node tags."""
+    order = np.argsort(tags)
+    numbered = []
+    for block in blocks:
+        number = order[np.searchsorted(tags, block.nodes, sorter=order).clip(max=len(tags) - 1)]
+        if (missing := tags[number] != block.nodes).any():
+            strays = block.tags[missing.any(axis=1)]
+            absent = few(np.unique(block.nodes[missing]))
+            section.fail(f"elements with missing nodes ({len(strays)}): {few(strays)}; no nodes {absent}")
+        numbered.append(replace(block, nodes=number.astype(np.int32)))
+    return numbered
+
+
+def _flat(points: np.ndarray, cells: np.ndarray, section: Section) -> np.ndarray:
+    """x and y of points whose z is the same for all cells."""
+    z = points[cells, 2]
+    with np.errstate(invalid="ignore"):
+        if not np.ptp(z) <= 1e-12 * np.ptp(points[:, :2], axis=0).max():
+            cure = "triangles are meshed in a plane z = constant, bodies in space with -3"
+            section.fail(f"the triangles lie in space (z from {z.min():g} to {z.max():g}); {cure}")
+    return np.ascontiguousarray(points[:, :2])
+
+
+def _bodies(
+    blocks: Sequence[Block], top: Sequence[Block], names: dict[Entity, list[str]]
+) -> tuple[dict[str, np.ndarray], dict[str, np.ndarray]]:
+    """Node numbers by group, and cell numbers by group of the highest dimension; sorted, each once."""
+    nodes, cells, start = defaultdict(list), defaultdict(list), 0
+    for block in blocks:
+        for name in names.get(block.entity, ()):
+            nodes[name].append(block.nodes.ravel())
+    for block in top:
+        stop = start + len(block.tags)
+        for name in names.get(block.entity, ()):
+            cells[name].append(np.arange(start, stop, dtype=np.int32))
+        start = stop
+    return _merged(nodes), _merged(cells)
+
+
+def _merged(parts: dict[str, list[np.ndarray]]) -> dict[str, np.ndarray]:
+    return {name: np.unique(np.concatenate(arrays)) for name, arrays in parts.items()}
