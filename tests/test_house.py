@@ -19,7 +19,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         "errors hooks entry_points memory units toml_lines mistakes records scene_text scene schema runtime"
     ),
     "files": "durable checkpoint trajectory rundir",
-    "language": "graph tensors source plain",
+    "language": "folding graph tensors source plain",
     "what exists": "fields interactions energy terms",
     "calculus": "trace derive kernels emit potential check",
     "motion": "triggers schemes moves integrators",

@@ -1,7 +1,6 @@
 """The potential: sums of terms, gradients by name, parameters, bodies, storage, memory, and every refusal."""
 
 import gc
-import inspect
 import os
 import re
 from collections.abc import Callable
@@ -18,10 +17,12 @@ from minusgrad import (
     Body,
     Datum,
     Fields,
+    Motion,
     Node,
     Parameter,
     Potential,
     bind,
+    integrators,
     kernels,
     local_energy,
     runtime,
@@ -29,6 +30,7 @@ from minusgrad import (
 )
 from minusgrad.errors import EnergyError, UnitError
 from minusgrad.interactions import Gather, Pairs, Tuples
+from minusgrad.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
 
 X, SCALAR = Node("m", ("d",)), Node()
@@ -106,13 +108,13 @@ def test_gradients_by_every_name() -> None:
 
 def test_a_gradient_is_overwritten_and_not_added_to() -> None:
     potential = three_terms()
-    first = potential.gradient("x", T)
-    out = {"x": np.full((7, 3), 7.0), "m": np.full(7, 7.0)}
-    potential.gradient_into(out, T)
-    potential.gradient_into(out, T)
-    assert (out["x"] == first).all()
-    assert (out["m"] == potential.gradient("m", T)).all()
-    assert (potential.gradient("x", T) == first).all()
+    expected = {name: potential.gradient(name, T) for name in ("x", "m")}
+    out = {name: np.full(g.shape, 7.0) for name, g in expected.items()}
+    for _ in range(2):
+        potential.gradient_into(out, T)
+        for name, g in expected.items():
+            np.testing.assert_allclose(out[name], g, rtol=1e-13)
+    assert (potential.gradient("x", T) == expected["x"]).all()
 
 
 def test_a_gradient_is_the_callers_own() -> None:
@@ -175,27 +177,54 @@ def names(x, x_0, x_0_1, r0):
     return e * e * x_0_1 + x[1] * r0[0] * x_0
 
 
+def test_names_that_could_collide() -> None:
+    fields = Fields({"x": np.array([0.4, -1.0, 2.0]), "r0": np.array([1.0, 2.0, 3.0])})
+    term = bind(names, fields, tuples=[[0, 1], [2, 0]], data={"x_0_1": [1.5, 2.5]})
+    potential, expected = Potential(fields, [term]), references.differences(term)
+    for name, argument in [("x", "x"), ("r0", "r0"), ("names.x_0", "x_0"), ("names.x_0_1", "x_0_1")]:
+        np.testing.assert_allclose(potential.gradient(name), expected[argument], rtol=1e-9, atol=1e-9)
+    assert potential.value() == pytest.approx(references.plain(term), rel=1e-12)
+
+
 @local_energy("value", over="nodes", x=SCALAR, value=Parameter(default=2.0), gradient=Parameter(default=3.0))
 def value_energy(x, value, gradient):
     """A term and arguments named like what a potential computes."""
-    return value * x[0] ** 2 + gradient * value * x[0]
+    return value * x[0] ** 2 + gradient * value * x[0] + gradient**3
 
 
-def test_names_that_could_collide() -> None:
-    fields = Fields({"x": np.array([0.4, -1.0, 2.0]), "r0": np.array([1.0, 2.0, 3.0])})
-    terms = [
-        bind(names, fields, tuples=[[0, 1], [2, 0]], data={"x_0_1": [1.5, 2.5]}),
-        bind(value_energy, fields, parameters={"value": 1.5}),
-    ]
-    potential = Potential(fields, terms)
-    expected = [references.differences(term) for term in terms]
-    np.testing.assert_allclose(potential.gradient("x"), expected[0]["x"] + expected[1]["x"], rtol=1e-9)
-    for term, argument in [("names", "x_0"), ("names", "x_0_1"), ("value", "value"), ("value", "gradient")]:
-        wanted = expected[term == "value"][argument]
-        np.testing.assert_allclose(
-            potential.gradient(f"{term}.{argument}"), wanted, rtol=1e-9, err_msg=argument
-        )
-    assert potential.value() == pytest.approx(sum(references.plain(term) for term in terms), rel=1e-12)
+@pytest.mark.xfail(strict=True, reason="Potential._launched takes an argument named 'value' for the energy")
+def test_an_argument_named_value() -> None:
+    assert_slope_of_argument("value")
+
+
+def test_an_argument_named_gradient() -> None:
+    assert_slope_of_argument("gradient")
+
+
+def assert_slope_of_argument(argument: str) -> None:
+    fields = Fields({"x": np.array([0.4, -1.0, 2.0])})
+    term = bind(value_energy, fields, parameters={"value": 1.5})
+    potential, expected = Potential(fields, [term]), references.differences(term)[argument]
+    np.testing.assert_allclose(potential.gradient(f"value.{argument}"), expected, rtol=1e-9)
+    assert potential.value() == pytest.approx(references.plain(term), rel=1e-12)
+
+
+@local_energy("frames", over=2, F=Node(shape=(3, "d")))
+def frames(F):
+    """A field whose values have d columns, not d rows."""
+    return (F[0] * F[0] * F[1]).sum()
+
+
+@pytest.mark.xfail(strict=True, reason="Term.dimension reads the first axis, whichever is 'd'")
+@pytest.mark.parametrize("d", [1, 2])
+def test_space_may_be_any_axis_of_a_field(d: int) -> None:
+    fields = Fields({"F": np.random.default_rng(1).normal(size=(4, 3, d))})
+    term = bind(frames, fields, tuples=[[0, 1], [1, 3]])
+    potential = Potential(fields, [term])
+    assert potential.value() == pytest.approx(references.plain(term), rel=1e-12)
+    np.testing.assert_allclose(
+        potential.gradient("F"), references.differences(term)["F"], rtol=1e-9, atol=1e-9
+    )
 
 
 # Pairs and tuples -----------------------------------------------------------------------------------
@@ -344,7 +373,9 @@ def test_parameters_of_any_shape(rows: int) -> None:
     term = bind(matrix, fields, parameters={"A": A}, data={"b": rng.normal(size=(3, 2))})
     potential = Potential(fields, [term])
     assert (potential.parameter("matrix.A") == A).all()
-    np.testing.assert_allclose(potential.gradient("matrix.A"), references.differences(term)["A"], rtol=1e-9)
+    np.testing.assert_allclose(
+        potential.gradient("matrix.A"), references.differences(term)["A"], rtol=1e-9, atol=1e-9
+    )
     np.testing.assert_allclose(potential.gradient("x"), references.differences(term)["x"], rtol=1e-9)
 
 
@@ -371,6 +402,24 @@ def test_set_parameter_is_seen_by_every_kernel(k, other) -> None:
         assert np.array_equal(found, wanted)
     assert before[0] != potential.value()
     assert np.array_equal(before[2], potential.gradient("spring.k"))
+
+
+@pytest.mark.parametrize("small", [True, False], ids=["fused", "launched"])
+def test_set_parameter_is_seen_by_a_running_integrator(small: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The fused kernel of many steps reads the same arrays."""
+    monkeypatch.setattr(integrators, "SMALL", integrators.SMALL if small else 0)
+
+    def moved(change: float) -> np.ndarray:
+        fields = some_fields(v=np.zeros((7, 3)))
+        potential = Potential(fields, [spring_term(fields)])
+        stepper = integrators.Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.01)
+        assert stepper.fused == small
+        stepper.advance(3)
+        potential.set_parameter("spring.k", change * potential.parameter("spring.k"))
+        stepper.advance(20)
+        return fields["x"].values.copy()
+
+    assert np.abs(moved(3.0) - moved(1.0)).max() > 1e-3
 
 
 def test_two_potentials_of_one_term_do_not_share_parameters() -> None:
@@ -459,40 +508,70 @@ def bound(energy=energies.spring, fields: Fields | None = None, **options):
     return bind(energy, some_fields() if fields is None else fields, **options)
 
 
-@pytest.mark.parametrize(
-    ("call", "text"),
-    [
-        (lambda: bound(tuples=None), "spring: needs `tuples`, a list of 2 nodes for each element"),
-        (lambda: bound(tuples=[[0, 1, 2]]), "spring.tuples: needs rows of 2 node numbers, got int64 of shape [1, 3]"),
-        (lambda: bound(tuples=[[0.0, 1.0]]), "spring.tuples: needs rows of 2 node numbers, got float64"),
-        (lambda: bound(tuples=np.zeros((0, 2), int)), "spring.tuples: needs rows of 2 node numbers"),
-        (lambda: bound(tuples=[[0, 1], [2, 7]]), "spring.tuples: row 1 = [2, 7] names a node outside 0..6"),
-        (lambda: bound(tuples=[[0, -1]]), "spring.tuples: row 0 = [0, -1] names a node outside 0..6"),
-        (lambda: bound(data={}), "spring.rest: every element needs a value, none is given"),
-        (lambda: bound(data={"rest": np.ones(5)}), "spring.rest: has shape [5], needs [6] or []"),
-        (lambda: bound(data={"rest": 1.0, "color": 2}), "spring: no datum or parameter named color"),
-        (lambda: bound(parameters={"K": 1.0}), "spring: no datum or parameter named K"),
-        (lambda: bound(parameters={"k": np.ones(5)}), "spring.k: has shape [5]; one value has []"),
-        (lambda: bound(parameters={"k": np.nan}), "spring.k: nan is not within [-inf, inf]"),
-        (lambda: bound(bodies=BODIES, parameters={"k": {"left": 1.0}}), "spring.k: needs a value for each of the bodies left, right"),
-        (lambda: bound(renamed={"x": "q"}), "no field named 'q' (there are: x, m, y)"),
-        (lambda: bound(renamed={"x": "m"}), "spring.x: field 'm' is a scalar at each node, not of shape ['d']"),
-        (lambda: bound(gravity, renamed={"m": "x"}), "gravity.m: field 'x' is of shape [3] at each node, not a scalar"),
-        (lambda: bound(gravity, some_fields(1)), "gravity: a pair needs two nodes, there is 1"),
-        (lambda: bound(gravity, parameters={"G": -1.0}), "gravity.G: -1.0 is not within [0, inf]"),
-        (lambda: bound(gravity, parameters={"G": np.ones(7)}), "gravity.G: has shape [7]; one value has []"),
-        (lambda: bound(gravity, bodies=BODIES, parameters={"G": {"left": 1.0, "right": 2.0}}), "gravity.G: a pair may span two bodies"),
-        (lambda: bound(gravity, Fields({"x": np.ones((3, 2)), "m": np.ones(4)})), "gravity: its node fields differ in length: x has 3, m has 4"),
-        (lambda: Potential(some_fields(), [bound(), bound()]), "two terms have one name: spring, spring; give them a `name` each"),
-        (lambda: three_terms().gradient("z"), "no field named 'z' (there are: x, m, y)"),
-        (lambda: three_terms().gradient("sprig.k"), "no term named 'sprig' (there are: gravity, spring, trap)"),
-        (lambda: three_terms().gradient("spring.K"), "spring has no derivative with respect to 'K' (there are: k, rest)"),
-        (lambda: three_terms().gradient("spring.x"), "spring has no derivative with respect to 'x' (there are: k, rest)"),
-        (lambda: three_terms().set_parameter("spring.rest", 1.0), "spring has no parameter 'rest' (there are: k)"),
-        (lambda: three_terms().parameter("nothing"), "no term named 'nothing'"),
-    ],
-)  # fmt: skip
-def test_refused_with_what_exists(call: Callable, text: str) -> None:
+SHORT_MASSES = {"x": np.ones((3, 2)), "m": np.ones(4)}
+OVERLAPPING = [Body("a", 0, 4), Body("b", 3, 6)]
+REFUSALS = {
+    "spring: needs `tuples`, a list of 2 nodes for each element": lambda: bound(tuples=None),
+    "spring.tuples: needs rows of 2 node numbers, got int64 of shape [1, 3]": lambda: bound(
+        tuples=[[0, 1, 2]]
+    ),
+    "spring.tuples: needs rows of 2 node numbers, got float64": lambda: bound(tuples=[[0.0, 1.0]]),
+    "spring.tuples: needs rows of 2 node numbers": lambda: bound(tuples=np.zeros((0, 2), int)),
+    "spring.tuples: row 1 = [2, 7] names a node outside 0..6": lambda: bound(tuples=[[0, 1], [2, 7]]),
+    "spring.tuples: row 0 = [0, -1] names a node outside 0..6": lambda: bound(tuples=[[0, -1]]),
+    "spring.rest: every element needs a value, none is given": lambda: bound(data={}),
+    "spring.rest: has shape [5], needs [6] or []": lambda: bound(data={"rest": np.ones(5)}),
+    "spring: no datum or parameter named color": lambda: bound(data={"rest": 1.0, "color": 2}),
+    "spring: no datum or parameter named K": lambda: bound(parameters={"K": 1.0}),
+    "spring.k: has shape [5]; one value has []": lambda: bound(parameters={"k": np.ones(5)}),
+    "spring.k: nan is not within [-inf, inf]": lambda: bound(parameters={"k": np.nan}),
+    "spring.k: needs a value for each of the bodies left, right": lambda: bound(
+        bodies=BODIES, parameters={"k": {"left": 1.0}}
+    ),
+    "no field named 'q' (there are: x, m, y)": lambda: bound(renamed={"x": "q"}),
+    "spring.x: field 'm' is a scalar at each node, not of shape ['d']": lambda: bound(renamed={"x": "m"}),
+    "gravity.m: field 'x' is of shape [3] at each node, not a scalar": lambda: bound(
+        gravity, renamed={"m": "x"}
+    ),
+    "gravity: a pair needs two nodes, there is 1": lambda: bound(gravity, some_fields(1)),
+    "gravity.G: -1.0 is not within [0, inf]": lambda: bound(gravity, parameters={"G": -1.0}),
+    "gravity.G: has shape [7]; one value has []": lambda: bound(gravity, parameters={"G": np.ones(7)}),
+    "gravity.G: a pair may span two bodies": lambda: bound(
+        gravity, bodies=BODIES, parameters={"G": {"left": 1.0, "right": 2.0}}
+    ),
+    "gravity: its node fields differ in length: x has 3, m has 4": lambda: bound(
+        gravity, Fields(SHORT_MASSES)
+    ),
+    "gravity: node 3 is in two of its bodies": lambda: potential_with(bound(gravity, bodies=OVERLAPPING)),
+    "trap: node 3 is in two of its bodies": lambda: potential_with(bound(energies.trap, bodies=OVERLAPPING)),
+    "trap: no node 7; its fields have 7 nodes": lambda: potential_with(
+        bound(energies.trap, bodies=[Body("a", 5, 9)])
+    ),
+    "two terms have one name: spring, spring; give them a `name` each": lambda: potential_with(
+        bound(), bound()
+    ),
+    "no field named 'z' (there are: x, m, y)": lambda: three_terms().gradient("z"),
+    "no term named 'sprig' (there are: gravity, spring, trap)": lambda: three_terms().gradient("sprig.k"),
+    "spring has no derivative with respect to 'K' (there are: k, rest)": lambda: three_terms().gradient(
+        "spring.K"
+    ),
+    "spring has no derivative with respect to 'x' (there are: k, rest)": lambda: three_terms().gradient(
+        "spring.x"
+    ),
+    "spring has no parameter 'rest' (there are: k)": lambda: three_terms().set_parameter("spring.rest", 1.0),
+    "no term named 'nothing'": lambda: three_terms().parameter("nothing"),
+    "gravity: dU/d(x) has shape [7, 3], the array for it [7, 2]": lambda: three_terms().gradient_into(
+        {"x": np.zeros((7, 2))}
+    ),
+}
+
+
+def potential_with(*terms) -> Potential:
+    return Potential(some_fields(), terms)
+
+
+@pytest.mark.parametrize(("text", "call"), REFUSALS.items())
+def test_refused_with_what_exists(text: str, call: Callable) -> None:
     with pytest.raises(EnergyError) as caught:
         call()
     assert text in str(caught.value)
@@ -561,11 +640,11 @@ def test_nothing_is_compiled_for_another_size() -> None:
 )
 def test_fifty_potentials_leave_no_memory_behind() -> None:
     for _ in range(5):
-        everything(512)
+        everything(2048)
     gc.collect()
     before, compiled = resident(), kernels.compiled()
     for _ in range(50):
-        everything(512)
+        everything(2048)
     gc.collect()
     assert resident() - before < 6e6
     assert kernels.compiled() == compiled
@@ -593,10 +672,9 @@ def test_both_precisions_in_one_process() -> None:
     assert 0.0 < np.abs(wide - narrow).max() < 1e-7
 
 
-def test_the_emitted_source_states_every_type() -> None:
+def test_single_precision_computes_nothing_in_double() -> None:
     fields = Fields({"x": np.ones((3, 2))}, precision="f32")
     potential = Potential(fields, [bind(energies.trap, fields)])
     potential.gradient("x")
-    source = next(iter(potential._launches.values()))[0].source
-    assert "f64(" not in source.replace("ti.f64(0.0)", "")
-    assert inspect.getdoc(Potential)
+    ((launch, _),) = potential._launches.values()
+    assert "f64" not in launch.source.replace("t: ti.f64", "")

@@ -16,6 +16,7 @@ import numpy as np
 
 from . import derive, runtime
 from .energy import Datum, Node, Time
+from .errors import EnergyError
 from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
@@ -54,6 +55,7 @@ class Emitter:
         self.term, self.prefix = term, ""
         self.type = f"ti.{runtime.ENGINE_DTYPES[term.dtype.name]}"
         self.pairs = isinstance(term.elements, Pairs)
+        _check_nodes(term)
         self._arrays: dict[str, Any] = {}
         self._own("nodes", term.elements.nodes)
         self.scalars = self._packed()
@@ -110,6 +112,12 @@ class Emitter:
 
     def gradient(self, targets: dict[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
+        for argument, array in targets.items():
+            if tuple(array.shape) != self.term.fields[argument].shape:
+                raise EnergyError(
+                    f"{self.term.name}: dU/d({self._field(argument)}) has shape"
+                    f" {list(self.term.fields[argument].shape)}, the array for it {list(array.shape)}"
+                )
         traced = self._trace()
         slots = range(1 if self.pairs else self.term.energy.arity)
         leaves = [(a, s, leaf) for a in targets for s in slots for leaf in traced.inputs[a][s]]
@@ -279,6 +287,18 @@ class Emitter:
         named |= {f"g_{self._field(a)}": array for a, array in (targets or {}).items()}
         used = set(re.findall(r"\w+", text))
         return Code(text, {name: array for name, array in named.items() if name in used})
+
+
+def _check_nodes(term: Term) -> None:
+    """Kernels do not look: a node outside the fields is refused here, and one that two bodies name."""
+    nodes, count = term.elements.nodes, min(map(len, term.fields.values()))
+    outside = nodes[(nodes < 0) | (nodes >= count)]
+    if outside.size:
+        raise EnergyError(f"{term.name}: no node {outside[0]}; its fields have {count} nodes")
+    if term.energy.over in ("nodes", "pairs"):
+        found, times = np.unique(nodes, return_counts=True)
+        if (times > 1).any():
+            raise EnergyError(f"{term.name}: node {found[times > 1][0]} is in two of its bodies")
 
 
 def _template(node: Scalar) -> str:

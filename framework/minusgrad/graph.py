@@ -1,22 +1,16 @@
 """The expression graph: scalars that remember how they were computed.
 
 Equal expressions are one node, arguments come before their users (`serial`), and every new node passes
-through the folding rules at the end of this file, which keep one normal form: numeric factors outermost,
-division as multiplication by a shared reciprocal, small whole powers as products. Rules hold for finite
-numbers: 0 * x is 0 and x - x is 0 whatever x is.
+through the rules of `folding`.
 
 A node is real, an integer, or a truth (the outcome of a comparison). As in Taichi, integers beside a real
 number become real; a truth only decides, it is no number.
 """
 
-import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
-Number = int | float
-
-TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or"})
-"""Operations whose result is true or false."""
+from .folding import CLOSED, COMMUTATIVE, FOLDED, RULES, TRUTHS, WHOLE, Number, folded
 
 
 class Graph:
@@ -39,9 +33,9 @@ class Graph:
         """The node for `op(args)`, folded where a rule applies."""
         scalars = self._alike(op, [a if isinstance(a, Scalar) else self.constant(a) for a in args])
         if op in FOLDED and all(a.op == "constant" for a in scalars):
-            folded = _folded(op, [a.value for a in scalars])
-            if folded is not None:
-                return self.constant(folded)
+            value = folded(op, [a.value for a in scalars])
+            if value is not None:
+                return self.constant(value)
         rule = RULES.get(op)
         simpler = rule(*scalars) if rule else None
         return self._node(op, scalars) if simpler is None else simpler
@@ -218,188 +212,3 @@ def reachable(outputs: "list[Scalar]") -> "list[Scalar]":
 def inputs(outputs: "list[Scalar]") -> "Iterator[Scalar]":
     """The leaves (not the constants) that the outputs depend on."""
     return (node for node in reachable(outputs) if node.op == "input")
-
-
-# Folding -------------------------------------------------------------------------------------------
-
-COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or"})
-CLOSED = frozenset({"add", "sub", "mul", "quotient", "min", "max", "abs", "select"})
-"""Integers in, integer out."""
-WHOLE = TRUTHS | {"to_int"}
-"""Integer whatever goes in."""
-
-FOLDED: dict[str, Callable[..., Number]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "floordiv": lambda a, b: a // b,
-    "quotient": lambda a, b: a // b,
-    "pow": lambda a, b: a**b,
-    "recip": lambda a: 1.0 / a,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan2": math.atan2,
-    "tanh": math.tanh,
-    "abs": abs,
-    "floor": lambda a: float(math.floor(a)),
-    "ceil": lambda a: float(math.ceil(a)),
-    "to_int": math.trunc,
-    "to_real": float,
-    "min": min,
-    "max": max,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
-
-
-def _folded(op: str, numbers: list) -> Number | None:
-    """The constant that `op` of constants is; None where it has no finite real value."""
-    try:
-        value = FOLDED[op](*numbers)
-    except (ArithmeticError, ValueError):
-        return None
-    return value if isinstance(value, (int, float)) and math.isfinite(value) else None
-
-
-def _zero(like: Scalar) -> Scalar:
-    return like.graph.constant(0 if like.integer else 0.0)
-
-
-def _add(a: Scalar, b: Scalar) -> Scalar | None:
-    if a.number == 0.0:
-        return b
-    if b.number == 0.0:
-        return a
-    if a is b:
-        return 2 * a
-    if b.op == "mul" and b.args[0].number == -1.0:
-        return a - b.args[1]
-    if a.op == "mul" and a.args[0].number == -1.0:
-        return b - a.args[1]
-    return None
-
-
-def _sub(a: Scalar, b: Scalar) -> Scalar | None:
-    if b.number == 0.0:
-        return a
-    if a.number == 0.0:
-        return -b
-    if a is b:
-        return _zero(a)
-    if b.op == "mul" and b.args[0].number == -1.0:
-        return a + b.args[1]
-    return None
-
-
-def _mul(a: Scalar, b: Scalar) -> Scalar | None:
-    if b.number is not None and a.number is None:
-        return b * a
-    if a.number is not None:
-        return _scaled(a.number, b)
-    for factor, other in ((a, b), (b, a)):  # numeric factors move out, if no product can leave f32 for it
-        if factor.op == "mul" and (number := factor.args[0].number) is not None and 1e-6 < abs(number) < 1e6:
-            return factor.args[0] * (factor.args[1] * other)
-    return None
-
-
-def _scaled(number: Number, b: Scalar) -> Scalar | None:
-    if number == 0.0:
-        return _zero(b)
-    if number == 1.0:
-        return b
-    if b.op == "mul" and (inner := b.args[0].number) is not None and 1e-30 < abs(number * inner) < 1e30:
-        return (number * inner) * b.args[1]
-    return None
-
-
-def _div(a: Scalar, b: Scalar) -> Scalar | None:
-    if b.number is None:
-        return a * b.graph.apply("recip", b)
-    if abs(math.frexp(b.number)[0]) == 0.5 and 1e-30 < abs(b.number) < 1e30:  # a power of two: exact
-        return (1.0 / b.number) * a
-    return None
-
-
-def _floordiv(a: Scalar, b: Scalar) -> Scalar | None:
-    return a.graph.apply("quotient", a, b) if a.integer else None
-
-
-def _pow(a: Scalar, b: Scalar) -> Scalar | None:
-    """Products and roots; a^1.5 stays a power, because its derivative at 0 is not that of sqrt(a) a."""
-    exponent = b.number
-    if exponent is None or abs(exponent) > 16.0 or not (2.0 * exponent).is_integer():
-        return None
-    if exponent < 0.0:
-        return a.graph.apply("recip", a ** (-exponent))
-    if exponent == 0.5:
-        return a.graph.apply("sqrt", a)
-    return _power(a, int(exponent)) if float(exponent).is_integer() else None
-
-
-def _power(a: Scalar, n: int) -> Scalar:
-    """a^n by squaring."""
-    if n == 0:
-        return a.graph.constant(1 if a.integer else 1.0)
-    half = _power(a, n // 2)
-    return half * half * a if n % 2 else half * half
-
-
-def _select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar | None:
-    if condition.number is not None:
-        return a if condition.number else b
-    return a if a is b else None
-
-
-def _and(a: Scalar, b: Scalar) -> Scalar | None:
-    """Of two truths, where one is known."""
-    for known, other in ((a, b), (b, a)):
-        if known.number is not None:
-            return other if known.number else known
-    return None
-
-
-def _or(a: Scalar, b: Scalar) -> Scalar | None:
-    for known, other in ((a, b), (b, a)):
-        if known.number is not None:
-            return known if known.number else other
-    return None
-
-
-def _whole(a: Scalar) -> Scalar | None:
-    return a if a.integer else None
-
-
-def _real(a: Scalar) -> Scalar | None:
-    return None if a.integer else a
-
-
-def _abs(a: Scalar) -> Scalar | None:
-    return a if a.op == "abs" else None
-
-
-RULES: dict[str, Callable[..., Scalar | None]] = {
-    "add": _add,
-    "sub": _sub,
-    "mul": _mul,
-    "div": _div,
-    "floordiv": _floordiv,
-    "pow": _pow,
-    "select": _select,
-    "and": _and,
-    "or": _or,
-    "floor": _whole,
-    "ceil": _whole,
-    "round": _whole,
-    "to_int": _whole,
-    "to_real": _real,
-    "abs": _abs,
-}

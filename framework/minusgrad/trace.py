@@ -17,7 +17,8 @@ from typing import Any
 
 from .energy import Datum, LocalEnergy, Node, concrete
 from .errors import TraceError
-from .graph import TRUTHS, Graph, Scalar
+from .folding import TRUTHS
+from .graph import Graph, Scalar
 from .source import here, number, rebind, unknown
 from .tensors import Tensor, as_real
 
