@@ -125,3 +125,37 @@ def powers(q, n):
     a, b = 1.0 + q[0] ** 2, ti.exp(0.3 * q[1])
     u = a**2.5 + b**-3 + a**0.5 * b ** (-1.5) + a**n + 2.0 ** q[1] + b**1.3
     return u + ti.tanh(q[0]) * ti.cos(q[1]) + ti.atan2(a, b) + ti.asin(0.5 / a) + ti.acos(0.3 / a)
+
+
+@local_energy(
+    "flicker",
+    over="pairs",
+    x=X,
+    q=Node("A s"),
+    c=Parameter(shape=(2,), default=1.0),
+    w=Parameter("s^-1"),
+    t=Time(),
+)
+def flicker(x, q, c, w, t):
+    """q_0 q_1 (c_0 + c_1 cos(w t)) / sqrt(r^2 + 1/10): a pair with a parameter of two, and the time."""
+    return q[0] * q[1] * (c[0] + c[1] * ti.cos(w * t)) * (x[0] - x[1]).norm_inv(0.1)
+
+
+@local_energy("grains", over="pairs", F=Node(shape=(2, 2)), s=Node(), A=Parameter(shape=(2, 2), default=1.0))
+def grains(F, s, A):
+    """tr(F_0 F_1) + s_0 s_1 det(F_0 + F_1) A_01 + |A|^2: matrices at nodes, and one for all."""
+    mixed = s[0] * s[1] * (F[0] + F[1]).determinant() * A[0, 1]
+    return (F[0] @ F[1]).trace() + mixed + (A * A).sum()
+
+
+@local_energy(
+    "flags", over=3, y=Node(), flag=Datum(shape=(2,), integer=True), B=Datum(shape=(2,), differentiable=True)
+)
+def flags(y, flag, B):
+    """y_0^2 y_1 B_0 or y_2 B_1, by two integers of the element."""
+    u = 0.0
+    if flag[0] == 1 and flag[1] > 0:
+        u = y[0] ** 2 * y[1] * B[0]
+    elif flag[0]:
+        u = y[2] * B[1] ** 2
+    return u + (flag[0] // 2 + flag[1] % 2) * y[1] * B[0]

@@ -61,7 +61,7 @@ class Instance:
             options["tuples"] = np.sort(rows, axis=1) if self.sorted else rows
         count = n if energy.over == "nodes" else e
         data = {
-            name: rng.integers(0, 3, size=(count, *role.shape))
+            name: rng.integers(0, 3, size=(count, *concrete(role.shape, d)))
             if role.integer
             else _near(rng, role, count, d)
             for name, role in energy.of_role(Datum).items()
@@ -123,6 +123,9 @@ CANONICAL: dict[str, Instance] = {
     "limits": Instance(energies.limits),
     "kinds": Instance(energies.kinds),
     "powers": Instance(energies.powers),
+    "flicker": Instance(energies.flicker),
+    "grains": Instance(energies.grains),
+    "flags": Instance(energies.flags),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 

@@ -1,9 +1,11 @@
 """The language of energies: it means what it means in Taichi and in plain Python, or it is refused."""
 
+import importlib.util
 import inspect
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -321,7 +323,11 @@ def shadowed(x, k):
     e = x0.norm()
     n0 = e * k0
     t = n0 + x[0][1]
-    return t * t
+    w = 0.5
+    w = 2
+    z = w
+    z += t  # a copy of a real name is real, whatever number the name was given last
+    return t * z
 
 
 @ti.func
@@ -674,7 +680,12 @@ def writes_a_misspelt_component(x):
     return v.sum()
 
 
+def computes_with_nan(x):
+    return x[0][0] + math.nan  # HERE
+
+
 REFUSALS = [
+    (computes_with_nan, "nan is no number to compute with"),
     (symbolic_while, "a `while` loop runs an unknown number of times; write it with static loops"),
     (symbolic_range, "a value known only to the running kernel cannot count or choose an element"),
     (symbolic_index, "a value known only to the running kernel cannot count or choose an element"),
@@ -795,6 +806,18 @@ def test_a_lambda_is_refused() -> None:
     with pytest.raises(
         TraceError, match=r"test_language.py:\d+: an energy is a function that begins with `def`"
     ):
+        trace(energy, None)
+
+
+def test_a_file_that_changed_after_the_import_is_seen(tmp_path: Path) -> None:
+    path = tmp_path / "changing.py"
+    path.write_text("def first(x):\n    return x[0][0]\n")
+    spec = importlib.util.spec_from_file_location("changing", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    path.write_text("def second(x):\n    return x[0][0] * 2.0\n")
+    energy = local_energy("first", over="nodes", x=X)(module.first)
+    with pytest.raises(TraceError, match=r"changing\.py:1: the file has changed since 'first' was imported"):
         trace(energy, None)
 
 

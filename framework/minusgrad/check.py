@@ -30,6 +30,7 @@ EPS = float(np.finfo(np.float64).eps)
 GAUSS = np.polynomial.legendre.leggauss(6)
 HALVINGS = 150
 """Most halvings of one path; a few are enough where the gradient has no jumps."""
+INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 STATES = 3
 """Random states, besides the given one."""
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
@@ -129,6 +130,9 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         yield _value(subject)
         for knob in _knobs(subject, sizes):
             direction = knob.direction(rng)
+            if not np.isfinite(knob.gradient()).all():
+                yield subject.finding(knob.name, "taylor", False, None, INFINITE)
+                continue
             yield _taylor(subject, knob, direction)
             yield _path(subject, knob, direction)
 
@@ -248,6 +252,8 @@ def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
     error = abs(integral - change) / scale
     if error <= 1e-7 or (error <= 1e-2 and error <= 0.1 * first / scale):
         return subject.finding(knob.name, "path", True, error, f"off by {error:.1e}")
+    if not np.isfinite(integral):
+        return subject.finding(knob.name, "path", False, None, INFINITE)
     text = (
         f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g}:"
         " a value is cast, cut off or frozen on the way,"

@@ -8,6 +8,7 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # nobody reads on; and Python shall not try again at its end
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
+    except Exception:
+        traceback.print_exc()
+        _complain("this is a mistake of minusgrad's, not yours: please report what stands above")
+        return MinusgradError.exit_code
 
 
 def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
@@ -69,6 +74,7 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("--out", type=Path, help="the run's folder (default: runs/NAME)")
     run.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
     _plugin_option(run)
+    _json_option(run)
 
     resume = _verb(verbs, "resume", _resume, "go on with a run, bit for bit")
     resume.add_argument("folder", type=Path)
@@ -76,6 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
     )
     _plugin_option(resume)
+    _json_option(resume)
 
     check = _verb(verbs, "check", _check, "is every gradient of a scene, or of one energy, true?")
     check.add_argument("what", metavar="SCENE|ENERGY")
@@ -123,31 +130,37 @@ def _run(a: argparse.Namespace) -> int:
     from .door import run
     from .progress import progress
 
-    return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress))
+    return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress), a.json)
 
 
 def _resume(a: argparse.Namespace) -> int:
     from .door import resume
     from .progress import progress
 
-    return _told(resume(a.folder, a.plugin, a.allow_changed, progress))
+    return _told(resume(a.folder, a.plugin, a.allow_changed, progress), a.json)
 
 
-def _told(run: Any) -> int:
+def _told(run: Any, for_programs: bool) -> int:
     """Say where the results lie, and what there is to remark."""
     from . import trajectory
 
     _complain(*run.remarks)
     _warned(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
+    recorded = trajectory.names(run.folder)
+    known = [n for n in ("drift", "work") if f"observables/{n}" in recorded]
+    last = {name: float(run.series(f"observables/{name}").value[-1]) for name in known}
+    if abs(last.get("drift", 0.0)) > 1.0:
+        _complain("the total energy changed by more than itself: a smaller dt is needed")
+    if for_programs:
+        facts = {"folder": str(run.folder), "step": stepper.step, "time": stepper.time, "time_unit": unit}
+        print(json.dumps(facts | last, indent=1))
+        return 0
     print(f"{run.folder}: {stepper.step} steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}")
-    for name in ("drift", "work"):
-        if f"observables/{name}" in trajectory.names(run.folder):
-            value = run.series(f"observables/{name}").value[-1]
-            print(f"  energy {name}: {value:.3g}")
-            if name == "drift" and abs(value) > 1.0:
-                _complain("the total energy changed by more than itself: a smaller dt is needed")
-    print(f"  pictures: minusgrad plot {run.folder}")
+    for name, value in last.items():
+        print(f"  energy {name}: {value:.3g}")
+    if recorded:
+        print(f"  pictures: minusgrad plot {run.folder}")
     return 0
 
 

@@ -26,7 +26,7 @@ from .simulation import Simulation
 from .triggers import Every
 
 Overrides = Mapping[str, Any] | Sequence[str]
-Plugins = Sequence[Path | ModuleType]
+Plugins = Sequence[Path | str | ModuleType]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 INPUTS = "inputs"
 """Where a run folder keeps the files that its scene reads."""
@@ -160,7 +160,7 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
 
 def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:
     """Raise `CheckpointError` if the run was made with --plugin and is resumed without."""
-    names = [file.name for file in given if isinstance(file, Path)]
+    names = [Path(file).name for file in given if not isinstance(file, ModuleType)]
     if missing := [name for name in needed if name not in names]:
         raise CheckpointError(
             f"{path}: was run with --plugin {', '.join(missing)}, and a run folder holds no code;"

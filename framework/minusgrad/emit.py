@@ -32,7 +32,7 @@ TEXT = {
     "floordiv": "ti.floor({} / {})",
     "quotient": "ti.floor({0} / {1} + {T}(0.5) / ti.abs({1}))",  # of integers: exact, however / is rounded
     "to_int": "{T}(ti.cast({}, ti.i64))",
-    "to_real": "{}",
+    "to_real": "{T}({})",
     "lt": "{} < {}",
     "le": "{} <= {}",
     "eq": "{} == {}",
@@ -45,7 +45,10 @@ TEXT = {
     "max": "ti.max({}, {})",
     "select": "ti.select({}, {}, {})",
 }
-"""Operations whose text is not `ti.name(argument)`."""
+"""Operations whose text is not `ti.name(argument)`; T is the type of the result."""
+
+WHOLE_TYPE = "ti.f64"
+"""Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
 
 
 class Emitter:
@@ -240,7 +243,7 @@ class Emitter:
             source = f"f_{self._field(argument)}[n{slot}{_index(component)}]"
         elif isinstance(role, Datum):
             source = f"{p}data_{argument}[e{_index(component)}]"
-            source = f"{self.type}({source})" if role.integer else source
+            source = f"{WHOLE_TYPE}({source})" if role.integer else source
         elif isinstance(role, Time):
             source = f"{self.type}(t)"
         elif argument in self.scalars:
@@ -250,6 +253,9 @@ class Emitter:
         else:
             source = f"{p}rows_{argument}[{p}row_of_{argument}[e]{_index(component)}]"
         return f"{_name(leaf)} = {source}"
+
+    def _type(self, node: Scalar) -> str:
+        return WHOLE_TYPE if node.integer else self.type
 
     def _statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
         """One assignment per operation, and the text of each output."""
@@ -268,16 +274,25 @@ class Emitter:
             if node.op == "input":
                 names[node.serial] = _name(node)
             elif node.number is not None:
-                names[node.serial] = f"{self.type}({_literal(node.number)})"
+                names[node.serial] = f"{self._type(node)}({self._literal(node)})"
             else:
                 arguments = [names[a.serial] for a in node.args]
-                text = _template(node).format(*arguments, T=self.type)
+                text = _template(node).format(*arguments, T=self._type(node))
                 names[node.serial] = f"r{len(early_lines) + len(late_lines)}"
                 moving = late is None or any(a.serial in depends for a in node.args)
                 if moving:
                     depends.add(node.serial)
                 (late_lines if moving else early_lines).append(f"{names[node.serial]} = {text}")
         return early_lines, late_lines, [names[o.serial] for o in outputs]
+
+    def _literal(self, constant: Scalar) -> str:
+        number = float(constant.value)
+        if not np.isfinite(number):
+            return "ti.math.inf" if number > 0 else "-ti.math.inf"
+        limits = np.finfo(np.float64 if constant.integer else self.term.dtype)
+        if number and not limits.tiny <= abs(number) <= limits.max:
+            raise EnergyError(f"{self.term.name}: its constant {number:g} does not fit {self.type[3:]}")
+        return repr(number)
 
     def _code(self, lines: list[str], targets: Mapping[str, Any] | None = None) -> Code:
         """The lines with every array that they name; `targets` are the gradients they add to."""
@@ -316,10 +331,6 @@ def _name(leaf: Scalar) -> str:
 
 def _index(component: tuple[int, ...]) -> str:
     return "".join(f", {c}" for c in component)
-
-
-def _literal(number: float) -> str:
-    return repr(float(number)) if np.isfinite(number) else ("ti.math.inf" if number > 0 else "-ti.math.inf")
 
 
 def _in(lines: Iterable[str]) -> list[str]:

@@ -148,13 +148,14 @@ def local_energy(name: str, *, over: str | int, **roles: Role) -> Callable[[Call
         ordered = {argument: roles[argument] for argument in arguments}
         energy = LocalEnergy(name, plain, over, ordered)
         if over == "pairs":
-            _check_exchange(energy)
+            _check_exchange_anywhere(energy)
         return energy
 
     return declare
 
 
 def _check_declaration(name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role]) -> None:
+    identifier(name, "an energy")
     if over not in ("nodes", "pairs") and not (isinstance(over, int) and over >= 1):
         raise EnergyError(f"energy '{name}': over={over!r}; it is 'nodes', 'pairs' or a number of nodes")
     if missing := [a for a in arguments if a not in roles]:
@@ -165,19 +166,39 @@ def _check_declaration(name: str, over: str | int, arguments: list[str], roles: 
         raise EnergyError(f"energy '{name}': no argument is a Node field")
     if over == "pairs" and any(isinstance(role, Datum) for role in roles.values()):
         raise EnergyError(f"energy '{name}': a pair has no data of its own; use Node fields or Parameters")
-    for role in roles.values():
+    if sum(isinstance(role, Time) for role in roles.values()) > 1:
+        raise EnergyError(f"energy '{name}': two arguments are the Time; there is one")
+    for argument, role in roles.items():
         parse_unit(role.unit)
+        if isinstance(role, Datum) and role.integer and role.differentiable:
+            raise EnergyError(f"energy '{name}': {argument} holds integers, and those have no derivative")
 
 
-def _check_exchange(energy: LocalEnergy) -> None:
-    """A pair is unordered: u(a, b) = u(b, a) at three random states."""
+def identifier(name: str, what: str) -> str:
+    """The name, if it can stand in "term.argument" and in a file's paths; else `EnergyError`."""
+    if not name.isidentifier():
+        raise EnergyError(f"{what} cannot be called '{name}'; use letters, digits and _")
+    return name
+
+
+def _check_exchange_anywhere(energy: LocalEnergy) -> None:
+    """Random states at the declared scale, far below and far above it."""
     rng = np.random.default_rng(0)
-    for _ in range(3):
+    for scale in (1.0, 1e-3, 1e3) * 3:
         sample = energy.sample(rng)
-        swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in sample.items()}
-        here, there = evaluate(energy.function, sample), evaluate(energy.function, swapped)
-        if not abs(here - there) <= 1e-12 * max(abs(here), abs(there)):
-            raise EnergyError(
-                f"energy '{energy.name}': a pair is unordered, but u(a, b) = {here:.6g} and"
-                f" u(b, a) = {there:.6g}; write it symmetric under exchange, or sum over a list of tuples"
-            )
+        for argument in energy.of_role(Node):
+            sample[argument] = [scale * value for value in sample[argument]]
+        check_exchange(energy, sample, finite=scale == 1.0)
+
+
+def check_exchange(energy: LocalEnergy, arguments: Mapping[str, Any], finite: bool = False) -> None:
+    """A pair is unordered: u(a, b) = u(b, a). Raises `EnergyError` if not (or, if `finite`, if u is not)."""
+    swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in arguments.items()}
+    here, there = evaluate(energy.function, arguments), evaluate(energy.function, swapped)
+    if not (finite or math.isfinite(here) or math.isfinite(there)):
+        return
+    if not abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
+        raise EnergyError(
+            f"energy '{energy.name}': a pair is unordered, but u(a, b) = {here:.6g} and"
+            f" u(b, a) = {there:.6g}; write it symmetric under exchange, or sum over a list of tuples"
+        )

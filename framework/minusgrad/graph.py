@@ -23,6 +23,8 @@ class Graph:
 
     def constant(self, value: Number) -> "Scalar":
         whole = isinstance(value, int)
+        if value != value:
+            raise ValueError("nan is no number to compute with")
         return self._node("constant", (), int(value) if whole else float(value), whole)
 
     def input(self, *key: Any, integer: bool = False) -> "Scalar":

@@ -23,7 +23,7 @@ import numpy as np
 from . import runtime
 from .errors import CheckpointError, EnergyError, NonFiniteError
 from .fields import Field, Motion
-from .kernels import Launch
+from .kernels import MOST_ARRAYS, Launch
 from .moves import Moves
 from .potential import Potential, first_bad
 from .schemes import Scheme
@@ -48,10 +48,12 @@ class Integrator:
         }
         self.inertia = {m.position: _inertia(m, potential) for m in motions}
         self._work = runtime.allocate(np.zeros(1))
-        self.fused = potential.statements(self.gradient) * len(scheme.drifts) <= SMALL
         moves = Moves(potential, self.motions, self.gradient, self.inertia, self._work)
         self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h")
-        self._steps = moves.steps(scheme) if self.fused else None
+        steps = moves.steps(scheme)
+        small = potential.statements(self.gradient) * len(scheme.drifts) <= SMALL
+        self.fused = small and len(steps.arrays) <= MOST_ARRAYS
+        self._steps = Launch(steps, "steps", "first", "t0", "dt") if self.fused else None
         self.evaluate()
 
     # The stepper's interface

@@ -26,7 +26,7 @@ class Judged:
     models: dict[KeyPath, Any]
 
 
-def judge(document: Document, plugins: Sequence[Path | ModuleType] = ()) -> Judged:
+def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> Judged:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block."""
     scene, problems = document.skeleton()
     names = _named(document)

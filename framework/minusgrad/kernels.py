@@ -15,6 +15,10 @@ from typing import Any
 import numpy as np
 
 from . import runtime
+from .errors import EnergyError
+
+MOST_ARRAYS = 60
+"""A kernel of Taichi has at most 64 arguments; a few are scalars."""
 
 SCALARS = {"t": "ti.f64", "t0": "ti.f64", "dt": "ti.f64", "first": "ti.f64", "steps": "ti.i32", "h": "ti.f64"}
 """Scalar arguments a kernel may take."""
@@ -47,6 +51,11 @@ class Launch:
     """A kernel made from a Code, with its arrays: call it with the scalars it takes."""
 
     def __init__(self, code: Code, *scalars: str):
+        if len(code.arrays) > MOST_ARRAYS:
+            raise EnergyError(
+                f"{len(code.arrays)} arrays for one kernel, and the compiler takes {MOST_ARRAYS}: put several"
+                " numbers of an element into one Datum of shape (k,)"
+            )
         self.arrays = tuple(code.arrays.values())
         self.source = _source(code, scalars)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from . import runtime
 from .fields import Motion
-from .kernels import Code, Launch
+from .kernels import Code
 from .potential import Potential
 from .schemes import Scheme
 
@@ -38,8 +38,8 @@ class Moves:
         """v <- v - h (dU/dx) / inertia"""
         return Code.joined(self._kick(motion) for motion in self.motions)
 
-    def steps(self, scheme: Scheme) -> Launch:
-        """Kernel of (steps, first, t0, dt): so many steps of length dt from number `first`, serially."""
+    def steps(self, scheme: Scheme) -> Code:
+        """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on."""
         rows = {
             "kicks": scheme.kicks,
             "drifts": scheme.drifts,
@@ -61,7 +61,7 @@ class Moves:
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
         arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
-        return Launch(Code(loop.text, {**loop.arrays, **arrays}), "steps", "first", "t0", "dt")
+        return Code(loop.text, {**loop.arrays, **arrays})
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""

@@ -34,14 +34,14 @@ class Potential:
         self.fields = fields
         self.terms = {term.name: term for term in terms}
         self._emitters = {term.name: Emitter(term) for term in terms}
-        self._launches: dict[tuple[str, ...], Any] = {}
+        self._launches: dict[tuple[str | None, ...], Any] = {}
         self._outputs: dict[str, Any] = {}
 
     # Value
 
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The energy of each term, shape () each, summed in fixed order in double precision."""
-        return {name: self._sum(name, "value", t)[0] for name in self.terms}
+        return {name: self._sum(name, None, t)[0] for name in self.terms}
 
     def value(self, t: float = 0.0) -> float:
         """U at the present fields and parameters."""
@@ -51,7 +51,7 @@ class Potential:
         """Sum of |u| over the elements (pairs: over the targets): the scale of the rounding in U."""
         total = 0.0
         for name in self.terms:
-            total += ordered_sum(np.abs(runtime.host(self._launched(name, "value", t))))
+            total += ordered_sum(np.abs(runtime.host(self._launched(name, None, t))))
         return total
 
     # Gradient
@@ -184,18 +184,18 @@ class Potential:
     def _clock(self, name: str) -> str:
         return next(iter(self.terms[name].energy.of_role(Time)))
 
-    def _launched(self, name: str, what: str, t: float) -> Any:
+    def _launched(self, name: str, what: str | None, t: float) -> Any:
         """Run the loops that fill a buffer of partial sums; returns the buffer."""
         key = (what, name)
         if key not in self._launches:
             emitter = self._emitters[name]
-            code, buffer = emitter.value() if what == "value" else emitter.derivative(what)
+            code, buffer = emitter.value() if what is None else emitter.derivative(what)
             self._launches[key] = (Launch(code, "t"), buffer)
         launch, buffer = self._launches[key]
         launch(t)
         return buffer
 
-    def _sum(self, name: str, what: str, t: float) -> list[float]:
+    def _sum(self, name: str, what: str | None, t: float) -> list[float]:
         partial = runtime.host(self._launched(name, what, t))
         return [ordered_sum(column) for column in partial.T]
 

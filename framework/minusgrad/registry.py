@@ -49,7 +49,9 @@ class Registry:
         self._manager.add_hookspecs(hooks)
 
     @classmethod
-    def load(cls, names: Iterable[str] | None = None, files: Sequence[Path | ModuleType] = ()) -> "Registry":
+    def load(
+        cls, names: Iterable[str] | None = None, files: Sequence[Path | str | ModuleType] = ()
+    ) -> "Registry":
         """The core, the named plugins (all installed ones if None), and plugin files or modules.
 
         What cannot be had is in `broken`, by name, with the reason. Raises `PluginError` for the core and for
@@ -99,12 +101,13 @@ class Registry:
         point = only(points[name])
         self._add(described(point), point.load)
 
-    def _add_file(self, file: Path | ModuleType) -> None:
+    def _add_file(self, file: Path | str | ModuleType) -> None:
         """A plugin that is a file, or a module at hand; without hooks, the energies it defines are taken."""
         if isinstance(file, ModuleType):
             self._add(Plugin(file.__name__, "module", "at hand", file.__name__), lambda: file, bare=True)
         else:
-            self._add(Plugin(file.stem, "file", file.name, str(file)), lambda: _imported(file), bare=True)
+            path = Path(file)
+            self._add(Plugin(path.stem, "file", path.name, str(path)), lambda: _imported(path), bare=True)
 
     def _add(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
         """Import one plugin and enter what it registers, all or nothing; `bare` ones need no hooks."""

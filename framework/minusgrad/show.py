@@ -56,7 +56,8 @@ def _badness(f: "Finding") -> tuple[bool, float]:
 
 def _figure(f: "Finding") -> str:
     if f.question == "taylor":
-        return "below rounding" if f.figure is None else f"order {f.figure:.2f}"
+        unknown = "below rounding" if f.passed else "not finite"
+        return unknown if f.figure is None else f"order {f.figure:.2f}"
     return "not finite" if f.figure is None else f"{f.figure:.1e}"
 
 

@@ -34,7 +34,7 @@ from .reports import Report
 from .scene import Block
 from .toml_lines import KeyPath
 from .trace import trace
-from .trajectory import Recorder
+from .trajectory import MOST_SEGMENTS, Recorder
 
 T = TypeVar("T")
 
@@ -72,6 +72,10 @@ class Simulation:
         Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory.
         """
         run, often = self.scene.run.steps, self.scene.checkpoint.every
+        if often and run // often >= MOST_SEGMENTS:
+            text = f"makes {run // often + 1} segments, more than a reader of trajectory.h5 can open"
+            cure = f"; save at most every {-(-run // (MOST_SEGMENTS - 1))} steps"
+            raise SceneError([self.scene.document.problem(("checkpoint", "every"), text + cure)])
         for number, observer in enumerate(self.observers):
             before = self._noted()
             try:
@@ -137,7 +141,7 @@ class Simulation:
                 self.fields,
                 name=model.name,
                 tuples=tuples,
-                bodies=self._bodies(model.body),
+                bodies=self._bodies(model.body if model.body is not None else _named_in(given)),
                 renamed=model.fields,
                 data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | data,
                 parameters={a: v for a, v in given.items() if a not in data},
@@ -148,6 +152,8 @@ class Simulation:
 
     def _bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
         known = {b.name: b for b in self.state.bodies}
+        if names == ():
+            raise EnergyError("body = [] names no body; leave it out for all nodes")
         names = () if names is None else (names,) if isinstance(names, str) else names
         if missing := [n for n in names if n not in known]:
             raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
@@ -208,3 +214,9 @@ class Simulation:
         used = {entry.owner.name: entry.owner for entry in self._judged.entries.values()}
         facts = origin.facts(self.scene, self.start_files, self.registry, used.values())
         return facts | {"names": list(self.state.names)}
+
+
+def _named_in(given: dict[str, Any]) -> tuple[str, ...] | None:
+    """The bodies for which a parameter has values of their own; None if no parameter has."""
+    tables = [value for value in given.values() if isinstance(value, dict)]
+    return tuple(tables[0]) if tables else None

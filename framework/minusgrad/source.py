@@ -170,6 +170,8 @@ def _parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     if not isinstance(definition, ast.FunctionDef):
         raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
     ast.increment_lineno(tree, first - 1)
+    if definition.name != function.__code__.co_name:
+        raise TraceError(f"{file}:{first}: the file has changed since '{function.__name__}' was imported")
     definition.decorator_list = []
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.body = _docless(definition.body)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete
+from .energy import Datum, LocalEnergy, Node, Parameter, Time, check_exchange, concrete, identifier
 from .errors import EnergyError, UnitError
 from .fields import Body, Field, Fields
 from .interactions import Pairs, Tuples
@@ -38,7 +38,9 @@ class Term:
     def dimension(self) -> int | None:
         """d: the components of the node fields that are vectors of space."""
         found = {
-            self.fields[a].shape[1] for a, role in self.energy.of_role(Node).items() if "d" in role.shape
+            self.fields[a].shape[1 + role.shape.index("d")]
+            for a, role in self.energy.of_role(Node).items()
+            if "d" in role.shape
         }
         return found.pop() if found else None
 
@@ -62,32 +64,61 @@ def bind(
 ) -> Term:
     """Bind an energy's arguments to the fields, data and parameter values of a scene.
 
-    `bodies` limits it to some nodes (none: all). `renamed` gives a node field argument another field than
-    the one of its own name. A parameter is one value, one for each of `bodies` (a mapping by body name), or
-    one for each element (an array). Raises `EnergyError` naming the term and argument.
+    `bodies` limits it to their nodes, and to the tuples that lie wholly in them (none: all). `renamed` gives
+    a node field argument another field than the one of its own name. A parameter is one value, one for each
+    of `bodies` (a mapping by body name), or one for each element (an array). Raises `EnergyError` naming the
+    term and argument.
     """
-    name = name or energy.name
+    name = identifier(name or energy.name, "a term")
     renamed, data, parameters = renamed or {}, data or {}, parameters or {}
     bound = {a: fields[renamed.get(a, a)] for a in energy.of_role(Node)}
     count = _common(name, {a: len(f) for a, f in bound.items()})
-    nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(count, dtype=np.int32)
-    elements = _elements(name, energy, nodes, tuples, count)
+    nodes = _nodes(name, bodies, count)
+    elements, kept = _elements(name, energy, nodes, tuples, count)
     term = Term(name, energy, elements, bound, {}, {}, fields.dtype)
     d = _space(term)
     _check_units(term)
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
-        shape = (elements.elements, *concrete(role.shape, d))
+        shape = (len(kept), *concrete(role.shape, d))
         dtype = np.dtype(np.int32) if role.integer else fields.dtype
-        term.data[argument] = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
+        values = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
+        term.data[argument] = runtime.allocate(values[kept])
     for argument, role in energy.of_role(Parameter).items():
         value = parameters[argument] if argument in parameters else _default(name, argument, role, units)
-        term.parameters[argument] = _values(term, argument, role, value, bodies, concrete(role.shape, d))
+        shape = concrete(role.shape, d)
+        term.parameters[argument] = _values(term, argument, role, value, bodies, kept, shape)
     unknown = [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]
     if unknown:
         raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
+    if isinstance(elements, Pairs):
+        _check_exchange_here(term)
     return term
+
+
+def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:
+    """The nodes of the bodies, or all. Raises `EnergyError` if a node is in two of them."""
+    if not bodies:
+        return np.arange(count, dtype=np.int32)
+    nodes = np.concatenate([b.nodes for b in bodies])
+    found, times = np.unique(nodes, return_counts=True)
+    if (times > 1).any():
+        names = ", ".join(b.name for b in bodies)
+        raise EnergyError(
+            f"{name}: node {found[times > 1][0]} is in two of the bodies {names}; name each node once"
+        )
+    return nodes
+
+
+def _check_exchange_here(term: Term) -> None:
+    """The state's own pairs, a few of them, do not change when their nodes are exchanged."""
+    rng, nodes = np.random.default_rng(0), term.elements.nodes
+    parameters = {a: v.rows[0].astype(np.float64) for a, v in term.parameters.items()}
+    for _ in range(16):
+        chosen = rng.choice(nodes, 2, replace=False)
+        fields = {a: [f.values[n].astype(np.float64) for n in chosen] for a, f in term.fields.items()}
+        check_exchange(term.energy, fields | parameters | dict.fromkeys(term.energy.of_role(Time), 0.0))
 
 
 def _common(name: str, counts: Mapping[str, int]) -> int:
@@ -97,16 +128,27 @@ def _common(name: str, counts: Mapping[str, int]) -> int:
     return next(iter(counts.values()))
 
 
-def _elements(name: str, energy: LocalEnergy, nodes: np.ndarray, tuples: Any, count: int) -> Tuples | Pairs:
+def _elements(
+    name: str, energy: LocalEnergy, nodes: np.ndarray, tuples: Any, count: int
+) -> tuple[Tuples | Pairs, np.ndarray]:
+    """The elements, and which of those given they are: tuples that leave the bodies do not take part."""
+    every = np.ones(len(nodes), bool)
     if energy.over == "pairs":
         if len(nodes) < 2:
             raise EnergyError(f"{name}: a pair needs two nodes, there is {len(nodes)}")
-        return Pairs(nodes)
+        return Pairs(nodes), every
     if energy.over == "nodes":
-        return Tuples(np.ascontiguousarray(nodes[:, None]))
+        return Tuples(np.ascontiguousarray(nodes[:, None])), every
     if tuples is None:
-        raise EnergyError(f"{name}: needs `tuples`, a list of {energy.arity} nodes for each element")
-    return Tuples.of(tuples, energy.arity, count, f"{name}.tuples")
+        example = list(range(energy.arity))
+        raise EnergyError(
+            f"{name}: needs its elements, e.g. tuples = [{example}], {energy.arity} nodes in each"
+        )
+    rows = Tuples.of(tuples, energy.arity, count, f"{name}.tuples").nodes
+    kept = np.asarray(np.isin(rows, nodes).all(axis=1))
+    if not kept.any():
+        raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in the bodies it is limited to")
+    return Tuples(np.ascontiguousarray(rows[kept])), kept
 
 
 def _space(term: Term) -> int | None:
@@ -138,14 +180,20 @@ def _check_units(term: Term) -> None:
 
 
 def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    array = np.asarray(value, dtype=dtype)
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+        raise EnergyError(f"{what}: needs finite numbers")
+    with np.errstate(invalid="ignore", over="ignore"):
+        array = given.astype(dtype)
+    if dtype.kind == "i" and (array != given).any():
+        raise EnergyError(f"{what}: needs whole numbers below 2^31, not {given[array != given].flat[0]}")
     if array.shape != shape:
         if array.shape != shape[1:]:
             raise EnergyError(
                 f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}"
             )
         array = np.broadcast_to(array, shape)
-    return runtime.allocate(array)
+    return array
 
 
 def _default(name: str, argument: str, role: Parameter, units: UnitSystem | None) -> float:
@@ -158,7 +206,13 @@ def _default(name: str, argument: str, role: Parameter, units: UnitSystem | None
 
 
 def _values(
-    term: Term, argument: str, role: Parameter, value: Any, bodies: Sequence[Body], shape: tuple[int, ...]
+    term: Term,
+    argument: str,
+    role: Parameter,
+    value: Any,
+    bodies: Sequence[Body],
+    kept: np.ndarray,
+    shape: tuple[int, ...],
 ) -> Values:
     what = f"{term.name}.{argument}"
     index = None
@@ -168,8 +222,9 @@ def _values(
     if rows.shape == shape:
         rows = rows[None]
     elif index is None:
-        if isinstance(term.elements, Pairs) or rows.shape != (term.elements.elements, *shape):
+        if isinstance(term.elements, Pairs) or rows.shape != (len(kept), *shape):
             raise EnergyError(f"{what}: has shape {list(rows.shape)}; one value has {list(shape)}")
+        rows = rows[kept]
         index = np.arange(len(rows), dtype=np.int32)
     low, high = role.bounds
     if not np.isfinite(rows).all() or (rows < low).any() or (rows > high).any():
@@ -180,9 +235,14 @@ def _values(
 def _by_body(what: str, term: Term, value: Mapping, bodies: Sequence[Body]) -> tuple[list, np.ndarray]:
     if isinstance(term.elements, Pairs):
         raise EnergyError(f"{what}: a pair may span two bodies; a value for each node is a Node field")
-    missing = [b.name for b in bodies if b.name not in value]
-    if missing or len(value) != len(bodies):
-        raise EnergyError(f"{what}: needs a value for each of the bodies {', '.join(b.name for b in bodies)}")
-    row_of_node = {int(n): row for row, b in enumerate(bodies) for n in b.nodes}
-    index = np.array([row_of_node[int(n)] for n in term.elements.nodes[:, 0]], np.int32)
-    return [value[b.name] for b in bodies], index
+    if {b.name for b in bodies} != set(value):
+        names = ", ".join(b.name for b in bodies) or "none: say which `body`"
+        raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
+    row_of_node = np.full(len(next(iter(term.fields.values()))), -1)
+    for row, body in enumerate(bodies):
+        row_of_node[body.nodes] = row
+    rows = row_of_node[term.elements.nodes]
+    if (spans := (rows != rows[:, :1]).any(axis=1)).any():
+        nodes = term.elements.nodes[np.argmax(spans)].tolist()
+        raise EnergyError(f"{what}: the tuple {nodes} spans two bodies; give one value for each element")
+    return [value[b.name] for b in bodies], rows[:, 0].astype(np.int32)
