@@ -124,3 +124,16 @@ def test_many_elements_are_judged_by_a_part() -> None:
     fields = Fields({"x": rng.normal(size=(3000, 3)), "m": np.ones(3000)})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": 0.1})])
     assert failed(check.of_potential(potential)) == set()
+
+
+@local_energy("unguarded", over=2, x=X)
+def unguarded(x):
+    """Its gradient is 0 / 0 where the nodes coincide."""
+    return (x[0] - x[1]).norm()
+
+
+def test_an_unguarded_root_is_named_as_such() -> None:
+    fields = Fields({"x": np.zeros((2, 3))})
+    findings = list(check.of_potential(Potential(fields, [bind(unguarded, fields, tuples=[[0, 1]])])))
+    assert {(f.argument, f.question) for f in findings if not f.passed} == {("x", "taylor")}
+    assert "a root or norm of zero without a guard" in next(f.text for f in findings if not f.passed)

@@ -542,3 +542,21 @@ def test_a_table_for_a_file_is_not_cut_off(here: Path) -> None:
     out = minusgrad("scenes", SCENES, COLUMNS="20").stdout
     assert "…" not in out
     assert str(TWO_BODY) in out
+
+
+def test_run_and_resume_for_programs(told: Callable, here: Path) -> None:
+    for verb, what in (("run", TWO_BODY), ("resume", "runs/two_body")):
+        more = (SHORT,) if verb == "run" else ()
+        code, out, _ = told(verb, what, *more, "--json")
+        facts = json.loads(out)
+        assert code == 0
+        assert facts["folder"] == "runs/two_body"
+        assert (facts["step"], facts["time"]) == (20, 0.1)
+        assert 0.0 < abs(facts["drift"]) < 1e-5
+
+
+def test_more_segments_than_a_reader_opens_are_refused_at_once(told: Callable, here: Path) -> None:
+    text = complaint(told, "run", TWO_BODY, "run.steps=300000")
+    assert "checkpoint.every: makes 1201 segments" in text
+    assert text.endswith("save at most every 602 steps")
+    assert not (here / "runs").exists()

@@ -21,6 +21,7 @@ from minusgrad import (
     Node,
     Parameter,
     Potential,
+    Time,
     bind,
     integrators,
     kernels,
@@ -782,3 +783,12 @@ def test_single_precision_computes_nothing_in_double() -> None:
     potential.gradient("x")
     ((launch, _),) = potential._launches.values()
     assert "f64" not in launch.source.replace("t: ti.f64", "")
+
+
+def test_what_an_energy_cannot_be() -> None:
+    with pytest.raises(EnergyError, match="two arguments are the Time"):
+        local_energy("clocks", over=1, x=X, s=Time(), t=Time())(lambda x, s, t: x[0].x * s * t)
+    with pytest.raises(EnergyError, match="an energy cannot be called 'a/b'"):
+        local_energy("a/b", over=1, x=X)(lambda x: x[0].x)
+    with pytest.raises(EnergyError, match=r"a term cannot be called 'a\.b'"):
+        spring_term(some_fields(), name="a.b", parameters={"k": 1.0})
