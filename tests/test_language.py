@@ -220,7 +220,7 @@ def integers(x, kind):
     for i in ti.static(range(3)):
         p += i * kind
     q = ti.max(n, 3) - ti.min(m, 1) + abs(m) + n**2 + p
-    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * (49 * kind // 49)
+    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * ((kind + 48) // 49)
 
 
 @pytest.mark.parametrize("function", [functions_of_numbers, vectors, matrices, conditions, integers])
@@ -344,6 +344,11 @@ def typed(v: vec3, n: ti.i32, factor: ti.f64) -> ti.f64:
 
 
 @ti.func
+def whole(a) -> ti.i32:
+    return 7.9 * a
+
+
+@ti.func
 def both(a, b):
     return a + b, a * b
 
@@ -379,6 +384,7 @@ def functions_are_called_by_value(x, k):
         + p * first_of(x)
         + x[0][0]
         + power(s, 3)
+        + whole(a[1]) * a[2]
     )
 
 

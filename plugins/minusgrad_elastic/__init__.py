@@ -1,4 +1,4 @@
-"""Elasticity, as far as it stands: meshes of triangles and tetrahedra (generators, Gmsh 4.1 files, inspection).
+"""Elasticity so far: meshes of triangles and tetrahedra (generators, Gmsh 4.1 files, inspection).
 
 It registers nothing yet; its energies, masks and scenes come with the next physics.
 """
