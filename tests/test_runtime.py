@@ -231,8 +231,9 @@ def test_a_normal_run_is_silent_on_both_streams(tmp_path: Path) -> None:
     lines = done.stdout.splitlines()
     assert (done.returncode, done.stderr) == (0, "")
     assert lines[0] == "runs/plummer: 5 steps, t = 0.05"
-    assert len(lines) == 2
+    assert len(lines) == 3
     assert lines[1].startswith("  energy drift: ")
+    assert lines[2] == "  pictures: minusgrad plot runs/plummer"
     for verb in (["check", "gravity", "--json"], ["energies", "--json"], ["schema"]):
         done = minusgrad(*verb)
         assert (done.returncode, done.stderr) == (0, "")
