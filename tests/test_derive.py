@@ -105,6 +105,23 @@ def test_what_is_piecewise_constant_has_no_slope() -> None:
     assert (slopes(steps, -1.3, 0.2, 2.7) == 0.0).all()
 
 
+def rounded(q):
+    return ti.round(q[0]) + 100.0 * ti.cast(q[0], ti.i32) + 1e4 * ti.floor(q[0]) + 1e6 * (q[0] // 0.5)
+
+
+def test_halves_round_away_from_zero() -> None:
+    """In Taichi; in Python they round to even."""
+    for q, expected in (
+        (0.5, 1e6 + 1.0),
+        (2.5, 5e6 + 2e4 + 203.0),
+        (-2.5, -5e6 - 3e4 - 203.0),
+        (1.5, 3e6 + 1e4 + 102.0),
+    ):
+        potential = potential_of(rounded, np.array([q]))
+        (term,) = potential.terms.values()
+        assert potential.value() == references.plain(term) == expected
+
+
 def nothing(q):
     return 3
 
