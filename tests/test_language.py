@@ -43,7 +43,7 @@ def potential_of(function: Callable, seed: int) -> Potential:
     rng = np.random.default_rng(seed)
     energy = energy_of(function)
     fields = Fields({"x": rng.uniform(0.3, 1.5, (4, 3)) * rng.choice([-1.0, 1.0], (4, 3))})
-    data = {"kind": [0, 1, 2, 3]} if "kind" in energy.roles else {}
+    data = {"kind": [0, 1, 2, 49]} if "kind" in energy.roles else {}
     parameters = {"k": rng.uniform(0.5, 1.5, 2)} if "k" in energy.roles else {}
     return Potential(
         fields,
@@ -220,7 +220,7 @@ def integers(x, kind):
     for i in ti.static(range(3)):
         p += i * kind
     q = ti.max(n, 3) - ti.min(m, 1) + abs(m) + n**2 + p
-    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * ((kind + 48) // 49)
+    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * (kind // 49)
 
 
 @pytest.mark.parametrize("function", [functions_of_numbers, vectors, matrices, conditions, integers])
