@@ -58,7 +58,6 @@ class Emitter:
         self.term, self.prefix = term, ""
         self.type = f"ti.{runtime.ENGINE_DTYPES[term.dtype.name]}"
         self.pairs = isinstance(term.elements, Pairs)
-        _check_nodes(term)
         self._arrays: dict[str, Any] = {}
         self._own("nodes", term.elements.nodes)
         self.scalars = self._packed()
@@ -302,18 +301,6 @@ class Emitter:
         named |= {f"g_{self._field(a)}": array for a, array in (targets or {}).items()}
         used = set(re.findall(r"\w+", text))
         return Code(text, {name: array for name, array in named.items() if name in used})
-
-
-def _check_nodes(term: Term) -> None:
-    """Kernels do not look: a node outside the fields is refused here, and one that two bodies name."""
-    nodes, count = term.elements.nodes, min(map(len, term.fields.values()))
-    outside = nodes[(nodes < 0) | (nodes >= count)]
-    if outside.size:
-        raise EnergyError(f"{term.name}: no node {outside[0]}; its fields have {count} nodes")
-    if term.energy.over in ("nodes", "pairs"):
-        found, times = np.unique(nodes, return_counts=True)
-        if (times > 1).any():
-            raise EnergyError(f"{term.name}: node {found[times > 1][0]} is in two of its bodies")
 
 
 def _template(node: Scalar) -> str:

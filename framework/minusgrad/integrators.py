@@ -50,11 +50,16 @@ class Integrator:
         self._work = runtime.allocate(np.zeros(1))
         moves = Moves(potential, self.motions, self.gradient, self.inertia, self._work)
         self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h")
-        steps = moves.steps(scheme)
         small = potential.statements(self.gradient) * len(scheme.drifts) <= SMALL
-        self.fused = small and len(steps.arrays) <= MOST_ARRAYS
-        self._steps = Launch(steps, "steps", "first", "t0", "dt") if self.fused else None
+        steps = moves.steps(scheme) if small else None
+        fits = steps and len(steps.arrays) <= MOST_ARRAYS
+        self._steps = Launch(steps, "steps", "first", "t0", "dt") if steps and fits else None
         self.evaluate()
+
+    @property
+    def fused(self) -> bool:
+        """Whether many steps are taken inside one kernel."""
+        return self._steps is not None
 
     # The stepper's interface
 

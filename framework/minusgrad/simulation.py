@@ -69,7 +69,8 @@ class Simulation:
     def look(self) -> None:
         """The observers' look at step 0.
 
-        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory.
+        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory, and
+        for checkpoints so close that the trajectory would have more segments than a reader can open.
         """
         run, often = self.scene.run.steps, self.scene.checkpoint.every
         if often and run // often >= MOST_SEGMENTS:

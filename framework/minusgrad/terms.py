@@ -98,10 +98,15 @@ def bind(
 
 
 def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:
-    """The nodes of the bodies, or all. Raises `EnergyError` if a node is in two of them."""
+    """The nodes of the bodies, or all.
+
+    Raises `EnergyError` for a node that the fields do not have, or that two bodies name: kernels do not look.
+    """
     if not bodies:
         return np.arange(count, dtype=np.int32)
     nodes = np.concatenate([b.nodes for b in bodies])
+    if (outside := nodes[(nodes < 0) | (nodes >= count)]).size:
+        raise EnergyError(f"{name}: no node {outside[0]}; its fields have {count} nodes")
     found, times = np.unique(nodes, return_counts=True)
     if (times > 1).any():
         names = ", ".join(b.name for b in bodies)
