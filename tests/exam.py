@@ -11,7 +11,7 @@ import numpy as np
 
 import energies
 from minusgrad import Fields, bind
-from minusgrad.energy import Datum, LocalEnergy, Node, Parameter, concrete, draw_parameter
+from minusgrad.energy import Datum, LocalEnergy, Node, Parameter, concrete, draw_parameter, weights_at_rest
 from minusgrad.potential import Potential
 from minusgrad.terms import Term
 from minusgrad_gravity.gravity import gravity
@@ -56,16 +56,20 @@ class Instance:
 
     def _term(self, rng: np.random.Generator, fields: Fields, n: int, e: int, d: int) -> Term:
         energy, options = self.energy, {}
-        if isinstance(energy.over, int):
-            rows = _tuples(rng, n, e, energy.arity)
+        k = energy.over if isinstance(energy.over, int) else d + 1
+        if energy.listed:
+            rows = _tuples(rng, n, e, k)
             options["tuples"] = np.sort(rows, axis=1) if self.sorted else rows
         count = n if energy.over == "nodes" else e
         data = {
-            name: rng.integers(0, 3, size=(count, *concrete(role.shape, d)))
+            name: rng.integers(0, 3, size=(count, *concrete(role.shape, d, k)))
             if role.integer
-            else _near(rng, role, count, d)
+            else _near(rng, role, (count, *concrete(role.shape, d, k)))
             for name, role in energy.of_role(Datum).items()
         }
+        for made in energy.linear.values():
+            rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
+            data[made.weights] = _balanced(rest * (1.0 + 0.1 * rng.normal(size=rest.shape)))
         data |= self.data(rng, count) if self.data else {}
         parameters = {
             name: _rounded(draw_parameter(role, rng, concrete(role.shape, d)))
@@ -76,8 +80,15 @@ class Instance:
         )
 
 
-def _near(rng: np.random.Generator, role: Datum, count: int, d: int) -> np.ndarray:
-    return rng.uniform(0.5, 1.5, size=(count, *concrete(role.shape, d))) * role.scale
+def _near(rng: np.random.Generator, role: Datum, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.uniform(0.5, 1.5, size=shape) * role.scale
+
+
+def _balanced(weights: np.ndarray) -> np.ndarray:
+    """Weights that sum to zero over an element's nodes, in numbers of few digits, so that f32 holds them."""
+    short = weights.astype(np.float16).astype(float)
+    short[:, 0] = -short[:, 1:].sum(axis=1)
+    return short
 
 
 def _rounded(values: Any) -> np.ndarray:

@@ -17,7 +17,6 @@ import numpy as np
 from minusgrad import runtime, ti
 from minusgrad.energy import Datum, Node, Parameter, Time
 from minusgrad.interactions import Pairs
-from minusgrad.plain import evaluator
 from minusgrad.terms import Term
 
 Gradients = dict[str, np.ndarray]
@@ -43,13 +42,13 @@ def magnitude(term: Term, t: float = 0.0) -> float:
 
 def energies(term: Term, t: float = 0.0, energy: Callable | None = None) -> list[float]:
     """Of each element; `energy`: the function's evaluator, if it is at hand."""
-    energy = energy or evaluator(term.energy.function)
+    energy = energy or term.energy.evaluator()
     return [energy(arguments) for arguments, _ in _elements(term, t)]
 
 
 def differences(term: Term, t: float = 0.0) -> Gradients:
     """Of the plain evaluation, element by element and component by component."""
-    out, energy = _zeros(term), evaluator(term.energy.function)
+    out, energy = _zeros(term), term.energy.evaluator()
     for arguments, rows in _elements(term, t):
         for name, gradient in out.items():
             is_node = isinstance(term.energy.roles[name], Node)
@@ -168,7 +167,7 @@ def _array(values: np.ndarray, differentiable: bool = True) -> Any:
 def _kernel(term: Term, arrays: dict[str, Any]) -> Callable:
     """One kernel for each function and shape, for the engine that runs now."""
     types = {name: _annotation(array) for name, array in arrays.items()}
-    call = ", ".join(_read(term, name, arrays[name].shape[1:]) for name in term.energy.roles)
+    call = ", ".join(_argument(term, name, arrays) for name in term.energy.arguments)
     head = ", ".join(f"{n}: {kind}" for n, kind in types.items())
     text = f"def kernel({head}):\n    for e in range(nodes.shape[0]):\n        U[e] = function({call})\n"
     key = (runtime.started(), term.energy.function, text)
@@ -186,11 +185,22 @@ def _annotation(array: Any) -> str:
     return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim}, needs_grad={needs_grad})"
 
 
+def _argument(term: Term, name: str, arrays: dict[str, Any]) -> str:
+    """The text of an argument: read from its array, or a sum over the nodes."""
+    if name not in term.energy.linear:
+        return _read(term, name, arrays[name].shape[1:])
+    made, k = term.energy.linear[name], term.arity
+    shape = arrays[made.field].shape[1:]
+    x = [_tensor(made.field, f"nodes[e, {s}]", shape) for s in range(k)]
+    w = [_tensor(made.weights, f"e, {s}", arrays[made.weights].shape[2:]) for s in range(k)]
+    return " + ".join(f"{a}.outer_product({b})" for a, b in zip(x, w, strict=True))
+
+
 def _read(term: Term, name: str, shape: tuple[int, ...]) -> str:
     """The text of one argument of one element."""
     match term.energy.roles[name]:
         case Node():
-            slots = range(term.energy.arity)
+            slots = range(term.arity)
             return f"[{', '.join(_tensor(name, f'nodes[e, {s}]', shape) for s in slots)}]"
         case Parameter():
             return _tensor(name, f"row_of_{name}[e]", shape)

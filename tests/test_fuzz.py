@@ -88,7 +88,7 @@ class Line:
 
     def by_graph(self, potential: Potential) -> tuple[float, float]:
         """Value and slope by the traced and derived graphs, summed over the elements."""
-        traced, values = trace(self.term.energy, None), {}
+        traced, values = trace(self.term.energy, None, self.term.arity), {}
         leaves, along = [], []
         for name, rows in traced.inputs.items():
             for leaf in (leaf for row in rows for leaf in row):

@@ -75,7 +75,7 @@ RING = """
             x = quantities(self, context.units)["radius"] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
             fields = {"x": x, "v": 0.0 * x, "m": np.ones(self.n)}
             units = {"x": "m", "v": "m s^-1", "m": "kg"}
-            return State(fields, units, (Motion("x", "v", "m"),), (Body("first", 0, 1),))
+            return State(fields, units, (Motion("x", "v", "m"),), (Body("first", range(0, 1)),))
 
     @hookimpl
     def register_states():

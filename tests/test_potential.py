@@ -248,7 +248,7 @@ def test_each_pair_counts_once(n: int) -> None:
 def test_pairs_within_some_bodies_only() -> None:
     """A proper subset, in two ranges that do not touch."""
     fields = some_fields(9)
-    bodies = [Body("a", 6, 9), Body("b", 1, 3)]
+    bodies = [Body("a", range(6, 9)), Body("b", range(1, 3))]
     term = bind(gravity, fields, bodies=bodies, parameters={"G": 1.5})
     potential = Potential(fields, [term])
     x, m = fields["x"].values, fields["m"].values
@@ -264,7 +264,7 @@ def test_pairs_within_some_bodies_only() -> None:
 
 def test_single_nodes_of_some_bodies_only() -> None:
     fields = some_fields(9)
-    term = bind(energies.trap, fields, bodies=[Body("b", 2, 4), Body("a", 7, 8)])
+    term = bind(energies.trap, fields, bodies=[Body("b", range(2, 4)), Body("a", range(7, 8))])
     gradient = Potential(fields, [term]).gradient("x", T)
     np.testing.assert_allclose(gradient, references.differences(term, T)["x"], rtol=1e-9, atol=1e-12)
     assert gradient.any(axis=1).nonzero()[0].tolist() == [2, 3, 7]
@@ -324,7 +324,7 @@ def test_elements_are_counted() -> None:
 # Parameters -----------------------------------------------------------------------------------------
 
 
-BODIES = [Body("left", 0, 3), Body("right", 3, 7)]
+BODIES = [Body("left", range(0, 3)), Body("right", range(3, 7))]
 APART = [[0, 1], [1, 2], [3, 6], [4, 3], [2, 0], [6, 5]]
 """Tuples of which none leaves its body."""
 
@@ -370,7 +370,7 @@ def test_a_tuple_of_two_bodies_has_no_body() -> None:
 def test_bodies_limit_tuples_with_their_data_and_parameters() -> None:
     fields = some_fields()
     k, rest = np.linspace(1.0, 2.0, 6), np.linspace(0.5, 1.5, 6)
-    limited = spring_term(fields, bodies=[Body("few", 0, 3)], parameters={"k": k})
+    limited = spring_term(fields, bodies=[Body("few", range(0, 3))], parameters={"k": k})
     kept = [0, 1]  # the only edges within nodes 0, 1, 2
     alone = bind(
         energies.spring,
@@ -382,10 +382,10 @@ def test_bodies_limit_tuples_with_their_data_and_parameters() -> None:
     assert limited.elements.elements == 2
     assert Potential(fields, [limited]).value() == Potential(fields, [alone]).value()
     with pytest.raises(EnergyError, match="none of its 6 tuples lies in the bodies"):
-        spring_term(fields, bodies=[Body("end", 6, 7)], parameters={"k": 1.0})
+        spring_term(fields, bodies=[Body("end", range(6, 7))], parameters={"k": 1.0})
 
 
-@pytest.mark.parametrize("bodies", [[Body("a", 0, 3)] * 2, [Body("a", 0, 3), Body("b", 2, 4)]])
+@pytest.mark.parametrize("bodies", [[Body("a", range(0, 3))] * 2, [Body("a", range(0, 3)), Body("b", range(2, 4))]])
 def test_no_node_counts_twice(bodies: list[Body]) -> None:
     with pytest.raises(EnergyError, match=r"node \d is in two of the bodies a, "):
         bind(count, some_fields(), bodies=bodies)
@@ -573,13 +573,13 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         (lambda: declared("pairs", x=X, k=Datum()), "energy 'bad': a pair has no data of its own"),
         (
             lambda: declared("triples", x=X, k=Datum()),
-            "over='triples'; it is 'nodes', 'pairs' or a number of nodes",
+            "over='triples'; it is 'nodes', 'pairs', 'tuples' or a number of nodes",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
             "k holds integers, and those have no",
         ),
-        (lambda: declared(0, x=X, k=Datum()), "over=0; it is 'nodes', 'pairs' or a number of nodes"),
+        (lambda: declared(0, x=X, k=Datum()), "over=0; it is 'nodes', 'pairs', 'tuples' or a number of nodes"),
     ],
 )
 def test_bad_declarations(declare: Callable, text: str) -> None:
@@ -598,7 +598,7 @@ def bound(energy=energies.spring, fields: Fields | None = None, **options):
 
 
 SHORT_MASSES = {"x": np.ones((3, 2)), "m": np.ones(4)}
-OVERLAPPING = [Body("a", 0, 4), Body("b", 3, 6)]
+OVERLAPPING = [Body("a", range(0, 4)), Body("b", range(3, 6))]
 REFUSALS = {
     "spring: needs its elements, e.g. tuples = [[0, 1]], 2 nodes in each": lambda: bound(tuples=None),
     "spring.tuples: needs rows of 2 node numbers, got int64 of shape [1, 3]": lambda: bound(
@@ -634,7 +634,7 @@ REFUSALS = {
     "gravity: node 3 is in two of the bodies": lambda: potential_with(bound(gravity, bodies=OVERLAPPING)),
     "trap: node 3 is in two of the bodies": lambda: potential_with(bound(energies.trap, bodies=OVERLAPPING)),
     "trap: no node 7; its fields have 7 nodes": lambda: potential_with(
-        bound(energies.trap, bodies=[Body("a", 5, 9)])
+        bound(energies.trap, bodies=[Body("a", range(5, 9))])
     ),
     "two terms have one name: spring, spring; give them a `name` each": lambda: potential_with(
         bound(), bound()

@@ -10,6 +10,7 @@ __version__ = "0.1.0"
 
 _HOME = {
     "Datum": "energy",
+    "Linear": "energy",
     "Node": "energy",
     "Parameter": "energy",
     "Time": "energy",

@@ -19,10 +19,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import runtime
-from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete, draw_parameter
+from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete, draw_parameter, weights_at_rest
 from .fields import Fields, ordered_sum
 from .interactions import Pairs, Tuples
-from .plain import evaluate
 from .potential import Potential
 from .terms import Term, Values, bind
 
@@ -72,18 +71,22 @@ def of_energy(energy: LocalEnergy, d: int = 3, seed: int = 0) -> Iterator[Findin
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
     """A small potential of one energy: random fields, data and parameters of the declared scales."""
-    nodes = max(nodes, energy.arity + 2)
+    k = energy.over if isinstance(energy.over, int) else d + 1
+    nodes = max(nodes, k + 2)
     shapes = {a: (nodes, *concrete(role.shape, d)) for a, role in energy.of_role(Node).items()}
     fields = Fields({a: rng.normal(size=s) * energy.roles[a].scale for a, s in shapes.items()})
-    tuples = None
-    if isinstance(energy.over, int):
-        tuples = np.array([rng.permutation(nodes)[: energy.over] for _ in range(nodes)])
+    tuples = np.array([rng.permutation(nodes)[:k] for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
     data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
+    for made in energy.linear.values():
+        x = fields[made.field]
+        shaken = x.values + 0.1 * energy.roles[made.field].scale * rng.normal(size=x.shape)
+        data[made.weights] = np.array([weights_at_rest(shaken[row]) for row in tuples])
     parameters = {
         a: draw_parameter(role, rng, concrete(role.shape, d)) for a, role in energy.of_role(Parameter).items()
     }
-    return Potential(fields, [bind(energy, fields, tuples=tuples, data=data, parameters=parameters)])
+    rows = tuples if energy.listed else None
+    return Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=parameters)])
 
 
 # One term -------------------------------------------------------------------------------------------
@@ -185,7 +188,7 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
 def _value(subject: _Subject) -> Finding:
     small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     compiled = Potential(subject.potential.fields, [small]).value(subject.t)
-    pieces = np.array([evaluate(small.energy.function, a) for a in arguments(small, subject.t)])
+    pieces = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
     expected, scale = ordered_sum(pieces), ordered_sum(np.abs(pieces)) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"

@@ -108,7 +108,10 @@ class Emitter:
         return self._sums("value", [self._trace().value])
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
-        """Loops and buffer for dU/d(argument), a datum, parameter or the time: (rows, components) in f64."""
+        """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field.
+
+        The buffer is (rows, components) in f64.
+        """
         traced = self._trace()
         return self._sums(f"d_{argument}", derive.gradient(traced.value, traced.inputs[argument][0]))
 
@@ -121,7 +124,7 @@ class Emitter:
                     f" {list(self.term.fields[argument].shape)}, the array for it {list(array.shape)}"
                 )
         traced = self._trace()
-        slots = range(1 if self.pairs else self.term.energy.arity)
+        slots = range(1 if self.pairs else self.term.arity)
         leaves = [(a, s, leaf) for a in targets for s in slots for leaf in traced.inputs[a][s]]
         outputs = derive.gradient(traced.value, [leaf for _, _, leaf in leaves])
         places = [(a, s, leaf.value[2]) for a, s, leaf in leaves]
@@ -131,7 +134,7 @@ class Emitter:
 
     def _trace(self) -> Trace:
         # traced anew each time, so that the text depends on what is asked, not on what was asked before
-        return trace(self.term.energy, self.term.dimension)
+        return trace(self.term.energy, self.term.dimension, self.term.arity)
 
     # Loops
 
@@ -151,7 +154,7 @@ class Emitter:
 
     def _tuple_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
         """Per element into a buffer, then per node over the slots that belong to it."""
-        arity, nodes = self.term.energy.arity, self.term.elements.nodes
+        arity, nodes = self.term.arity, self.term.elements.nodes
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
         self._own("slots", gather.slots)
@@ -186,7 +189,7 @@ class Emitter:
 
     def _element_loop(self, outputs: list[Scalar], write: list[str]) -> list[str]:
         """For each element: load, compute, and `write` each output ({} stands for it)."""
-        p, arity = self.prefix, self.term.energy.arity
+        p, arity = self.prefix, self.term.arity
         loads = [f"n{s} = {p}nodes[e, {s}]" for s in range(arity)]
         loads += [self._load(leaf) for leaf in inputs(outputs)]
         lines, texts = self._statements(outputs)

@@ -5,6 +5,13 @@
 An element is a single node, a pair of nodes (each unordered pair once) or a tuple of nodes from a list.
 The function is ordinary Taichi; the decorator says of each argument, by its name, which role it plays,
 its unit, and the size of a physically meaningful change.
+
+A continuum is written in two levels: `Linear` makes F = sum_a x_a (x) w_a of an element's nodes, and the
+function is a density of F alone.
+
+    @local_energy("neo_hookean", over="tuples", x=Node("m", ("d",)), gradients=Datum("m^-1", ("k", "d")),
+                  F=Linear("x", "gradients"), volume=Datum("m^3"), mu=Parameter("Pa"), lam=Parameter("Pa"))
+    def neo_hookean(F, volume, mu, lam): ...
 """
 
 import inspect
@@ -17,11 +24,12 @@ from typing import Any
 import numpy as np
 
 from .errors import EnergyError
-from .plain import evaluate
+from .plain import evaluator
 from .units import parse_unit
 
 Shape = tuple[int | str, ...]
-"""Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ..."""
+"""Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ...;
+"k" stands for the nodes of a tuple."""
 
 
 @dataclass(frozen=True)
@@ -50,11 +58,20 @@ class Datum(Role):
 class Parameter(Role):
     """One value for all elements, or one for each body or element: the function cannot tell.
 
-    `default` (in `unit`) may be left out, then every scene must give it; `bounds` are inclusive.
+    `default` (in `unit`) may be left out, then every scene must give it. `bounds` are inclusive unless
+    `open`; `reason` tells who oversteps them why they are there.
     """
 
     default: float | str | None = None
     bounds: tuple[float, float] = (-math.inf, math.inf)
+    open: bool = False
+    reason: str = ""
+
+    def admits(self, values: np.ndarray) -> bool:
+        """Whether all of them are finite and within the bounds."""
+        low, high = self.bounds
+        inside = (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
+        return bool((inside & np.isfinite(values)).all())
 
 
 @dataclass(frozen=True)
@@ -65,18 +82,41 @@ class Time(Role):
 
 
 @dataclass(frozen=True)
+class Linear:
+    """F = sum_a x_a (x) w_a over an element's nodes a: node field `field`, weights `weights` (k, ...).
+
+    The weights of an element sum to zero, so that F does not change when all of it is moved: with w_a the
+    gradients of shape functions F is the deformation gradient. F has the shape of x_a followed by that of
+    w_a. Field and weights have roles of their own beside it, and need not be arguments of the function.
+    """
+
+    field: str
+    weights: str
+
+
+@dataclass(frozen=True)
 class LocalEnergy:
-    """A named local energy; made by `local_energy`. `over`: "nodes", "pairs", or the nodes of a tuple."""
+    """A named local energy; made by `local_energy`.
+
+    `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
+    the function's, in its order; `linear` are those made from others.
+    """
 
     name: str
     function: FunctionType
     over: str | int
     roles: Mapping[str, Role] = field(hash=False)
+    linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
 
     @property
-    def arity(self) -> int:
-        """Nodes of one element."""
-        return {"nodes": 1, "pairs": 2}[self.over] if isinstance(self.over, str) else self.over
+    def arguments(self) -> tuple[str, ...]:
+        """Those of the function, in its order."""
+        return tuple(inspect.signature(self.function).parameters)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the elements come from a list of tuples."""
+        return self.over not in ("nodes", "pairs")
 
     @property
     def claim(self) -> str:
@@ -92,18 +132,36 @@ class LocalEnergy:
         """The arguments that a gradient exists for, in the function's order."""
         return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
 
+    def evaluator(self) -> Callable[[Mapping[str, Any]], float]:
+        """The energy of one element in plain Python, from the values of its roles by name."""
+        of_arguments = evaluator(self.function)
+
+        def energy(values: Mapping[str, Any]) -> float:
+            made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
+            return of_arguments({**values, **made})
+
+        return energy
+
     def sample(self, rng: np.random.Generator, d: int = 3) -> dict[str, Any]:
-        """Arguments of one element at a random, unsymmetric state of the declared scales.
+        """Node fields, data, parameters of one element at a random, unsymmetric state of the declared scales.
 
-        Parameters are drawn within their bounds around their default; vectors get d components.
+        Parameters are drawn within their bounds around their default; vectors get d components, tuples of
+        any length d + 1 nodes, and weights such that F is near the unit matrix.
         """
-        return {name: self._draw(role, rng, d) for name, role in self.roles.items()}
+        named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
+        k = named[self.over] if isinstance(self.over, str) else self.over
+        values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
+        for made in self.linear.values():
+            x = np.array(values[made.field])
+            spread = self.roles[made.field].scale
+            values[made.weights] = weights_at_rest(x + 0.1 * spread * rng.normal(size=x.shape))
+        return values
 
-    def _draw(self, role: Role, rng: np.random.Generator, d: int) -> Any:
-        shape = concrete(role.shape, d)
+    def _draw(self, role: Role, rng: np.random.Generator, d: int, k: int) -> Any:
+        shape = concrete(role.shape, d, k)
         match role:
             case Node():
-                return [_one(rng.normal(size=shape) * role.scale) for _ in range(self.arity)]
+                return [_one(rng.normal(size=shape) * role.scale) for _ in range(k)]
             case Datum(integer=True):
                 return _one(rng.integers(0, 3, size=shape))
             case Parameter():
@@ -115,21 +173,36 @@ class LocalEnergy:
 def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
     """A value near the default (of the scale, where there is none or it is zero), within the bounds."""
     base = role.default if isinstance(role.default, (int, float)) and role.default else role.scale
-    return np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
+    drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
+    return drawn if role.admits(drawn) else np.broadcast_to(base, shape).astype(float)
 
 
 def _one(value: np.ndarray) -> Any:
     return value.item() if np.ndim(value) == 0 else value
 
 
-def concrete(shape: Shape, d: int | None) -> tuple[int, ...]:
-    """The shape with "d" replaced by the dimension of space."""
+def _sum_of_products(x: list, weights: np.ndarray) -> np.ndarray:
+    return sum(np.multiply.outer(np.asarray(one), w) for one, w in zip(x, weights, strict=True))
+
+
+def weights_at_rest(x: np.ndarray) -> np.ndarray:
+    """Weights (k, d) for which the nodes x (k, d) have F = I: rows of the pseudo-inverse, which sum to zero.
+
+    For d + 1 nodes they are the gradients of the linear shape functions.
+    """
+    return np.linalg.pinv(x - x.mean(axis=0)).T
+
+
+def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
+    """The shape with "d" replaced by the dimension of space, and "k" by the nodes of a tuple."""
     if d is None and "d" in shape:
         raise EnergyError("the dimension of space is not known: bind a node field of shape ('d',)")
-    return tuple(d if s == "d" else s for s in shape)  # type: ignore[misc]
+    if k is None and "k" in shape:
+        raise EnergyError("a parameter cannot have a value for each node of a tuple: use a Datum")
+    return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
 
 
-def local_energy(name: str, *, over: str | int, **roles: Role) -> Callable[[Callable], LocalEnergy]:
+def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
 
         @local_energy("spring", over=2, x=Node("m", ("d",)), k=Parameter("N/m"), rest=Datum("m"))
@@ -144,9 +217,11 @@ def local_energy(name: str, *, over: str | int, **roles: Role) -> Callable[[Call
     def declare(function: Callable) -> LocalEnergy:
         plain = inspect.unwrap(function)
         arguments = list(inspect.signature(plain).parameters)
-        _check_declaration(name, over, arguments, roles)
-        ordered = {argument: roles[argument] for argument in arguments}
-        energy = LocalEnergy(name, plain, over, ordered)
+        linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
+        own = {a: role for a, role in roles.items() if isinstance(role, Role)}
+        _check_linear(name, linear, own)
+        _check_declaration(name, over, [a for a in arguments if a not in linear], own, linear)
+        energy = LocalEnergy(name, plain, over, _in_order(own, arguments), _in_order(linear, arguments))
         if over == "pairs":
             _check_exchange_anywhere(energy)
         return energy
@@ -154,13 +229,35 @@ def local_energy(name: str, *, over: str | int, **roles: Role) -> Callable[[Call
     return declare
 
 
-def _check_declaration(name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role]) -> None:
+def _in_order(roles: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
+    """The function's arguments first, in its order."""
+    return {a: roles[a] for a in dict.fromkeys([*(a for a in arguments if a in roles), *roles])}
+
+
+def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, Role]) -> None:
+    for argument, made in linear.items():
+        what = f"energy '{name}': {argument} is Linear of"
+        if not isinstance(roles.get(made.field), Node):
+            raise EnergyError(f"{what} '{made.field}', which is no Node field")
+        weights = roles.get(made.weights)
+        if not isinstance(weights, Datum) or weights.shape[:1] != ("k",) or weights.differentiable:
+            raise EnergyError(
+                f"{what} weights '{made.weights}', which need to be a constant Datum of shape ('k', ...)"
+            )
+
+
+def _check_declaration(
+    name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
+) -> None:
     identifier(name, "an energy")
-    if over not in ("nodes", "pairs") and not (isinstance(over, int) and over >= 1):
-        raise EnergyError(f"energy '{name}': over={over!r}; it is 'nodes', 'pairs' or a number of nodes")
+    if over not in ("nodes", "pairs", "tuples") and not (isinstance(over, int) and over >= 1):
+        raise EnergyError(
+            f"energy '{name}': over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes"
+        )
     if missing := [a for a in arguments if a not in roles]:
         raise EnergyError(f"energy '{name}': no role for argument {', '.join(missing)}")
-    if extra := [r for r in roles if r not in arguments]:
+    used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
+    if extra := [r for r in roles if r not in used]:
         raise EnergyError(f"energy '{name}': a role for {', '.join(extra)}, which the function does not take")
     if not any(isinstance(role, Node) for role in roles.values()):
         raise EnergyError(f"energy '{name}': no argument is a Node field")
@@ -194,7 +291,7 @@ def _check_exchange_anywhere(energy: LocalEnergy) -> None:
 def check_exchange(energy: LocalEnergy, arguments: Mapping[str, Any], finite: bool = False) -> None:
     """A pair is unordered: u(a, b) = u(b, a). Raises `EnergyError` if not (or, if `finite`, if u is not)."""
     swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in arguments.items()}
-    here, there = evaluate(energy.function, arguments), evaluate(energy.function, swapped)
+    here, there = map(energy.evaluator(), (arguments, swapped))
     if not (finite or math.isfinite(here) or math.isfinite(there)):
         return
     if not abs(here - there) <= 1e-9 * max(abs(here), abs(there)):

@@ -43,7 +43,7 @@ def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
             f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
             f" {', '.join(OWN)}, and none that begin with _"
         )
-    base: type[EnergyBlock] = TupleBlock if isinstance(energy.over, int) else EnergyBlock
+    base: type[EnergyBlock] = TupleBlock if energy.listed else EnergyBlock
     definitions: dict[str, Any] = {}
     for argument, role in energy.roles.items():
         if isinstance(role, (Parameter, Datum)):
@@ -84,4 +84,6 @@ def _one_of(forms: dict[str, Any], depth: int) -> Any:
 
 
 def _sign(role: Parameter | Datum) -> Any:
-    return "nonnegative" if isinstance(role, Parameter) and role.bounds[0] == 0.0 else "any"
+    if not isinstance(role, Parameter) or role.bounds[0] != 0.0:
+        return "any"
+    return "positive" if role.open else "nonnegative"

@@ -4,7 +4,7 @@ A field's array is passed to kernels as an argument and owned here: on the CPU i
 looking at a field copies nothing.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,17 +52,16 @@ class Field:
         runtime.store(self.array, values)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Body:
-    """A named range of nodes, start included, stop not."""
+    """Nodes under a name: their numbers, or a range of them."""
 
     name: str
-    start: int
-    stop: int
+    nodes: np.ndarray
 
-    @property
-    def nodes(self) -> np.ndarray:
-        return np.arange(self.start, self.stop, dtype=np.int32)
+    def __init__(self, name: str, nodes: Iterable[int] | np.ndarray):
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "nodes", np.fromiter(nodes, np.int32))
 
 
 @dataclass(frozen=True)
@@ -77,13 +76,34 @@ class Motion:
     inertia: str | float = 1.0
 
 
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """Components of a field that do not move freely: clamped where they start, or moved as prescribed.
+
+    x(t) = x(0) + displacement r(t / duration) + velocity t        r(s) = s^3 (10 - 15 s + 6 s^2), 0 <= s <= 1
+
+    Without a duration the displacement is there from the start. `axes` are the components held (None: all);
+    displacement and velocity have one number for each. `name` is what reports call it. r has two continuous
+    derivatives (Flash & Hogan 1985, J. Neurosci. 5, 1688: the path of least jerk).
+    """
+
+    name: str
+    field: str
+    nodes: np.ndarray
+    axes: tuple[int, ...] | None = None
+    displacement: tuple[float, ...] = ()
+    duration: float = 0.0
+    velocity: tuple[float, ...] = ()
+
+
 @dataclass(frozen=True)
 class State:
     """What a scene starts from, in the run's units.
 
     fields by name, shape (n, ...), and the unit of each as an SI unit ("m s^-1"); which of them move; bodies;
-    lists of tuples, shape (E, k), and data of their elements by list and argument; `labels`: the names under
-    which fields are recorded (H5MD's `position`, `velocity`); names of the nodes.
+    lists of tuples, shape (E, k), and data of their elements by list and argument; what is held; `labels`:
+    the names under which fields are recorded (H5MD's `position`, `velocity`); names of the nodes; `shown`:
+    the lists that a picture of the state is drawn with.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -92,8 +112,10 @@ class State:
     bodies: tuple[Body, ...] = ()
     tuples: Mapping[str, np.ndarray] = field(default_factory=dict)
     data: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    holds: tuple[Hold, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
 
 
 class Fields(Mapping[str, Field]):

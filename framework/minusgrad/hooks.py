@@ -30,13 +30,18 @@ def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
 
 
 @hookspec
+def register_dissipations() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
+    """The local dissipations R(v, x, t) that scenes may name as `[[dissipation]] kind`; friction is -dR/dv."""
+
+
+@hookspec
 def register_states() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
     """Initial states by `[state] kind`: models of the block with `make(context) -> State`."""
 
 
 @hookspec
 def register_steppers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
-    """Steppers by `[stepper] kind`: models of the block with `make(context) -> Integrator`."""
+    """Steppers by `[stepper] kind`: models of the block with `make(context) -> Integrator | Minimiser`."""
 
 
 @hookspec
@@ -46,6 +51,7 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[emp
 
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
+    "register_dissipations": "dissipation",
     "register_states": "state",
     "register_steppers": "stepper",
     "register_observers": "observe",

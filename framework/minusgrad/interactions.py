@@ -21,12 +21,16 @@ class Tuples:
     nodes: np.ndarray
 
     @classmethod
-    def of(cls, rows: Sequence | np.ndarray, arity: int, count: int, what: str = "tuples") -> "Tuples":
-        """Checked tuples over `count` nodes. Raises `EnergyError` with the first bad row."""
+    def of(cls, rows: Sequence | np.ndarray, arity: int | None, count: int, what: str = "tuples") -> "Tuples":
+        """Checked tuples of `arity` (None: any) over `count` nodes.
+
+        Raises `EnergyError` with the first bad row.
+        """
         nodes = np.asarray(rows)
-        if nodes.ndim != 2 or nodes.shape[1] != arity or not len(nodes) or nodes.dtype.kind not in "iu":
-            shape = f"{nodes.dtype} of shape {list(nodes.shape)}"
-            raise EnergyError(f"{what}: needs rows of {arity} node numbers, got {shape}")
+        fits = nodes.ndim == 2 and nodes.size > 0 and nodes.shape[1] == (arity or nodes.shape[1])
+        if not fits or nodes.dtype.kind not in "iu":
+            shape, many = f"{nodes.dtype} of shape {list(nodes.shape)}", f"{arity} " if arity else ""
+            raise EnergyError(f"{what}: needs rows of {many}node numbers, got {shape}")
         outside = ((nodes < 0) | (nodes >= count)).any(axis=1)
         if outside.any():
             row = int(np.argmax(outside))

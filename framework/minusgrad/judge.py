@@ -12,7 +12,13 @@ from .registry import Entry, Registry
 from .scene import Block, Document, Scene, unknown_kind
 from .toml_lines import KeyPath
 
-WHAT = {"state": "initial state", "energy": "energy", "stepper": "stepper", "observe": "observer"}
+WHAT = {
+    "state": "initial state",
+    "energy": "energy",
+    "dissipation": "dissipation",
+    "stepper": "stepper",
+    "observe": "observer",
+}
 """What a block of each section is called in messages."""
 
 

@@ -42,6 +42,10 @@ class Code:
                 assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
         return cls("".join(text), arrays)
 
+    def naming(self, **arrays: Any) -> "Code":
+        """The same loops, with more of the arrays that they name."""
+        return Code(self.text, {**self.arrays, **arrays})
+
     def inside(self, header: str) -> "Code":
         """The same loops as the body of `header`."""
         return Code(f"{header}\n{indent(self.text, '    ')}", self.arrays)

@@ -1,23 +1,30 @@
-"""Kernels that move: a kick, a drift, and many whole steps in one.
+"""Kernels that move: a kick, a drift, friction, and many whole steps in one.
 
 The text of a step inside the one kernel is joined from the pieces of which single steps are made.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from . import runtime
+from .errors import EnergyError
 from .fields import Motion
+from .holds import Holds
 from .kernels import Code
 from .potential import Potential
 from .schemes import Scheme
 
 
 class Moves:
-    """Loops over the nodes of everything that moves; `gradient` and `inertia` by the position's name."""
+    """Loops over the nodes of everything that moves; `gradient` and `inertia` by the position's name.
+
+    `friction` (if anything rubs): dR/dv and the velocities before it, by the velocity's name. `work` and
+    `dissipated` are sums of one number each.
+    """
 
     def __init__(
         self,
@@ -25,10 +32,12 @@ class Moves:
         motions: Sequence[Motion],
         gradient: Mapping[str, Any],
         inertia: Mapping[str, Any],
+        holds: Holds,
         work: Any,
+        friction: "Friction | None" = None,
     ):
-        self.potential, self.motions = potential, motions
-        self.gradient, self.inertia, self.work = gradient, inertia, work
+        self.potential, self.motions, self.holds = potential, motions, holds
+        self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
 
     def drift(self) -> Code:
         """x <- x + h v"""
@@ -49,15 +58,19 @@ class Moves:
             Code("h = drifts[move] * dt\n"),
             self.drift(),
             Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            self.holds.code(),
             *(_zeroed(f"g_{name}", array) for name, array in self.gradient.items()),
             self.potential.gradient_code(self.gradient),
             Code("h = kicks[move + 1] * dt\n"),
             *self._kick_and_work(),
         ]
         step = [
-            Code("t = t0 + (first + ti.f64(sub)) * dt\nh = kicks[0] * dt\n"),
+            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            *self._half_a_step_of_friction(),
+            Code("h = kicks[0] * dt\n"),
             *self._kick_and_work(),
             Code.joined(move).inside("for move in range(drifts.shape[0]):"),
+            *self._half_a_step_of_friction(),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
         arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
@@ -69,7 +82,56 @@ class Moves:
         for code, buffer in self.potential.rate_code():
             add = f"for e in range({buffer}.shape[0]):\n    work[0] = work[0] + h * {buffer}[e, 0]\n"
             pieces += [code, Code(add, {"work": self.work})]
+        if self.holds.moving:
+            forces = {name: f"g_{name}" for name in self.gradient}
+            pieces.append(self.holds.power_code(forces, "work").naming(work=self.work))
         return pieces
+
+    def rub(self) -> Code:
+        """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t."""
+        assert self.friction
+        velocities = [self.potential.fields[m.velocity] for m in self.motions]
+        before = [
+            Code(
+                _at_each(f"f_{v.name}", v.array, f"before_{v.name}[{{at}}] = f_{v.name}[{{at}}]"),
+                {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]},
+            )
+            for v in velocities
+        ]
+        return Code.joined([*before, *self._rubbed("ti.f64(0.5) * h"), *self._rubbed("h")])
+
+    def _rubbed(self, h: str) -> list[Code]:
+        """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
+        assert self.friction
+        pieces = [_zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
+        pieces.append(self.friction.dissipation.gradient_code(self.friction.force, "loss"))
+        for motion in self.motions:
+            force, before = self.friction.force[motion.velocity], self.friction.before[motion.velocity]
+            pieces.append(self._accelerated(motion, f"g_{motion.velocity}", force, h, before))
+        return pieces
+
+    def _half_a_step_of_friction(self) -> list[Code]:
+        """Friction, and what it costs, for half a step."""
+        if not self.friction:
+            return []
+        pieces, sums = [Code("h = ti.f64(0.5) * dt\n"), self.rub()], {"dissipated": self.friction.dissipated}
+        for motion in self.motions:
+            pieces.append(self._lost(motion).naming(**sums))
+        if self.holds.moving:
+            forces = {m.position: f"g_{m.velocity}" for m in self.motions}
+            for name, total in (sums | {"work": self.work}).items():
+                pieces.append(self.holds.power_code(forces, name).naming(**{name: total}))
+        return pieces
+
+    def _lost(self, motion: Motion) -> Code:
+        """dissipated <- dissipated + sum of inertia (v^2 before - v^2) / 2"""
+        assert self.friction
+        v, inertia = self.potential.fields[motion.velocity], self.inertia[motion.position]
+        mass = f"ti.f64(i_{motion.position}[{'n' if len(inertia) > 1 else 0}])"
+        old, new = f"ti.f64(before_{v.name}[{{at}}])", f"ti.f64(f_{v.name}[{{at}}])"
+        line = f"dissipated[0] = dissipated[0] + ti.f64(0.5) * {mass} * ({old} * {old} - {new} * {new})"
+        arrays = {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]}
+        return Code(_at_each(f"f_{v.name}", v.array, line), arrays | {f"i_{motion.position}": inertia})
 
     def _drift(self, motion: Motion) -> Code:
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
@@ -78,12 +140,47 @@ class Moves:
         return Code(_at_each(f"f_{x.name}", x.array, line), {f"f_{x.name}": x.array, f"f_{v.name}": v.array})
 
     def _kick(self, motion: Motion) -> Code:
+        return self._accelerated(motion, f"g_{motion.position}", self.gradient[motion.position], "h")
+
+    def _accelerated(self, motion: Motion, force: str, array: Any, h: str, before: Any = None) -> Code:
+        """v <- v - h force / inertia where nothing holds; from the velocity before, if it is given."""
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
-        gradient, inertia = self.gradient[x.name], self.inertia[x.name]
+        inertia, free = self.inertia[x.name], self.holds.mask(x.name)
         place, mass = f"f_{v.name}[{{at}}]", f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
-        line = f"{place} = {place} - {_real(x.dtype)}(h) * (g_{x.name}[{{at}}] / {mass})"
-        arrays = {f"g_{x.name}": gradient, f"i_{x.name}": inertia, f"f_{v.name}": v.array}
+        old = place if before is None else f"before_{v.name}[{{at}}]"
+        change = (
+            f"{force}[{{at}}] / {mass}"
+            if free is None
+            else f"free_{x.name}[{{at}}] * {force}[{{at}}] / {mass}"
+        )
+        line = f"{place} = {old} - {_real(x.dtype)}({h}) * ({change})"
+        arrays = {force: array, f"i_{x.name}": inertia, f"f_{v.name}": v.array}
+        arrays |= {} if free is None else {f"free_{x.name}": free}
+        arrays |= {} if before is None else {f"before_{v.name}": before}
         return Code(_at_each(f"f_{v.name}", v.array, line), arrays)
+
+
+@dataclass(frozen=True)
+class Friction:
+    """A dissipation R(v, x, t), and what a step keeps of it: by velocity, dR/dv and v before; the sum."""
+
+    dissipation: Potential
+    force: dict[str, Any]
+    before: dict[str, Any]
+    dissipated: Any
+
+    @classmethod
+    def of(cls, dissipation: Potential, motions: Sequence[Motion]) -> "Friction":
+        """Raises `EnergyError` for a term that depends on no velocity: it would resist nothing."""
+        velocities = [m.velocity for m in motions]
+        for name, term in dissipation.terms.items():
+            if not {f.name for f in term.fields.values()} & set(velocities):
+                raise EnergyError(
+                    f"dissipation '{name}' depends on no velocity (there are: {', '.join(velocities)})"
+                )
+        shapes = {v: np.zeros_like(dissipation.fields[v].values) for v in velocities}
+        force, before = ({v: runtime.allocate(s) for v, s in shapes.items()} for _ in range(2))
+        return cls(dissipation, force, before, runtime.allocate(np.zeros(1)))
 
 
 def _real(dtype: np.dtype) -> str:

@@ -96,13 +96,16 @@ class Potential:
 
     # Code for kernels of others
 
-    def gradient_code(self, targets: Mapping[str, Any]) -> Code:
-        """Loops that add dU/d(field) of all terms to `targets`, to stand in a larger kernel (scalar `t`)."""
+    def gradient_code(self, targets: Mapping[str, Any], prefix: str = "term") -> Code:
+        """Loops that add dU/d(field) of all terms to `targets`, to stand in a larger kernel (scalar `t`).
+
+        The names of the terms' own arrays begin with `prefix`.
+        """
         pieces = []
         for k, name in enumerate(self.terms):
             wanted = self._wanted(name, targets)
             if wanted:
-                pieces.append(self._emitters[name].named(f"term{k}_").gradient(wanted))
+                pieces.append(self._emitters[name].named(f"{prefix}{k}_").gradient(wanted))
         return Code.joined(pieces)
 
     def statements(self, targets: Mapping[str, Any]) -> int:
@@ -200,14 +203,14 @@ class Potential:
         return [ordered_sum(column) for column in partial.T]
 
     def _argument_gradient(self, term: Term, argument: str, t: float) -> np.ndarray:
-        if argument not in term.energy.differentiable or argument in term.fields:
-            known = [a for a in term.energy.differentiable if a not in term.fields]
+        known = [*(a for a in term.energy.differentiable if a not in term.fields), *term.energy.linear]
+        if argument not in known:
             raise EnergyError(
                 f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})"
             )
-        if argument in term.data:
+        if argument in term.data or argument in term.energy.linear:
             partial = runtime.host(self._launched(term.name, argument, t))
-            return partial.reshape(runtime.host(term.data[argument]).shape).copy()
+            return partial.reshape(len(partial), *term.shape(argument)).copy()
         if argument not in term.parameters:
             return np.array(self._sum(term.name, argument, t)[0])
         values = term.parameters[argument]

@@ -26,6 +26,8 @@ from .entry_points import Plugin, described, installed, only
 from .errors import PluginError, suggestion
 
 SECTIONS = tuple(hooks.HOOKS.values())
+ENERGIES = ("energy", "dissipation")
+"""Sections whose kinds are local energies; the others' are models that make something."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +77,8 @@ class Registry:
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy]:
-        """All energies by name."""
-        return {n: e.energy for n, e in self.tables["energy"].items() if e.energy is not None}
+        """All energies and dissipations by name."""
+        return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def models(self) -> dict[str, dict[str, type[BaseModel]]]:
         """Section to kind to model, for the schema."""
@@ -133,31 +135,34 @@ class Registry:
         if bare and not any(hasattr(module, hook) for hook in hooks.HOOKS):
             known = self.energies().values()
             defined = [v for v in vars(module).values() if isinstance(v, LocalEnergy) and v not in known]
-            yield from _energies(plugin, defined)
+            yield from _energies("energy")(plugin, defined)
         for hook, section in hooks.HOOKS.items():
             for implementation in getattr(self._manager.hook, hook).get_hookimpls():
                 if implementation.plugin_name == plugin.name:
                     with blamed(plugin, f"{hook} failed"):
                         given = implementation.function()
-                    yield from (_energies if section == "energy" else _blocks(section))(plugin, given)
+                    of_kind = _energies if section in ENERGIES else _blocks
+                    yield from of_kind(section)(plugin, given)
 
 
-def _energies(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
-    if not isinstance(given, Sequence):
-        raise PluginError(f"{plugin}: register_energies gives {_kind_of(given)}, not a list of energies")
-    for energy in given:
-        if not isinstance(energy, LocalEnergy):
-            raise PluginError(
-                f"{plugin}: register_energies gives {_kind_of(energy)}, not an energy made by @local_energy"
-            )
-        with blamed(plugin, f"energy '{energy.name}' cannot stand in a scene"):
-            model = energy_model(energy)
-        yield "energy", energy.name, Entry(plugin, model, energy)
+def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:
+    def entries(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
+        what = f"{plugin}: {_hook_of(section)}"
+        if not isinstance(given, Sequence):
+            raise PluginError(f"{what} gives {_kind_of(given)}, not a list of energies")
+        for energy in given:
+            if not isinstance(energy, LocalEnergy):
+                raise PluginError(f"{what} gives {_kind_of(energy)}, not an energy made by @local_energy")
+            with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):
+                model = energy_model(energy)
+            yield section, energy.name, Entry(plugin, model, energy)
+
+    return entries
 
 
 def _blocks(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:
     def entries(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
-        what = f"{plugin}: {next(h for h, s in hooks.HOOKS.items() if s == section)}"
+        what = f"{plugin}: {_hook_of(section)}"
         if not isinstance(given, Mapping):
             raise PluginError(f"{what} gives {_kind_of(given)}, not a table from kind to model")
         for kind, model in given.items():
@@ -168,6 +173,10 @@ def _blocks(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, En
             yield section, kind, Entry(plugin, model)
 
     return entries
+
+
+def _hook_of(section: str) -> str:
+    return next(hook for hook, s in hooks.HOOKS.items() if s == section)
 
 
 def _kind_of(value: Any) -> str:

@@ -29,7 +29,9 @@ from .units import UnitSystem
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-SECTIONS = ("state", "energy", "stepper", "observe")
+SECTIONS = ("state", "energy", "dissipation", "stepper", "observe")
+MANY = ("energy", "dissipation", "observe")
+"""Sections of which a scene has a list."""
 
 Count = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound=BaseModel)
@@ -89,6 +91,22 @@ class Checkpoint(Record):
     keep: int = Field(3, ge=1)
 
 
+class HoldTable(Record):
+    """`[[hold]]`: components of a field that are clamped, or moved as prescribed (`fields.Hold`).
+
+    `field` may be left out where one field moves; `axes` are letters of "xyz" (default: all components).
+    `displacement` and `velocity` have a number or quantity for each axis; `duration` is a time.
+    """
+
+    body: str | tuple[str, ...]
+    name: str | None = None
+    field: str | None = None
+    axes: Annotated[str, Field(pattern="^(?=[xyz])x?y?z?$")] | None = None
+    displacement: tuple[float | str, ...] = ()
+    duration: Annotated[float | str, Quantity("s", "positive")] | None = None
+    velocity: tuple[float | str, ...] = ()
+
+
 class AnyBlock(Record, extra="allow"):
     """A table with a kind; a plugin judges the rest."""
 
@@ -104,6 +122,8 @@ class Skeleton(Record):
     runtime: Runtime = Runtime()
     state: AnyBlock
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
+    dissipation: tuple[AnyBlock, ...] = ()
+    hold: tuple[HoldTable, ...] = ()
     stepper: AnyBlock
     run: Run
     observe: tuple[AnyBlock, ...] = ()
@@ -133,6 +153,8 @@ class Scene:
     runtime: Runtime
     state: Block
     energy: tuple[Block, ...]
+    dissipation: tuple[Block, ...]
+    hold: tuple[HoldTable, ...]
     stepper: Block
     run: Run
     observe: tuple[Block, ...]
@@ -177,7 +199,7 @@ class Document:
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in SECTIONS}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["energy"],
-            of["stepper"][0], whole.run, of["observe"], whole.checkpoint, self,
+            of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint, self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:
@@ -185,7 +207,7 @@ class Document:
         tables: list[tuple[KeyPath, Any]] = []
         for section in SECTIONS:
             value = self.data.get(section)
-            many = section in ("energy", "observe")
+            many = section in MANY
             tables += (
                 [((section, i), v) for i, v in enumerate(value)] if many and isinstance(value, list) else []
             )

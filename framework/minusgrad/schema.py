@@ -16,7 +16,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     for section, kinds in models.items():
         if kinds:
             arms: Any = Union[tuple(_with_kind(section, kind, model) for kind, model in kinds.items())]  # noqa: UP007
-            many = {"energy": Field(min_length=1), "observe": Field(())}
+            many = {"energy": Field(min_length=1), "dissipation": Field(()), "observe": Field(())}
             sections[section] = (list[arms], many[section]) if section in many else (arms, ...)
     whole = create_model("scene", __base__=Skeleton, **sections)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole.model_json_schema()

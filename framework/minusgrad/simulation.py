@@ -148,7 +148,7 @@ class Simulation:
                 parameters={a: v for a, v in given.items() if a not in data},
                 units=self.units,
             )
-            trace(energy, term.dimension)  # what the engine cannot follow is told here
+            trace(energy, term.dimension, term.arity)  # what the engine cannot follow is told here
             return term
 
     def _bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:

@@ -45,6 +45,18 @@ class Term:
         return found.pop() if found else None
 
     @property
+    def arity(self) -> int:
+        """k: the nodes of one element."""
+        return 2 if isinstance(self.elements, Pairs) else self.elements.nodes.shape[1]
+
+    def shape(self, argument: str) -> tuple[int, ...]:
+        """Of one value of a datum, a parameter, or of what is Linear in a field."""
+        if argument in self.energy.linear:
+            made = self.energy.linear[argument]
+            return (*self.fields[made.field].shape[1:], *self.shape(made.weights)[1:])
+        return concrete(self.energy.roles[argument].shape, self.dimension, self.arity)
+
+    @property
     def uses_time(self) -> bool:
         """Whether the energy depends on the time explicitly."""
         return bool(self.energy.of_role(Time))
@@ -76,22 +88,24 @@ def bind(
     nodes = _nodes(name, bodies, count)
     elements, kept = _elements(name, energy, nodes, tuples, count)
     term = Term(name, energy, elements, bound, {}, {}, fields.dtype)
-    d = _space(term)
+    _check_space(term)
     _check_units(term)
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
-        shape = (len(kept), *concrete(role.shape, d))
+        shape = (len(kept), *term.shape(argument))
         dtype = np.dtype(np.int32) if role.integer else fields.dtype
         values = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
         term.data[argument] = runtime.allocate(values[kept])
     for argument, role in energy.of_role(Parameter).items():
         value = parameters[argument] if argument in parameters else _default(name, argument, role, units)
-        shape = concrete(role.shape, d)
+        shape = concrete(role.shape, term.dimension)
         term.parameters[argument] = _values(term, argument, role, value, bodies, kept, shape)
     unknown = [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]
     if unknown:
         raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
+    for made in energy.linear.values():
+        _check_weights(term, made.weights)
     if isinstance(elements, Pairs):
         _check_exchange_here(term)
     return term
@@ -114,6 +128,19 @@ def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:
             f"{name}: node {found[times > 1][0]} is in two of the bodies {names}; name each node once"
         )
     return nodes
+
+
+def _check_weights(term: Term, argument: str) -> None:
+    """Weights of an element sum to zero: only then is what they make blind to a motion of the whole."""
+    weights = runtime.host(term.data[argument]).astype(np.float64)
+    weights = weights.reshape(*weights.shape[:2], -1)
+    left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))
+    if (off := left > 100.0 * np.finfo(term.dtype).eps * size).any():
+        e = int(np.argmax(off))
+        raise EnergyError(
+            f"{term.name}.{argument}: the weights of element {e} sum to {left[e]:g}, and not to zero: what"
+            " they make would change when the whole element is moved"
+        )
 
 
 def _check_exchange_here(term: Term) -> None:
@@ -144,20 +171,19 @@ def _elements(
         return Pairs(nodes), every
     if energy.over == "nodes":
         return Tuples(np.ascontiguousarray(nodes[:, None])), every
+    arity = energy.over if isinstance(energy.over, int) else None
     if tuples is None:
-        example = list(range(energy.arity))
-        raise EnergyError(
-            f"{name}: needs its elements, e.g. tuples = [{example}], {energy.arity} nodes in each"
-        )
-    rows = Tuples.of(tuples, energy.arity, count, f"{name}.tuples").nodes
+        many = f"{arity} nodes in each" if arity else "as many nodes in each"
+        raise EnergyError(f"{name}: needs its elements, e.g. tuples = [{list(range(arity or 3))}], {many}")
+    rows = Tuples.of(tuples, arity, count, f"{name}.tuples").nodes
     kept = np.asarray(np.isin(rows, nodes).all(axis=1))
     if not kept.any():
         raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in the bodies it is limited to")
     return Tuples(np.ascontiguousarray(rows[kept])), kept
 
 
-def _space(term: Term) -> int | None:
-    """Check the shapes of the node fields; returns the dimension of space."""
+def _check_space(term: Term) -> None:
+    """The node fields have the shapes of their roles, with one dimension of space."""
     d: int | None = None
     for argument, role in term.energy.of_role(Node).items():
         shape = term.fields[argument].shape[1:]
@@ -171,7 +197,6 @@ def _space(term: Term) -> int | None:
                 f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at each node,"
                 f" not {expected}"
             )
-    return d
 
 
 def _check_units(term: Term) -> None:
@@ -231,9 +256,10 @@ def _values(
             raise EnergyError(f"{what}: has shape {list(rows.shape)}; one value has {list(shape)}")
         rows = rows[kept]
         index = np.arange(len(rows), dtype=np.int32)
-    low, high = role.bounds
-    if not np.isfinite(rows).all() or (rows < low).any() or (rows > high).any():
-        raise EnergyError(f"{what}: {value} is not within [{low:g}, {high:g}]")
+    if not role.admits(rows):
+        low, high = role.bounds
+        limits = f"({low:g}, {high:g})" if role.open else f"[{low:g}, {high:g}]"
+        raise EnergyError(f"{what}: {value} is not within {limits}{role.reason and f'; {role.reason}'}")
     return Values(rows.astype(term.dtype), index)
 
 

@@ -12,10 +12,11 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from itertools import product
+from operator import add
 from types import SimpleNamespace
 from typing import Any
 
-from .energy import Datum, LocalEnergy, Node, concrete
+from .energy import Datum, Linear, LocalEnergy, Node, concrete
 from .errors import TraceError
 from .folding import TRUTHS
 from .graph import Graph, Scalar
@@ -28,9 +29,10 @@ PATHS = 64
 
 @dataclass(frozen=True)
 class Trace:
-    """A traced energy: its value, and the input nodes of every argument.
+    """A traced energy: its value, and the input nodes of every role.
 
-    `inputs[argument]`: one list of components per slot for node fields (slot 0, 1, ...), else one list.
+    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for what
+    is Linear in a field, its components.
     """
 
     graph: Graph
@@ -38,25 +40,41 @@ class Trace:
     inputs: dict[str, list[list[Scalar]]]
 
 
-def trace(energy: LocalEnergy, d: int | None) -> Trace:
-    """Trace an energy for a space of d dimensions (None where no argument depends on it)."""
+def trace(energy: LocalEnergy, d: int | None, k: int) -> Trace:
+    """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it)."""
     paths = _Paths()
     graph = Graph(decide=paths.decide)
     inputs: dict[str, list[list[Scalar]]] = {}
-    arguments = []
+    values: dict[str, Any] = {}
     functions = Symbolic(graph)
     for name, role in energy.roles.items():
-        shape = concrete(role.shape, d)
+        shape = concrete(role.shape, d, k)
         integer = isinstance(role, Datum) and role.integer
-        slots = range(energy.arity) if isinstance(role, Node) else [None]
+        slots = range(k) if isinstance(role, Node) else [None]
         components = list(product(*map(range, shape)))
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
-        values = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
+        rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
-        arguments.append(values if isinstance(role, Node) else values[0])
+        values[name] = rows if isinstance(role, Node) else rows[0]
+    for name, made in energy.linear.items():
+        values[name] = _linear(made, values, functions)
+        inputs[name] = [list(_flat(values[name]))]
+    arguments = [values[name] for name in energy.arguments]
     body = rebind(energy.function, functions)
     value = paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
     return Trace(graph, value, inputs)
+
+
+def _linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
+    """sum_a x_a (x) w_a as sum over a > 0 of (x_a - x_0) (x) w_a, which keeps digits far from the origin."""
+    first, *others = values[made.field]
+    weights = values[made.weights]
+    of_weight = weights.shape[1:]
+    rows = _rows(list(_flat(weights)), math.prod(of_weight))[1:]
+    terms = [[leg * w for leg in _flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
+    entries = [reduce(add, parts) for parts in zip(*terms, strict=True)]
+    shape = (*(first.shape if isinstance(first, Tensor) else ()), *of_weight)
+    return Tensor(shape, entries, functions) if shape else entries[0]
 
 
 def _is_number(value: Any) -> bool:
@@ -216,6 +234,11 @@ class Symbolic:
 
     def inverse(self, a: Tensor) -> Tensor:
         return a.inverse()
+
+
+def _rows(values: list, size: int) -> list[list]:
+    """The values in rows of `size`."""
+    return [values[begin : begin + size] for begin in range(0, len(values), size)]
 
 
 def _flat(value: Any) -> Iterator[Any]:

@@ -23,7 +23,7 @@ GravitationalConstant = Annotated[float | str, Quantity(G_UNIT, "positive")]
 
 def point_masses(x: np.ndarray, v: np.ndarray, m: np.ndarray, names: tuple[str, ...] = ()) -> State:
     """A state whose field x moves with velocity v and inertia m; every named node is a body of its own."""
-    bodies = tuple(Body(name, k, k + 1) for k, name in enumerate(names))
+    bodies = tuple(Body(name, [k]) for k, name in enumerate(names))
     return State(
         fields={"x": x, "v": v, "m": m},
         units={"x": "m", "v": "m s^-1", "m": "kg"},
