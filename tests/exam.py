@@ -14,6 +14,7 @@ from minusgrad import Fields, bind
 from minusgrad.energy import Datum, LocalEnergy, Node, Parameter, concrete, draw_parameter, weights_at_rest
 from minusgrad.potential import Potential
 from minusgrad.terms import Term
+from minusgrad_elastic import contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 
 State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
@@ -67,9 +68,9 @@ class Instance:
             else _near(rng, role, (count, *concrete(role.shape, d, k)))
             for name, role in energy.of_role(Datum).items()
         }
-        for made in energy.linear.values():
+        for made in energy.shaping:
             rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
-            data[made.weights] = _balanced(rest * (1.0 + 0.1 * rng.normal(size=rest.shape)))
+            data[made.weights] = _balanced(rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d))))
         data |= self.data(rng, count) if self.data else {}
         parameters = {
             name: _rounded(draw_parameter(role, rng, concrete(role.shape, d)))
@@ -85,8 +86,9 @@ def _near(rng: np.random.Generator, role: Datum, shape: tuple[int, ...]) -> np.n
 
 
 def _balanced(weights: np.ndarray) -> np.ndarray:
-    """Weights that sum to zero over an element's nodes, in numbers of few digits, so that f32 holds them."""
-    short = weights.astype(np.float16).astype(float)
+    """Weights that sum to zero over an element's nodes, in so few digits that f32 holds them and their sums."""
+    quantum = 2.0 ** np.floor(np.log2(np.abs(weights).max(axis=(1, 2), keepdims=True)) - 18.0)
+    short = np.round(weights / quantum) * quantum
     short[:, 0] = -short[:, 1:].sum(axis=1)
     return short
 
@@ -115,6 +117,18 @@ def _corners(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     return {"x": np.stack([1.3 * np.cos(angle), 0.8 * np.sin(angle)], axis=1)}
 
 
+def _general(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """No d + 1 of the first six nodes are nearly in one plane (or line)."""
+    plane = _corners(rng, n, 2)["x"]
+    height = np.cos(2.4 * np.arange(n))[:, None]
+    return {"x": plane if d == 2 else np.hstack([plane, height])}
+
+
+def _touching(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Some nodes in a ball of radius 0.5 or more, whose centre is near (1, 1, ...)."""
+    return {"x": 1.0 + 0.5 * rng.normal(size=(n, d))}
+
+
 def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     """Reference matrices near the unit matrix."""
     return {"inverse_rest": np.eye(2) + 0.1 * rng.normal(size=(count, 2, 2))}
@@ -122,7 +136,17 @@ def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
 
 CANONICAL: dict[str, Instance] = {
     "gravity": Instance(gravity),
-    "spring": Instance(energies.spring),
+    "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
+    "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
+    "spring": Instance(springs.spring),
+    "body_force": Instance(loads.body_force),
+    "traction": Instance(loads.traction),
+    "load": Instance(loads.load),
+    "floor": Instance(contacts.floor),
+    "wall": Instance(contacts.wall),
+    "sphere": Instance(contacts.sphere, state=_touching),
+    "mass_damping": Instance(damping.mass_damping),
+    "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
     "trap": Instance(energies.trap),
     "angle": Instance(energies.angle),
     "dihedral": Instance(energies.dihedral),

@@ -217,7 +217,7 @@ class _Fake:
 
     def __init__(self, name: str, told: list, every: int, clock: "_Fake | None" = None):
         self.name, self.told, self.trigger, self.clock = name, told, Every(every), clock or self
-        self.step = 0
+        self.step, self.outcome = 0, None
 
     def advance(self, n: int) -> None:
         self.step += n

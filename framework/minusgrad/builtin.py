@@ -10,7 +10,7 @@ from .contexts import Looking, Moving
 from .hooks import hookimpl
 from .integrators import Integrator
 from .records import Quantity, Record, quantities
-from .reports import Energies, Frames, Momenta, Report
+from .reports import Energies, Frames, Momenta, Reactions, Report
 from .schemes import SCHEMES
 
 
@@ -22,7 +22,14 @@ class Splitting(Record):
 
     def make(self, context: Moving) -> Integrator:
         dt = quantities(self, context.units)["dt"]
-        return Integrator(context.potential, context.motions, SCHEMES[self.scheme], dt)
+        return Integrator(
+            context.potential,
+            context.motions,
+            SCHEMES[self.scheme],
+            dt,
+            holds=context.holds,
+            dissipation=context.dissipation,
+        )
 
 
 class SymplecticEuler(Splitting):
@@ -69,6 +76,13 @@ class MomentaBlock(Looks):
         return Momenta(context.stepper, context.recorder, self.every)
 
 
+class ReactionsBlock(Looks):
+    """Forces of the supports, at each node and in sum."""
+
+    def make(self, context: Looking) -> Report:
+        return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
+
+
 class FramesBlock(Looks):
     """Whole fields; all that move, where `fields` is not given."""
 
@@ -87,4 +101,9 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
 
 @hookimpl
 def register_observers() -> Mapping[str, type[BaseModel]]:
-    return {"energies": EnergiesBlock, "momenta": MomentaBlock, "frames": FramesBlock}
+    return {
+        "energies": EnergiesBlock,
+        "momenta": MomentaBlock,
+        "reactions": ReactionsBlock,
+        "frames": FramesBlock,
+    }

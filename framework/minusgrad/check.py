@@ -78,7 +78,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     tuples = np.array([rng.permutation(nodes)[:k] for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
     data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
-    for made in energy.linear.values():
+    for made in energy.shaping:
         x = fields[made.field]
         shaken = x.values + 0.1 * energy.roles[made.field].scale * rng.normal(size=x.shape)
         data[made.weights] = np.array([weights_at_rest(shaken[row]) for row in tuples])

@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from .errors import UserError
-from .fields import Motion
-from .integrators import Integrator
+from .fields import Motion, State
+from .holds import Holds
 from .potential import Potential
+from .stepper import Stepper
 from .trajectory import Recorder
 from .units import UnitSystem
 
@@ -24,6 +25,9 @@ class Starting:
     folder: Path
     files: dict[str, bytes] = field(default_factory=dict)
     """What has been read, by name: copied into the run folder, so that a run needs nothing else."""
+
+    remarks: list[str] = field(default_factory=list)
+    """What the user should know of how the state was made."""
 
     def read(self, name: str) -> bytes:
         """The bytes of a file beside the scene. Raises `UserError` if it is missing or lies elsewhere."""
@@ -45,18 +49,23 @@ class Starting:
 
 @dataclass(frozen=True)
 class Moving:
-    """For steppers."""
+    """For steppers: the potential, what moves and what is held, and what rubs, if anything does."""
 
     units: UnitSystem
     potential: Potential
     motions: Sequence[Motion]
+    holds: Holds
+    dissipation: Potential | None = None
 
 
 @dataclass(frozen=True)
 class Looking:
-    """For observers: what moves, and where to note what is seen."""
+    """For observers: what moves, what is held, what it started from, and where to note what is seen."""
 
     units: UnitSystem
-    stepper: Integrator
+    stepper: Stepper
     recorder: Recorder
     labels: Mapping[str, str]
+    state: State
+    holds: Holds
+    dissipation: Potential | None = None

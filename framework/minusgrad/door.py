@@ -96,7 +96,9 @@ def run(
             durable.replace(target, data)
         threads = simulation.scene.runtime.threads
         folder.journal("built", threads=threads, plugins=list(simulation.registry.plugins))
-        return _finished(simulation, Saver(simulation, folder), progress)
+        saver = Saver(simulation, folder)
+        saver.remarks += simulation.starting.remarks
+        return _finished(simulation, saver, progress)
 
 
 def resume(

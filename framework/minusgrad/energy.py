@@ -119,6 +119,11 @@ class LocalEnergy:
         return self.over not in ("nodes", "pairs")
 
     @property
+    def shaping(self) -> list[Linear]:
+        """Of those that share weights, the first: it is the unit matrix at rest."""
+        return list({m.weights: m for m in reversed(self.linear.values())}.values())
+
+    @property
     def claim(self) -> str:
         """The first line of the docstring."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
@@ -151,7 +156,7 @@ class LocalEnergy:
         named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
         k = named[self.over] if isinstance(self.over, str) else self.over
         values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
-        for made in self.linear.values():
+        for made in self.shaping:
             x = np.array(values[made.field])
             spread = self.roles[made.field].scale
             values[made.weights] = weights_at_rest(x + 0.1 * spread * rng.normal(size=x.shape))

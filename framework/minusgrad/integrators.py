@@ -36,12 +36,13 @@ from .kernels import MOST_ARRAYS, Launch
 from .moves import Friction, Moves
 from .potential import Potential, first_bad
 from .schemes import Scheme
+from .stepper import Stepper
 
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
 
-class Integrator:
+class Integrator(Stepper):
     """Advances the moving fields of a potential by a scheme, in place."""
 
     def __init__(
@@ -94,7 +95,7 @@ class Integrator:
 
     @property
     def work(self) -> float:
-        """The work done so far by an explicit dependence of the potential on time, and by moving supports."""
+        """Done so far by an explicit dependence of the potential on time, and by moving supports."""
         return float(runtime.host(self._work)[0]) + self.holds.kinetic(self.inertia) - self._held
 
     @property
@@ -106,6 +107,12 @@ class Integrator:
     def dissipated(self) -> float:
         """The kinetic energy that friction has taken so far."""
         return float(runtime.host(self.friction.dissipated)[0]) if self.friction else 0.0
+
+    @property
+    def balance(self) -> dict[str, float]:
+        """work and dissipated, where anything works and rubs."""
+        work = {"work": self.work} if self.works else {}
+        return work | ({"dissipated": self.dissipated} if self.friction else {})
 
     @property
     def moving(self) -> list[Field]:

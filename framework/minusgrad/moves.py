@@ -17,6 +17,7 @@ from .holds import Holds
 from .kernels import Code
 from .potential import Potential
 from .schemes import Scheme
+from .terms import Term
 
 
 class Moves:
@@ -171,16 +172,21 @@ class Friction:
 
     @classmethod
     def of(cls, dissipation: Potential, motions: Sequence[Motion]) -> "Friction":
-        """Raises `EnergyError` for a term that depends on no velocity: it would resist nothing."""
-        velocities = [m.velocity for m in motions]
-        for name, term in dissipation.terms.items():
-            if not {f.name for f in term.fields.values()} & set(velocities):
-                raise EnergyError(
-                    f"dissipation '{name}' depends on no velocity (there are: {', '.join(velocities)})"
-                )
-        shapes = {v: np.zeros_like(dissipation.fields[v].values) for v in velocities}
+        """Raises `EnergyError` for a term that resists nothing."""
+        for term in dissipation.terms.values():
+            refuse_idle(term, motions)
+        shapes = {m.velocity: np.zeros_like(dissipation.fields[m.velocity].values) for m in motions}
         force, before = ({v: runtime.allocate(s) for v, s in shapes.items()} for _ in range(2))
         return cls(dissipation, force, before, runtime.allocate(np.zeros(1)))
+
+
+def refuse_idle(term: Term, motions: Sequence[Motion]) -> None:
+    """Raise `EnergyError` for a term of a dissipation that depends on no velocity."""
+    velocities = [m.velocity for m in motions]
+    if not {f.name for f in term.fields.values()} & set(velocities):
+        raise EnergyError(
+            f"dissipation '{term.name}' depends on no velocity (there are: {', '.join(velocities) or 'none'})"
+        )
 
 
 def _real(dtype: np.dtype) -> str:

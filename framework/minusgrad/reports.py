@@ -1,8 +1,9 @@
-"""What observers report of a moving system: energies, momenta, frames.
+"""What observers report: energies, momenta, reactions, frames.
 
     kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
-    drift = (total - work - E0) / |E0|, with E0 the total at the start (absolute where E0 = 0)
+    drift = (total - work + dissipated - E0) / |E0|, with E0 at the start (absolute where E0 = 0)
+    reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
 
 All sums in double precision and in fixed order.
 """
@@ -12,9 +13,11 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from . import runtime
-from .errors import NonFiniteError
+from .errors import EnergyError, NonFiniteError
 from .fields import Fields, Motion, ordered_sum
-from .integrators import Integrator
+from .holds import Holds
+from .potential import Potential
+from .stepper import Stepper
 from .trajectory import Recorder
 from .triggers import Every
 
@@ -49,9 +52,9 @@ def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Report:
-    """An observer of a moving system: where it looks, and when."""
+    """An observer: where it looks, and when."""
 
-    def __init__(self, stepper: Integrator, recorder: Recorder, every: int):
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)
         self.fields, self.potential = stepper.potential.fields, stepper.potential
 
@@ -70,7 +73,8 @@ class Report:
 
 
 class Energies(Report):
-    """Records potential/TERM, kinetic, total, drift, and the work of an explicit dU/dt where there is one."""
+    """Records potential/TERM and total; of what moves in time kinetic and drift too, work and dissipated
+    where there are any; of what is minimised the residual, its largest free force in scaled variables."""
 
     start: float | None = None
 
@@ -85,17 +89,24 @@ class Energies(Report):
                 raise NonFiniteError(
                     f"step {self.stepper.step}: the energy of term '{name}' is {energy}; {blamed}"
                 )
-        kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in self.stepper.motions)
-        total = kinetic + sum(by_term.values())
-        kept = total - self.stepper.work
+        values = {f"potential/{n}": e for n, e in by_term.items()}
+        potential, residual = sum(by_term.values()), self.stepper.residual
+        if residual is None:
+            values |= self._moved(potential)
+        else:
+            values |= {"total": potential, "residual": residual}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+    def _moved(self, potential: float) -> dict[str, float]:
+        """Where the energy of a moving system has gone."""
+        motions, balance = self.stepper.motions, self.stepper.balance
+        kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in motions)
+        total = kinetic + potential
+        kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0)
         if self.start is None:
             self.start = kept
         drift = (kept - self.start) / (abs(self.start) or 1.0)
-        values = {f"potential/{n}": e for n, e in by_term.items()}
-        values |= {"kinetic": kinetic, "total": total, "drift": drift}
-        if self.potential.uses_time:
-            values["work"] = self.stepper.work
-        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+        return {"kinetic": kinetic, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
         return {} if self.start is None else {"start": np.array(self.start)}
@@ -119,12 +130,41 @@ class Momenta(Report):
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
 
+class Reactions(Report):
+    """Records the supports' forces: `reaction` (n, d) in the frames, and reaction/HOLD, their sums.
+
+    Of a field that is not the only one held, `reaction/FIELD` and `reaction/FIELD/HOLD`. Raises `EnergyError`
+    where nothing is held.
+    """
+
+    def __init__(
+        self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds, dissipation: Potential | None
+    ):
+        super().__init__(stepper, recorder, every)
+        if not holds.free:
+            raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
+        self.holds, self.dissipation = holds, dissipation
+        self.velocities = {m.position: m.velocity for m in stepper.motions}
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        for field in self.holds.free:
+            force = runtime.host(self.stepper.gradient[field]).astype(np.float64)
+            if self.dissipation and field in self.velocities:
+                force += self.dissipation.gradient(self.velocities[field], time)
+            reaction = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
+            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+            self.recorder.record_frame(step, time, {label: reaction})
+            totals = self.holds.totals(field, reaction)
+            self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+
+
 class Frames(Report):
     """Records whole fields, under their labels, in the order of the file and the run's units."""
 
     def __init__(
         self,
-        stepper: Integrator,
+        stepper: Stepper,
         recorder: Recorder,
         every: int,
         names: Sequence[str],

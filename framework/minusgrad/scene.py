@@ -101,7 +101,7 @@ class HoldTable(Record):
     body: str | tuple[str, ...]
     name: str | None = None
     field: str | None = None
-    axes: Annotated[str, Field(pattern="^(?=[xyz])x?y?z?$")] | None = None
+    axes: Annotated[str, Field(pattern="^x?y?z?$", min_length=1)] | None = None
     displacement: tuple[float | str, ...] = ()
     duration: Annotated[float | str, Quantity("s", "positive")] | None = None
     velocity: tuple[float | str, ...] = ()

@@ -1,6 +1,6 @@
 """The loop. It knows steps and nothing of physics.
 
-    while steps are left:
+    while steps are left, and the stepper has something to do:
         advance to the nearest step at which anybody is due, in batches of under a tenth of a second
         between batches: tell the progress, stop if asked to
         at that step, in this order: every observer that is due, then the checkpoint
@@ -11,17 +11,19 @@ An observer reads and never writes. The run ends with a named result.
 
 import time
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Protocol
 
 from .triggers import Every
 
-Outcome = Literal["finished", "interrupted"]
+Outcome = str
+"""The stepper's own ("converged", "settled", "stuck"), or "finished" at the last step, or "interrupted"."""
 
 
 class Stepper(Protocol):
     """Moves the fields: an integrator or a minimiser."""
 
     step: int
+    outcome: str | None
 
     def advance(self, n: int) -> None: ...
 
@@ -45,17 +47,21 @@ def run(
     """Advance to step `last`; `save` is the checkpoint. What is due now has been seen already."""
     everybody = [*observers, save]
     pace = Pace()
-    while stepper.step < last:
-        due = min([last, *(n for o in everybody if (n := o.trigger.after(stepper.step)) is not None)])
-        while stepper.step < due:
+    while stepper.step < last and stepper.outcome is None:
+        begun = stepper.step
+        due = min([last, *(n for o in everybody if (n := o.trigger.after(begun)) is not None)])
+        while stepper.step < due and stepper.outcome is None:
             if asked_to_stop():
                 return "interrupted"
             pace.take(stepper, due - stepper.step)
             progress(stepper.step)
+        over = stepper.step == last or stepper.outcome is not None
         for one in everybody:
-            if one.trigger.due(stepper.step) or stepper.step == last:
+            due = one.trigger.due(stepper.step)
+            seen = stepper.step == begun and (due or begun == 0)
+            if (due or over) and not seen:
                 one.observe()
-    return "finished"
+    return stepper.outcome or "finished"
 
 
 class Pace:

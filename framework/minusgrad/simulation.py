@@ -3,7 +3,7 @@
 judged scene -> state -> fields, terms, potential -> stepper -> observers
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,7 +13,7 @@ import numpy as np
 from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
-from .energy import Datum
+from .energy import Datum, LocalEnergy, identifier
 from .errors import (
     CheckpointError,
     EnergyError,
@@ -24,17 +24,20 @@ from .errors import (
     SceneError,
     UserError,
 )
-from .fields import Body, Fields, State
-from .integrators import Integrator
+from .fields import Body, Fields, Hold, State
+from .holds import Holds
 from .judge import WHAT, Judged
+from .moves import refuse_idle
 from .potential import Potential, refuse_non_finite
 from .records import quantities
 from .registry import blamed
 from .reports import Report
-from .scene import Block
+from .scene import Block, HoldTable
+from .stepper import Stepper
 from .toml_lines import KeyPath
 from .trace import trace
 from .trajectory import MOST_SEGMENTS, Recorder
+from .units import UnitSystem
 
 T = TypeVar("T")
 
@@ -55,10 +58,21 @@ class Simulation:
         bound = [self._term(block) for block in scene.energy]
         with self._placed(("energy",)):
             self.potential = Potential(self.fields, bound)
-        moving = Moving(self.units, self.potential, self.state.motions)
-        self.stepper = self._made(scene.stepper, moving, Integrator)
-        self.recorder = Recorder(self._recorded_units(), (self.units.symbol("s"), self.units.in_si("s")))
-        looking = Looking(self.units, self.stepper, self.recorder, self.state.labels)
+        self.dissipation = self._dissipation()
+        self.holds = self._holds()
+        moving = Moving(self.units, self.potential, self.state.motions, self.holds, self.dissipation)
+        self.stepper = self._made(scene.stepper, moving, Stepper)
+        seconds = self.units.symbol("s"), self.units.in_si("s")
+        self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown)
+        looking = Looking(
+            self.units,
+            self.stepper,
+            self.recorder,
+            self.state.labels,
+            self.state,
+            self.holds,
+            self.dissipation,
+        )
         self.observers = [self._made(block, looking, Report) for block in scene.observe]
 
     @property
@@ -136,7 +150,7 @@ class Simulation:
         given = {a: v for a, v in quantities(model, self.units).items() if v is not None and a in roles}
         data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
         with self._placed(block.path):
-            tuples, found = self._tuples(getattr(model, "tuples", None), energy.over)
+            tuples, found = self._tuples(getattr(model, "tuples", None), energy, data)
             term = terms.bind(
                 energy,
                 self.fields,
@@ -151,6 +165,43 @@ class Simulation:
             trace(energy, term.dimension, term.arity)  # what the engine cannot follow is told here
             return term
 
+    def _dissipation(self) -> Potential | None:
+        """The sum of what rubs. Raises `SceneError` for a term that depends on no velocity."""
+        bound = [self._term(block) for block in self.scene.dissipation]
+        for block, term in zip(self.scene.dissipation, bound, strict=True):
+            with self._placed(block.path):
+                refuse_idle(term, self.state.motions)
+        with self._placed(("dissipation",)):
+            return Potential(self.fields, bound) if bound else None
+
+    def _holds(self) -> Holds:
+        """What the state holds, and what the scene does."""
+        holds = list(self.state.holds)
+        for number, table in enumerate(self.scene.hold):
+            with self._placed(("hold", number)):
+                holds.append(self._hold(table))
+                Holds(self.fields, holds, self.state.motions)  # so that a mistake is told at its table
+        return Holds(self.fields, holds, self.state.motions)
+
+    def _hold(self, table: HoldTable) -> Hold:
+        bodies = self._bodies(table.body)
+        positions = [m.position for m in self.state.motions]
+        if table.field is None and len(positions) != 1:
+            raise EnergyError(f"say which field is held (there move: {', '.join(positions) or 'none'})")
+        field = self.fields[table.field or positions[0]]
+        unit = UnitSystem.si().symbol(field.unit)
+        far = tuple(self.units.convert(v, unit) for v in table.displacement)
+        speed = tuple(self.units.convert(v, f"{unit} s^-1") for v in table.velocity)
+        return Hold(
+            name=identifier(table.name or "_".join(b.name for b in bodies), "a hold"),
+            field=field.name,
+            nodes=np.unique(np.concatenate([b.nodes for b in bodies])),
+            axes=tuple("xyz".index(letter) for letter in table.axes) if table.axes else None,
+            displacement=far,
+            duration=0.0 if table.duration is None else self.units.convert(table.duration, "s"),
+            velocity=speed,
+        )
+
     def _bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
         known = {b.name: b for b in self.state.bodies}
         if names == ():
@@ -160,22 +211,36 @@ class Simulation:
             raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
         return [known[n] for n in names]
 
-    def _tuples(self, named: Any, over: str | int) -> tuple[Any, dict[str, np.ndarray]]:
-        """The rows and the data of a list of the state, or the rows as written."""
-        if isinstance(over, str) or (named is not None and not isinstance(named, str)):
+    def _tuples(
+        self, named: Any, energy: LocalEnergy, given: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        """The rows and the data of a list of the state, or the rows as written.
+
+        Where none is named, it is the one list of that length that has the data that the block does not give.
+        """
+        if not energy.listed or (named is not None and not isinstance(named, str)):
             return named, {}
-        known = {n: rows for n, rows in self.state.tuples.items() if rows.shape[1] == over}
-        name = named or (next(iter(known)) if len(known) == 1 else None)
+        lists, data = self.state.tuples, self.state.data
+        known = [n for n, rows in lists.items() if energy.over in ("tuples", rows.shape[1])]
+        needed = set(energy.of_role(Datum)) - set(given)
+        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
+        name = named or (able[0] if len(able) == 1 else None)
         if name not in known:
-            what = f"no list of {over}-tuples named '{name}'" if name else "say which `tuples`"
+            kind = "tuples" if energy.over == "tuples" else f"{energy.over}-tuples"
+            what = f"no list of {kind} named '{name}'" if name else "say which `tuples`"
             raise EnergyError(f"{what} (there are: {', '.join(known) or 'none'})")
-        return known[name], dict(self.state.data.get(name, {}))
+        return lists[name], dict(data.get(name, {}))
 
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
-        energies = ["kinetic", "total", "work", *(f"potential/{t}" for t in self.potential.terms)]
+        energies = ["kinetic", "total", "work", "dissipated", "residual"]
+        energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J")
+        for field in self.holds.free:
+            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+            unit = UnitSystem.si().symbol(self.fields[field].unit).replace(" ", "/")
+            pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in self.holds.names)], f"J/{unit}")
         for motion in self.state.motions:
             suffix = "" if len(self.state.motions) == 1 else f"/{motion.position}"
             mass = self.fields[motion.inertia].unit if isinstance(motion.inertia, str) else "1"

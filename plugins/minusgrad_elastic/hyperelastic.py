@@ -25,6 +25,7 @@ SOLID = {
     "youngs_modulus": Parameter("Pa", bounds=(0.0, inf), open=True, reason="a solid resists"),
     "poissons_ratio": Parameter(
         "1",
+        scale=0.3,
         bounds=(-1.0, 0.5),
         open=True,
         reason="0.5 is incompressible, its lambda infinite: take 0.49 at most, and know that cells lock",

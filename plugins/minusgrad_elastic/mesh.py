@@ -12,7 +12,7 @@ Element Method, chapter 7). Where digits matter (single precision, small cells) 
 sum over a loses them in proportion to |x| / h.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import factorial
 
@@ -53,6 +53,10 @@ class Mesh:
     def dimension(self) -> int:
         """d: 2 for triangles, 3 for tetrahedra."""
         return self.points.shape[1]
+
+    def scaled(self, factor: float) -> "Mesh":
+        """The same mesh, so many times as large."""
+        return self if factor == 1.0 else replace(self, points=self.points * factor)
 
     def volumes(self) -> np.ndarray:
         """V [m^d] of each cell at rest, shape (E,); negative where a cell is inverted."""

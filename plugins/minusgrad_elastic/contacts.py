@@ -1,0 +1,63 @@
+"""Floors, walls and balls that push nodes out: penalties with two continuous derivatives.
+
+    U(x) = sum_i k/3 max(0, delta_i)^3           delta the depth of a node inside the obstacle
+
+    floor    delta = h - x_d                      the last component is the height
+    wall     delta = c - n . x / |n|              n points to the free side
+    sphere   delta = (R^2 - |x - c|^2) / (2 R)    the depth, to first order; smooth at the centre
+
+x (n, d) [m], k [N/m^2]: the force is k delta^2. A cubic penalty is C2, so that leapfrog keeps its order and
+Newton's method its speed (contrast k/2 delta^2, whose stiffness jumps at the surface).
+"""
+
+from math import inf
+
+from minusgrad import Node, Parameter, local_energy, ti
+
+STIFFNESS = Parameter("N m^-2", bounds=(0.0, inf))
+
+
+@ti.func
+def pushed(depth, stiffness):
+    """The penalty of a node at that depth."""
+    inside = ti.max(0.0, depth)
+    return stiffness * inside * inside * inside / 3.0
+
+
+@local_energy(
+    "floor",
+    over="nodes",
+    x=Node("m", ("d",)),
+    height=Parameter("m", default=0.0),
+    stiffness=STIFFNESS,
+)
+def floor(x, height, stiffness):
+    """Keeps nodes above a height, along the last axis."""
+    return pushed(height - x[0][x[0].n - 1], stiffness)
+
+
+@local_energy(
+    "wall",
+    over="nodes",
+    x=Node("m", ("d",)),
+    normal=Parameter("1", ("d",)),
+    offset=Parameter("m", default=0.0),
+    stiffness=STIFFNESS,
+)
+def wall(x, normal, offset, stiffness):
+    """Keeps nodes on the side of a plane that its normal points to; the plane lies off the origin."""
+    return pushed(offset - normal.normalized().dot(x[0]), stiffness)
+
+
+@local_energy(
+    "sphere",
+    over="nodes",
+    x=Node("m", ("d",)),
+    centre=Parameter("m", ("d",)),
+    radius=Parameter("m", bounds=(0.0, inf), open=True, reason="a ball has a size"),
+    stiffness=STIFFNESS,
+)
+def sphere(x, centre, radius, stiffness):
+    """Keeps nodes outside of a ball."""
+    r = x[0] - centre
+    return pushed((radius * radius - r.dot(r)) / (2.0 * radius), stiffness)

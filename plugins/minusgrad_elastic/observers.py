@@ -1,0 +1,58 @@
+"""What is seen of a solid: the energy density of each cell."""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.contexts import Looking
+from minusgrad.errors import UserError
+from minusgrad.records import Record
+from minusgrad.reports import Report
+
+
+class EnergyDensity(Report):
+    """Records `cells/LIST/energy_density`: psi = U_e / V_e [J/m^3] of one term, cell by cell."""
+
+    def __init__(self, context: Looking, every: int, term: str, cells: str):
+        super().__init__(context.stepper, context.recorder, every)
+        self.term, self.cells = term, cells
+        self.volume = context.state.data[cells]["volume"]
+        context.recorder.unit("energy_density", context.units.symbol("J/m^3"), context.units.in_si("J/m^3"))
+
+    def observe(self) -> None:
+        stepper = self.stepper
+        density = self.potential.by_element(self.term, stepper.time) / self.volume
+        self.recorder.record_cells(stepper.step, stepper.time, self.cells, {"energy_density": density})
+
+
+class EnergyDensityBlock(Record):
+    """Energy density of each cell of a solid: of the term named, else of the only one over all the cells."""
+
+    every: Annotated[int, Field(ge=1)]
+    term: str | None = None
+
+    def make(self, context: Looking) -> Report:
+        solids = _solids(context)
+        term = self.term or (next(iter(solids)) if len(solids) == 1 else None)
+        if term is None or term not in solids:
+            known = ", ".join(solids) or "none"
+            asked = f"term '{self.term}' is not one" if self.term else "say which `term`"
+            raise UserError(f"{asked} that covers a list of cells with volumes (there are: {known})")
+        return EnergyDensity(context, self.every, term, solids[term])
+
+
+def _solids(context: Looking) -> Mapping[str, str]:
+    """The terms that cover a whole list of cells with volumes, and its name."""
+    lists = {n: rows for n, rows in context.state.tuples.items() if "volume" in context.state.data.get(n, {})}
+    terms = context.stepper.potential.terms
+    return {
+        term: name
+        for term, bound in terms.items()
+        for name, rows in lists.items()
+        if "volume" in bound.data and np.array_equal(bound.elements.nodes, rows)
+    }
+
+
+OBSERVERS = {"energy_density": EnergyDensityBlock}
