@@ -1,6 +1,7 @@
 """Trajectories: what was recorded is what is read, from segments or through the master, moved or not."""
 
 import os
+import re
 import shutil
 import time
 
@@ -8,7 +9,7 @@ import h5py
 import numpy as np
 import pytest
 
-from minusgrad import durable, trajectory
+from minusgrad import durable, h5md, master, trajectory
 from minusgrad.errors import CheckpointError, RunFailedError, UserError
 from minusgrad.trajectory import Recorder
 
@@ -40,7 +41,7 @@ def run(tmp_path):
         _record(recorder, step)
         if step in (4, 8):
             recorder.seal(tmp_path / "run" / "traj", step)
-    trajectory.write_master(tmp_path / "run", trajectory.segments(tmp_path / "run"))
+    master.write(tmp_path / "run", trajectory.segments(tmp_path / "run"))
     return tmp_path / "run"
 
 
@@ -74,7 +75,7 @@ def test_what_was_recorded_is_read(run, read, name):
 def test_names_are_all_series(run):
     assert trajectory.names(run) == sorted(EXPECTED)
     with h5py.File(run / "trajectory.h5") as file:
-        assert trajectory._names(file) == sorted(EXPECTED)
+        assert h5md.series_in(file) == sorted(EXPECTED)
 
 
 def test_the_master_reads_from_anywhere_and_after_a_move(run, tmp_path, monkeypatch):
@@ -108,15 +109,15 @@ def test_a_missing_segment_reads_as_nan_through_the_master(run):
 def test_the_same_segments_give_the_same_master(run):
     before = (run / "trajectory.h5").read_bytes()
     time.sleep(1.1)  # HDF5's own timestamps count whole seconds
-    trajectory.write_master(run, trajectory.segments(run))
+    master.write(run, trajectory.segments(run))
     assert (run / "trajectory.h5").read_bytes() == before
 
 
 def test_without_segments_or_with_too_many_there_is_no_master(run, monkeypatch):
-    assert trajectory.write_master(run, []) is None
+    assert master.write(run, []) is None
     assert not (run / "trajectory.h5").exists()
-    monkeypatch.setattr(trajectory, "MOST_SEGMENTS", 1)
-    assert trajectory.write_master(run, trajectory.segments(run)) is None
+    monkeypatch.setattr(master, "MOST_SEGMENTS", 1)
+    assert master.write(run, trajectory.segments(run)) is None
 
 
 def _is_shared(file, one, other, leaf):
@@ -238,7 +239,7 @@ def test_a_shape_that_changes_between_segments_is_named(tmp_path):
         recorder.record_frame(step, 0.0, {"x": np.zeros(size)})
         recorder.seal(tmp_path / "traj", step)
     with pytest.raises(RunFailedError, match=r"'particles/all/x' is float64\[3\] in traj/000000000002"):
-        trajectory.write_master(tmp_path, trajectory.segments(tmp_path))
+        master.write(tmp_path, trajectory.segments(tmp_path))
 
 
 def test_damaged_segments_are_not_read(run):
@@ -250,7 +251,7 @@ def test_damaged_segments_are_not_read(run):
         trajectory.series(run, "particles/all/position")
     path.write_bytes(b"")
     with pytest.raises(CheckpointError, match="cannot be opened as a segment"):
-        trajectory.write_master(run, trajectory.segments(run))
+        master.write(run, trajectory.segments(run))
 
 
 def test_an_unknown_series_says_what_there_is(run):
@@ -265,3 +266,247 @@ def test_a_segment_is_named_by_step_and_hash(tmp_path):
     assert path is not None
     assert durable.stem(path) == "000000000006"
     assert durable.verified(path)
+
+
+# Lists of tuples, and what is recorded of them -------------------------------------------------------
+
+LISTS = {
+    "bonds": np.array([[0, 1], [1, 2], [2, 3], [3, 0]]),
+    "cells": np.array([[0, 1, 2], [0, 2, 3]], np.int32),
+    "idle": np.array([[0, 1, 2, 3]]),
+}
+DENSITY = np.random.default_rng(3).uniform(size=(9, 2))
+
+
+def _meshed(shown=("bonds",), lists=LISTS) -> Recorder:
+    units = {"energy_density": ("J m^-3", 1.0), "length": ("nm", 1e-9)}
+    return Recorder(UNITS | units, ("yr", 3.15576e7), lists, shown)
+
+
+def _record_mesh(recorder: Recorder, step: int) -> None:
+    """What `_record` does, and at every third step two things of the cells; of the bonds nothing."""
+    _record(recorder, step)
+    if step % 3 == 0:
+        strain = np.float32(np.full((2, 2, 2), step))
+        recorder.record_cells(
+            step, 0.1 * step, "cells", {"energy_density": DENSITY[step], "strain/F": strain}
+        )
+
+
+def _seal_mesh(folder, recorder: Recorder, cut: int | None = None):
+    (folder / "traj").mkdir(parents=True)
+    for step in range(9):
+        _record_mesh(recorder, step)
+        if step == cut:
+            saved = {name: array.copy() for name, array in sorted(recorder.state().items())}
+            recorder = _meshed()
+            recorder.restore(saved)
+        if step in (4, 8):
+            recorder.seal(folder / "traj", step)
+    master.write(folder, trajectory.segments(folder))
+    return folder
+
+
+@pytest.fixture
+def meshed(tmp_path):
+    return _seal_mesh(tmp_path / "meshed", _meshed())
+
+
+@pytest.mark.parametrize("read", [trajectory.series, _through_master])
+def test_cells_are_read_like_everything_else(meshed, read):
+    step, time, value = read(meshed, "cells/cells/energy_density")
+    assert (step.tolist(), time.tolist()) == ([0, 3, 6], [0.0, 0.1 * 3, 0.1 * 6])
+    np.testing.assert_array_equal(value, DENSITY[::3])
+    _, _, strain = read(meshed, "cells/cells/strain/F")
+    assert (strain.dtype, strain.shape) == (np.float32, (3, 2, 2, 2))
+    np.testing.assert_array_equal(strain[:, 1, 0, 1], [0, 3, 6])
+    for name, (_, values) in EXPECTED.items():
+        np.testing.assert_array_equal(read(meshed, name)[2], values)
+
+
+def test_cells_are_among_the_names_and_have_units(meshed):
+    cells = ["cells/cells/energy_density", "cells/cells/strain/F"]
+    assert trajectory.names(meshed) == sorted([*EXPECTED, *cells])
+    assert trajectory.symbols(meshed, cells[0]) == ("J m^-3", "yr")
+    assert trajectory.symbols(meshed, cells[1]) == ("", "yr")
+    with h5py.File(meshed / "trajectory.h5") as file:
+        assert h5md.series_in(file) == trajectory.names(meshed)
+        assert file[f"{cells[0]}/value"].attrs["unit_si"] == 1.0
+        assert _is_shared(file, cells[0], cells[1], "time")
+        assert _is_shared(file, cells[0], "observables/potential", "step")
+
+
+def test_lists_are_those_shown_and_those_that_cells_are_of(meshed):
+    found = trajectory.connectivity(meshed)
+    assert list(found) == ["bonds", "cells"]
+    for name, tuples in found.items():
+        assert tuples.dtype == np.int32
+        np.testing.assert_array_equal(tuples, LISTS[name])
+
+
+def test_every_file_has_the_lists_and_they_refer_to_the_particles(meshed):
+    """H5MD 1.1: an integer dataset [N, T] whose attribute is an HDF5 object reference."""
+    for path in [*trajectory.segments(meshed), meshed / "trajectory.h5"]:
+        with h5py.File(path) as file:
+            assert h5md.lists_in(file) == ["bonds", "cells"]
+            for name in ("bonds", "cells"):
+                tuples = file["connectivity"][name]
+                assert (tuples.dtype, tuples[...].tolist()) == (np.int32, LISTS[name].tolist())
+                reference = tuples.attrs["particles_group"]
+                assert isinstance(reference, h5py.h5r.Reference)
+                assert file[reference] == file["particles/all"]
+                assert file[reference].name == "/particles/all"
+
+
+def test_the_master_takes_lists_from_the_first_segment_that_has_them(meshed):
+    first = trajectory.segments(meshed)[0]
+    with h5py.File(meshed / "trajectory.h5") as file:
+        (source,) = file["connectivity/cells"].virtual_sources()
+        assert (source.file_name, source.dset_name) == (f"traj/{first.name}", "connectivity/cells")
+    first.unlink()
+    with h5py.File(meshed / "trajectory.h5") as file:
+        assert file["connectivity/cells"][...].tolist() == [[-1] * 3] * 2, "H5MD: a fill value is ignored"
+    np.testing.assert_array_equal(trajectory.connectivity(meshed)["cells"], LISTS["cells"])
+
+
+def test_the_same_meshed_segments_give_the_same_master(meshed):
+    before = (meshed / "trajectory.h5").read_bytes()
+    time.sleep(1.1)
+    master.write(meshed, trajectory.segments(meshed))
+    assert (meshed / "trajectory.h5").read_bytes() == before
+
+
+def test_a_segment_of_observables_alone_has_no_lists(tmp_path):
+    recorder = _meshed(shown=("bonds", "cells"))
+    recorder.record_observables(1, 0.0, {"total": 1.0})
+    (tmp_path / "traj").mkdir()
+    for step in (1, 2):
+        with h5py.File(recorder.seal(tmp_path / "traj", step)) as file:
+            assert set(file) == {"h5md", "particles", *(["observables"] if step == 1 else ["connectivity"])}
+        recorder.record_frame(2, 0.0, {"position": np.zeros((4, 2))})
+    master.write(tmp_path, trajectory.segments(tmp_path))
+    with h5py.File(tmp_path / "trajectory.h5") as file:
+        assert file["connectivity/cells"][...].tolist() == LISTS["cells"].tolist()
+
+
+def test_cells_alone_bring_their_list(tmp_path):
+    recorder = _meshed(shown=())
+    recorder.record_cells(1, 0.0, "bonds", {"length": np.ones(4)})
+    with h5py.File(recorder.seal(tmp_path, 1)) as file:
+        assert h5md.lists_in(file) == ["bonds"]
+        assert file["cells/bonds/length/value"].attrs["unit"] == "nm"
+        assert file[file["connectivity/bonds"].attrs["particles_group"]].name == "/particles/all"
+
+
+def test_lists_that_nobody_asks_for_change_no_byte(run, tmp_path):
+    (tmp_path / "again").mkdir()
+    recorder = _meshed(shown=())
+    for step in range(9):
+        _record(recorder, step)
+        if step in (4, 8):
+            recorder.seal(tmp_path / "again", step)
+    assert sorted(os.listdir(tmp_path / "again")) == [path.name for path in trajectory.segments(run)]
+    assert trajectory.connectivity(run) == {}
+
+
+@pytest.mark.parametrize("cut", range(9))
+def test_a_restored_recorder_seals_the_same_bytes_of_cells(meshed, tmp_path, cut):
+    again = _seal_mesh(tmp_path / "again", _meshed(), cut)
+    assert [path.name for path in trajectory.segments(again)] == [
+        path.name for path in trajectory.segments(meshed)
+    ]
+    assert (again / "trajectory.h5").read_bytes() == (meshed / "trajectory.h5").read_bytes()
+
+
+def test_the_state_holds_cells_but_no_lists():
+    recorder, other = _meshed(), _meshed()
+    _record_mesh(recorder, 3)
+    state = recorder.state()
+    assert not [name for name in state if "connectivity" in name or "bonds" in name]
+    np.testing.assert_array_equal(state["cells/cells/energy_density/value"], DENSITY[3:4])
+    other.restore(state)
+    assert {n: a.tobytes() for n, a in other.state().items()} == {n: a.tobytes() for n, a in state.items()}
+    with pytest.raises(RunFailedError, match=r"^no list of tuples is named 'cells' \(there are: none\)$"):
+        _recorder().restore(state)
+
+
+def test_an_empty_list_is_a_list(tmp_path):
+    (tmp_path / "traj").mkdir()
+    recorder = _meshed(lists={"bonds": np.empty((0, 2), np.int32)})
+    recorder.record_frame(1, 0.0, {"position": np.zeros((4, 2))})
+    recorder.record_cells(1, 0.0, "bonds", {"length": np.empty(0)})
+    recorder.seal(tmp_path / "traj", 1)
+    master.write(tmp_path, trajectory.segments(tmp_path))
+    with h5py.File(tmp_path / "trajectory.h5") as file:
+        assert file["connectivity/bonds"][...].shape == (0, 2)
+        assert file["cells/bonds/length/value"][...].shape == (1, 0)
+
+
+def test_recorded_cells_may_be_overwritten_afterwards():
+    recorder, density = _meshed(), np.ones(2)
+    recorder.record_cells(0, 0.0, "cells", {"energy_density": density})
+    density[:] = 7
+    assert recorder.state()["cells/cells/energy_density/value"].tolist() == [[1, 1]]
+
+
+def _exactly(text: str) -> str:
+    return f"^{re.escape(text)}$"
+
+
+def test_mistakes_about_lists_are_named():
+    recorder = _meshed()
+    text = "no list of tuples is named 'cell' (there are: bonds, cells, idle)"
+    with pytest.raises(RunFailedError, match=_exactly(text)):
+        recorder.record_cells(3, 0.0, "cell", {"energy_density": np.zeros(2)})
+    with pytest.raises(RunFailedError, match=_exactly(text)):
+        _meshed(shown=("bonds", "cell"))
+    for shape in ((4,), (), (1, 2)):
+        text = (
+            f"step 3: series 'cells/cells/energy_density' has shape {shape}; "
+            "list 'cells' has 2 tuples: give one value for each"
+        )
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            recorder.record_cells(3, 0.0, "cells", {"energy_density": np.zeros(shape)})
+    recorder.record_cells(3, 0.0, "cells", {"energy_density": np.zeros(2)})
+    text = (
+        "step 3: series 'cells/cells/energy_density' already has step 3; "
+        "two observers record one name: rename one"
+    )
+    with pytest.raises(RunFailedError, match=_exactly(text)):
+        recorder.record_cells(3, 0.0, "cells", {"energy_density": np.zeros(2)})
+    with pytest.raises(RunFailedError, match="'cells/cells/a/value' cannot name a series"):
+        recorder.record_cells(3, 0.0, "cells", {"a/value": np.zeros(2)})
+    for name in ("a/b", "", "..", "value"):
+        text = f"'{name}' cannot name a list of tuples: slashes, dots, step, time and value are taken"
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            _meshed(lists={name: LISTS["bonds"]}, shown=())
+    for rows, what in ((np.zeros((2, 3)), "float64[2, 3]"), (np.arange(3), "int64[3]")):
+        text = f"list 'cells' is {what}; needed: numbers of nodes (E, k), a row a tuple"
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            _meshed(lists={"cells": rows}, shown=())
+
+
+def test_a_list_that_changes_between_segments_is_named(tmp_path):
+    (tmp_path / "traj").mkdir()
+    for step, count in ((1, 4), (2, 3)):
+        recorder = _meshed(lists={"bonds": LISTS["bonds"][:count]})
+        recorder.record_frame(step, 0.0, {"x": np.zeros(4)})
+        recorder.seal(tmp_path / "traj", step)
+    with pytest.raises(
+        RunFailedError, match=r"^list 'bonds' is int32\[3, 2\] in traj/000000000002.* and was "
+    ):
+        master.write(tmp_path, trajectory.segments(tmp_path))
+
+
+def test_an_observer_can_say_its_unit(tmp_path):
+    recorder = _recorder()
+    recorder.unit("reaction", "N", 1.0)
+    recorder.unit("reaction", "N", 1.0)
+    with pytest.raises(
+        RunFailedError, match=r"^series 'reaction' stands in N and shall stand in J; two observers record one"
+    ):
+        recorder.unit("reaction", "J", 1.0)
+    recorder.record_frame(0, 0.0, {"reaction": np.zeros((2, 3))})
+    with h5py.File(recorder.seal(tmp_path, 0)) as file:
+        assert file["particles/all/reaction/value"].attrs["unit_symbol"] == "N"
+    assert "reaction" not in UNITS

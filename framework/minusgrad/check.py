@@ -1,16 +1,17 @@
 """Is a gradient true? Three questions to every term, always in double precision.
 
     Taylor   |U(a + h w) - U(a) - h grad U . w| falls as h^2; the slope is fitted only where the remainder
-             exceeds 100 eps sum|u|, and below that floor everything passes (ENGINE 13)
+             exceeds 100 eps sum|u| (the largest of the states'), and below that floor everything passes
     path     U(b) - U(a) = integral of grad U . dx from a to b, a step of physical size: sees gradients that
              are right at every point and yet miss how U moves (a coordinate cast to an integer pixel)
     value    the compiled energy against a plain-Python evaluation of the same source
 
-asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread.
-Differences here only judge; no gradient is ever made from them.
+asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
+of tuples a tenth of their nodes' distance; where it would leave the domain of U (a triangle turned over), it
+is halved until it does not. Differences here only judge; no gradient is ever made from them.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from heapq import heappop, heappush
@@ -20,7 +21,7 @@ import numpy as np
 
 from . import runtime
 from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete, draw_parameter, weights_at_rest
-from .fields import Fields, ordered_sum
+from .fields import Field, Fields, ordered_sum
 from .interactions import Pairs, Tuples
 from .potential import Potential
 from .terms import Term, Values, bind
@@ -32,6 +33,8 @@ HALVINGS = 150
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 STATES = 3
 """Random states, besides the given one."""
+SHRINKS = 10
+"""Most halvings of a step that leaves the domain of U."""
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
 """A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
 
@@ -100,6 +103,8 @@ class _Subject:
     term: Term
     t: float
     where: str = ""
+    usual: float = 0.0
+    """Sum of |u| at states like this one: a state at rest has less, but rounds no better."""
 
     def value(self) -> float:
         return self.potential.value(self.t)
@@ -112,7 +117,7 @@ class _Subject:
 
     def rounding(self) -> float:
         """Below this, differences of U say nothing: 100 eps sum|u|."""
-        return 100.0 * EPS * self.potential.magnitude(self.t)
+        return 100.0 * EPS * max(self.potential.magnitude(self.t), self.usual)
 
     def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
         return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
@@ -122,22 +127,64 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     (term,) = potential.terms.values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
-    sizes = {n: 0.1 * spread(v) for n, v in start.items()}
-    for k in range(STATES + 1):
-        for n, field in fields.items():
-            field.set(start[n] + (k > 0) * sizes[n] * rng.normal(size=field.shape))
-        subject = _Subject(potential, term, t, "at the given state" if k == 0 else f"at random state {k}")
+    sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
+    states = [start, *(_near(potential, fields, start, sizes, t, rng) for _ in range(STATES))]
+    usual = 0.0
+    for state in states:
+        _put(fields, state)
+        usual = float(np.fmax(usual, potential.magnitude(t)))
+    for k, state in enumerate(states):
+        _put(fields, state)
+        where = "at the given state" if k == 0 else f"at random state {k}"
+        subject = _Subject(potential, term, t, where, usual)
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
         yield _value(subject)
         for knob in _knobs(subject, sizes):
-            direction = knob.direction(rng)
+            direction = _inside(subject, knob, knob.direction(rng))
             if not np.isfinite(knob.gradient()).all():
                 yield subject.finding(knob.name, "taylor", False, None, INFINITE)
                 continue
             yield _taylor(subject, knob, direction)
             yield _path(subject, knob, direction)
+
+
+def _near(
+    potential: Potential,
+    fields: Mapping[str, Field],
+    start: Mapping[str, np.ndarray],
+    sizes: Mapping[str, float],
+    t: float,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """A random state, as near as it must be for U to be finite."""
+    moves = {n: sizes[n] * rng.normal(size=field.shape) for n, field in fields.items()}
+    for shrink in 0.5 ** np.arange(SHRINKS):
+        state = {n: start[n] + shrink * move for n, move in moves.items()}
+        _put(fields, state)
+        if np.isfinite(potential.value(t)):
+            break
+    return state
+
+
+def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
+    for name, field in fields.items():
+        field.set(state[name])
+
+
+def _inside(subject: _Subject, knob: "_Knob", direction: np.ndarray) -> np.ndarray:
+    """The step, halved until U is finite all along it."""
+    for _ in range(SHRINKS):
+        values = []
+        for s in (0.25, 0.5, 0.75, 1.0):
+            knob.put(knob.values + s * direction)
+            values.append(subject.value())
+        knob.put(knob.values)
+        if np.isfinite(values).all():
+            break
+        direction = 0.5 * direction
+    return direction
 
 
 @dataclass(frozen=True)
@@ -189,7 +236,8 @@ def _value(subject: _Subject) -> Finding:
     small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     compiled = Potential(subject.potential.fields, [small]).value(subject.t)
     pieces = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
-    expected, scale = ordered_sum(pieces), ordered_sum(np.abs(pieces)) or 1.0
+    part = len(pieces) / max(subject.term.elements.elements, 1)
+    expected, scale = ordered_sum(pieces), max(ordered_sum(np.abs(pieces)), part * subject.usual) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
     return subject.finding("", "value", error <= 1e-11, error, text)
@@ -240,7 +288,7 @@ def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
 
     pieces = [piece(0.0, 1.0, value(0.0), value(1.0))]
     change = pieces[0].ub - pieces[0].ua
-    scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding())
+    scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding()) or 1.0
     first = -pieces[0].mismatch
     for _ in range(HALVINGS):
         if -sum(p.mismatch for p in pieces) <= 1e-9 * scale:
@@ -284,6 +332,15 @@ def spread(values: np.ndarray) -> float:
     deviation = float(np.sqrt(np.mean((flat - flat.mean(axis=0)) ** 2)))
     size = float(np.abs(flat).max())
     return deviation if deviation > 1e-12 * size else (size or 1.0)
+
+
+def _distance(term: Term, values: np.ndarray) -> float:
+    """The size of a field's variation within an element, or among all nodes where an element has only one."""
+    if isinstance(term.elements, Pairs) or term.arity == 1:
+        return spread(values)
+    corners = values[term.elements.nodes].astype(np.float64)
+    legs = corners[:, 1:] - corners[:, :1]
+    return float(np.sqrt(np.mean(legs**2))) or spread(values)
 
 
 def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:

@@ -112,6 +112,8 @@ def resume(
     with RunDir.open(path) as folder:
         snapshot, remarks = folder.restore()
         _ask_for_files(path, origin.plugin_files(snapshot.meta), plugins)
+        if lacking := origin.lacking(snapshot.meta):
+            raise CheckpointError(f"{path}: {lacking}")
         document = load(path / "scene.toml", _overrides(folder))
         simulation = Simulation(judge(document, plugins), path / INPUTS)
         grave, light = origin.differences(snapshot.meta, simulation.facts())

@@ -120,8 +120,13 @@ class LocalEnergy:
 
     @property
     def shaping(self) -> list[Linear]:
-        """Of those that share weights, the first: it is the unit matrix at rest."""
-        return list({m.weights: m for m in reversed(self.linear.values())}.values())
+        """Those that are the unit matrix at rest: of vectors, by weights like them; one for each weights."""
+        square = [m for m in self.linear.values() if self._square(m)]
+        return list({m.weights: m for m in reversed(square)}.values())
+
+    def _square(self, made: Linear) -> bool:
+        of_field, of_weights = self.roles[made.field].shape, self.roles[made.weights].shape
+        return len(of_field) == 1 and of_weights[1:] == of_field
 
     @property
     def claim(self) -> str:
@@ -151,11 +156,13 @@ class LocalEnergy:
         """Node fields, data, parameters of one element at a random, unsymmetric state of the declared scales.
 
         Parameters are drawn within their bounds around their default; vectors get d components, tuples of
-        any length d + 1 nodes, and weights such that F is near the unit matrix.
+        any length d + 1 nodes, and weights that sum to zero, such that F is near the unit matrix if it can be.
         """
         named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
         k = named[self.over] if isinstance(self.over, str) else self.over
         values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
+        for made in self.linear.values():
+            values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
         for made in self.shaping:
             x = np.array(values[made.field])
             spread = self.roles[made.field].scale
@@ -225,7 +232,7 @@ def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Calla
         linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
         own = {a: role for a, role in roles.items() if isinstance(role, Role)}
         _check_linear(name, linear, own)
-        _check_declaration(name, over, [a for a in arguments if a not in linear], own, linear)
+        _check_declaration(name, over, arguments, own, linear)
         energy = LocalEnergy(name, plain, over, _in_order(own, arguments), _in_order(linear, arguments))
         if over == "pairs":
             _check_exchange_anywhere(energy)
@@ -249,6 +256,10 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
             raise EnergyError(
                 f"{what} weights '{made.weights}', which need to be a constant Datum of shape ('k', ...)"
             )
+        if (axes := len(roles[made.field].shape) + len(weights.shape) - 1) > 2:
+            raise EnergyError(
+                f"{what} '{made.field}' and would have {axes} axes; there are numbers, vectors and matrices"
+            )
 
 
 def _check_declaration(
@@ -259,10 +270,10 @@ def _check_declaration(
         raise EnergyError(
             f"energy '{name}': over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes"
         )
-    if missing := [a for a in arguments if a not in roles]:
+    if missing := [a for a in arguments if a not in roles and a not in linear]:
         raise EnergyError(f"energy '{name}': no role for argument {', '.join(missing)}")
     used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
-    if extra := [r for r in roles if r not in used]:
+    if extra := [r for r in (*roles, *linear) if r not in used]:
         raise EnergyError(f"energy '{name}': a role for {', '.join(extra)}, which the function does not take")
     if not any(isinstance(role, Node) for role in roles.values()):
         raise EnergyError(f"energy '{name}': no argument is a Node field")

@@ -96,7 +96,7 @@ class Hold:
     velocity: tuple[float, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class State:
     """What a scene starts from, in the run's units.
 

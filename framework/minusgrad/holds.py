@@ -53,6 +53,15 @@ class Holds:
         if self._launch:
             self._launch(t)
 
+    def refuse_unmoved(self, motions: Sequence[Motion]) -> None:
+        """Raise `EnergyError` for a held field that none of these motions moves with the velocity known here."""
+        velocity = {m.position: m.velocity for m in motions}
+        for name, held in self._held.items():
+            if name not in velocity:
+                raise EnergyError(f"'{name}' is held, and does not move (there move: {', '.join(velocity)})")
+            if held.velocity is None or held.velocity.name != velocity[name]:
+                raise EnergyError(f"the holds of '{name}' do not know its velocity '{velocity[name]}'")
+
     def code(self) -> Code:
         """Loops that do what `place` does, for a larger kernel (scalar `t`)."""
         return Code.joined(held.code() for held in self._held.values())
@@ -110,13 +119,13 @@ class _Held:
         numbers: list[np.ndarray] = []
         for hold in holds:
             places, motion = _places(field, hold)
-            if not self.free[places].all() or hold.name in self.places:
-                twice = next(
-                    n for n, p in self.places.items() if n == hold.name or not _apart(field, p, places)
-                )
+            if hold.name in self.places:
+                raise EnergyError(f"two holds of '{field.name}' are called '{hold.name}': name one otherwise")
+            if not self.free[places].all():
+                twice = next(n for n, p in self.places.items() if not _apart(field, p, places))
                 raise EnergyError(
                     f"'{field.name}' is held twice at the same place, by '{twice}' and '{hold.name}'; name"
-                    " each component once, and each hold otherwise"
+                    " each component once"
                 )
             self.free[places] = False
             self.places[hold.name] = places
@@ -185,13 +194,19 @@ def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
     what, nodes = f"hold '{hold.name}'", np.asarray(hold.nodes)
     if not nodes.size:
         raise EnergyError(f"{what} holds no nodes")
+    if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+        raise EnergyError(f"{what}: needs a row of node numbers, got {nodes.dtype} of {list(nodes.shape)}")
     if (outside := nodes[(nodes < 0) | (nodes >= len(field))]).size:
         raise EnergyError(f"{what}: no node {outside[0]}; '{field.name}' has {len(field)}")
+    if (double := np.flatnonzero(np.bincount(nodes) > 1)).size:
+        raise EnergyError(f"{what} names node {double[0]} twice")
     shape = field.shape[1:]
     every = np.arange(int(np.prod(shape, dtype=int)))
     axes = every if hold.axes is None else np.array(hold.axes, int)
     if not np.isin(axes, every).all() or not axes.size:
         raise EnergyError(f"{what}: axes {axes.tolist()}; '{field.name}' has {len(every)} at each node")
+    if len(np.unique(axes)) < len(axes):
+        raise EnergyError(f"{what}: axes {axes.tolist()} name one twice")
     for motion, values in (("displacement", hold.displacement), ("velocity", hold.velocity)):
         if len(values) not in (0, len(axes)):
             raise EnergyError(f"{what}: its {motion} has {len(values)} numbers, for {len(axes)} axes")
@@ -201,6 +216,8 @@ def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
     rows[0] = hold.displacement or 0.0
     rows[1] = 1.0 / hold.duration if hold.duration else 0.0
     rows[2] = hold.velocity or 0.0
+    if not np.isfinite([hold.duration, *rows.ravel()]).all():
+        raise EnergyError(f"{what}: displacement, duration and velocity need finite numbers")
     node, axis = (a.ravel() for a in np.meshgrid(nodes, axes, indexing="ij"))
     return (node, *np.unravel_index(axis, shape)) if shape else (node,), np.tile(rows, (1, len(nodes)))
 

@@ -64,7 +64,8 @@ class Integrator(Stepper):
             m.position: runtime.allocate(np.zeros_like(fields[m.position].values)) for m in motions
         }
         self.inertia = {m.position: _inertia(m, potential) for m in motions}
-        self.holds = holds or Holds(fields)
+        self.holds, self.dissipation = holds or Holds(fields), dissipation
+        self.holds.refuse_unmoved(self.motions)
         self.friction = Friction.of(dissipation, motions) if dissipation else None
         self._work = runtime.allocate(np.zeros(1))
         moves = Moves(
@@ -240,7 +241,7 @@ class Integrator(Stepper):
         """Take the next step move by move, and say what breaks first; None if, move by move, nothing does."""
         s = self.scheme
         self._rubbed(self.time)
-        if (outgrown := self._outgrown()) is not None:
+        if self.friction and (outgrown := self._outgrown()) is not None:
             return f"{outgrown}, in the friction"
         for drift, kick, t in zip((None, *s.drifts), s.kicks, (self.time, *self._times()), strict=True):
             if drift is not None:

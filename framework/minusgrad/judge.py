@@ -33,7 +33,10 @@ class Judged:
 
 
 def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> Judged:
-    """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block."""
+    """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
+
+    While a plugin that the scene names is missing, its kinds are not told one by one.
+    """
     scene, problems = document.skeleton()
     names = _named(document)
     registry = Registry.load(names, plugins)
@@ -45,7 +48,8 @@ def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -
     for block in document.blocks():
         entry = registry.entry(block.section, block.kind)
         if entry is None:
-            problems.append(_unknown(document, block, registry, names))
+            missing = any(name in registry.broken for name in names or ())
+            problems += [] if missing else [_unknown(document, block, registry, names)]
         else:
             entries[block.path] = entry
             models[block.path], more = document.judge(block, entry.model)

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
-from .entry_points import Plugin
+from .entry_points import Plugin, installed
 from .registry import Registry
 from .scene import Scene
 
@@ -51,6 +51,23 @@ def plugin_files(then: Mapping[str, Any]) -> list[str]:
     plugins = then.get("plugins")
     saved = plugins.values() if isinstance(plugins, dict) else ()
     return [str(p.get("version")) for p in saved if isinstance(p, dict) and p.get("distribution") == "file"]
+
+
+def lacking(then: Mapping[str, Any]) -> str:
+    """Which installed plugin the run was made with that is not there now, and the cure; empty if none."""
+    plugins, present = then.get("plugins"), installed()
+    for name, saved in (plugins if isinstance(plugins, dict) else {}).items():
+        if (
+            isinstance(saved, dict)
+            and saved.get("distribution") not in ("file", "module")
+            and name not in present
+        ):
+            owner, version = saved.get("distribution"), saved.get("version")
+            return (
+                f"was run with plugin '{name}' ({owner} {version}), which is not installed:"
+                f" pip install {owner}=={version}"
+            )
+    return ""
 
 
 def _lines(key: str, then: Any, now: Any) -> Iterator[str]:

@@ -22,7 +22,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from . import checkpoint, durable, trajectory
+from . import checkpoint, durable, master, trajectory
 from .checkpoint import Snapshot
 from .errors import CheckpointError, RunFolderError
 from .trajectory import Recorder
@@ -175,12 +175,12 @@ class RunDir:
         sealed = [path for path in self.segments() if int(durable.stem(path)) <= self._sealed]
         remarks = []
         try:
-            if trajectory.write_master(self.path, sealed) is None and sealed:
+            if master.write(self.path, sealed) is None and sealed:
                 remarks.append(
-                    f"{trajectory.MASTER} left out: {len(sealed)} segments are more than a reader can open"
+                    f"{master.NAME} left out: {len(sealed)} segments are more than a reader can open"
                 )
         except CheckpointError as error:
-            remarks.append(f"{trajectory.MASTER} not renewed: {error}")
+            remarks.append(f"{master.NAME} not renewed: {error}")
         checkpoint.prune(self._ckpt, keep)
         return remarks
 
@@ -188,7 +188,7 @@ class RunDir:
         """Delete an earlier run's files, the journal last: until then it says that this is a run."""
         for folder in (self._ckpt, self._traj, self.path / "pictures"):
             shutil.rmtree(folder, ignore_errors=True)
-        for name in (trajectory.MASTER, "scene.toml", "overrides.json"):
+        for name in (master.NAME, "scene.toml", "overrides.json"):
             durable.remove(self.path / name)
         os.truncate(self._journal, 0)
 

@@ -62,6 +62,7 @@ class Simulation:
         self.holds = self._holds()
         moving = Moving(self.units, self.potential, self.state.motions, self.holds, self.dissipation)
         self.stepper = self._made(scene.stepper, moving, Stepper)
+        self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown)
         looking = Looking(
@@ -142,6 +143,16 @@ class Simulation:
             if not isinstance(made, wanted):
                 raise PluginError(f"{owner}: {what} makes a {type(made).__name__}, not a {wanted.__name__}")
             return made
+
+    def _refuse_a_stepper_that_forgets(self) -> None:
+        block, stepper = self.scene.stepper, self.stepper
+        forgot = "[[hold]]" if self.holds.free and stepper.holds is not self.holds else ""
+        if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
+            forgot = "[[dissipation]]"
+        if forgot:
+            owner = self._judged.entries[block.path].owner
+            text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
+            raise SceneError([self.scene.document.problem(block.path, text)])
 
     def _term(self, block: Block) -> terms.Term:
         energy = self._judged.entries[block.path].energy

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from .fields import Field, Motion
+from .holds import Holds
 from .potential import Potential
 
 
@@ -13,13 +14,15 @@ class Stepper:
     """Moves the fields of a potential, in place.
 
     `step` counts; `gradient` holds dU/d(field) at the present fields, by field, held components included;
-    `outcome` is None while there is something to do, then one word.
+    `outcome` is None while there is something to do, then one word. Of what moves in time, `motions` say how.
     """
 
     potential: Potential
     motions: tuple[Motion, ...] = ()
     inertia: Mapping[str, Any] = {}
     gradient: Mapping[str, Any]
+    holds: Holds
+    dissipation: Potential | None = None
     step: int
     dt: float = 0.0
     outcome: str | None = None

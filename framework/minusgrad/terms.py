@@ -132,6 +132,8 @@ def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:
 
 def _check_weights(term: Term, argument: str) -> None:
     """Weights of an element sum to zero: only then is what they make blind to a motion of the whole."""
+    if term.arity == 1:
+        raise EnergyError(f"{term.name}.{argument}: one node alone has no weights that sum to zero, but zero")
     weights = runtime.host(term.data[argument]).astype(np.float64)
     weights = weights.reshape(*weights.shape[:2], -1)
     left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))

@@ -70,7 +70,7 @@ def _linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tens
     first, *others = values[made.field]
     weights = values[made.weights]
     of_weight = weights.shape[1:]
-    rows = _rows(list(_flat(weights)), math.prod(of_weight))[1:]
+    rows = _rows(weights.entries, math.prod(of_weight))[1:]
     terms = [[leg * w for leg in _flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
     entries = [reduce(add, parts) for parts in zip(*terms, strict=True)]
     shape = (*(first.shape if isinstance(first, Tensor) else ()), *of_weight)

@@ -1,40 +1,25 @@
-"""What a run has shown: immutable H5MD 1.1 segments, and one small master file that reads like all of them.
+"""What a run has shown, in immutable segments: a recorder that writes them, and functions that read them.
 
-    traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved
-    trajectory.h5                    virtual datasets over the segments, by relative paths
+    traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
 
-    /h5md                                      version int32[2]; author, creator
-    /particles/all/box                         dimension, boundary
-    /particles/all/<label>/step [T], time [T], value [T, N, ...]     frames: one array a node, N nodes
-    /observables/<name>/step [T], time [T], value [T, ...]           scalars and small vectors of the whole
-
-Frames and observables keep their own rhythms; those recorded together share step and time by hard links. A
-unit stands at each value and time as `unit_symbol` and `unit_si` (its size in SI). H5MD's own `unit` is
-written only for the few symbols that MDAnalysis reads; it refuses the file for any other. Source: H5MD 1.1,
-nongnu.org/h5md.
+Frames, observables and cells keep their own rhythms; those recorded together share step and time by hard
+links.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import lru_cache
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import h5py
 import numpy as np
 
-from . import durable
-from .errors import CheckpointError, RunFailedError, UserError
+from . import durable, h5md
+from .errors import RunFailedError, UserError
+from .h5md import CELLS, CONNECTIVITY, FRAMES, LEAVES, OBSERVABLES, POSITION, Unit
 
-FRAMES, OBSERVABLES = "particles/all", "observables"
-POSITION = "particles/all/position"
-MASTER = "trajectory.h5"
 MOST_SEGMENTS = 500  # a reader at 1024 open files sees fill values, without an error, beyond about 1018
-_MDANALYSIS = {"Angstrom", "nm", "pm", "fm", "ps", "fs", "ns", "s"}
-_RESERVED = {"", ".", "..", "step", "time", "value"}
-Unit = tuple[str, float]
 
 
 class Series(NamedTuple):
@@ -64,11 +49,35 @@ class Recorder:
     """Holds what has been recorded since the last seal; the series are named by their path in the file.
 
     units: label or observable -> (symbol, size in SI); what is missing there is written without a unit.
+    connectivity: lists of node tuples (E, k) by name, the same all along the run. A segment with frames or
+    cells carries the lists in `shown`, and those that any `record_cells` spoke of; the others nobody asked
+    for. Raises RunFailedError for a list that is none, or a name in `shown` that is no list's.
     """
 
-    def __init__(self, units: dict[str, Unit], time_unit: Unit):
-        self._units, self._time_unit = units, time_unit
+    def __init__(
+        self,
+        units: dict[str, Unit],
+        time_unit: Unit,
+        connectivity: Mapping[str, np.ndarray] | None = None,
+        shown: Sequence[str] = (),
+    ):
+        self._units, self._time_unit = dict(units), time_unit
+        self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
+        self._shown = frozenset(shown)
+        for name in shown:
+            self._list(name)
         self._series: dict[str, _Rows] = {}
+
+    def unit(self, label: str, symbol: str, size: float) -> None:
+        """Say in what unit, of this size in SI, all series of this label stand.
+
+        Raises RunFailedError where another was said before.
+        """
+        if self._units.setdefault(label, (symbol, size)) != (symbol, size):
+            raise RunFailedError(
+                f"series '{label}' stands in {self._units[label][0]} and shall stand in {symbol}; "
+                "two observers record one name: rename one"
+            )
 
     def record_frame(self, step: int, time: float, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays (N, ...) of one moment, by label.
@@ -77,6 +86,21 @@ class Recorder:
         """
         for label, array in arrays.items():
             self._record(f"{FRAMES}/{label}", step, time, np.asarray(array))
+
+    def record_cells(self, step: int, time: float, tuples: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy arrays (E, ...) over the tuples of one list at one moment, by label.
+
+        Raises RunFailedError like `record_frame`, for an unknown list and for another length than the list's.
+        """
+        length = len(self._list(tuples))
+        for label, array in arrays.items():
+            name, value = f"{CELLS}/{tuples}/{label}", np.asarray(array)
+            if value.shape[:1] != (length,):
+                raise RunFailedError(
+                    f"step {step}: series '{name}' has shape {value.shape}; "
+                    f"list '{tuples}' has {length} tuples: give one value for each"
+                )
+            self._record(name, step, time, value)
 
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Note scalars or small vectors of one moment, as float64.
@@ -95,14 +119,18 @@ class Recorder:
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take back what `state` gave: what is sealed from then on has the same bytes."""
+        """Take back what `state` gave: what is sealed from then on has the same bytes.
+
+        The lists are those of the constructor. Raises RunFailedError for series of a list that it lacks.
+        """
         self._series = {}
         for key in state:
             name, leaf = key.rsplit("/", 1)
             if leaf == "value":
-                step, time, value = (state[f"{name}/{part}"] for part in Series._fields)
+                step, time, value = (state[f"{name}/{part}"] for part in LEAVES)
                 rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
                 self._series[name] = rows
+        self._asked()
 
     def seal(self, folder: Path, step: int) -> Path | None:
         """Write the segment of this step into `folder` (the run's `traj`) and forget its rows; None if none.
@@ -117,8 +145,19 @@ class Recorder:
             self._series[name] = _Rows(rows.shape, rows.dtype)
         return path
 
+    def _list(self, name: str) -> np.ndarray:
+        if name not in self._lists:
+            there = ", ".join(self._lists) or "none"
+            raise RunFailedError(f"no list of tuples is named '{name}' (there are: {there})")
+        return self._lists[name]
+
+    def _asked(self) -> dict[str, np.ndarray]:
+        """The lists that segments carry, in the order of their names."""
+        names = self._shown | {h5md.list_of(name) for name in self._series if h5md.list_of(name)}
+        return {name: self._list(name) for name in sorted(names)}
+
     def _record(self, name: str, step: int, time: float, value: np.ndarray) -> None:
-        if _RESERVED & set(name.split("/")) or name == f"{FRAMES}/box":
+        if not h5md.is_free(name):
             raise RunFailedError(
                 f"'{name}' cannot name a series: empty parts, dots, step, time, value and box are taken"
             )
@@ -139,50 +178,34 @@ class Recorder:
 
     def _fill(self, file: h5py.File, filled: dict[str, Series]) -> None:
         position = filled.get(POSITION)
-        _write_head(file, position.value.shape[-1] if position else 3)
+        h5md.write_head(file, position.value.shape[-1] if position else 3)
+        if any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in filled):
+            for name, tuples in self._asked().items():
+                h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
         clocks: dict[bytes, str] = {}
         for name, series in filled.items():
-            _label(file.create_dataset(f"{name}/value", data=series.value), self._units.get(_short(name)))
+            value = file.create_dataset(f"{name}/value", data=series.value)
+            h5md.write_unit(value, self._units.get(h5md.label(name)))
             clock = clocks.setdefault(series.step.tobytes() + series.time.tobytes(), name)
             if clock == name:
                 file[f"{name}/step"] = series.step
-                _label(file.create_dataset(f"{name}/time", data=series.time), self._time_unit)
+                h5md.write_unit(file.create_dataset(f"{name}/time", data=series.time), self._time_unit)
             else:
-                _share_clock(file, clock, name)
+                h5md.share_clock(file, clock, name)
 
 
-def write_master(run: Path, segments: list[Path]) -> Path | None:
-    """Write `run/trajectory.h5` over segments in `run/traj`, in the order given; same segments, same bytes.
-
-    None, and no master at all, without segments or with more than 500 of them, which a reader may not be
-    able to open at once (`series` reads any number). Raises RunFailedError if a series changes its shape
-    between segments.
-    """
-    master = run / MASTER
-    if not 0 < len(segments) <= MOST_SEGMENTS:
-        durable.remove(master)
-        return None
-    parts: dict[str, list[_Part]] = {}
-    for path in segments:
-        stamp = path.stat()
-        for name, part in _parts(path, stamp.st_size, stamp.st_mtime_ns).items():
-            parts.setdefault(name, []).append(part)
-    position = parts.get(POSITION)
-
-    def fill(file: h5py.File) -> None:
-        _write_head(file, position[0].leaves["value"].shape[-1] if position else 3)
-        clocks: dict[tuple, str] = {}
-        for name, found in sorted(parts.items()):
-            _write_virtual(file, name, "value", found)
-            clock = clocks.setdefault(tuple((part.file, part.clock) for part in found), name)
-            if clock == name:
-                _write_virtual(file, name, "step", found)
-                _write_virtual(file, name, "time", found)
-            else:
-                _share_clock(file, clock, name)
-
-    durable.replace(master, durable.image(fill))
-    return master
+def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
+    """A list as it is written: int32 (E, k)."""
+    rows = np.asarray(rows)
+    if "/" in name or not h5md.is_free(name):
+        raise RunFailedError(
+            f"'{name}' cannot name a list of tuples: slashes, dots, step, time and value are taken"
+        )
+    if rows.ndim != 2 or rows.dtype.kind not in "iu":
+        raise RunFailedError(
+            f"list '{name}' is {rows.dtype}{list(rows.shape)}; needed: numbers of nodes (E, k), a row a tuple"
+        )
+    return np.ascontiguousarray(rows, np.int32)
 
 
 def segments(run: Path) -> list[Path]:
@@ -191,14 +214,14 @@ def segments(run: Path) -> list[Path]:
 
 
 def names(run: Path) -> list[str]:
-    """The series of a run, e.g.
+    """The series of a run, e.g. `observables/total`, `particles/all/position`, `cells/beam/energy_density`.
 
-    `observables/total`, `particles/all/position`. Raises CheckpointError if damaged.
+    Raises CheckpointError if damaged.
     """
     found: set[str] = set()
     for path in segments(run):
         with _checked(path) as file:
-            found.update(_names(file))
+            found.update(h5md.series_in(file))
     return sorted(found)
 
 
@@ -209,7 +232,7 @@ def pieces(run: Path, name: str) -> Iterator[Series]:
         with _checked(path) as file:
             if f"{name}/value" in file:
                 found = True
-                yield Series(*(file[name][leaf][...] for leaf in Series._fields))
+                yield Series(*(file[name][leaf][...] for leaf in LEAVES))
     if not found:
         raise UserError(
             f"{run}: no series '{name}' was recorded (there are: {', '.join(names(run)) or 'none'})"
@@ -234,122 +257,17 @@ def symbols(run: Path, name: str) -> tuple[str, str]:
     return "", ""
 
 
-class _Leaf(NamedTuple):
-    shape: tuple[int, ...]
-    dtype: np.dtype
-    unit: Unit | None
+def connectivity(run: Path) -> dict[str, np.ndarray]:
+    """The lists of node tuples that were recorded, int32 (E, k) by name.
 
-
-class _Part(NamedTuple):
-    """What one segment holds of one series.
-
-    Two series of one segment with the same clock share step and time.
+    Raises CheckpointError if damaged.
     """
-
-    file: str
-    clock: int
-    leaves: dict[str, _Leaf]
-
-
-@lru_cache(maxsize=2 * MOST_SEGMENTS)
-def _parts(path: Path, size: int, modified: int) -> "dict[str, _Part]":
-    """What a segment holds, by series; remembered as long as nobody touches the file."""
-    with _opened(path) as file:
-        return {name: _part(file[name], f"{path.parent.name}/{path.name}") for name in _names(file)}
-
-
-def _part(group: h5py.Group, file: str) -> _Part:
-    leaves = {
-        leaf: _Leaf(group[leaf].shape, group[leaf].dtype, _unit_of(group[leaf])) for leaf in Series._fields
-    }
-    return _Part(file, h5py.h5o.get_info(group["step"].id).addr, leaves)
-
-
-def _write_virtual(file: h5py.File, name: str, leaf: str, parts: list[_Part]) -> None:
-    """One virtual dataset over the same series in several segments.
-
-    A missing segment reads as NaN, -1 or 0.
-    """
-    first = parts[0].leaves[leaf]
-    for part in parts:
-        here = part.leaves[leaf]
-        if (here.shape[1:], here.dtype) != (first.shape[1:], first.dtype):
-            raise RunFailedError(
-                f"series '{name}' is {here.dtype}{list(here.shape[1:])} in {part.file} and was "
-                f"{first.dtype}{list(first.shape[1:])} in {parts[0].file}; a series keeps its shape"
-            )
-    total = (sum(part.leaves[leaf].shape[0] for part in parts), *first.shape[1:])
-    plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
-    plan.set_obj_track_times(False)  # h5py.VirtualLayout would write the time of day into the file
-    plan.set_fill_value(np.array({"f": np.nan, "i": -1}.get(first.dtype.kind, 0), first.dtype))
-    start = 0
-    for part in parts:
-        shape = part.leaves[leaf].shape
-        here, there = h5py.h5s.create_simple(total), h5py.h5s.create_simple(shape)
-        here.select_hyperslab((start,) + (0,) * len(shape[1:]), shape)
-        plan.set_virtual(here, part.file.encode(), f"{name}/{leaf}".encode(), there)
-        start += shape[0]
-    kind, space = h5py.h5t.py_create(first.dtype, logical=True), h5py.h5s.create_simple(total)
-    group = file.require_group(name)
-    _label(h5py.Dataset(h5py.h5d.create(group.id, leaf.encode(), kind, space, plan)), first.unit)
-
-
-def _write_head(file: h5py.File, dimension: int) -> None:
-    head = file.create_group("h5md")
-    head.attrs["version"] = np.array([1, 1], np.int32)
-    head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
-    creator = head.create_group("creator")
-    creator.attrs["name"] = np.bytes_("minusgrad")
-    creator.attrs["version"] = np.bytes_(version("minusgrad"))
-    box = file.create_group(f"{FRAMES}/box")
-    box.attrs["dimension"] = np.int32(dimension)
-    box.attrs["boundary"] = np.array([b"none"] * dimension)
-
-
-def _share_clock(file: h5py.File, owner: str, name: str) -> None:
-    for leaf in ("step", "time"):
-        file[f"{name}/{leaf}"] = file[f"{owner}/{leaf}"]
-
-
-def _label(dataset: h5py.Dataset, unit: Unit | None) -> None:
-    if unit is None:
-        return
-    symbol, size = unit
-    dataset.attrs["unit_symbol"] = symbol
-    dataset.attrs["unit_si"] = np.float64(size)
-    if symbol in _MDANALYSIS:
-        dataset.attrs.create("unit", symbol, dtype=h5py.string_dtype("ascii"))
-
-
-def _unit_of(dataset: h5py.Dataset) -> Unit | None:
-    if "unit_si" not in dataset.attrs:
-        return None
-    return str(dataset.attrs["unit_symbol"]), float(dataset.attrs["unit_si"])
-
-
-def _short(name: str) -> str:
-    """`potential/gravity` of `observables/potential/gravity`."""
-    return name.removeprefix(FRAMES + "/").removeprefix(OBSERVABLES + "/")
-
-
-def _names(file: h5py.File) -> list[str]:
-    """The series of one file: every group that holds a `value`."""
-    found: list[str] = []
-    file.visit(lambda path: found.append(path.removesuffix("/value")) if path.endswith("/value") else None)
-    return sorted(found)
-
-
-@contextmanager
-def _opened(path: Path) -> Iterator[h5py.File]:
-    """A segment on disk, for its shapes only."""
-    try:
-        file = h5py.File(path)
-    except OSError as error:
-        raise CheckpointError(
-            f"{path}: cannot be opened as a segment: {error}; copy it again or delete it"
-        ) from error
-    with file:
-        yield file
+    found: dict[str, np.ndarray] = {}
+    for path in segments(run):
+        with _checked(path) as file:
+            for name in set(h5md.lists_in(file)) - found.keys():
+                found[name] = file[CONNECTIVITY][name][...]
+    return dict(sorted(found.items()))
 
 
 @contextmanager

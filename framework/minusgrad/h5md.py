@@ -1,0 +1,99 @@
+"""How a trajectory's file is laid out: H5MD 1.1, and our own `cells` beside it.
+
+    /h5md                                         version int32[2]; author, creator
+    /particles/all/box                            dimension, boundary
+    /particles/all/<label>/step, time, value      frames: one array a node, value [T, N, ...]
+    /observables/<name>/step, time, value         scalars and small vectors of the whole, value [T, ...]
+    /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
+    /cells/<list>/<label>/step, time, value       one array a tuple of that list, value [T, E, ...]
+
+Step and time have shape [T]. A unit stands at each value and time as `unit_symbol` and `unit_si` (its size in
+SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it refuses the file for any
+other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
+"""
+
+from importlib.metadata import version
+
+import h5py
+import numpy as np
+
+FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
+POSITION = f"{FRAMES}/position"
+LEAVES = ("step", "time", "value")
+_RESERVED = {"", ".", "..", *LEAVES}
+_MDANALYSIS = {"Angstrom", "nm", "pm", "fm", "ps", "fs", "ns", "s"}
+Unit = tuple[str, float]
+
+
+def is_free(name: str) -> bool:
+    """Whether a series or a list may be called so: no part is empty, dots, or a name of the layout."""
+    return not _RESERVED & set(name.split("/")) and name != f"{FRAMES}/box"
+
+
+def label(name: str) -> str:
+    """What a series shows, without where it stands.
+
+    `potential/gravity` of `observables/potential/gravity`, `energy_density` of `cells/beam/energy_density`.
+    """
+    if list_of(name):
+        return name.split("/", 2)[2]
+    return name.removeprefix(FRAMES + "/").removeprefix(OBSERVABLES + "/")
+
+
+def list_of(name: str) -> str:
+    """`beam` of `cells/beam/energy_density`; empty for a series that is not of tuples."""
+    return name.split("/", 2)[1] if name.startswith(CELLS + "/") else ""
+
+
+def series_in(file: h5py.File) -> list[str]:
+    """The series of one file: every group that holds a `value`."""
+    found: list[str] = []
+    file.visit(lambda path: found.append(path.removesuffix("/value")) if path.endswith("/value") else None)
+    return sorted(found)
+
+
+def lists_in(file: h5py.File) -> list[str]:
+    """The lists of tuples of one file."""
+    return sorted(file.get(CONNECTIVITY, ()))
+
+
+def write_head(file: h5py.File, dimension: int) -> None:
+    """Say that this is H5MD, by whom, in a space of this dimension without walls."""
+    head = file.create_group("h5md")
+    head.attrs["version"] = np.array([1, 1], np.int32)
+    head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
+    creator = head.create_group("creator")
+    creator.attrs["name"] = np.bytes_("minusgrad")
+    creator.attrs["version"] = np.bytes_(version("minusgrad"))
+    box = file.create_group(f"{FRAMES}/box")
+    box.attrs["dimension"] = np.int32(dimension)
+    box.attrs["boundary"] = np.array([b"none"] * dimension)
+
+
+def share_clock(file: h5py.File, owner: str, name: str) -> None:
+    """Give a series the step and time of another, as hard links."""
+    for leaf in ("step", "time"):
+        file[f"{name}/{leaf}"] = file[f"{owner}/{leaf}"]
+
+
+def refer(file: h5py.File, tuples: h5py.Dataset) -> None:
+    """Say whose numbers a list of tuples holds: those of all particles, counted from 0."""
+    tuples.attrs["particles_group"] = file[FRAMES].ref
+
+
+def write_unit(dataset: h5py.Dataset, unit: Unit | None) -> None:
+    """Say in what unit the numbers stand, if they have one."""
+    if unit is None:
+        return
+    symbol, size = unit
+    dataset.attrs["unit_symbol"] = symbol
+    dataset.attrs["unit_si"] = np.float64(size)
+    if symbol in _MDANALYSIS:
+        dataset.attrs.create("unit", symbol, dtype=h5py.string_dtype("ascii"))
+
+
+def unit_of(dataset: h5py.Dataset) -> Unit | None:
+    """The unit that `write_unit` gave."""
+    if "unit_si" not in dataset.attrs:
+        return None
+    return str(dataset.attrs["unit_symbol"]), float(dataset.attrs["unit_si"])

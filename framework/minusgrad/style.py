@@ -1,0 +1,60 @@
+"""The one quiet style of all pictures: colours, lines, and how a unit is written."""
+
+import re
+from typing import Any
+
+INK, FAINT = "#1b1f24", "#8a929c"
+COLOURS = [
+    "#2f6db3",
+    "#d9772b",
+    "#3a9468",
+    "#b8433f",
+    "#7d5ba6",
+    "#8c6a4f",
+    "#cf6fa3",
+    "#5f6b78",
+    "#a8a12b",
+    "#2aa3b5",
+]
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.limits": (-3, 4),
+    "axes.formatter.use_mathtext": True,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "figure.constrained_layout.use": True,
+    "figure.titlesize": 11,
+}
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def with_unit(what: str, unit: str) -> str:
+    """`time [day]`; nothing is added for a plain number."""
+    return f"{what} [{pretty(unit)}]" if pretty(unit) else what
+
+
+def number_with_unit(number: float, unit: str) -> str:
+    """`0.25 day`."""
+    return f"{number:.6g} {pretty(unit)}".rstrip()
+
+
+def pretty(unit: str) -> str:
+    """AU^2 day^-2 with raised powers; nothing for a plain number."""
+    raised = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
+    return "" if unit == "1" else raised

@@ -1,0 +1,19 @@
+"""Nets of springs for minusgrad: the energy of a strut, and a tube of them to start from."""
+
+from minusgrad import hookimpl
+
+
+@hookimpl
+def register_energies():
+    """The strut."""
+    from .tube import strut
+
+    return [strut]
+
+
+@hookimpl
+def register_states():
+    """The tube."""
+    from .tube import Tube
+
+    return {"tube": Tube}
