@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
-SCENES := two_body outer_solar_system
+SCENES := two_body outer_solar_system stretch
 
 .PHONY: help demo test quick lint bench pictures clean
 
@@ -37,10 +37,12 @@ bench: $(VENV)/test
 
 # The pictures that the README shows.
 pictures: $(VENV)/plot
-	@for scene in gravity_seed two_body outer_solar_system plummer; do \
+	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
+		elastic_seed/mesh cantilever/mesh; do \
+		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \
-		cp runs/pictures/$$scene/pictures/orbits.png scenes/pictures/$$scene.png || exit $$?; \
+		cp runs/pictures/$$scene/pictures/$${shown#*/}.png scenes/pictures/$$scene.png || exit $$?; \
 	done
 
 # Each marker is an installation of the project with that extra; it is made anew when pyproject.toml changes.

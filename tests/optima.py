@@ -69,6 +69,18 @@ def kink(q):
     return ti.max(q[0] - 1.0, 3.0 * (1.0 - q[0]))
 
 
+@local_energy("edge", over="nodes", q=Node())
+def edge(q):
+    """Downhill to 1, where it jumps up."""
+    return ti.select(q[0] < 1.0, -q[0], 5.0)
+
+
+@local_energy("ripples", over="nodes", q=Node())
+def ripples(q):
+    """Waves on a slope: one wave to the right it looks the same, and is higher."""
+    return ti.cos(q[0]) + 0.2 * q[0]
+
+
 @local_energy("stretch", over=2, q=Node(), b=Datum())
 def stretch(q, b):
     """F - 1 - log F, whose terms are near 1 where it is near 0; and a load."""

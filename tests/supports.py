@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from numpy.polynomial import Polynomial
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
@@ -24,6 +25,7 @@ from minusgrad.fields import Hold
 from minusgrad.holds import Holds
 from minusgrad.integrators import Integrator
 from minusgrad.schemes import SCHEMES, Scheme
+from test_damage import RED, REWRITTEN
 from trap import trap
 
 K, M, SUPPORT, REST = 2.5, 0.7, 1.3, 1.2
@@ -356,3 +358,22 @@ def tangled_by_hand(d: int, rubs: bool, t0: float = 0.3) -> ByHand:
     made = ByHand(x, v, m, held, force, rate, rub, place)
     made.put(t0)
     return made
+
+
+# Damage -------------------------------------------------------------------------------------------------
+
+
+def assert_seen(damage: Callable, test: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The test is green without the damage, and red with it."""
+    if test not in GREEN:
+        test()
+        GREEN.append(test)
+    REWRITTEN.clear()
+    damage(monkeypatch)
+    with pytest.raises(RED):
+        test()
+    assert not REWRITTEN or any(REWRITTEN), "the text to be damaged is in no kernel"
+
+
+GREEN: list[Callable] = []
+"""Tests that have been seen green."""

@@ -1,7 +1,7 @@
 """What is held, against paper: clamps, rails, moved supports, their work and their forces; and the bits."""
 
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 import pytest
@@ -28,6 +28,7 @@ from supports import (
     K,
     M,
     aimed,
+    assert_seen,
     coil,
     coil_in_space,
     dragged,
@@ -38,7 +39,7 @@ from supports import (
     tangled_by_hand,
     velocity,
 )
-from test_damage import RED, REWRITTEN, method, text
+from test_damage import method, text
 
 END = 2.4
 STEPS = {"symplectic_euler": (200, 400, 800), "leapfrog": (40, 80, 160), "yoshida4": (32, 64, 128)}
@@ -94,7 +95,7 @@ def test_order_against_paper(kind, motion):
 @pytest.mark.parametrize("d", [None, 2, 3])
 @pytest.mark.parametrize("kind", ["leapfrog", "yoshida4"])
 def test_order_with_scalars_and_in_space(kind, d, launches):
-    assert_order(partial(mass_error, kind, BOTH, d), SCHEMES[kind].order, STEPS[kind][:2])
+    assert_order(partial(mass_error, kind, BOTH, d), SCHEMES[kind].order, (24, 48))
 
 
 def test_order_where_a_ramp_ends_within_a_step():
@@ -105,9 +106,9 @@ def test_order_where_a_ramp_ends_within_a_step():
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 @pytest.mark.parametrize("d", [None, 2, 3])
 def test_what_is_clamped_stays_in_every_bit(d, precision, launches):
-    stepper = dragged("yoshida4", 0.05, CLAMPED, d, precision)
+    stepper = dragged("yoshida4", 0.1, CLAMPED, d, precision)
     begun = placed(np.array([2.0, 7.0, 0.4]), d).astype(position(stepper).dtype)
-    for n in (0, 1, 50):
+    for n in (0, 1, 12):
         stepper.advance(n)
         for node in (IDLE, SUPPORTED):
             assert position(stepper)[node].tobytes() == begun[node].tobytes()
@@ -134,13 +135,13 @@ def test_supports_are_where_they_should_be(d, precision, launches):
     """At every step, in place and velocity; after the ramp at X + D (+ V t), to the last bit."""
     eps = np.finfo(precision.replace("f", "float")).eps
     for motion in (RAMPED, BOTH):
-        stepper = dragged("yoshida4", 0.05, motion, d, precision)
-        for k in range(48):
-            s, speed, _ = motion.support(k * 0.05)
+        stepper = dragged("yoshida4", 0.15, motion, d, precision)
+        for k in range(16):
+            s, speed, _ = motion.support(k * 0.15)
             assert np.abs(position(stepper)[SUPPORTED] - placed(s, d)).max() < 32 * eps
             assert np.abs(velocity(stepper)[SUPPORTED] - aimed(speed, d)).max() < 32 * eps
             stepper.advance(1)
-    stepper = run("leapfrog", 48, RAMPED, d)
+    stepper = run("leapfrog", 16, RAMPED, d)
     np.testing.assert_array_equal(position(stepper)[SUPPORTED], placed(0.4, d) + aimed(0.8, d))
     assert not velocity(stepper)[SUPPORTED].any()
 
@@ -174,6 +175,11 @@ def work_error(kind: str, motion: Dragged, d: int | None, steps: int, end: float
     return abs(run(kind, steps, motion, d, end).work - motion.work(end))
 
 
+def energy_lost(kind: str, motion: Dragged, steps: int) -> float:
+    """How far total less work has gone from its start."""
+    return energy_error(dragged(kind, (END - motion.begin) / steps, motion), steps)
+
+
 @KINDS
 @pytest.mark.parametrize("motion", [STEADY, LONG])
 def test_work_is_the_integral_of_reaction_times_velocity(motion, kind):
@@ -184,25 +190,21 @@ def test_work_is_the_integral_of_reaction_times_velocity(motion, kind):
 @KINDS
 @pytest.mark.parametrize("motion", [STEADY, LONG])
 def test_total_less_work_stays(motion, kind):
-    error = lambda n: energy_error(dragged(kind, (END - motion.begin) / n, motion), n)  # noqa: E731
-    assert_order(error, SCHEMES[kind].order, STEPS[kind])
+    assert_order(partial(energy_lost, kind, motion), SCHEMES[kind].order, STEPS[kind])
 
 
 @pytest.mark.parametrize("kind", ["leapfrog", "yoshida4"])
 @pytest.mark.parametrize("motion", [RAMPED, BOTH])
 def test_work_across_the_ends_of_a_ramp(motion, kind):
     """The third derivative of a ramp jumps at its ends, and work feels it: order 3 at most."""
-    for error in (
-        partial(work_error, kind, motion, None),
-        lambda n: energy_error(dragged(kind, END / n, motion), n),
-    ):
+    for error in (partial(work_error, kind, motion, None), partial(energy_lost, kind, motion)):
         order = fitted_order([error(n) for n in STEPS[kind]], STEPS[kind])
         assert abs(order - min(SCHEMES[kind].order, 3)) < (0.1 if kind == "leapfrog" else 0.5)
 
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_work_in_space(d, launches):
-    assert_order(partial(work_error, "yoshida4", STEADY, d), 4, STEPS["yoshida4"][:2])
+    assert_order(partial(work_error, "yoshida4", STEADY, d), 4, (20, 40))
 
 
 def test_the_supports_own_energy_is_part_of_both(launches):
@@ -311,7 +313,7 @@ def test_a_bead_on_a_wire(kind, drift, launches):
         assert along == 0.0
         return np.abs(np.array([x, v, wire, stepper.work]) - expected).max()
 
-    assert_order(error, SCHEMES[kind].order, STEPS[kind])
+    assert_order(error, SCHEMES[kind].order, STEPS[kind][:2])
 
 
 # Reactions ----------------------------------------------------------------------------------------------
@@ -373,7 +375,7 @@ def test_reactions_and_loads_change_the_momentum(launches):
     stepper = chain("leapfrog", 0.05, np.array([0.7, 1.9]))
     stepper.potential.fields["v"].set([[9.0, 9.0, 9.0], [0.3, -0.5, 0.2], [-0.4, 0.1, 0.6]])
     stepper = Integrator(stepper.potential, stepper.motions, stepper.scheme, 0.05, holds=stepper.holds)
-    look, motion = reactions(stepper), stepper.motions[0]
+    look = reactions(stepper)
     weight, (p, force) = np.array([0.0, 0.0, -12.0]), _moment(stepper, look)
     for _ in range(20):
         stepper.advance(1)
@@ -381,7 +383,6 @@ def test_reactions_and_loads_change_the_momentum(launches):
         np.testing.assert_allclose(p_after - p, 0.05 * (weight + 0.5 * (force + force_after)), atol=1e-14)
         p, force = p_after, force_after
     assert np.abs(p).max() > 0.5
-    assert motion.position == "x"
 
 
 def _moment(stepper: Integrator, look: Reactions) -> tuple[np.ndarray, np.ndarray]:
@@ -690,16 +691,19 @@ def test_no_trouble_is_blamed_on_friction_where_there_is_none():
 # Damage -------------------------------------------------------------------------------------------------
 
 
+@cache
 def order(kind: str, motion: Dragged) -> Callable:
     return lambda: assert_order(partial(mass_error, kind, motion, None), SCHEMES[kind].order, (40, 80))
 
 
+@cache
 def work_order(kind: str, motion: Dragged) -> Callable:
     return lambda: assert_order(partial(work_error, kind, motion, None), SCHEMES[kind].order, (40, 80))
 
 
+@cache
 def kept(motion: Dragged) -> Callable:
-    return lambda: assert_order(lambda n: energy_error(dragged("leapfrog", END / n, motion), n), 2, (40, 80))
+    return lambda: assert_order(partial(energy_lost, "leapfrog", motion), 2, (40, 80))
 
 
 by_hand = partial(test_steps_by_hand, 2, "leapfrog", None)
@@ -772,13 +776,3 @@ def test_damage_is_seen(name, monkeypatch):
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrators, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)
-
-
-def assert_seen(damage: Callable, test: Callable, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The test is red with the damage, and green without."""
-    test()
-    REWRITTEN.clear()
-    damage(monkeypatch)
-    with pytest.raises(RED):
-        test()
-    assert not REWRITTEN or any(REWRITTEN), "the text to be damaged is in no kernel"

@@ -18,12 +18,17 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "ground": (
         "errors hooks entry_points memory units toml_lines mistakes records scene_text scene schema runtime"
     ),
-    "files": "durable checkpoint trajectory rundir",
+    "files": "durable checkpoint h5md trajectory master rundir",
     "language": "folding graph tensors source plain",
     "what exists": "fields interactions energy terms",
     "calculus": "trace derive kernels emit potential check",
-    "motion": "triggers schemes moves integrators",
-    "looking": "reports pictures show progress signals",
+    "motion": (
+        "triggers schemes holds stepper moves integrators"
+        " outcomes unknowns minimisers line_search descent lbfgs"
+    ),
+    "looking": (
+        "reports style surfaces mesh_artists mesh_pictures orbit_pictures pictures show progress signals"
+    ),
     "time": "scheduler",
     "assembly": "contexts builtin energy_block registry judge origin simulation",
     "doors": "door cli",
@@ -35,8 +40,12 @@ PUBLIC = {
     "minusgrad.contexts": None,  # what a maker is given
     "minusgrad.errors": None,  # what it may raise
     "minusgrad.fields": None,  # what a state is made of
-    "minusgrad.integrators": None,  # steppers
+    "minusgrad.stepper": None,  # what a stepper is
+    "minusgrad.integrators": None,
     "minusgrad.schemes": None,  # their coefficients
+    "minusgrad.minimisers": None,
+    "minusgrad.unknowns": None,  # what they look for
+    "minusgrad.outcomes": None,  # and how they end
     "minusgrad.memory": None,  # bounds for counts
     "minusgrad.records": None,  # blocks of a scene
     "minusgrad.reports": None,  # observers

@@ -9,11 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laws import assert_splits, bits
-from minusgrad import Fields, Potential, bind, lbfgs, line_search, minimisers
+from laws import assert_splits, bits, kept
+from minusgrad import Fields, Potential, bind, lbfgs, line_search, minimisers, runtime, ti
 from minusgrad.descent import FIRE, Adam, GradientDescent
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
+from minusgrad.fields import Hold
+from minusgrad.holds import Holds
 from minusgrad.lbfgs import LBFGS
+from minusgrad.line_search import Mark, _between, _beyond
 from minusgrad.minimisers import Minimiser
 from minusgrad.outcomes import Enough
 from minusgrad.unknowns import Coordinates, Unknown
@@ -26,10 +29,12 @@ from optima import (
     clamped,
     cliff,
     cluster,
+    edge,
     found,
     kink,
     pressed,
     q,
+    ripples,
     single,
     steps_until,
     stretched,
@@ -113,6 +118,20 @@ def test_clusters(method, n, energy):
     assert search.energy == pytest.approx(energy, abs=1e-6)
 
 
+def test_the_next_trial():
+    """Between: the minimum of U = z^3 - 3 z, or the middle. Beyond: the zero of a line; or as far again."""
+    marks = {z: Mark(z, z**3 - 3.0 * z, 3.0 * z * z - 3.0) for z in (0.0, 0.5, 1.5, 1.9, 9.0)}
+    for long in (1.5, 1.9):
+        assert _between(marks[0.5], marks[long]) == pytest.approx(1.0, rel=1e-12)
+    assert _between(marks[0.5], marks[9.0]) == pytest.approx(0.5 + 0.1 * 8.5)
+    assert _between(marks[0.5], Mark(2.5, np.nan, np.nan)) == 1.5
+    start = Mark(0.0, 0.0, -1.0)
+    assert _beyond(start, Mark(0.5, 0.0, -0.8)) == pytest.approx(2.5)
+    assert _beyond(start, Mark(0.5, 0.0, -0.01)) == pytest.approx(1.1 * 0.5)
+    assert _beyond(start, Mark(0.5, 0.0, -0.99)) == pytest.approx(10.0 * 0.5)
+    assert _beyond(start, Mark(0.5, 0.0, -2.0)) == 1.0
+
+
 def test_every_search_step_is_a_weak_wolfe_step():
     """With them s.y > 0; the unit step of L-BFGS is taken most of the time."""
     potential = single([valley], [-1.2, 1.0])
@@ -135,6 +154,29 @@ def test_slopes_find_the_way_where_the_rounding_of_the_energy_hides_it(method):
     potential, free = chain(8, base=1e6)
     search = solved(method(potential, q(), Enough(1e-12), free=free))
     np.testing.assert_allclose(found(search), np.linspace(0.0, 1.0, 10), atol=1e-10)
+
+
+@SEARCHES
+def test_where_the_energy_has_digits_it_is_believed(method):
+    """One wave further the slope is the same, as if U had fallen all the way; it has risen."""
+    search = method(single([ripples], [0.5, 0.5]), q(), first=2.0 * np.pi)
+    start = search.energy
+    search.advance(1)
+    assert search.energy < start
+
+
+@SEARCHES
+def test_a_jump_is_no_rounding(method):
+    """U scatters where it jumps; still the search stays on this side, on the best point that it has seen."""
+    search = method(single([edge], [0.0, 0.3]), q(), Enough(1e-9))
+    for _ in range(8):
+        before = search.energy
+        search.advance(1)
+        assert search.energy <= before
+        assert search.energy == search.potential.value()
+        np.testing.assert_array_equal(search.gradient["q"], search.potential.gradient("q"))
+    assert (found(search) < 1.0).all()
+    assert found(search)[1] > 0.99
 
 
 @pytest.mark.parametrize("force", [1e-4, 1e-8])
@@ -330,6 +372,27 @@ def test_pinned_components_are_no_part_of_the_metric():
     assert (direction[pinned] * here.slope[pinned] < 0.0).all()
 
 
+def test_a_pair_that_bends_the_wrong_way_is_not_remembered():
+    """U falls ever more steeply up to the bound that ends the step."""
+    search = LBFGS(single([bowl], [0.1], bowl={"k": -1.0}), q(upper=1.0), Enough(1e-9))
+    search.advance(5)
+    assert (search.step, search.outcome, found(search)[0]) == (1, "converged", 1.0)
+    assert search.pairs == 0
+
+
+def test_a_memory_that_leads_nowhere_is_forgotten():
+    """Pairs of a bowl 1e30 times as stiff propose steps below the rounding of z."""
+    potential = single([bowl], [3.0, 2.0], bowl={"k": [1e30, 3e30]})
+    search = LBFGS(potential, q(), Enough(1e-9))
+    search.advance(2)
+    assert search.pairs == 2
+    potential.set_parameter("bowl.k", [1.0, 3.0])
+    potential.set_parameter("bowl.c", 5.0)
+    search.evaluate()
+    np.testing.assert_allclose(found(solved(search)), 5.0, rtol=1e-9)
+    assert search.step < 20
+
+
 @pytest.mark.parametrize("memory", [1, 20])
 def test_with_exact_steps_a_quadratic_takes_as_many_as_it_has_dimensions(memory, monkeypatch):
     """Then it is the method of conjugate gradients (Nazareth 1979, SIAM J. Numer. Anal. 16, 794)."""
@@ -483,7 +546,7 @@ def test_stuck_at_a_kink(method):
     assert found(search)[0] == pytest.approx(1.0, abs=1e-12)
     assert search.verdict.startswith("stuck: gradient ")
     assert "; no step lowers U = " in search.verdict
-    assert search.verdict.endswith("if it has a kink here, smooth the energy")
+    assert search.verdict.endswith("if it has a kink or a jump here, smooth the energy")
 
 
 @SEARCHES
@@ -527,9 +590,18 @@ def test_another_time_is_another_search(method):
     assert (search.outcome, search.time) == (None, 0.5)
     search.advance(2000)
     assert found(search)[0] == pytest.approx(1.0, abs=1e-5)
-    assert search.dt == search.work == 0.0
-    assert search.motions == ()
+    assert (search.dt, search.motions, search.balance) == (0.0, (), {})
     assert [field.name for field in search.moving] == ["q"]
+
+
+def test_what_is_held_goes_where_it_is_at_that_time():
+    """The chain's right end is drawn from 1 to 2 within a second, and is half way at half time."""
+    potential, _ = chain(8)
+    holds = [Hold("wall", "q", np.array([0])), Hold("hand", "q", np.array([9]), None, (1.0,), 1.0)]
+    search = LBFGS(potential, q(), Enough(1e-12), holds=Holds(potential.fields, holds))
+    for t, end in ((0.0, 1.0), (0.5, 1.5), (2.0, 2.0)):
+        search.evaluate(t)
+        np.testing.assert_allclose(found(solved(search)), np.linspace(0.0, end, 10), atol=1e-10)
 
 
 # What may move ------------------------------------------------------------------------------------------
@@ -546,7 +618,7 @@ def test_what_is_held_stays_also_beyond_the_bounds():
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
-@pytest.mark.parametrize("scale", [3.0, 0.7, 1e-7])
+@pytest.mark.parametrize("scale", [3.0, 5.05, 1e-7])  # 0.7 / 5.05 * 5.05 < 0.7
 def test_a_bound_is_reached_to_the_bit(scale, precision):
     """z = x / scale is rounded, and in single precision the bound too; a bound reached is a bound held."""
     potential = single([bowl], [0.1, 0.1, 0.1], precision)
@@ -649,18 +721,32 @@ def test_bits_do_not_depend_on_the_cuts(method, precision):
 
 
 @EACH
+def test_arrays_of_the_engine_give_the_same_bits(method, monkeypatch):
+    """Fields and gradients in `ti.ndarray`s, as on a device."""
+
+    def on_device(values: np.ndarray):
+        array = ti.ndarray(getattr(ti, runtime.ENGINE_DTYPES[values.dtype.name]), values.shape)
+        array.from_numpy(np.ascontiguousarray(values))
+        return array
+
+    numpy = kept(_valleys(method), [30])
+    monkeypatch.setattr(runtime, "allocate", on_device)
+    assert kept(_valleys(method), [30]) == numpy
+
+
+@EACH
 def test_the_end_does_not_depend_on_the_cuts(method):
     """An outcome within a batch ends it."""
     assert_splits(lambda: _valleys(method, enough=Enough(0.3, change=1e-9)), 60)
 
 
-def _resumed(build: Callable[[], Minimiser], kept: Sequence[str] | None = None) -> tuple[dict, dict]:
+def _resumed(build: Callable[[], Minimiser], names: Sequence[str] | None = None) -> tuple[dict, dict]:
     """The bits of a search that goes on, and of a new one that took up its state in the middle."""
     whole, later = build(), build()
     whole.advance(16)
     later.potential.fields["q"].set(found(whole))
-    if kept is not None:
-        later.kept = tuple(kept)
+    if names is not None:
+        later.kept = tuple(names)
     later.restore(whole.state())
     later.kept = whole.kept
     assert (whole.outcome, whole.verdict) == (later.outcome, later.verdict)

@@ -188,6 +188,7 @@ def test_a_residual_that_reaches_zero_is_drawn_up_to_there(tmp_path):
     _, below = _energy_axes(run)
     assert below.get_yscale() == "log"
     assert below.get_ylim()[0] > 1e-3
+    assert not np.isfinite(below.transScale.transform((7.0, 0.0))[1]), "no line down to it"
     run = _run(tmp_path / "rest", observables={"potential/a": FALLING, "residual": STILL}, times=STILL)
     assert _energy_axes(run)[1].get_yscale() == "linear"
 
@@ -196,6 +197,11 @@ def test_a_minimiser_without_residual_has_one_panel(tmp_path):
     run = _run(tmp_path / "run", observables={"potential/a": FALLING, "total": FALLING}, times=STILL)
     (axes,) = _energy_axes(run)
     assert axes.get_xlabel() == "iteration"
+
+
+def test_one_moment_is_a_time_and_no_iteration(tmp_path):
+    above, below = _energy_axes(_run(tmp_path / "run", observables=ENERGIES, times=T[:1]))
+    assert below.get_xlabel() == "time [yr]"
 
 
 def test_energies_without_a_total_are_drawn(tmp_path):
@@ -559,21 +565,20 @@ def test_what_is_near_hides_what_is_far_and_facets_have_their_cells_colour(tmp_p
         assert (red - blue) * near > 0.2
 
 
-def test_a_thin_plate_shows_nothing_of_its_back(tmp_path):
-    """Sorting by depth alone paints facets of the back over the near rim."""
-    plate = generators.box((3.0, 2.0, 0.06), (20, 13, 1))
-    facets, owner, _ = surfaces.boundary(plate.cells)
-    middle = plate.points[facets].mean(axis=1)
-    values = np.ones(len(plate.cells))
-    front = owner[middle[:, 1] == 0.0]
-    values[front] = 0.0
-    run = _solid(
-        tmp_path / "run", [plate.points], plate.cells, times=[0.0], cells={"cells/side": values[None]}
-    )
-    figure = _mesh_figure(run)
-    for x in np.linspace(0.1, 2.9, 57):
-        red, _, blue = _pixel(figure, _seen(plate.points, (x, 0.0, 0.03)))
-        assert abs(red - blue) < 0.15, f"grey at x = {x}"
+def test_every_facet_that_faces_the_eye_has_the_colour_of_its_cell(tmp_path):
+    """Those of a convex body hide nothing of each other; a thin plate's back is as near as its rim."""
+    plate = generators.box((3.0, 2.0, 0.08), (10, 7, 1))
+    values = np.random.default_rng(0).uniform(size=len(plate.cells))
+    run = _solid(tmp_path / "run", [plate.points], plate.cells, times=[0.0], cells={"cells/u": values[None]})
+    figure, scale = _mesh_figure(run), mesh_artists.colours(values, "cells")
+    facets, owner, inner = surfaces.boundary(plate.cells)
+    normal = surfaces.outward(plate.points @ surfaces.sensible_view(plate.points).T, facets, inner)
+    expected = mesh_artists._lit(scale(values[owner]), normal)
+    front = np.flatnonzero(normal[:, 2] > 0)
+    assert len(front) == 2 * (10 * 7 + 10 + 7)
+    for facet in front:
+        seen = _pixel(figure, _seen(plate.points, plate.points[facets[facet]].mean(axis=0)))
+        np.testing.assert_allclose(seen, expected[facet], atol=0.02)
 
 
 def test_a_solid_began_as_a_contour(tmp_path):

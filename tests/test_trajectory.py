@@ -72,6 +72,15 @@ def test_what_was_recorded_is_read(run, read, name):
     np.testing.assert_array_equal(value, values)
 
 
+def test_the_last_row_of_a_series(run):
+    for name, (steps, values) in EXPECTED.items():
+        step, time, value = trajectory.last(run, name)
+        assert (step.tolist(), time.tolist()) == ([list(steps)[-1]], [0.1 * list(steps)[-1]])
+        np.testing.assert_array_equal(value, values[-1:])
+    trajectory.segments(run)[1].unlink()
+    assert trajectory.last(run, "observables/potential").step.tolist() == [3]
+
+
 def test_names_are_all_series(run):
     assert trajectory.names(run) == sorted(EXPECTED)
     with h5py.File(run / "trajectory.h5") as file:
@@ -255,8 +264,11 @@ def test_damaged_segments_are_not_read(run):
 
 
 def test_an_unknown_series_says_what_there_is(run):
-    with pytest.raises(UserError, match=r"no series 'observables/tot' was recorded.*observables/kinetic, "):
-        trajectory.series(run, "observables/tot")
+    for read in (trajectory.series, trajectory.last):
+        with pytest.raises(
+            UserError, match=r"no series 'observables/tot' was recorded.*observables/kinetic, "
+        ):
+            read(run, "observables/tot")
 
 
 def test_a_segment_is_named_by_step_and_hash(tmp_path):
@@ -279,7 +291,7 @@ DENSITY = np.random.default_rng(3).uniform(size=(9, 2))
 
 
 def _meshed(shown=("bonds",), lists=LISTS) -> Recorder:
-    units = {"energy_density": ("J m^-3", 1.0), "length": ("nm", 1e-9)}
+    units = {"energy_density": ("J m^-3", 1.0), "length": ("nm", 1e-9), "strain/F": ("%", 0.01)}
     return Recorder(UNITS | units, ("yr", 3.15576e7), lists, shown)
 
 
@@ -328,7 +340,7 @@ def test_cells_are_among_the_names_and_have_units(meshed):
     cells = ["cells/cells/energy_density", "cells/cells/strain/F"]
     assert trajectory.names(meshed) == sorted([*EXPECTED, *cells])
     assert trajectory.symbols(meshed, cells[0]) == ("J m^-3", "yr")
-    assert trajectory.symbols(meshed, cells[1]) == ("", "yr")
+    assert trajectory.symbols(meshed, cells[1]) == ("%", "yr")
     with h5py.File(meshed / "trajectory.h5") as file:
         assert h5md.series_in(file) == trajectory.names(meshed)
         assert file[f"{cells[0]}/value"].attrs["unit_si"] == 1.0

@@ -18,6 +18,7 @@ _HOME = {
     "Fields": "fields",
     "State": "fields",
     "Body": "fields",
+    "Hold": "fields",
     "Motion": "fields",
     "bind": "terms",
     "Potential": "potential",

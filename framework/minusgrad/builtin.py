@@ -1,17 +1,25 @@
 """The core's own steppers, observers and states, entering by the same door as a stranger's."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Annotated, ClassVar
 
 from pydantic import BaseModel
 from pydantic import Field as Limits
 
 from .contexts import Looking, Moving
+from .descent import FIRE, Adam, GradientDescent
+from .fields import Field
 from .hooks import hookimpl
 from .integrators import Integrator
+from .lbfgs import LBFGS
+from .minimisers import Minimiser
+from .outcomes import Enough
 from .records import Quantity, Record, quantities
 from .reports import Energies, Frames, Momenta, Reactions, Report
 from .schemes import SCHEMES
+from .units import UnitSystem
+from .unknowns import Unknown
 
 
 class Splitting(Record):
@@ -56,6 +64,75 @@ class Yoshida6(Splitting):
     scheme = "yoshida6"
 
 
+class Sought(Record):
+    """A field that a minimiser looks for; scale and bounds are in its unit."""
+
+    scale: float | str = 1.0
+    lower: float | str | None = None
+    upper: float | str | None = None
+    rate: Annotated[float, Limits(gt=0.0)] = 1.0
+
+    def unknown(self, field: Field, units: UnitSystem) -> Unknown:
+        """In the run's units."""
+        unit = UnitSystem.si().symbol(field.unit)
+        lower = -inf if self.lower is None else units.convert(self.lower, unit)
+        upper = inf if self.upper is None else units.convert(self.upper, unit)
+        return Unknown(field.name, units.convert(self.scale, unit), lower, upper, self.rate)
+
+
+class Search(Record):
+    """A minimiser of the potential at one `time`, over some `fields` (all that move, if none is named).
+
+    It ends where no free component of dU/dz exceeds `gradient` (z = x / scale), where no component of z
+    changes by more than `change`, or after the run's steps.
+    """
+
+    method: ClassVar[type[Minimiser]]
+    fields: dict[str, Sought] = {}  # noqa: RUF012  (pydantic copies it)
+    gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
+    change: Annotated[float, Limits(ge=0.0)] | None = None
+    time: Annotated[float | str, Quantity("s")] = 0.0
+
+    def make(self, context: Moving) -> Minimiser:
+        values = quantities(self, context.units)
+        sought = self.fields or {m.position: Sought() for m in context.motions}
+        known = context.potential.fields
+        unknowns = [table.unknown(known[name], context.units) for name, table in sought.items()]
+        own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
+        enough = Enough(values["gradient"], values["change"])
+        return self.method(context.potential, unknowns, enough, t=values["time"], holds=context.holds, **own)
+
+
+class GradientDescentBlock(Search):
+    """Downhill with backtracking; `first` is the largest change of z in the first trial."""
+
+    method = GradientDescent
+    first: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
+class AdamBlock(Search):
+    """Steps of about `rate` in each z, whatever the size of its slope."""
+
+    method = Adam
+    rate: Annotated[float, Limits(gt=0.0)] = 1e-3
+
+
+class LBFGSBlock(Search):
+    """Limited-memory BFGS with `memory` pairs; `first` is the largest change of z in the first trial."""
+
+    method = LBFGS
+    memory: Annotated[int, Limits(ge=1)] = 10
+    first: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
+class FIREBlock(Search):
+    """Fast inertial relaxation; `first`, `longest`: the largest change of z in the first step, in any."""
+
+    method = FIRE
+    first: Annotated[float, Limits(gt=0.0)] = 0.01
+    longest: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
 class Looks(Record):
     """An observer: looks at the start, every so many steps, and at the last one."""
 
@@ -96,7 +173,13 @@ class FramesBlock(Looks):
 
 @hookimpl
 def register_steppers() -> Mapping[str, type[BaseModel]]:
-    return {model.scheme: model for model in (SymplecticEuler, Leapfrog, Yoshida4, Yoshida6)}
+    integrators = {model.scheme: model for model in (SymplecticEuler, Leapfrog, Yoshida4, Yoshida6)}
+    return integrators | {
+        "gradient_descent": GradientDescentBlock,
+        "adam": AdamBlock,
+        "lbfgs": LBFGSBlock,
+        "fire": FIREBlock,
+    }
 
 
 @hookimpl

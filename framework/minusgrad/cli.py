@@ -148,20 +148,24 @@ def _told(run: Any, for_programs: bool) -> int:
     _warned(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     recorded = trajectory.names(run.folder)
-    known = [n for n in ("drift", "work") if f"observables/{n}" in recorded]
+    known = [n for n in ("drift", "work", "dissipated") if f"observables/{n}" in recorded]
     last = {name: float(run.series(f"observables/{name}").value[-1]) for name in known}
     if abs(last.get("drift", 0.0)) > 1.0:
         _complain("the total energy changed by more than itself: a smaller dt is needed")
     if for_programs:
-        facts = {"folder": str(run.folder), "step": stepper.step, "time": stepper.time, "time_unit": unit}
+        facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
+        facts |= {"time": stepper.time, "time_unit": unit}
         print(json.dumps(facts | last, indent=1))
-        return 0
-    print(f"{run.folder}: {stepper.step} steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}")
+        return int(stepper.unmet)
+    clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
+    print(f"{run.folder}: {stepper.step} {clock if stepper.residual is None else 'iterations'}")
+    if stepper.verdict:
+        print(f"  {stepper.verdict}")
     for name, value in last.items():
         print(f"  energy {name}: {value:.3g}")
     if recorded:
         print(f"  pictures: minusgrad plot {run.folder}")
-    return 0
+    return int(stepper.unmet)
 
 
 def _check(a: argparse.Namespace) -> int:
@@ -225,19 +229,21 @@ def _energies(a: argparse.Namespace) -> int:
     from .show import described, table
 
     registry = Registry.load(None, a.plugin)
-    entries = registry.tables["energy"]
+    entries = {section: registry.tables[section].values() for section in ("energy", "dissipation")}
     if a.json:
-        print(json.dumps([described(e) for e in entries.values()], indent=1))
+        print(json.dumps([described(e, s) for s, some in entries.items() for e in some], indent=1))
     else:
-        head = ("energy", "plugin", "over", "arguments", "what it is")
-        table(head, [_energy_row(e) for e in entries.values()])
+        for section, some in entries.items():
+            if some:
+                head = (section, "plugin", "over", "arguments", "what it is")
+                table(head, [_energy_row(e, section) for e in some])
     return _warned(registry)
 
 
-def _energy_row(entry: Any) -> tuple[str, ...]:
+def _energy_row(entry: Any, section: str) -> tuple[str, ...]:
     from .show import described
 
-    d = described(entry)
+    d = described(entry, section)
     arguments = "\n".join(f"{a['name']}: {a['role']} [{a['unit']}]" for a in d["arguments"])
     return d["name"], d["plugin"], str(d["over"]), arguments, d["claim"]
 

@@ -34,10 +34,14 @@ INPUTS = "inputs"
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: its folder, and its objects at the last step."""
+    """A finished run: its folder, its objects at the last step, and how it ended.
+
+    "finished" after all its steps; a minimiser may be "converged", "settled" or "stuck" (`Stepper.verdict`).
+    """
 
     folder: Path
     simulation: Simulation
+    outcome: str = "finished"
     remarks: tuple[str, ...] = ()
 
     def series(self, name: str) -> trajectory.Series:
@@ -158,8 +162,8 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
     if outcome == "interrupted":
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
-    folder.journal("finished", step=stepper.step)
-    return Run(folder.path, simulation, tuple(saver.remarks))
+    folder.journal("finished", step=stepper.step, outcome=outcome)
+    return Run(folder.path, simulation, outcome, tuple(saver.remarks))
 
 
 def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:

@@ -156,7 +156,7 @@ class LocalEnergy:
         """Node fields, data, parameters of one element at a random, unsymmetric state of the declared scales.
 
         Parameters are drawn within their bounds around their default; vectors get d components, tuples of
-        any length d + 1 nodes, and weights that sum to zero, such that F is near the unit matrix if it can be.
+        any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
         """
         named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
         k = named[self.over] if isinstance(self.over, str) else self.over

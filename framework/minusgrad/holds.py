@@ -54,7 +54,7 @@ class Holds:
             self._launch(t)
 
     def refuse_unmoved(self, motions: Sequence[Motion]) -> None:
-        """Raise `EnergyError` for a held field that none of these motions moves with the velocity known here."""
+        """Raise `EnergyError` for a held field that does not move, or not with the velocity known here."""
         velocity = {m.position: m.velocity for m in motions}
         for name, held in self._held.items():
             if name not in velocity:

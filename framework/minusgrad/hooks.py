@@ -31,7 +31,7 @@ def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
 
 @hookspec
 def register_dissipations() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
-    """The local dissipations R(v, x, t) that scenes may name as `[[dissipation]] kind`; friction is -dR/dv."""
+    """The local dissipations R(v, x, t) that scenes may name as `[[dissipation]] kind`: friction -dR/dv."""
 
 
 @hookspec

@@ -9,14 +9,15 @@ For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
 
 W is the work of an explicit dU/dt, and of supports that move (they are a dU/dt too, of the energy of what
 is free): total energy minus W is what stays. It is the momentum conjugate to time, so it converges at the
-order of the scheme. Time is t0 + step h, never a running sum.
+order of the scheme (at order 3 at most across the ends of a ramp, whose third derivative jumps there). Time
+is t0 + step h, never a running sum.
 
 A dissipation R(v, x, t) acts for half a step before and half a step after (Strang 1968, SIAM J. Numer.
 Anal. 5, 506), by the explicit midpoint rule at fixed x: the whole is of second order at most.
 
     friction h/2    v <- v - (h/2) (dR/dv) / inertia,     D <- D + the kinetic energy that it takes
 
-Energy minus W plus D is what stays.
+Energy minus W plus D is what stays, at the order of the scheme: D is exactly what friction takes.
 
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; which way a system goes depends on its size alone.
@@ -218,8 +219,10 @@ class Integrator(Stepper):
         for motion in self.motions:
             v, old = self.potential.fields[motion.velocity].values, self.friction.before[motion.velocity]
             mass = runtime.host(self.inertia[motion.position]).astype(np.float64)
-            change = runtime.host(old).astype(np.float64) ** 2 - v.astype(np.float64) ** 2
-            _add(self.friction.dissipated, ordered_sum(0.5 * mass.reshape(-1, *[1] * (v.ndim - 1)) * change))
+            with np.errstate(all="ignore"):  # what is not finite is told by name
+                change = runtime.host(old).astype(np.float64) ** 2 - v.astype(np.float64) ** 2
+                lost = ordered_sum(0.5 * mass.reshape(-1, *[1] * (v.ndim - 1)) * change)
+            _add(self.friction.dissipated, lost)
         supports = h * self.holds.power(forces)
         _add(self.friction.dissipated, supports)
         _add(self._work, supports)
@@ -239,11 +242,10 @@ class Integrator(Stepper):
 
     def _trouble(self) -> str | None:
         """Take the next step move by move, and say what breaks first; None if, move by move, nothing does."""
-        s = self.scheme
-        self._rubbed(self.time)
-        if self.friction and (outgrown := self._outgrown()) is not None:
-            return f"{outgrown}, in the friction"
-        for drift, kick, t in zip((None, *s.drifts), s.kicks, (self.time, *self._times()), strict=True):
+        s, times = self.scheme, (self.time, *self._times())
+        if (outgrown := self._outgrown_by_friction(times[0])) is not None:
+            return outgrown
+        for drift, kick, t in zip((None, *s.drifts), s.kicks, times, strict=True):
             if drift is not None:
                 self._drifted(drift, t)
                 if (outgrown := self._outgrown()) is not None:
@@ -254,7 +256,14 @@ class Integrator(Stepper):
             self._kick(kick * self.dt)
             if (outgrown := self._outgrown()) is not None:
                 return outgrown
-        return None
+        return self._outgrown_by_friction(times[-1])
+
+    def _outgrown_by_friction(self, t: float) -> str | None:
+        """What half a step of friction makes grow beyond all numbers."""
+        if self.friction is None:
+            return None
+        self._rubbed(t)
+        return (outgrown := self._outgrown()) and f"{outgrown}, in the friction"
 
     def _outgrown(self) -> str | None:
         """The first moving field and node that are not finite."""

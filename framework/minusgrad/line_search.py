@@ -29,8 +29,8 @@ LOWER, TURN = 1e-4, 0.9
 """c1 and c2."""
 MOST = 60
 """Trials of one search: 2^-60 is beyond the rounding of z."""
-CLOSE = 2.0**-5
-"""Parts of a step at which U is seen to scatter: far enough for z to differ, so close that U is a line."""
+CLOSE, SCATTERS = 2.0**-5, 4.0
+"""U is looked at after such parts of a step, so that z differs; rounding is a few times its scatter."""
 
 
 @dataclass(frozen=True)
@@ -81,19 +81,24 @@ def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
     by_energy, by_slopes = change <= LOWER * first, last <= (2.0 * LOWER - 1.0) * first
     if by_energy == by_slopes:
         return by_energy
-    drowned = abs(change) <= minimiser.rounding() or abs(change) <= 2.0 * scatter(minimiser, there, s)
+    size = abs(change)
+    drowned = size <= minimiser.rounding() or size <= SCATTERS * scatter(minimiser, there, s, last - first)
     return by_slopes if drowned else by_energy
 
 
-def scatter(minimiser: Minimiser, there: Point, s: np.ndarray) -> float:
-    """How far U close to a point is off the straight line that its slope says: what rounding does."""
-    found = 0.0
-    for part in (1, 2, 3, 4):
-        x = minimiser.coordinates.write(there.z - part * CLOSE * s)
-        line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
-        found = max(found, abs(minimiser.potential.value(minimiser.t) - line))
-    minimiser.coordinates.put(there.x)
-    return found
+def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> float:
+    """How unlike neighbours U is, close to a point, less the parabola of its slope and of `bend` = s.H.s.
+
+    The median of six differences: a jump or two are no rounding.
+    """
+    off = [0.0]
+    with np.errstate(invalid="ignore", over="ignore"):
+        for part in (k * CLOSE for k in range(1, 7)):
+            x = minimiser.coordinates.write(there.z - part * s)
+            line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
+            off.append(minimiser.potential.value(minimiser.t) - line - 0.5 * part * part * bend)
+        minimiser.coordinates.put(there.x)
+        return float(np.median(np.abs(np.diff(off))))
 
 
 def _mark(length: float, there: Point, s: np.ndarray) -> Mark:

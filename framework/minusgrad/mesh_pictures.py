@@ -83,25 +83,34 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
 
 
 def _moments(run: Path, between: int) -> list[Moment]:
-    """The first frame, the last, and where time passes some between."""
+    """The first frame, the last, and where time passes some between; one where there is only one."""
+    first = next(trajectory.pieces(run, h5md.POSITION))
+    ends = [_moment(first, 0), _moment(trajectory.last(run, h5md.POSITION), -1)]
+    if ends[0].step == ends[1].step:
+        return ends[:1]
+    if not between or ends[0].time == ends[1].time:
+        return ends
     count = sum(len(piece.step) for piece in trajectory.pieces(run, h5md.POSITION))
-    wanted = np.unique(np.linspace(0, count - 1, between + 2).round().astype(int))
-    found: list[Moment] = []
-    start = 0
-    for step, time, x in trajectory.pieces(run, h5md.POSITION):
-        for k in wanted[(wanted >= start) & (wanted < start + len(step))] - start:
-            found.append(Moment(int(step[k]), float(time[k]), x[k].astype(float)))
-        start += len(step)
-    return found if found[0].time != found[-1].time else [found[0], *found[1:][-1:]]
+    wanted = np.unique(np.linspace(0, count - 1, between + 2).round().astype(int))[1:-1]
+    found, start = [], 0
+    for piece in trajectory.pieces(run, h5md.POSITION):
+        inside = wanted[(wanted >= start) & (wanted < start + len(piece.step))]
+        found += [_moment(piece, k - start) for k in inside]
+        start += len(piece.step)
+    return [ends[0], *found, ends[1]]
+
+
+def _moment(piece: trajectory.Series, k: int) -> Moment:
+    return Moment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))
 
 
 def _last_values(run: Path, series: Mapping[str, str]) -> tuple[int, dict[str, np.ndarray]]:
     """The last recorded values (E,) by list, and their step."""
     step, values = -1, {}
     for tuples, name in series.items():
-        *_, piece = trajectory.pieces(run, name)
-        step, values[tuples] = int(piece.step[-1]), piece.value[-1].astype(float)
-    return step, values
+        (step,), _, (value,) = trajectory.last(run, name)
+        values[tuples] = value.astype(float)
+    return int(step), values
 
 
 def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part]) -> mesh_artists.Colours:

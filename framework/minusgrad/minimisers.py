@@ -16,9 +16,11 @@ import numpy as np
 
 from . import runtime
 from .errors import CheckpointError, NonFiniteError
-from .fields import Field, Motion, ordered_sum
+from .fields import Field, ordered_sum
+from .holds import Holds
 from .outcomes import UNASKED, Enough, Standing
 from .potential import Potential
+from .stepper import Stepper
 from .unknowns import Coordinates, Unknown
 
 
@@ -36,16 +38,13 @@ class Point:
         return math.isfinite(self.energy)
 
 
-class Minimiser:
+class Minimiser(Stepper):
     """What all minimisers share: the present point, the outcome, saving and restoring.
 
-    `t` is the time at which the potential is looked at. `free`, by field: where it may move, booleans of the
-    field's shape (none: everywhere).
+    `t` is the time at which the potential and what is held are looked at. `free`, by field: where it may
+    move, booleans of the field's shape (none: wherever nothing holds it).
     """
 
-    dt = 0.0
-    work = 0.0
-    motions: tuple[Motion, ...] = ()
     kept: tuple[str, ...] = ()
     """What the method's next iteration reads, apart from the present point: names of attributes."""
 
@@ -57,9 +56,14 @@ class Minimiser:
         *,
         t: float = 0.0,
         free: Mapping[str, np.ndarray] | None = None,
+        holds: Holds | None = None,
     ):
         self.potential, self.enough = potential, enough
-        self.coordinates = Coordinates(potential, unknowns, free or {})
+        self.holds = holds or Holds(potential.fields)
+        self.holds.place(t)
+        if free is None:
+            free = {u.field: self.holds.free[u.field] for u in unknowns if u.field in self.holds.free}
+        self.coordinates = Coordinates(potential, unknowns, free)
         self.gradient = {f.name: runtime.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.step, self.t, self.energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
@@ -100,7 +104,9 @@ class Minimiser:
 
         Needed if something other than a step has changed what they depend on. Raises `NonFiniteError`.
         """
-        self.t = self.t if t is None else t
+        if t is not None:
+            self.t = t
+            self.holds.place(t)
         self.change, self.exhausted = math.inf, False
         here = self._look()
         if not here.finite:
@@ -148,6 +154,12 @@ class Minimiser:
     def verdict(self) -> str:
         """The outcome as a sentence, with its figures; what cures it if there is no way on."""
         return self.enough.verdict(self.standing)
+
+    @property
+    def unmet(self) -> bool:
+        """Whether it was asked to get somewhere, and is not there."""
+        asked = self.enough != UNASKED
+        return self.outcome == "stuck" or (asked and self.outcome is None)
 
     # For the methods
 

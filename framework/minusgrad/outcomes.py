@@ -71,5 +71,5 @@ def _cure(now: Standing) -> str:
         return "every free component is at a bound and pushed beyond it; if it should move, widen the bounds"
     return (
         f"no step lowers U = {now.energy:.6g}: if rounding hides the way down, ask for a larger gradient or"
-        ' compute with precision = "f64"; if it has a kink here, smooth the energy'
+        ' compute with precision = "f64"; if it has a kink or a jump here, smooth the energy'
     )

@@ -55,7 +55,7 @@ class Potential:
         return total
 
     def by_element(self, name: str, t: float = 0.0) -> np.ndarray:
-        """The energy of each element of a term, (E,) in f64; of pairs, for each target i that of all j < i."""
+        """The energy of each element of a term, (E,) in f64; of pairs, for each target i with all j < i."""
         return runtime.host(self._launched(self._term(name).name, None, t))[:, 0].copy()
 
     # Gradient

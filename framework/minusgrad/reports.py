@@ -2,7 +2,8 @@
 
     kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
-    drift = (total - work + dissipated - E0) / |E0|, with E0 at the start (absolute where E0 = 0)
+    drift = (total - work + dissipated - E0) / |E0|, with E0 at the start; where that is nothing (1e-9 of the
+            kinetic energy and sum |u| there), in parts of them
     reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
 
 All sums in double precision and in fixed order.
@@ -77,6 +78,7 @@ class Energies(Report):
     where there are any; of what is minimised the residual, its largest free force in scaled variables."""
 
     start: float | None = None
+    scale: float = 1.0
 
     def observe(self) -> None:
         by_term = self.potential.by_term(self.stepper.time)
@@ -104,15 +106,17 @@ class Energies(Report):
         total = kinetic + potential
         kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0)
         if self.start is None:
-            self.start = kept
-        drift = (kept - self.start) / (abs(self.start) or 1.0)
+            size = kinetic + self.potential.magnitude(self.stepper.time)
+            self.start, self.scale = kept, abs(kept) if abs(kept) > 1e-9 * size else size or 1.0
+        drift = (kept - self.start) / self.scale
         return {"kinetic": kinetic, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
-        return {} if self.start is None else {"start": np.array(self.start)}
+        return {} if self.start is None else {"start": np.array(self.start), "scale": np.array(self.scale)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         self.start = float(state["start"]) if "start" in state else None
+        self.scale = float(state.get("scale", 1.0))
 
 
 class Momenta(Report):

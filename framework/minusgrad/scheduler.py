@@ -23,7 +23,9 @@ class Stepper(Protocol):
     """Moves the fields: an integrator or a minimiser."""
 
     step: int
-    outcome: str | None
+
+    @property
+    def outcome(self) -> str | None: ...
 
     def advance(self, n: int) -> None: ...
 

@@ -61,8 +61,8 @@ def _figure(f: "Finding") -> str:
     return "not finite" if f.figure is None else f"{f.figure:.1e}"
 
 
-def described(entry: "Entry") -> dict[str, Any]:
-    """An energy as plain data."""
+def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
+    """An energy, or a dissipation, as plain data."""
     energy = entry.energy
     assert energy is not None
     arguments = [
@@ -70,6 +70,7 @@ def described(entry: "Entry") -> dict[str, Any]:
         for name, role in energy.roles.items()
     ]
     return {
+        "section": section,
         "name": energy.name,
         "plugin": entry.owner.name,
         "over": energy.over,

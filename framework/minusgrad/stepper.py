@@ -13,8 +13,8 @@ from .potential import Potential
 class Stepper:
     """Moves the fields of a potential, in place.
 
-    `step` counts; `gradient` holds dU/d(field) at the present fields, by field, held components included;
-    `outcome` is None while there is something to do, then one word. Of what moves in time, `motions` say how.
+    `step` counts; `gradient` holds dU/d(field) at the present fields, by field, held components included. Of
+    what moves in time, `motions` say how.
     """
 
     potential: Potential
@@ -25,7 +25,11 @@ class Stepper:
     dissipation: Potential | None = None
     step: int
     dt: float = 0.0
-    outcome: str | None = None
+
+    @property
+    def outcome(self) -> str | None:
+        """None while there is something to do, then one word."""
+        return None
 
     @property
     def verdict(self) -> str:
@@ -41,6 +45,11 @@ class Stepper:
     def moving(self) -> list[Field]:
         """The fields that change."""
         raise NotImplementedError
+
+    @property
+    def unmet(self) -> bool:
+        """Whether something was asked for and not reached."""
+        return False
 
     @property
     def balance(self) -> dict[str, float]:

@@ -36,13 +36,10 @@ class Term:
 
     @property
     def dimension(self) -> int | None:
-        """d: the components of the node fields that are vectors of space."""
-        found = {
-            self.fields[a].shape[1 + role.shape.index("d")]
-            for a, role in self.energy.of_role(Node).items()
-            if "d" in role.shape
-        }
-        return found.pop() if found else None
+        """d: the components of node fields that are vectors of space; where there are none, of data that are."""
+        shapes = {a: f.shape for a, f in self.fields.items()} | {a: v.shape for a, v in self.data.items()}
+        roles = {a: self.energy.roles[a].shape for a in shapes}
+        return next((shapes[a][1 + role.index("d")] for a, role in roles.items() if "d" in role), None)
 
     @property
     def arity(self) -> int:
@@ -93,7 +90,8 @@ def bind(
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
-        shape = (len(kept), *term.shape(argument))
+        d = term.dimension or _told(role, data[argument])
+        shape = (len(kept), *concrete(role.shape, d, term.arity))
         dtype = np.dtype(np.int32) if role.integer else fields.dtype
         values = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
         term.data[argument] = runtime.allocate(values[kept])
@@ -109,6 +107,14 @@ def bind(
     if isinstance(elements, Pairs):
         _check_exchange_here(term)
     return term
+
+
+def _told(role: Datum, given: Any) -> int | None:
+    """The dimension of space that a datum's values tell by their shape."""
+    shape = np.shape(given)
+    if "d" not in role.shape or len(shape) < len(role.shape):
+        return None
+    return shape[role.shape.index("d") - len(role.shape)]
 
 
 def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:

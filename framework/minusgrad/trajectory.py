@@ -234,9 +234,7 @@ def pieces(run: Path, name: str) -> Iterator[Series]:
                 found = True
                 yield Series(*(file[name][leaf][...] for leaf in LEAVES))
     if not found:
-        raise UserError(
-            f"{run}: no series '{name}' was recorded (there are: {', '.join(names(run)) or 'none'})"
-        )
+        raise _unknown(run, name)
 
 
 def series(run: Path, name: str) -> Series:
@@ -245,6 +243,15 @@ def series(run: Path, name: str) -> Series:
     Raises UserError if nobody recorded it, CheckpointError if a segment is damaged.
     """
     return Series(*map(np.concatenate, zip(*pieces(run, name), strict=True)))
+
+
+def last(run: Path, name: str) -> Series:
+    """The last row of one series, T = 1, from the newest segment that has it; raises like `series`."""
+    for path in reversed(segments(run)):
+        with _checked(path) as file:
+            if f"{name}/value" in file:
+                return Series(*(file[name][leaf][-1:] for leaf in LEAVES))
+    raise _unknown(run, name)
 
 
 def symbols(run: Path, name: str) -> tuple[str, str]:
@@ -268,6 +275,11 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
             for name in set(h5md.lists_in(file)) - found.keys():
                 found[name] = file[CONNECTIVITY][name][...]
     return dict(sorted(found.items()))
+
+
+def _unknown(run: Path, name: str) -> UserError:
+    there = ", ".join(names(run)) or "none"
+    return UserError(f"{run}: no series '{name}' was recorded (there are: {there})")
 
 
 @contextmanager

@@ -86,7 +86,7 @@ class Coordinates:
 
     def _gathered(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         pieces = [a.reshape(-1)[part.places] for a, part in zip(arrays, self._parts, strict=True)]
-        return np.concatenate(pieces).astype(np.float64)
+        return np.concatenate(pieces, dtype=np.float64)
 
     def _each(self, number: Any) -> np.ndarray:
         """One number of each field, repeated for its components."""
