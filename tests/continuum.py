@@ -3,13 +3,13 @@
 Derived apart from the plugin, and from other books. Both materials are sums of a shear and a bulk part,
 psi = mu a + lambda b, of the principal stretches l (F = R diag(l) Q^T, in the plane l_3 = 1):
 
-    St Venant-Kirchhoff    a = sum e^2              b = (sum e)^2 / 2      e = (l^2 - 1) / 2     Green's strain
-    neo-Hookean            a = sum e - sum h        b = (sum h)^2 / 2      h = log l             Hencky's strain
+    St Venant-Kirchhoff    a = sum e^2            b = (sum e)^2 / 2    e = (l^2 - 1) / 2    Green's strain
+    neo-Hookean            a = sum e - sum h      b = (sum h)^2 / 2    h = log l            Hencky's strain
 
-and P = R diag(d psi / d l) Q^T (Ogden 1984, Non-linear Elastic Deformations, chapter 4). The moduli go by way
-of the bulk modulus: K = E / (3 (1 - 2 nu)), mu = E / (2 (1 + nu)), lambda = K - 2 mu / 3. `MODES` are worked
-out by hand, without principal axes. Small strains: Hooke's law as compliance (Timoshenko & Goodier 1951,
-Theory of Elasticity, section 6). A chain's modes: French 1971, Vibrations and Waves, chapter 5.
+and P = R diag(d psi / d l) Q^T (Ogden 1984, Non-linear Elastic Deformations, chapter 4). The moduli go by
+way of the bulk modulus: K = E / (3 (1 - 2 nu)), mu = E / (2 (1 + nu)), lambda = K - 2 mu / 3. `MODES` are
+worked out by hand, without principal axes. Small strains: Hooke's law as compliance (Timoshenko & Goodier
+1951, Theory of Elasticity, section 6). A chain's modes: French 1971, Vibrations and Waves, chapter 5.
 """
 
 from collections.abc import Callable
@@ -177,9 +177,9 @@ class Pulled:
     def side(self) -> dict[str, float]:
         """The stretch of the free sides.
 
-        St Venant-Kirchhoff: E_2 = -nu E_1, in plane strain -nu / (1 - nu) E_1. Neo-Hookean: with y the square of
-        the stretch, mu (y - 1) + lambda (log s + n/2 log y) = 0 for n free sides, hence with c = n lambda / 2 mu
-        y = c w, w + log w = (1 - lambda / mu log s) / c - log c: Wright's omega function.
+        St Venant-Kirchhoff: E_2 = -nu E_1, in plane strain -nu / (1 - nu) E_1. Neo-Hookean: with y the
+        square of the stretch mu (y - 1) + lambda (log s + n/2 log y) = 0 for n free sides; hence y = c w,
+        w + log w = (1 - lambda / mu log s) / c - log c, c = n lambda / 2 mu: Wright's omega function.
         """
         s, m, free = self.stretch, self.m, self.d - 1
         ratio = m.nu if free == 2 else m.nu / (1.0 - m.nu)
@@ -201,7 +201,7 @@ class Pulled:
             "neo_hookean": (m.mu * (s**2 - 1.0) + m.lam * np.log(volume)) / s,
         }
 
-    def F(self, material: str) -> Array:
+    def deformation(self, material: str) -> Array:
         return np.diag([self.stretch] + [self.side[material]] * (self.d - 1))
 
 
@@ -237,7 +237,7 @@ class Manufactured:
         """x of points X (..., d)."""
         return X + self.a * np.sin(self._angles(X)).prod(axis=-1)
 
-    def F(self, X: Array) -> Array:
+    def deformation(self, X: Array) -> Array:
         angles, d = self._angles(X), len(self.a)
         found = np.zeros((*X.shape, d), X.dtype) + np.eye(d)
         for j in range(d):
@@ -248,7 +248,7 @@ class Manufactured:
 
     def stress(self, X: Array) -> Array:
         """P, by matrices."""
-        F, ones = self.F(X), np.eye(len(self.a))
+        F, ones = self.deformation(X), np.eye(len(self.a))
         if self.material == "st_venant_kirchhoff":
             E = 0.5 * (F.swapaxes(-1, -2) @ F - ones)
             trace = np.trace(E, axis1=-2, axis2=-1)[..., None, None]
@@ -318,8 +318,8 @@ def surface_forces(mesh: Mesh, stress: Array) -> Array:
 def rule(d: int, n: int = 4) -> tuple[Array, Array]:
     """Points of a quadrature over a simplex, barycentric (q, d + 1), and weights of sum 1.
 
-    Gauss's rule on a cube that is collapsed onto the simplex (Stroud 1971, Approximate Calculation of Multiple
-    Integrals, section 2.4): exact for polynomials of degree 2 n - d.
+    Gauss's rule on a cube that is collapsed onto the simplex (Stroud 1971, Approximate Calculation of
+    Multiple Integrals, section 2.4): exact for polynomials of degree 2 n - d.
     """
     nodes, weights = np.polynomial.legendre.leggauss(n)
     grid = np.stack(np.meshgrid(*[0.5 + 0.5 * nodes] * d, indexing="ij"), axis=-1).reshape(-1, d)
@@ -362,7 +362,7 @@ def mode(n: int, k: int) -> tuple[Array, float]:
 def leapfrogged(steps: Array, square: float) -> Array:
     """x / x(0) of an oscillator that begins at rest, after leapfrogs with (omega dt)^2 = square.
 
-    cos(steps a) with cos(a) = 1 - square / 2 (Birdsall & Langdon 1985, Plasma Physics via Computer Simulation,
-    section 4-2).
+    cos(steps a) with cos(a) = 1 - square / 2 (Birdsall & Langdon 1985, Plasma Physics via Computer
+    Simulation, section 4-2).
     """
     return np.cos(steps * np.arccos(1.0 - square / 2.0))

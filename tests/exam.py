@@ -86,7 +86,7 @@ def _near(rng: np.random.Generator, role: Datum, shape: tuple[int, ...]) -> np.n
 
 
 def _balanced(weights: np.ndarray) -> np.ndarray:
-    """Weights that sum to zero over an element's nodes, in so few digits that f32 holds them and their sums."""
+    """Weights that sum to zero over an element's nodes, of so few digits that f32 holds even their sums."""
     quantum = 2.0 ** np.floor(np.log2(np.abs(weights).max(axis=(1, 2), keepdims=True)) - 18.0)
     short = np.round(weights / quantum) * quantum
     short[:, 0] = -short[:, 1:].sum(axis=1)

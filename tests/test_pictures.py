@@ -200,7 +200,7 @@ def test_a_minimiser_without_residual_has_one_panel(tmp_path):
 
 
 def test_one_moment_is_a_time_and_no_iteration(tmp_path):
-    above, below = _energy_axes(_run(tmp_path / "run", observables=ENERGIES, times=T[:1]))
+    _, below = _energy_axes(_run(tmp_path / "run", observables=ENERGIES, times=T[:1]))
     assert below.get_xlabel() == "time [yr]"
 
 
@@ -420,6 +420,20 @@ def test_many_cells_began_as_an_outline(tmp_path):
     )
     np.testing.assert_allclose(_pixel(figure, (0.5, 0.0), around=2), PALE, atol=0.05)
     np.testing.assert_array_equal(_pixel(figure, (0.5, 0.5), around=4), WHITE)
+
+
+def test_there_are_no_seams_between_cells(tmp_path):
+    mesh = generators.rectangle((2.0, 1.0), (60, 30))
+    x, values = mesh.points[None], np.ones((1, len(mesh.cells)))
+    run = _run(
+        tmp_path / "run", {"position": x}, times=[0.0], lists={"cells": mesh.cells}, cells={"cells/u": values}
+    )
+    figure = _mesh_figure(run)
+    image = np.asarray(figure.canvas.buffer_rgba())[..., :3] / 255
+    (left, low), (right, high) = figure.axes[0].transData.transform([(0.05, 0.05), (1.95, 0.95)]).astype(int)
+    inside = image[image.shape[0] - high : image.shape[0] - low, left:right]
+    assert inside.size > 1e5
+    assert (inside < np.array(to_rgb("#8e2434")) + 0.02).all()
 
 
 def test_a_moving_body_leaves_outlines_of_some_states_between(tmp_path):

@@ -262,7 +262,7 @@ def test_a_module_at_hand_is_a_plugin_too(scene: Path, tmp_path: Path) -> None:
     """In a notebook: `minusgrad.run(scene, plugins=[module])`."""
     import their_anchor
 
-    text = scene.read_text().replace('"anchor", ', '')
+    text = scene.read_text().replace('"anchor", ', "")
     scene.write_text(text)
     result = run(scene, out=tmp_path / "run", plugins=[their_anchor])
     np.testing.assert_allclose(result.series("observables/size").value, OSCILLATION, atol=2e-5)

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from shutil import copytree
 
 import numpy as np
 import pytest
@@ -51,9 +52,22 @@ def test_shell_blocks(folder: Path) -> None:
     assert 0.0 < np.abs(drift).max() < 1e-3
 
 
+def test_the_pieces_of_a_solids_scene(folder: Path) -> None:
+    """With an energy and a number of steps they are a scene, which starts."""
+    pieces = [text for language, name, text in blocks("README.md") if language == "toml" and not name]
+    assert len(pieces) == 2
+    energy = '[[energy]]\nkind = "neo_hookean"\nyoungs_modulus = "1 MPa"\npoissons_ratio = 0.2\n'
+    copytree(ROOT / "scenes" / "data", folder / "data")
+    (folder / "solid.toml").write_text("\n".join([pieces[0], energy, pieces[1], "[run]\nsteps = 3\n"]))
+    out = run(folder, "sh", "-c", "minusgrad run solid.toml --out runs/solid || test $? = 1")
+    assert "not converged: gradient " in out
+    leapfrog = "stepper={kind = 'leapfrog', dt = '0.1 ms'}"
+    run(folder, "minusgrad", "run", "solid.toml", leapfrog, "--out", "runs/swings")
+
+
 def test_python_blocks(folder: Path) -> None:
     texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
-    assert len(texts) == 2
+    assert len(texts) == 3
     for text in texts:
         run(folder, sys.executable, "-c", text)
     assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51

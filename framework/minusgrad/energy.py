@@ -202,7 +202,8 @@ def weights_at_rest(x: np.ndarray) -> np.ndarray:
 
     For d + 1 nodes they are the gradients of the linear shape functions.
     """
-    return np.linalg.pinv(x - x.mean(axis=0)).T
+    rows = np.linalg.pinv(x - x.mean(axis=0)).T
+    return rows - rows.mean(axis=0)  # to rounding also where x is nearly flat
 
 
 def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
