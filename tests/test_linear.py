@@ -394,10 +394,17 @@ def test_a_hexahedron_in_few_statements():
 # Judged by `check` --------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("d", [2, 3])
+JUDGED = [neo_hookean, strain_rate_damping, st_venant_kirchhoff, squared, conduction, plate, rod, rising]
+UPRIGHT = pytest.mark.xfail(reason="`check.instance` makes triangles that are turned over")
+
+
 @pytest.mark.parametrize(
-    "energy",
-    [strain_rate_damping, st_venant_kirchhoff, squared, conduction, plate, rod, rising, thermoelastic],
+    ("energy", "d"),
+    [
+        pytest.param(e, d, marks=[UPRIGHT] if (e, d) == (neo_hookean, 2) else [], id=f"{e.name}-{d}d")
+        for e in (*JUDGED, thermoelastic)
+        for d in (2, 3)
+    ],
 )
 def test_check_passes(energy, d):
     found = list(check.of_energy(energy, d))
@@ -407,7 +414,7 @@ def test_check_passes(energy, d):
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_a_sample_is_at_rest(d):
-    """Weights of a sample sum to zero; where F can be the unit matrix it is near."""
+    """Weights of a sample sum to zero; where F can be the unit matrix it is near. Both precisions see one."""
     rng = np.random.default_rng(0)
     for energy in (squared, conduction, plate, rod, rising, twisted, thermoelastic):
         values = energy.sample(rng, d)
@@ -417,6 +424,10 @@ def test_a_sample_is_at_rest(d):
     x = np.array(rng.normal(size=(d + 1, d)))
     w = weights_at_rest(x)
     np.testing.assert_allclose(made(x, np.arange(d + 1)[None], w[None])[0], np.eye(d), atol=1e-12)
+    single = x.astype(np.float32)
+    np.testing.assert_array_equal(weights_at_rest(single), weights_at_rest(single.astype(np.float64)))
+    flat = np.hstack([x[:, :-1], 1e-7 * x[:, -1:]])
+    assert np.abs(weights_at_rest(flat).sum(axis=0)).max() < 1e-8
 
 
 # Refusals -----------------------------------------------------------------------------------------------

@@ -200,8 +200,9 @@ def _sum_of_products(x: list, weights: np.ndarray) -> np.ndarray:
 def weights_at_rest(x: np.ndarray) -> np.ndarray:
     """Weights (k, d) for which the nodes x (k, d) have F = I: rows of the pseudo-inverse, which sum to zero.
 
-    For d + 1 nodes they are the gradients of the linear shape functions.
+    For d + 1 nodes they are the gradients of the linear shape functions. In double precision, whatever x has.
     """
+    x = x.astype(np.float64)
     rows = np.linalg.pinv(x - x.mean(axis=0)).T
     return rows - rows.mean(axis=0)  # to rounding also where x is nearly flat
 

@@ -38,8 +38,8 @@ class EnergyDensityBlock(Record):
         term = self.term or (next(iter(solids)) if len(solids) == 1 else None)
         if term is None or term not in solids:
             known = ", ".join(solids) or "none"
-            asked = f"term '{self.term}' is not one" if self.term else "say which `term`"
-            raise UserError(f"{asked} that covers a list of cells with volumes (there are: {known})")
+            asked = f"no term '{self.term}'" if self.term else "no term" if not solids else "say which `term`"
+            raise UserError(f"{asked} covers a whole list of cells with volumes (there are: {known})")
         return EnergyDensity(context, self.every, term, solids[term])
 
 

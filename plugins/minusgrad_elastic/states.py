@@ -9,17 +9,17 @@ In the plane a body is a sheet of some thickness (1 m if nothing is said), under
 has cells of several kinds (Gmsh's physical groups), each kind is a list of its own beside `cells`.
 """
 
-from collections.abc import Mapping, Sequence
-from math import factorial
+from collections.abc import Callable, Mapping, Sequence
+from math import factorial, prod
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import AfterValidator, Field
 
 from minusgrad.contexts import Starting
 from minusgrad.errors import UserError
 from minusgrad.fields import Body, Motion, State
-from minusgrad.memory import fits
+from minusgrad.memory import available, size
 from minusgrad.records import Quantity, Record, quantities
 
 from . import generators, gmsh
@@ -30,7 +30,21 @@ from .mesh import Mesh
 Length = Annotated[float | str, Quantity("m", "positive")]
 Place = Annotated[float | str, Quantity("m")]
 Speed = Annotated[float | str, Quantity("m s^-1")]
-Count = Annotated[int, Field(ge=1), fits(5000)]
+Count = Annotated[int, Field(ge=1)]
+
+
+def fitting(cells: Callable[[Any], int]) -> AfterValidator:
+    """For what says how fine a mesh is: so many cells must fit into the memory, 1000 bytes each."""
+
+    def judge(parts: Any) -> Any:
+        if (need := 1000 * (count := cells(parts))) > (free := available()):
+            raise ValueError(f"makes {count} cells: they need {size(need)} of memory, {size(free)} are free")
+        return parts
+
+    return AfterValidator(judge)
+
+
+Parts = Annotated[tuple[Count, Count, Count], fitting(lambda parts: 6 * prod(parts))]
 
 
 class Solid(Record):
@@ -50,7 +64,8 @@ class Solid(Record):
         for key in ("origin", "velocity"):
             if len(values[key]) not in (0, d):
                 raise UserError(f"{key}: {len(values[key])} numbers for {d} axes")
-        return solid(mesh, values["density"], thickness or 1.0, values["origin"], values["velocity"])
+        metre = 1.0 / context.units.in_si("m")
+        return solid(mesh, values["density"], thickness or metre, values["origin"], values["velocity"])
 
     def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
         """Undeformed, where it was made; `values` are the block's, in the run's units."""
@@ -61,7 +76,7 @@ class Rectangle(Solid):
     """A rectangle with a corner at the origin, in parts of 2 triangles; sides left, right, bottom, top."""
 
     size: tuple[Length, Length]
-    cells: tuple[Count, Count]
+    cells: Annotated[tuple[Count, Count], fitting(lambda parts: 2 * prod(parts))]
 
     def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
         return generators.rectangle(values["size"], self.cells)
@@ -74,7 +89,7 @@ class Box(Solid):
     """
 
     size: tuple[Length, Length, Length]
-    cells: tuple[Count, Count, Count]
+    cells: Parts
 
     def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
         return generators.box(values["size"], self.cells)
@@ -86,7 +101,7 @@ class Beam(Solid):
     length: Length
     width: Length
     height: Length
-    cells: tuple[Count, Count, Count]
+    cells: Parts
 
     def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
         return generators.beam(values["length"], values["width"], values["height"], self.cells)
@@ -96,7 +111,7 @@ class Disc(Solid):
     """A disc around the origin, in rings of triangles; bodies centre, rim."""
 
     radius: Length
-    rings: Count
+    rings: Annotated[Count, fitting(lambda rings: 6 * rings**2)]
 
     def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
         return generators.disc(values["radius"], self.rings)
@@ -154,13 +169,20 @@ def solid(
     origin: Sequence[float] = (),
     velocity: Sequence[float] = (),
 ) -> State:
-    """The state of an undeformed body; in the plane, of a sheet."""
+    """The state of an undeformed body; in the plane, of a sheet.
+
+    Raises `UserError` where a kind of cells is called like one of the lists that every body has.
+    """
     n, d = mesh.points.shape
     x = mesh.points + np.array(origin or np.zeros(d))
     v = np.tile(np.array(velocity or np.zeros(d), float), (n, 1))
     thick = thickness if d == 2 else 1.0
     cells = {"gradients": mesh.gradients(), "volume": mesh.volumes() * thick}
     kinds = {k: e for k, e in mesh.cell_bodies.items() if len(e) < len(mesh.cells)}
+    if taken := [k for k in kinds if k in ("cells", "edges", "boundary")]:
+        raise UserError(
+            f"{mesh.source}: its cells '{taken[0]}' are called like a list of every body; rename them"
+        )
     edges, boundary = mesh.edges(), mesh.boundary()
     rest = np.linalg.norm(mesh.points[edges[:, 0]] - mesh.points[edges[:, 1]], axis=1)
     return State(
