@@ -81,7 +81,7 @@ def sample(
 
 
 def over_cells(
-    energy: LocalEnergy, mesh: Mesh, fields: Fields, thickness: float = 1.0, **parameters: float
+    energy: LocalEnergy, mesh: Mesh, fields: Fields, thickness: float = 1.0, **parameters: float | np.ndarray
 ) -> Term:
     data = solid(mesh, 1.0, thickness).data["cells"]
     return bind(energy, fields, tuples=mesh.cells, data=data, parameters=parameters)
@@ -230,6 +230,22 @@ def test_any_deformation_by_its_principal_stretches(material: str, d: int, m: Mo
         F = some_map(d, seed, spread=0.6)
         parts = principal(material, F)
         assert_homogeneous(body, F, m, parts.energy(m), parts.stress(m), parts.energy_by_nu(m))
+
+
+@MATERIALS
+def test_moduli_may_vary_from_cell_to_cell(material: str) -> None:
+    mesh, F, rng = Shaken(2).mesh, some_map(2, 8), np.random.default_rng(0)
+    volume, fields = mesh.volumes(), Fields({"x": mesh.points @ F.T})
+    each = [Moduli(rng.uniform(1.0, 9.0), rng.uniform(0.0, 0.4)) for _ in volume]
+    given = {name: np.array([m.given[name] for m in each]) for name in M.given}
+    potential = Potential(fields, [over_cells(SOLIDS[material], mesh, fields, **given)])
+    parts = principal(material, F)
+    energy = volume * [parts.energy(m) for m in each]
+    np.testing.assert_allclose(potential.by_element(material), energy, rtol=1e-12)
+    by_modulus = potential.gradient(f"{material}.youngs_modulus")
+    np.testing.assert_allclose(by_modulus, energy / given["youngs_modulus"], rtol=1e-12)
+    by_nu = volume * [parts.energy_by_nu(m) for m in each]
+    np.testing.assert_allclose(potential.gradient(f"{material}.poissons_ratio"), by_nu, rtol=1e-11)
 
 
 @pytest.mark.parametrize("nu", [-0.6, 0.2, 0.45])

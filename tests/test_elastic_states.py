@@ -432,6 +432,12 @@ REFUSED = {
     "a weight that is no vector": (
         RECTANGLE, SOLID + WEIGHT.format("9.81"),
         "15:16: energy.1.acceleration: needs a list, not 9.81"),
+    "a weight of three components in the plane": (
+        RECTANGLE, SOLID + WEIGHT.format("[0.0, 0.0, -9.81]"),
+        "13:3: energy.1: body_force.acceleration: has shape [3]; one value has [2]"),
+    "a solid of edges": (
+        RECTANGLE, SOLID + 'tuples = "edges"\n',
+        "9:3: energy.0: neo_hookean.volume: every element needs a value, none is given"),
     "a ball without a size": (
         RECTANGLE,
         SOLID + '[[energy]]\nkind = "sphere"\ncentre = [0.0, 0.0]\nradius = 0.0\nstiffness = 1.0\n',

@@ -177,6 +177,7 @@ def test_a_minimiser_counts_iterations_and_shows_its_residual(tmp_path):
     np.testing.assert_array_equal(below.lines[0].get_ydata(), FALLING**4)
     assert (below.get_yscale(), below.get_ylabel()) == ("log", "residual [N]")
     assert (above.get_xlabel(), below.get_xlabel()) == ("", "iteration")
+    assert above.get_xlim() == below.get_xlim() == (0, 8)
 
 
 def test_a_residual_that_reaches_zero_is_drawn_up_to_there(tmp_path):

@@ -90,17 +90,17 @@ def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
 
 
 def _energies(names: list[str]) -> list[str]:
-    """The energies among the series: potential (term by term without a sum), kinetic, total."""
+    """The energies among the series: potential (term by term without a sum), kinetic, in and out, total."""
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
-    whole = [f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "total")]
+    whole = [f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "total")]
     return (terms if whole[0] not in names else []) + [name for name in whole if name in names]
 
 
 def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) -> None:
     """Energies above; below, how far their total drifts, or what a search for a minimum has left to do."""
-    total, residual = f"{OBSERVABLES}/total", f"{OBSERVABLES}/residual"
+    total, residual, drift = (f"{OBSERVABLES}/{name}" for name in ("total", "residual", "drift"))
     searching = _stands(trajectory.series(run, energies[-1]))
-    second = residual if searching else total
+    second = residual if searching else drift if drift in names else total
     rows = 1 + (second in names)
     figure.set_size_inches(6.4, 2.0 + 1.5 * rows)
     above, *below = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[:rows])[:, 0]
@@ -111,18 +111,24 @@ def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) 
     unit, clock = trajectory.symbols(run, energies[-1])
     above.set_ylabel(style.with_unit("energy", unit))
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
-    above.margins(x=0)
     for axes in below:
         (_residual if searching else _drift)(axes, run, second)
+    for axes in figure.axes:
+        axes.margins(x=0)
     figure.axes[-1].set_xlabel("iteration" if searching else style.with_unit("time", clock))
     figure.align_ylabels()
 
 
 def _drift(axes: "Axes", run: Path, name: str) -> None:
-    _, time, total = trajectory.series(run, name)
-    start = total[0]
+    """What was recorded as drift, or the total's own where nothing was."""
+    _, time, value = trajectory.series(run, name)
     axes.axhline(0, color=FAINT, linewidth=0.6)
-    axes.plot(time, (total - start) / (abs(start) or 1), color=COLOURS[3])
+    if name.endswith("/drift"):
+        axes.plot(time, value, color=COLOURS[3])
+        axes.set_ylabel("drift")
+        return
+    start = value[0]
+    axes.plot(time, (value - start) / (abs(start) or 1), color=COLOURS[3])
     unit = trajectory.symbols(run, name)[0]
     axes.set_ylabel("(E − E₀) / |E₀|" if start else style.with_unit("E − E₀", unit))
 
