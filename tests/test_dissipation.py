@@ -32,7 +32,6 @@ from minusgrad.kernels import Code
 from minusgrad.moves import Moves
 from minusgrad.reports import Energies, Reactions, angular_momentum, momentum
 from minusgrad.schemes import SCHEMES
-from minusgrad.terms import Term
 from minusgrad.trajectory import Recorder
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
@@ -308,10 +307,10 @@ def test_all_at_once_against_a_fine_solution(kind):
 
 
 @KINDS
-def test_steps_by_hand(kind, launches, d=2):
-    """In space too, by single launches: the one kernel has the same text there, and compiles for long."""
-    if launches == "unfused" and d == 2:
-        test_steps_by_hand(kind, launches, 3)
+@pytest.mark.parametrize(("d", "small"), [(2, integrators.SMALL), (2, 0), (3, 0)])
+def test_steps_by_hand(d, small, kind, monkeypatch):
+    """In one kernel and in single launches."""
+    monkeypatch.setattr(integrators, "SMALL", small)
     stepper, hand = tangled(kind, 0.1, d), tangled_by_hand(d, rubs=True)
     own = hand.kinetic()[hand.held].sum()
     for k in range(8):
@@ -347,17 +346,20 @@ def test_energies_report_where_it_went():
 # Solids that resist strain ------------------------------------------------------------------------------
 
 
-def solid(d: int, rate: float = 0.0, dt: float = 0.01, kind: str = "leapfrog") -> tuple[Integrator, Term]:
-    """A soft block, in strain-rate damping; `rate`: additional mass damping."""
-    mesh = generators.rectangle((1.0, 0.7), (3, 2)) if d == 2 else generators.box((1.0, 0.7, 0.5), (2, 1, 1))
+CELLS = {2: (3, 2), 3: (2, 1, 1)}
+
+
+def solid(d: int, dt: float = 0.01, cells: tuple[int, ...] = ()) -> Integrator:
+    """A soft block, in strain-rate damping."""
+    size, make = (1.0, 0.7, 0.5)[:d], generators.rectangle if d == 2 else generators.box
+    mesh = make(size, cells or CELLS[d])
     state = states.solid(mesh, 1.3)
     fields, cells, data = Fields(state.fields), state.tuples["cells"], state.data["cells"]
     stiff = {"youngs_modulus": 9.0, "poissons_ratio": 0.3}
     thick = {"viscosity": 0.11, "bulk_viscosity": 0.07}
     rubs = [bind(strain_rate_damping, fields, tuples=cells, data=data, parameters=thick)]
     potential = Potential(fields, [bind(neo_hookean, fields, tuples=cells, data=data, parameters=stiff)])
-    stepper = Integrator(potential, state.motions, SCHEMES[kind], dt, dissipation=Potential(fields, rubs))
-    return stepper, rubs[0]
+    return Integrator(potential, state.motions, SCHEMES["leapfrog"], dt, dissipation=Potential(fields, rubs))
 
 
 def rotation(d: int, angle: float = 0.7) -> np.ndarray:
@@ -381,7 +383,7 @@ STRETCH = np.array([[0.6, -0.2, 0.3], [0.5, -0.4, 0.1], [-0.1, 0.7, 0.2]])
 
 def shaped(d: int, rate: np.ndarray, bent: bool = True) -> tuple[Potential, np.ndarray, np.ndarray, float]:
     """The dissipation of the block, turned as one and moving with v = rate (x - centre) + drift."""
-    stepper, _ = solid(d)
+    stepper = solid(d)
     fields, turned = stepper.potential.fields, rotation(d) if bent else np.eye(d)
     x = fields["x"].values @ turned.T + 3.0
     v = x @ rate.T - 0.4
@@ -415,7 +417,7 @@ def test_the_rate_of_a_uniform_strain(d):
 
 @pytest.mark.parametrize("d", [2, 3])
 def test_strain_rate_damping_has_no_force_and_no_torque_in_sum(d):
-    stepper, _ = solid(d)
+    stepper = solid(d)
     rng, fields = np.random.default_rng(4), stepper.potential.fields
     fields["x"].set(fields["x"].values + 0.1 * rng.normal(size=fields["x"].shape))
     fields["v"].set(rng.normal(size=fields["v"].shape))
@@ -429,9 +431,9 @@ def test_strain_rate_damping_has_no_force_and_no_torque_in_sum(d):
     assert twice > 0.1
 
 
-def _thrown(d: int, dt: float, kind: str = "leapfrog") -> Integrator:
+def _thrown(d: int, dt: float, cells: tuple[int, ...] = ()) -> Integrator:
     """A block that flies, turns and is deformed."""
-    stepper, _ = solid(d, dt=dt, kind=kind)
+    stepper = solid(d, dt, cells)
     fields = stepper.potential.fields
     x = fields["x"].values
     fields["v"].set(x @ (0.5 * spin(d) + 0.8 * STRETCH[:d, :d]).T + 0.3)
@@ -486,24 +488,6 @@ def test_single_precision_follows_double(launches):
     np.testing.assert_allclose(velocity(single), velocity(double), atol=2e-5)
     assert single.work == pytest.approx(double.work, rel=1e-5)
     assert single.dissipated == pytest.approx(double.dissipated, rel=1e-5)
-
-
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
-def test_bits_do_not_depend_on_the_number_of_threads(launches, any_threads):
-    found = []
-    for threads in (1, 2):
-        runtime.start(runtime.Options(threads=threads))
-        stepper = tangled("leapfrog", 0.02)
-        stepper.advance(20)
-        found.append(bits(stepper))
-    assert found[0] == found[1]
 
 
 def test_restored_goes_on_bit_for_bit(launches):
@@ -594,8 +578,7 @@ def test_friction_of_one_field_leaves_the_other(launches):
 
 @pytest.mark.parametrize("energy", [trap, neo_hookean])
 def test_what_depends_on_no_velocity_is_no_dissipation(energy):
-    stepper, _ = solid(2)
-    potential = stepper.potential
+    potential = solid(2).potential
     fields = potential.fields
     term = bind(trap, fields) if energy is trap else potential.terms["neo_hookean"]
     with pytest.raises(EnergyError) as refused:
@@ -622,7 +605,7 @@ def order(kind: str, motion: Dragged) -> Callable:
     return lambda: assert_orders(partial(errors, kind, motion, None), ORDERS[kind], (40, 80))
 
 
-by_hand = partial(test_steps_by_hand, "leapfrog", None)
+by_hand = partial(test_steps_by_hand, 2, integrators.SMALL, "leapfrog", pytest.MonkeyPatch())
 balance = partial(test_a_dashpot_to_a_moved_support, "leapfrog")
 gusty = partial(test_drag_on_a_free_body, gusts, ALONG, 0.4, windy, "leapfrog")
 rub = Moves.rub
@@ -737,3 +720,27 @@ def test_damage_is_seen(name, monkeypatch):
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrators, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)
+
+
+# Threads ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def any_threads():
+    """Leaves the engine as it was."""
+    before = runtime._Running.options
+    yield
+    runtime.start(before)
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(any_threads, monkeypatch):
+    """Last in this file: the engine starts anew, and forgets its kernels."""
+    monkeypatch.setattr(integrators, "SMALL", 0)
+    found = []
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        stepper = _thrown(2, 1e-4, cells=(60, 40))
+        stepper.advance(10)
+        assert stepper.dissipated > 1e-5
+        found.append(bits(stepper))
+    assert found[0] == found[1]

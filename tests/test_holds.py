@@ -527,24 +527,6 @@ def test_both_ways_agree(monkeypatch):
     assert fused.work == pytest.approx(unfused.work, rel=1e-13)
 
 
-@pytest.fixture
-def any_threads():
-    """Leaves the engine as it was."""
-    before = runtime._Running.options
-    yield
-    runtime.start(before)
-
-
-def test_bits_do_not_depend_on_the_number_of_threads(launches, any_threads):
-    found = []
-    for threads in (1, 2):
-        runtime.start(runtime.Options(threads=threads))
-        stepper = tangled("leapfrog", 0.02, rubs=False)
-        stepper.advance(30)
-        found.append(bits(stepper))
-    assert found[0] == found[1]
-
-
 def resumed(kind: str, dt: float, fields: dict[str, np.ndarray], state: dict[str, np.ndarray]) -> Integrator:
     """A fresh stepper that takes up a saved moment."""
     stepper = tangled(kind, dt, rubs=False)
@@ -776,3 +758,42 @@ def test_damage_is_seen(name, monkeypatch):
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrators, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)
+
+
+# Threads ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def any_threads():
+    """Leaves the engine as it was."""
+    before = runtime._Running.options
+    yield
+    runtime.start(before)
+
+
+def line(n: int) -> Integrator:
+    """Many nodes along a line, on springs; every fifth is clamped, every seventh moved."""
+    rng = np.random.default_rng(0)
+    fields = Fields({"q": np.arange(n) + 0.1 * rng.normal(size=n), "u": rng.normal(size=n), "m": np.ones(n)})
+    ties = np.stack([np.arange(1, n), np.arange(n - 1)], axis=1)
+    ends = {"stiffness": K, "rest": REST}
+    potential = Potential(fields, [bind(coil, fields, tuples=ties, parameters=ends)])
+    moved = np.setdiff1d(np.arange(0, n, 7), np.arange(0, n, 5))
+    holds = [
+        Hold("clamped", "q", np.arange(0, n, 5)),
+        Hold("moved", "q", moved, displacement=(0.3,), duration=1.0, velocity=(0.2,)),
+    ]
+    motions = [Motion("q", "u", "m")]
+    return Integrator(potential, motions, SCHEMES["leapfrog"], 0.05, holds=Holds(fields, holds, motions))
+
+
+def test_bits_do_not_depend_on_the_number_of_threads(launches, any_threads):
+    """Last in this file: the engine starts anew, and forgets its kernels."""
+    found = []
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        stepper = line(20_000)
+        stepper.advance(15)
+        assert abs(stepper.work) > 10.0
+        found.append(bits(stepper))
+    assert found[0] == found[1]

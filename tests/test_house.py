@@ -151,6 +151,13 @@ def test_one_room_alone_imports_the_engine() -> None:
     assert owners == starters == {"runtime"}
 
 
+def test_the_core_knows_no_triangle() -> None:
+    """Cells are tuples of nodes; only what draws surfaces on a screen needs the word."""
+    words = ("triang", "tetrah")
+    knowing = {room for room, text in sources(CORE).items() if any(w in text.lower() for w in words)}
+    assert knowing == {"surfaces", "mesh_artists"}
+
+
 def test_no_file_is_called_utils() -> None:
     words = {"utils", "util", "helpers", "common", "misc", "manager"}
     rooms = {

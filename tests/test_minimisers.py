@@ -165,6 +165,21 @@ def test_where_the_energy_has_digits_it_is_believed(method):
     assert search.energy < start
 
 
+def test_scatter_is_rounding_and_nothing_else():
+    """Next to none in a bowl, though it bends; in F - 1 - log F more than eps U; fields are put back."""
+    potential, free, end = stretched(50, 1e-8)
+    potential.fields["q"].set(end)
+    searches = {1.0: LBFGS(single([bowl], [1.0, 2.0]), q()), 1e-6: LBFGS(potential, q(), free=free)}
+    for size, search in searches.items():
+        here = search._here()
+        there = search.look(here.z - size * np.cos(np.arange(len(here.z))))
+        s, before = there.z - here.z, bits(search)
+        seen = line_search.scatter(search, there, s, float((there.slope - here.slope) @ s))
+        assert bits(search) == before
+        assert seen < 1e-14
+    assert seen > 100.0 * search.rounding()
+
+
 @SEARCHES
 def test_a_jump_is_no_rounding(method):
     """U scatters where it jumps; still the search stays on this side, on the best point that it has seen."""
@@ -177,6 +192,16 @@ def test_a_jump_is_no_rounding(method):
         np.testing.assert_array_equal(search.gradient["q"], search.potential.gradient("q"))
     assert (found(search) < 1.0).all()
     assert found(search)[1] > 0.99
+
+
+@pytest.mark.parametrize("most", range(4, 12))
+def test_a_search_that_runs_out_of_trials_ends_at_the_best(most, monkeypatch):
+    """Before a jump every trial is too short or too long; the last was either."""
+    monkeypatch.setattr(line_search, "MOST", most)
+    search = LBFGS(single([edge], [0.0, 0.3]), q())
+    search.advance(1)
+    assert search.energy == search.potential.value() < -0.3
+    np.testing.assert_array_equal(search.gradient["q"], search.potential.gradient("q"))
 
 
 @pytest.mark.parametrize("force", [1e-4, 1e-8])
@@ -493,6 +518,15 @@ def test_what_leaps_is_stopped_where_it_stood(method, energy, trouble):
     assert bits(search) == before
 
 
+@pytest.mark.parametrize(("method", "far"), [(Adam, {"rate": 9.0}), (FIRE, {"first": 9.0, "longest": 9.0})])
+def test_a_first_leap_that_fails_leaves_no_trace(method, far):
+    search = method(single([barrier], [4.0, 2.5]), q(), **far)
+    before = bits(search)
+    with pytest.raises(NonFiniteError, match=r"^step 1: the energy of term 'barrier' is nan"):
+        search.advance(1)
+    assert bits(search) == before
+
+
 @EACH
 def test_a_start_that_is_not_finite_is_named(method):
     with pytest.raises(
@@ -501,6 +535,8 @@ def test_a_start_that_is_not_finite_is_named(method):
         method(single([cliff], [1.0, -1.0]), q())
     with pytest.raises(NonFiniteError, match=r"^step 0: the energy of term 'barrier' is nan"):
         method(single([barrier], [1.0, -1.0]), q())
+    with pytest.raises(NonFiniteError, match=r"^step 0: term 'cliff', node 1: its force"):  # where U is 0
+        method(single([cliff], [1.0, 0.0]), q())
 
 
 # Outcomes -----------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@
     value    the compiled energy against a plain-Python evaluation of the same source
 
 asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
-of tuples a tenth of their nodes' distance; where it would leave the domain of U (a triangle turned over), it
+of tuples a tenth of their nodes' distance; where it would leave the domain of U (a cell turned over), it
 is halved until it does not. Differences here only judge; no gradient is ever made from them.
 """
 

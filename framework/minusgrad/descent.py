@@ -29,7 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from .line_search import MOST, lowers
+from .line_search import lowers
 from .minimisers import Minimiser, Point, dot
 from .outcomes import UNASKED, Enough
 from .potential import Potential
@@ -66,10 +66,7 @@ class GradientDescent(Minimiser):
     def _next(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
         length = self.length or self.first / np.abs(downhill).max()
-        for _ in range(MOST):
-            there = self.look(here.z + length * downhill)
-            if (there.x == here.x).all():
-                return None
+        while ((there := self.look(here.z + length * downhill)).x != here.x).any():
             if lowers(self, here, there):
                 self.length = GROW * length
                 return there

@@ -26,7 +26,7 @@ from .unknowns import Coordinates, Unknown
 
 @dataclass
 class Point:
-    """The values x of the unknowns, and there z, U and dU/dz (zeros where U is not finite)."""
+    """The values x of the unknowns, and there z, U (no number where dU/dz is none) and dU/dz."""
 
     x: np.ndarray
     z: np.ndarray
@@ -207,8 +207,8 @@ class Minimiser(Stepper):
             energy = self.potential.value(self.t)
             self.potential.gradient_into(self.gradient, self.t)
             slope = self.coordinates.slope(self.gradient)
-        if not (math.isfinite(energy) and np.isfinite(slope).all()):
-            energy, slope = math.nan, np.zeros_like(slope)
+        if not np.isfinite(slope).all():
+            energy = math.nan
         return Point(x, x / self.coordinates.scale, energy, slope)
 
     def _trouble(self) -> str:

@@ -6,8 +6,9 @@
     wall     delta = c - n . x / |n|              n points to the free side
     sphere   delta = (R^2 - |x - c|^2) / (2 R)    the depth, to first order; smooth at the centre
 
-x (n, d) [m], k [N/m^2]: the force is k delta^2. A cubic penalty is C2, so that leapfrog keeps its order and
-Newton's method its speed (contrast k/2 delta^2, whose stiffness jumps at the surface).
+x (n, d) [m], k [N/m^2]: the force is k delta^2, of a sphere k delta^2 |x - c| / R. A cubic penalty is C2, so
+that leapfrog keeps its order and Newton's method its speed (contrast k/2 delta^2, whose stiffness jumps at
+the surface).
 """
 
 from math import inf
