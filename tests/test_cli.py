@@ -303,6 +303,8 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
         ]
     if not isinstance(value, dict):
         return []
+    if isinstance(of_any_name := node.get("additionalProperties"), dict):
+        return [u for k, v in value.items() for u in unknown_keys(schema, of_any_name, v, f"{path}.{k}")]
     tables = arms(schema, node)
     kind = value.get("kind")
     fit = [t for t in tables if kind is None or t["properties"].get("kind", {}).get("const") == kind]
@@ -360,7 +362,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(told, here: Path) 
         "(keys: eccentricity, G, masses, semi_major_axis)",
         "bad.toml:14:16: state.eccentricity: needs a number of at least 0 and below 1, not 1.5",
         "bad.toml:18:8: energy.0.kind: "
-        "no energy named 'gravty'; did you mean 'gravity'? (installed: gravity)",
+        "no energy named 'gravty'; did you mean 'gravity'? (installed: gravity); "
+        "not in the scene's `plugins`: elastic",
         "bad.toml:21:2: stepper.dt: required, but missing",
         "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",

@@ -18,6 +18,7 @@ LIBRARIES = ("np", "math", "ti", "time", "len")
 ALLOWED = {
     "self._noted": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
+    "body_force": "the field's name of a load; it is an energy, made by @local_energy",
 }
 
 

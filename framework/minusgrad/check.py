@@ -78,18 +78,26 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     nodes = max(nodes, k + 2)
     shapes = {a: (nodes, *concrete(role.shape, d)) for a, role in energy.of_role(Node).items()}
     fields = Fields({a: rng.normal(size=s) * energy.roles[a].scale for a, s in shapes.items()})
-    tuples = np.array([rng.permutation(nodes)[:k] for _ in range(nodes)])
+    x = fields[energy.shaping[0].field].values if energy.shaping else None
+    tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
     data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
     for made in energy.shaping:
-        x = fields[made.field]
-        shaken = x.values + 0.1 * energy.roles[made.field].scale * rng.normal(size=x.shape)
-        data[made.weights] = np.array([weights_at_rest(shaken[row]) for row in tuples])
+        rest = np.array([weights_at_rest(fields[made.field].values[row]) for row in tuples])
+        data[made.weights] = rest @ (np.eye(d) + 0.1 * rng.normal(size=(nodes, d, d)))
     parameters = {
         a: draw_parameter(role, rng, concrete(role.shape, d)) for a, role in energy.of_role(Parameter).items()
     }
     rows = tuples if energy.listed else None
     return Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=parameters)])
+
+
+def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """k random nodes; of cells in x the plumpest of eight, which a small step does not turn over."""
+    rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
+    if x is None:
+        return rows[0]
+    return max(rows, key=lambda row: np.linalg.svd(x[row] - x[row].mean(axis=0), compute_uv=False)[-1])
 
 
 # One term -------------------------------------------------------------------------------------------
