@@ -574,6 +574,15 @@ def test_settled(method):
     assert f"; last change {search.change:.3g}, asked 0.001 (step {search.step})" in search.verdict
 
 
+@EACH
+def test_a_slope_that_is_next_to_nothing(method):
+    """Nothing is divided by it: the search goes on, or says that it cannot."""
+    search = method(single([bowl], [1.0, 1.0], bowl={"k": [1e-300, 1e-312]}), q())
+    search.advance(20)
+    assert search.outcome in (None, "stuck")
+    assert np.isfinite(found(search)).all()
+
+
 @SEARCHES
 def test_stuck_at_a_kink(method):
     search = method(single([kink], [3.0]), q(), Enough(1e-9))

@@ -30,7 +30,7 @@ from typing import Any
 import numpy as np
 
 from .line_search import lowers
-from .minimisers import Minimiser, Point, dot
+from .minimisers import Minimiser, Point, dot, largest
 from .outcomes import UNASKED, Enough
 from .potential import Potential
 from .unknowns import Unknown, positive
@@ -65,7 +65,7 @@ class GradientDescent(Minimiser):
 
     def _next(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
-        length = self.length or self.first / np.abs(downhill).max()
+        length = self.length or self.first / largest(downhill)
         while ((there := self.look(here.z + length * downhill)).x != here.x).any():
             if lowers(self, here, there):
                 self.length = GROW * length
@@ -99,7 +99,7 @@ class Adam(Minimiser):
         mean = b1 * self.mean + (1.0 - b1) * here.slope
         square = b2 * self.square + (1.0 - b2) * here.slope * here.slope
         root = np.sqrt(square / (1.0 - b2**k))
-        move = mean / (1.0 - b1**k) / (root + 1e-8 * root.max())
+        move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
         there = self.leap(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
         self.mean, self.square = mean, square
         return there
@@ -131,7 +131,7 @@ class FIRE(Minimiser):
 
     def _next(self, here: Point) -> Point:
         rate, force = self.coordinates.rate, -self.projected(here)
-        pace = self.pace or math.sqrt(self.first / np.abs(rate * force).max())
+        pace = self.pace or math.sqrt(self.first / largest(rate * force))
         fastest, mix = self.fastest or FASTEST * pace, self.mix
         power = dot(force, self.velocity)
         if power < 0.0:

@@ -17,7 +17,7 @@ import numpy as np
 
 from .errors import EnergyError
 from .line_search import search
-from .minimisers import Minimiser, Point, dot
+from .minimisers import Minimiser, Point, dot, largest
 from .outcomes import UNASKED, Enough
 from .potential import Potential
 from .unknowns import Unknown, positive
@@ -68,7 +68,7 @@ class LBFGS(Minimiser):
         pairs = self._seen_by(~pinned)
         r = np.where(pinned, 0.0, here.slope)
         if not pairs:
-            return -self.first / np.abs(r).max() * here.slope
+            return -self.first / largest(r) * here.slope
         parts = []
         for s, y, sy in reversed(pairs):
             parts.append(dot(s, r) / sy)

@@ -137,8 +137,8 @@ class Minimiser(Stepper):
         """The figures that the outcome is judged by."""
         here = self._here()
         pinned = self.coordinates.pinned(here.z, here.slope)
-        largest = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
-        return Standing(self.step, self.energy, largest, self.change, bool(pinned.all()), self.exhausted)
+        residual = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
+        return Standing(self.step, self.energy, residual, self.change, bool(pinned.all()), self.exhausted)
 
     @property
     def residual(self) -> float:
@@ -227,3 +227,8 @@ CLOCK = ("step", "t", "dt", "energy", "change", "exhausted")
 def dot(a: np.ndarray, b: np.ndarray) -> float:
     """Sum of a b, in the fixed order of `ordered_sum`."""
     return ordered_sum(a * b)
+
+
+def largest(values: np.ndarray) -> float:
+    """The largest absolute value; never so small that nothing can be divided by it."""
+    return max(float(np.abs(values).max()), 1e-290)
