@@ -745,7 +745,7 @@ CALLED = {
 @pytest.mark.parametrize(("function", "text"), REFUSALS, ids=lambda v: getattr(v, "__name__", ""))
 def test_refused_with_file_line_and_cure(function: Callable, text: str) -> None:
     with pytest.raises(TraceError) as caught:
-        trace(energy_of(function), None)
+        trace(energy_of(function), None, 2)
     lines, first = inspect.getsourcelines(CALLED.get(function, function))
     line = first + next(k for k, source in enumerate(lines) if "# HERE" in source)
     message = str(caught.value)
@@ -797,7 +797,7 @@ def test_a_condition_that_is_asked_again_is_no_new_way() -> None:
 
 def test_more_than_64_ways_are_refused_with_the_line() -> None:
     with pytest.raises(TraceError) as caught:
-        trace(energy_of(seven_branches), None)
+        trace(energy_of(seven_branches), None, 2)
     lines, first = inspect.getsourcelines(seven_branches)
     line = first + next(k for k, source in enumerate(lines) if "# HERE" in source)
     what = "more than 64 ways through the branches of this energy; use ti.select"
@@ -812,7 +812,7 @@ def test_a_lambda_is_refused() -> None:
     with pytest.raises(
         TraceError, match=r"test_language.py:\d+: an energy is a function that begins with `def`"
     ):
-        trace(energy, None)
+        trace(energy, None, 2)
 
 
 def test_a_file_that_changed_after_the_import_is_seen(tmp_path: Path) -> None:
@@ -824,7 +824,7 @@ def test_a_file_that_changed_after_the_import_is_seen(tmp_path: Path) -> None:
     path.write_text("def second(x):\n    return x[0][0] * 2.0\n")
     energy = local_energy("first", over="nodes", x=X)(module.first)
     with pytest.raises(TraceError, match=r"changing\.py:1: the file has changed since 'first' was imported"):
-        trace(energy, None)
+        trace(energy, None, 2)
 
 
 def test_a_function_without_a_file_is_refused() -> None:
@@ -832,7 +832,7 @@ def test_a_function_without_a_file_is_refused() -> None:
     exec("def unwritten(x):\n    return x[0][0]\n", scope)
     energy = local_energy("unwritten", over="nodes", x=X)(scope["unwritten"])
     with pytest.raises(TraceError, match="unwritten: its source cannot be found; put it into a file"):
-        trace(energy, None)
+        trace(energy, None, 2)
 
 
 @pytest.mark.parametrize(

@@ -23,9 +23,13 @@ TESTS = Path(__file__).parent
 SCENES = TESTS.parent / "scenes"
 
 CLAIMED = {
+    "cantilever": "test_elastic_scenes.py::test_cantilever",
+    "cantilever_damped": "test_elastic_scenes.py::test_cantilever_damped",
+    "elastic_seed": "test_elastic_scenes.py::test_elastic_seed",
     "gravity_seed": "test_scenes.py::test_gravity_seed",
     "outer_solar_system": "test_scenes.py::test_outer_solar_system",
     "plummer": "test_scenes.py::test_plummer",
+    "stretch": "test_elastic_scenes.py::test_stretch",
     "two_body": "test_scenes.py::test_two_body",
 }
 """Where the claim of each scene is asserted."""
