@@ -572,6 +572,8 @@ def test_settled(method):
     assert search.change <= 1e-3
     assert search.verdict.startswith("settled: gradient ")
     assert f"; last change {search.change:.3g}, asked 0.001 (step {search.step})" in search.verdict
+    search.evaluate()
+    assert search.outcome is None
 
 
 @EACH
@@ -603,6 +605,8 @@ def test_stuck_search_leaves_all_as_it_was(method):
     before = bits(search)
     search.advance(5)
     assert bits(search) == before
+    search.evaluate()
+    assert search.outcome is None
 
 
 @EACH
