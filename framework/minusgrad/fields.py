@@ -6,6 +6,7 @@ looking at a field copies nothing.
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -96,6 +97,22 @@ class Hold:
     velocity: tuple[float, ...] = ()
 
 
+@dataclass(frozen=True)
+class Grid:
+    """Cells in rows and columns (or in as many axes as `shape` has), the last axis contiguous.
+
+    Cell (row, column) is centred at y = row `spacing`, x = column `spacing`, in the run's unit of length; in a
+    field over the grid, shape (cells, ...), it is node row * columns + column. `fields`: those over it.
+    """
+
+    shape: tuple[int, ...]
+    spacing: float = 1.0
+    fields: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+
 @dataclass(frozen=True, kw_only=True)
 class State:
     """What a scene starts from, in the run's units.
@@ -103,7 +120,8 @@ class State:
     fields by name, shape (n, ...), and the unit of each as an SI unit ("m s^-1"); which of them move; bodies;
     lists of tuples, shape (E, k), and data of their elements by list and argument; what is held; `labels`:
     the names under which fields are recorded (H5MD's `position`, `velocity`); names of the nodes; `shown`:
-    the lists that a picture of the state is drawn with.
+    the lists that a picture of the state is drawn with; grids of cells; tables of numbers, by the argument of
+    an energy that looks them up.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -116,6 +134,8 @@ class State:
     labels: Mapping[str, str] = field(default_factory=dict)
     names: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    tables: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
 class Fields(Mapping[str, Field]):
