@@ -19,15 +19,16 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         "errors hooks entry_points memory units toml_lines mistakes records scene_text scene schema runtime"
     ),
     "files": "durable checkpoint h5md trajectory master rundir",
-    "language": "folding graph tensors source plain",
-    "what exists": "fields interactions energy terms",
-    "calculus": "trace derive kernels emit potential check",
+    "language": "folding graph whole tensors special source plain",
+    "what exists": "fields interactions energy maps terms",
+    "calculus": "trace derive kernels emit map_loops window_loops stages staged potential check",
     "motion": (
         "triggers schemes holds stepper moves integrators"
         " outcomes unknowns minimisers line_search descent lbfgs"
     ),
     "looking": (
-        "reports style surfaces mesh_artists mesh_pictures orbit_pictures pictures show progress signals"
+        "reports style surfaces mesh_artists mesh_pictures orbit_pictures grid_pictures pictures"
+        " show progress signals"
     ),
     "time": "scheduler",
     "assembly": "contexts builtin energy_block registry judge origin simulation",

@@ -12,9 +12,19 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 
-from minusgrad import mesh_artists, mesh_pictures, orbit_pictures, pictures, style, surfaces, trajectory
+from minusgrad import (
+    grid_pictures,
+    mesh_artists,
+    mesh_pictures,
+    orbit_pictures,
+    pictures,
+    style,
+    surfaces,
+    trajectory,
+)
 from minusgrad.checkpoint import Snapshot
 from minusgrad.errors import RunFolderError, UserError
+from minusgrad.h5md import Raster
 from minusgrad.rundir import RunDir
 from minusgrad.trajectory import Recorder
 from minusgrad_elastic import generators
@@ -25,12 +35,19 @@ UNITS = {
     "phi": ("rad", 1.0),
     "energy_density": ("J m^-3", 1.0),
     "residual": ("N", 1),
+    "dose": ("J m^-2", 1.0),
+    "power": ("W", 1.0),
 }
 
 
-def _run(path, frames=None, observables=None, meta=None, times=T, lists=None, cells=None):
-    """A finished run: frames label -> (T, N, ...), observables name -> (T,), cells LIST/LABEL -> (T, E)."""
-    recorder = Recorder(UNITS, ("yr", 3e7), lists, tuple(lists or ()))
+def _run(
+    path, frames=None, observables=None, meta=None, times=T, lists=None, cells=None, rasters=None, grids=None
+):
+    """A finished run: frames label -> (T, N, ...), observables name -> (T,), cells LIST/LABEL -> (T, E).
+
+    grids GRID/LABEL -> (T, *shape), of these rasters.
+    """
+    recorder = Recorder(UNITS, ("yr", 3e7), lists, tuple(lists or ()), rasters)
     with RunDir.create(path, b"", []) as run:
         for step, time in enumerate(times):
             recorder.record_frame(step, time, {label: x[step] for label, x in (frames or {}).items()})
@@ -40,6 +57,9 @@ def _run(path, frames=None, observables=None, meta=None, times=T, lists=None, ce
             for name, values in (cells or {}).items():
                 tuples, label = name.split("/", 1)
                 recorder.record_cells(step, time, tuples, {label: values[step]})
+            for name, values in (grids or {}).items():
+                grid, label = name.split("/", 1)
+                recorder.record_grid(step, time, grid, {label: values[step]})
             if step in (15, len(times) - 1):
                 run.save(Snapshot(step, time, 0.1, {}, meta=meta or {}), recorder, keep=2)
     return path
@@ -218,6 +238,42 @@ def test_a_moving_system_shows_time_and_drift(tmp_path):
     assert [line.get_label() for line in above.lines] == ["potential/gravity", "kinetic", "total"]
     assert (below.get_xlabel(), below.get_ylabel()) == ("time [yr]", "(E − E₀) / |E₀|")
     np.testing.assert_allclose(below.lines[-1].get_ydata(), 1e-9 * T, rtol=1e-6, atol=1e-15)
+
+
+def test_a_loss_that_falls_far_has_a_logarithmic_axis(tmp_path):
+    loss = 0.26 / (1 + 8 * np.arange(9.0))
+    found = {"total": loss, "potential/a": loss * (1 - 1e-9), "potential/b": loss * 1e-9, "residual": loss}
+    above, below = _energy_axes(_run(tmp_path / "run", observables=found, times=STILL))
+    assert (above.get_yscale(), below.get_yscale()) == ("log", "log")
+    low, high = above.get_ylim()
+    assert 0.05 * loss[-1] < low < loss[-1] < loss[0] < high, "a small term does not flatten the loss"
+    for axes in (_energy_axes(_run(tmp_path / "one", observables={"total": loss}, times=STILL))[0], below):
+        ticks = axes.get_yticks()
+        assert all(np.isclose(ticks, tick).any() for tick in (0.01, 0.02, 0.05, 0.1, 0.2))
+        assert all(label.get_text() for label in axes.get_yticklabels()), "and each has its number"
+
+
+@pytest.mark.parametrize(
+    ("total", "term", "times"),
+    [
+        (1 + 8 * FALLING, 1 + 8 * FALLING, STILL),  # less than a decade
+        (FALLING, FALLING - 0.5, STILL),  # a term below zero
+        (FALLING - 0.5, FALLING - 0.5, STILL),
+        (-FALLING, -FALLING, STILL),
+        (STILL, STILL, STILL),
+        (FALLING, FALLING, np.arange(9.0)),  # no minimiser
+    ],
+)
+def test_other_energies_have_a_linear_axis(tmp_path, total, term, times):
+    run = _run(tmp_path / "run", observables={"total": total, "potential/a": term}, times=times)
+    assert _energy_axes(run)[0].get_yscale() == "linear"
+
+
+def test_a_loss_that_reaches_zero_is_drawn_up_to_there(tmp_path):
+    total = np.where(FALLING > 0.01, FALLING, 0)
+    (axes,) = _energy_axes(_run(tmp_path / "run", observables={"total": total}, times=STILL))
+    assert axes.get_yscale() == "log"
+    assert 1e-3 < axes.get_ylim()[0] < 0.0157
 
 
 def test_a_field_of_a_minimiser_has_iterations_upwards(tmp_path):
@@ -636,3 +692,210 @@ def test_lines_in_space_are_drawn_nearest_last(tmp_path):
 )
 def test_a_scale_is_a_round_length(length, rounded):
     np.testing.assert_allclose(mesh_artists._round(length), rounded, rtol=1e-12)
+
+
+# Fields over grids --------------------------------------------------------------------------------------
+
+PLATE = Raster((3, 5), 2.0, ("AU", 1.5e11))
+DOSE = np.stack([np.full((3, 5), 9.0), np.arange(15.0).reshape(3, 5)])
+
+
+def _plate(path, fields, raster=PLATE, times=(0.0, 2.0), **more):
+    grids = {f"plate/{label}": values for label, values in fields.items()}
+    return _run(path, times=times, rasters={"plate": raster}, grids=grids, **more)
+
+
+def _map(run, label="dose") -> Figure:
+    return _figure(partial(grid_pictures.draw, run=run, name=f"grids/plate/{label}"))
+
+
+def _at(row, column):
+    """The centre of a cell of the plate."""
+    return column * PLATE.spacing, row * PLATE.spacing
+
+
+def test_a_map_shows_every_cell_of_the_last_frame_where_it_lies(tmp_path):
+    run = _plate(tmp_path / "run", {"dose": DOSE})
+    assert [path.name for path in pictures.plot(run)] == ["dose.png"]
+    _size(run / "pictures" / "dose.png")
+    figure = _map(run)
+    scale = mesh_artists.colours(DOSE[-1], "maps")
+    for row in range(3):
+        for column in range(5):
+            seen = _pixel(figure, _at(row, column))
+            np.testing.assert_allclose(seen, scale(DOSE[-1])[row, column], atol=0.01)
+    axes, bar = figure.axes
+    low, high = axes.transData.transform([(-1.0, -1.0), (9.0, 5.0)])
+    np.testing.assert_allclose(low, axes.get_window_extent().p0, atol=1.0)
+    np.testing.assert_allclose(high, axes.get_window_extent().p1, atol=1.0)
+    assert axes.get_aspect() == 1
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("x [AU]", "y [AU]")
+    assert (axes.get_title(loc="left"), bar.get_ylabel()) == ("t = 2 yr", "dose [J m⁻²]")
+
+
+def test_a_map_of_one_sign_begins_at_zero(tmp_path):
+    for sign in (1, -1):
+        figure = _map(_plate(tmp_path / f"run{sign}", {"dose": sign * (DOSE + 3)}))
+        image, bar = figure.axes[0].images[0], figure.axes[1]
+        assert sorted(np.abs(image.get_clim())) == [0, 17]
+        assert sorted(np.abs(bar.get_ylim())) == [0, 17]
+        dark, bright = _pixel(figure, _at(0, 0)), _pixel(figure, _at(2, 4))
+        assert dark.sum() < 1 < 2 < bright.sum(), "what is near zero is dark"
+        np.testing.assert_allclose(image.cmap(image.norm(0.0))[:3], to_rgb("#000004"), atol=0.01)
+
+
+def test_a_map_of_both_signs_is_white_at_zero(tmp_path):
+    error = DOSE - 10.0
+    figure = _map(_plate(tmp_path / "run", {"error": error}), "error")
+    assert figure.axes[0].images[0].get_clim() == (-10, 10)
+    red, _, blue = _pixel(figure, _at(2, 4))
+    assert red > blue + 0.1
+    red, _, blue = _pixel(figure, _at(0, 1))
+    assert blue > red + 0.3
+    assert _pixel(figure, _at(2, 0)).min() > 0.95
+
+
+def test_a_map_without_units_of_a_minimiser(tmp_path):
+    raster = Raster((3, 5), 1.0, None)
+    figure = _map(_plate(tmp_path / "run", {"shade": DOSE}, raster, times=(0.0, 0.0)), "shade")
+    axes, bar = figure.axes
+    assert (axes.get_xlabel(), axes.get_ylabel(), bar.get_ylabel()) == ("x", "y", "shade")
+    assert axes.get_title(loc="left") == "iteration 1"
+    one = _map(_plate(tmp_path / "one", {"dose": DOSE[:1]}, times=(3.0,)))
+    assert one.axes[0].get_title(loc="left") == "t = 3 yr"
+
+
+def test_grids_of_other_than_two_axes_have_no_map(tmp_path):
+    shapes = {"line": (4,), "block": (2, 2, 1), "plate": (2, 2)}
+    run = _run(
+        tmp_path / "run",
+        times=[0.0],
+        rasters={name: Raster(shape, 1.0, None) for name, shape in shapes.items()},
+        grids={f"{name}/dose": np.ones((1, *shape)) for name, shape in shapes.items()},
+    )
+    assert [path.name for path in pictures.plot(run)] == ["dose.png"]
+
+
+def test_maps_of_one_label_and_names_that_are_taken(tmp_path):
+    run = _run(
+        tmp_path / "run",
+        {"dose": np.ones((2, 4))},
+        {"total": np.ones(2)},
+        times=[0.0, 1.0],
+        rasters={"a": PLATE, "b": PLATE},
+        grids={"a/dose": DOSE, "b/dose": DOSE, "a/energy": DOSE, "b/depth/after": DOSE},
+    )
+    names = ["energy", "dose", "energy_a", "depth_after", "dose_b", "dose_field"]
+    assert [path.name for path in pictures.plot(run)] == [f"{name}.png" for name in names]
+
+
+# Paths, coloured by what their nodes have ---------------------------------------------------------------
+
+PATH = np.array([[0.0, 0.0], [6.0, 0.0], [6.0, 4.0], [0.0, 4.0]])
+STEPS = np.array([[0, 1], [1, 2], [2, 3]])
+POWER = np.array([[7.0, 7.0, 7.0, 7.0], [0.0, 0.0, 2.0, 6.0]])
+
+
+def _path(path, scalars=None, times=(0.0, 2.0), lists=None, **more):
+    x = np.stack([PATH[:, ::-1], PATH])
+    frames = {"position": x} | ({"power": POWER} if scalars is None else scalars)
+    return _run(path, frames, times=times, lists=lists or {"steps": STEPS}, **more)
+
+
+def _path_figure(run, label="power") -> Figure:
+    lists = mesh_pictures.drawable(run)
+    found = mesh_pictures.node_colourings(run, trajectory.names(run), lists)
+    return _figure(partial(mesh_pictures.draw, run=run, lists=lists, series=found[label]))
+
+
+def test_lines_are_coloured_by_their_nodes_last_values(tmp_path):
+    run = _path(tmp_path / "run")
+    assert [path.name for path in pictures.plot(run)] == ["mesh_power.png", "power.png"]
+    _size(run / "pictures" / "mesh_power.png")
+    figure = _path_figure(run)
+    means = np.array([0.0, 1.0, 4.0])
+    rgba = mesh_artists.colours(means, "paths")(means)
+    assert rgba.shape == (3, 4)
+    assert rgba[0, 3] < 0.2 < 0.3 < rgba[1, 3] < rgba[2, 3], "what is zero is faint"
+    shown = 1 + rgba[:, 3:] * (rgba[:, :3] - 1)  # on white
+    for step, colour in zip(STEPS, shown, strict=True):
+        np.testing.assert_allclose(_pixel(figure, PATH[step].mean(axis=0), around=1), colour, atol=0.03)
+    axes, bar = figure.axes
+    assert (bar.get_ylabel(), bar.get_ylim()) == ("power [W]", (0, 4))
+    assert axes.get_title(loc="left") == "t = 2 yr"
+    np.testing.assert_array_equal(_pixel(figure, (4.0, 3.0), around=3), WHITE)  # its past is not drawn
+
+
+def test_a_path_of_many_small_values_is_linear_and_of_both_signs_centred():
+    few_are_large = mesh_artists.colours(np.append(np.zeros(99), 10.0), "paths")
+    assert (few_are_large.norm.vmin, few_are_large.norm.vmax) == (0, 10)
+    assert not isinstance(few_are_large.norm, LogNorm)
+    signed = mesh_artists.colours(np.array([-1.0, 3.0]), "paths")
+    assert (signed.norm.vmin, signed.norm.vmax) == (-3, 3)
+    below, zero, above = signed(np.array([-3.0, 0.0, 3.0]))
+    assert zero[3] < 0.2 < below[3] == above[3] == 1
+
+
+def test_where_strokes_cross_the_stronger_is_seen(tmp_path):
+    cross = np.array([[0.0, 0.0], [2.0, 2.0], [0.0, 2.0], [2.0, 0.0]])
+    lists = {"steps": np.array([[0, 1], [2, 3]])}
+    for power in ([5.0, 5.0, -4.0, -4.0], [-4.0, -4.0, 5.0, 5.0]):
+        frames = {"position": cross[None], "power": np.array([power])}
+        figure = _path_figure(_run(tmp_path / f"run{power[0]}", frames, times=[0.0], lists=lists))
+        red, _, blue = _pixel(figure, (1.0, 1.0))
+        assert red > blue + 0.3
+
+
+def test_a_path_over_a_grid_has_the_axes_of_its_maps(tmp_path):
+    fields = {"dose": DOSE}
+    frames = {"position": np.stack([PATH, PATH]), "power": POWER}
+    run = _plate(tmp_path / "run", fields, frames=frames, lists={"steps": STEPS})
+    names = ["mesh_power.png", "dose.png", "power.png"]
+    assert [path.name for path in pictures.plot(run)] == names
+    for figure in (_path_figure(run), _map(run)):
+        assert (figure.axes[0].get_xlim(), figure.axes[0].get_ylim()) == ((-1, 9), (-1, 5))
+    sizes = {_size(run / "pictures" / name) for name in names[:2]}
+    assert len(sizes) == 1
+
+
+def test_a_grid_in_another_unit_or_with_other_axes_leaves_the_path_alone(tmp_path):
+    frames = {"position": np.stack([PATH, PATH]), "power": POWER}
+    for number, raster in enumerate([Raster((3, 5), 2.0, ("m", 1.0)), Raster((3, 5, 1), 2.0, PLATE.unit)]):
+        fields = {"dose": np.ones((2, *raster.shape))}
+        run = _plate(tmp_path / f"run{number}", fields, raster, frames=frames, lists={"steps": STEPS})
+        left, right = _path_figure(run).axes[0].get_xlim()
+        assert (left, right) == pytest.approx((-0.24, 6.24))
+
+
+def test_several_grids_are_spanned_together(tmp_path):
+    frames = {"position": PATH[None], "power": POWER[-1:]}
+    rasters = {"a": Raster((2, 10), 1.0, PLATE.unit), "b": Raster((8, 2), 2.0, PLATE.unit)}
+    grids = {f"{name}/dose": np.ones((1, *raster.shape)) for name, raster in rasters.items()}
+    run = _run(tmp_path / "run", frames, times=[0.0], lists={"steps": STEPS}, rasters=rasters, grids=grids)
+    axes = _path_figure(run).axes[0]
+    assert (axes.get_xlim(), axes.get_ylim()) == ((-1, 9.5), (-1, 15))
+
+
+def test_bodies_keep_their_picture_and_cells_are_not_coloured_by_nodes(tmp_path):
+    lists = {"cells": HALVES, "steps": STEPS}
+    out = pictures.plot(_path(tmp_path / "a", lists=lists))
+    assert [path.name for path in out] == ["mesh.png", "mesh_power.png", "power.png"]
+    out = pictures.plot(_path(tmp_path / "b", lists={"cells": HALVES}))
+    assert [path.name for path in out] == ["mesh.png", "power.png"]
+    tension = {"steps/power": np.ones((2, 3)), "steps/tension": np.ones((2, 3))}
+    out = pictures.plot(_path(tmp_path / "c", cells=tension))
+    names = ["mesh", "mesh_tension", "mesh_power", "power"]
+    assert [path.name for path in out] == [f"{name}.png" for name in names]
+
+
+def test_frames_of_vectors_or_of_other_nodes_colour_no_path(tmp_path):
+    scalars = {"force": np.ones((2, 4, 2)), "phi": np.ones((2, 7))}
+    out = pictures.plot(_path(tmp_path / "run", scalars))
+    assert [path.name for path in out] == ["mesh.png", "phi.png"]
+
+
+def test_one_label_of_tuples_and_of_nodes_gives_two_pictures(tmp_path):
+    cells = {"steps/a": np.ones((2, 3)), "steps/power": np.ones((2, 3))}
+    out = pictures.plot(_path(tmp_path / "run", cells=cells))
+    names = ["mesh", "mesh_power", "mesh_power_nodes", "power"]
+    assert [path.name for path in out] == [f"{name}.png" for name in names]

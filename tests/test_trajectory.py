@@ -522,3 +522,206 @@ def test_an_observer_can_say_its_unit(tmp_path):
     with h5py.File(recorder.seal(tmp_path, 0)) as file:
         assert file["particles/all/reaction/value"].attrs["unit_symbol"] == "N"
     assert "reaction" not in UNITS
+
+
+# Fields over grids -----------------------------------------------------------------------------------
+
+CANVAS = h5md.Raster((2, 3), 0.5, ("µm", 1e-6))
+RASTERS = {"canvas": CANVAS, "block": h5md.Raster((2, 1, 2), 3.0, None), "idle": CANVAS}
+DOSE = np.random.default_rng(4).uniform(size=(9, 2, 3))
+
+
+def _gridded(grids=RASTERS) -> Recorder:
+    units = {"dose": ("J m^-2", 1.0), "depth/after": ("nm", 1e-9)}
+    return Recorder(UNITS | units, ("yr", 3.15576e7), grids=grids)
+
+
+def _record_grids(recorder: Recorder, step: int) -> None:
+    """What `_record` does, and at every third step fields over two grids, one of them flat."""
+    _record(recorder, step)
+    if step % 3 == 0:
+        recorder.record_grid(step, 0.1 * step, "canvas", {"dose": DOSE[step].ravel()})
+        recorder.record_grid(step, 0.1 * step, "canvas", {"depth/after": np.float32(DOSE[step])})
+    if step == 6:
+        recorder.record_grid(step, 0.1 * step, "block", {"dose": np.arange(4.0)})
+
+
+def _seal_grids(folder, recorder: Recorder, cut: int | None = None):
+    (folder / "traj").mkdir(parents=True)
+    for step in range(9):
+        _record_grids(recorder, step)
+        if step == cut:
+            saved = {name: array.copy() for name, array in sorted(recorder.state().items())}
+            recorder = _gridded()
+            recorder.restore(saved)
+        if step in (4, 8):
+            recorder.seal(folder / "traj", step)
+    master.write(folder, trajectory.segments(folder))
+    return folder
+
+
+@pytest.fixture
+def gridded(tmp_path):
+    return _seal_grids(tmp_path / "gridded", _gridded())
+
+
+@pytest.mark.parametrize("read", [trajectory.series, _through_master])
+def test_fields_over_grids_are_read_with_rows_and_columns(gridded, read):
+    step, time, value = read(gridded, "grids/canvas/dose")
+    assert (step.tolist(), time.tolist()) == ([0, 3, 6], [0.0, 0.1 * 3, 0.1 * 6])
+    np.testing.assert_array_equal(value, DOSE[::3])
+    depth = read(gridded, "grids/canvas/depth/after")[2]
+    assert (depth.dtype, depth.shape) == (np.float32, (3, 2, 3))
+    np.testing.assert_array_equal(depth, np.float32(DOSE[::3]))
+    assert read(gridded, "grids/block/dose")[2].tolist() == [[[[0, 1]], [[2, 3]]]]
+    for name, (_, values) in EXPECTED.items():
+        np.testing.assert_array_equal(read(gridded, name)[2], values)
+
+
+def test_the_last_field_over_a_grid_and_its_pieces(gridded):
+    np.testing.assert_array_equal(trajectory.last(gridded, "grids/canvas/dose").value, DOSE[6:7])
+    pieces = [piece.step.tolist() for piece in trajectory.pieces(gridded, "grids/canvas/dose")]
+    assert pieces == [[0, 3], [6]]
+
+
+def test_fields_over_grids_are_among_the_names_and_have_units(gridded):
+    fields = ["grids/block/dose", "grids/canvas/depth/after", "grids/canvas/dose"]
+    assert trajectory.names(gridded) == sorted([*EXPECTED, *fields])
+    assert [h5md.label(name) for name in fields] == ["dose", "depth/after", "dose"]
+    assert [h5md.grid_of(name) for name in [*fields, "cells/grids/a"]] == ["block", "canvas", "canvas", ""]
+    assert trajectory.symbols(gridded, fields[2]) == ("J m^-2", "yr")
+    for path in [trajectory.segments(gridded)[1], gridded / "trajectory.h5"]:
+        with h5py.File(path) as file:
+            assert set(h5md.series_in(file)) >= set(fields)
+            assert file[f"{fields[1]}/value"].attrs["unit"] == "nm"
+            assert _is_shared(file, fields[1], fields[2], "time")
+            assert _is_shared(file, fields[2], "observables/potential", "step")
+
+
+def test_every_file_says_where_the_cells_lie(gridded):
+    for path in [*trajectory.segments(gridded), gridded / "trajectory.h5"]:
+        with h5py.File(path) as file:
+            canvas = file["grids/canvas"].attrs
+            assert set(canvas) == {"shape", "spacing", "unit_symbol", "unit_si"}
+            assert (canvas["shape"].dtype, canvas["shape"].tolist()) == (np.int64, [2, 3])
+            assert (canvas["spacing"].dtype, canvas["spacing"]) == (np.float64, 0.5)
+            assert (canvas["unit_symbol"], canvas["unit_si"]) == ("µm", 1e-6)
+            assert h5md.grids_in(file)["canvas"] == CANVAS
+    assert trajectory.grids(gridded) == {"block": RASTERS["block"], "canvas": CANVAS}
+    assert list(trajectory.grids(gridded)) == ["block", "canvas"]
+    with h5py.File(trajectory.segments(gridded)[0]) as file:
+        assert list(h5md.grids_in(file)) == ["canvas"], "a segment has the grids of its series only"
+    with h5py.File(gridded / "trajectory.h5") as file:
+        assert set(file["grids/block"].attrs) == {"shape", "spacing"}
+
+
+def test_beside_grids_the_file_is_as_h5md_readers_expect(gridded, run):
+    """H5MD 1.1 leaves other groups at the root to whoever writes them."""
+    for ours, plain in zip(trajectory.segments(gridded), trajectory.segments(run), strict=True):
+        with h5py.File(ours) as file, h5py.File(plain) as other:
+            found: list[str] = []
+            other.visit(found.append)
+            assert set(file) - set(other) == {"grids"}
+            assert all(path in file for path in found)
+            assert file["h5md"].attrs["version"].tolist() == [1, 1]
+
+
+def test_the_grids_edges_are_half_a_cell_beyond_the_centres():
+    assert CANVAS.edges == [(-0.25, 0.75), (-0.25, 1.25)]
+    assert CANVAS.cells == 6
+
+
+@pytest.mark.parametrize("cut", range(9))
+def test_a_restored_recorder_seals_the_same_bytes_of_grids(gridded, tmp_path, cut):
+    again = _seal_grids(tmp_path / "again", _gridded(), cut)
+    assert [path.name for path in trajectory.segments(again)] == [
+        path.name for path in trajectory.segments(gridded)
+    ]
+    assert (again / "trajectory.h5").read_bytes() == (gridded / "trajectory.h5").read_bytes()
+
+
+def test_the_same_gridded_segments_give_the_same_master(gridded):
+    before = (gridded / "trajectory.h5").read_bytes()
+    time.sleep(1.1)
+    master.write(gridded, trajectory.segments(gridded))
+    assert (gridded / "trajectory.h5").read_bytes() == before
+
+
+def test_grids_that_nobody_asks_for_change_no_byte(run, tmp_path):
+    (tmp_path / "again").mkdir()
+    recorder = _gridded()
+    for step in range(9):
+        _record(recorder, step)
+        if step in (4, 8):
+            recorder.seal(tmp_path / "again", step)
+    assert sorted(os.listdir(tmp_path / "again")) == [path.name for path in trajectory.segments(run)]
+    assert trajectory.grids(run) == {}
+
+
+def test_the_state_holds_fields_over_grids():
+    recorder, other = _gridded(), _gridded()
+    _record_grids(recorder, 3)
+    state = recorder.state()
+    np.testing.assert_array_equal(state["grids/canvas/dose/value"], DOSE[3:4])
+    other.restore(state)
+    assert {n: a.tobytes() for n, a in other.state().items()} == {n: a.tobytes() for n, a in state.items()}
+    with pytest.raises(RunFailedError, match=r"^no grid is named 'canvas' \(there are: none\)$"):
+        _recorder().restore(state)
+
+
+def test_a_recorded_grid_may_be_overwritten_afterwards():
+    recorder, dose = _gridded(), np.ones((2, 3))
+    recorder.record_grid(0, 0.0, "canvas", {"dose": dose})
+    dose[:] = 7
+    assert recorder.state()["grids/canvas/dose/value"].tolist() == [[[1, 1, 1], [1, 1, 1]]]
+
+
+def test_mistakes_about_grids_are_named():
+    recorder = _gridded()
+    text = "no grid is named 'canva' (there are: canvas, block, idle)"
+    with pytest.raises(RunFailedError, match=_exactly(text)):
+        recorder.record_grid(3, 0.0, "canva", {"dose": np.zeros(6)})
+    for shape in ((5,), (3, 2), (), (1, 2, 3), (6, 1)):
+        text = (
+            f"step 3: series 'grids/canvas/dose' has shape {shape}; grid 'canvas' has shape (2, 3): "
+            "give one number for each of its 6 cells"
+        )
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros(shape)})
+    recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros(6)})
+    text = "step 3: series 'grids/canvas/dose' already has step 3; two observers record one name: rename one"
+    with pytest.raises(RunFailedError, match=_exactly(text)):
+        recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros((2, 3))})
+    for label in ("a/value", "", "..", "step"):
+        with pytest.raises(RunFailedError, match=f"'grids/canvas/{label}' cannot name a series"):
+            recorder.record_grid(3, 0.0, "canvas", {label: np.zeros(6)})
+    for name in ("a/b", "", "..", "value"):
+        text = f"'{name}' cannot name a grid: slashes, dots, step, time and value are taken"
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            _gridded({name: CANVAS})
+    for shape, spacing in (((), 1.0), ((2, 0), 1.0), ((2, 3), 0.0), ((2, 3), np.nan), ((2, 3), np.inf)):
+        text = (
+            f"grid 'canvas' has shape {shape} and spacing {spacing}; "
+            "needed: cells along each axis, and a length"
+        )
+        with pytest.raises(RunFailedError, match=_exactly(text)):
+            _gridded({"canvas": h5md.Raster(shape, spacing, None)})
+
+
+def test_a_grid_that_changes_between_segments_is_named(tmp_path):
+    (tmp_path / "traj").mkdir()
+    for step, raster in ((1, CANVAS), (2, h5md.Raster((3, 2), 0.5, None))):
+        recorder = _gridded({"canvas": raster})
+        recorder.record_grid(step, 0.0, "canvas", {"dose": np.zeros(6)})
+        recorder.seal(tmp_path / "traj", step)
+    with pytest.raises(RunFailedError, match=r"'grids/canvas/dose' is float64\[3, 2\] in traj/000000000002"):
+        master.write(tmp_path, trajectory.segments(tmp_path))
+
+
+def test_a_damaged_segment_tells_of_no_grids(gridded):
+    path = trajectory.segments(gridded)[1]
+    data = bytearray(path.read_bytes())
+    data[-5] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(CheckpointError, match=path.name):
+        trajectory.grids(gridded)

@@ -168,7 +168,7 @@ class FramesBlock(Looks):
     def make(self, context: Looking) -> Report:
         moving = [f.name for f in context.stepper.moving]
         names = self.fields if self.fields is not None else moving
-        return Frames(context.stepper, context.recorder, self.every, names, context.labels)
+        return Frames(context.stepper, context.recorder, self.every, names, context.labels, context.grids)
 
 
 @hookimpl

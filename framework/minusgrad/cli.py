@@ -225,11 +225,11 @@ def _scenes(a: argparse.Namespace) -> int:
 
 
 def _energies(a: argparse.Namespace) -> int:
-    from .registry import Registry
+    from .registry import ENERGIES, Registry
     from .show import described, table
 
     registry = Registry.load(None, a.plugin)
-    entries = {section: registry.tables[section].values() for section in ("energy", "dissipation")}
+    entries = {section: registry.tables[section].values() for section in ENERGIES}
     if a.json:
         print(json.dumps([described(e, s) for s, some in entries.items() for e in some], indent=1))
     else:

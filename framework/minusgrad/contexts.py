@@ -60,7 +60,10 @@ class Moving:
 
 @dataclass(frozen=True)
 class Looking:
-    """For observers: what moves, what is held, what it started from, and where to note what is seen."""
+    """For observers: what moves, what is held, what it started from, and where to note what is seen.
+
+    `grids`: the grid that a field lies on, by field.
+    """
 
     units: UnitSystem
     stepper: Stepper
@@ -69,3 +72,4 @@ class Looking:
     state: State
     holds: Holds
     dissipation: Potential | None = None
+    grids: Mapping[str, str] = field(default_factory=dict)

@@ -14,7 +14,8 @@ What is piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) h
 absent from the table below.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
+from math import pi, sqrt
 
 from .graph import Graph, Scalar, reachable
 
@@ -37,6 +38,7 @@ SMOOTH: dict[str, Callable[..., tuple]] = {
     "acos": lambda y, a: (-1.0 / _f("sqrt", 1.0 - a * a),),
     "atan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
     "tanh": lambda y, a: (1.0 - y * y,),
+    "erf": lambda y, a: (2.0 / sqrt(pi) * _f("exp", -(a * a)),),
     "pow": lambda y, a, b: (
         _f("select", _f("eq", b, 0.0), 0.0, b * a ** (b - 1.0)),
         _f("select", _f("eq", a, 0.0), 0.0, y * _f("log", a)),
@@ -71,6 +73,38 @@ def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
                 entry = adjoints.setdefault(argument.serial, {})
                 entry[guard] = entry[guard] + contribution if guard in entry else contribution
     return [_total(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
+
+
+def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, list[tuple[Scalar, Scalar]]]:
+    """The output over what was known before the leaves `late` (by serial): a cut through the graph.
+
+    Every node that does not depend on the late leaves, but changes with some of `wrt`, and that a late node
+    reads, becomes a new leaf. Returns the output over those, and each with what it stands for. Chain rule:
+
+        d(output)/d(leaf) = sum over the cut of d(output)/d(new leaf) d(old node)/d(leaf)
+
+    so that a sum over many late values needs one adjoint for each new leaf, and one pass for the rest.
+    """
+    nodes = reachable([output])
+    moving, live = set(late), {leaf.serial for leaf in wrt}
+    for node in nodes:
+        moving.update([node.serial] * any(a.serial in moving for a in node.args))
+        changing = node.op in SMOOTH or node.op in BRANCHES
+        live.update([node.serial] * (changing and any(a.serial in live for a in node.args)))
+    found: dict[int, tuple[Scalar, Scalar]] = {}
+    new: dict[int, Scalar] = {}
+
+    def beyond(node: Scalar) -> Scalar:
+        if node.serial in moving or node.serial not in live:
+            return new.get(node.serial, node)
+        leaf = node.graph.input("cut", None, (node.serial,))
+        found[node.serial] = leaf, node
+        return leaf
+
+    for node in nodes:
+        if node.serial in moving and node.args:
+            new[node.serial] = node.graph.rebuilt(node, tuple(map(beyond, node.args)))
+    return beyond(output), list(found.values())
 
 
 def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:

@@ -21,7 +21,7 @@ from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
 from .terms import Term
-from .trace import Trace, trace
+from .trace import Trace, of_term
 
 TEXT = {
     "add": "{} + {}",
@@ -44,8 +44,9 @@ TEXT = {
     "min": "ti.min({}, {})",
     "max": "ti.max({}, {})",
     "select": "ti.select({}, {}, {})",
+    "erf": "erf_{R}({})",
 }
-"""Operations whose text is not `ti.name(argument)`; T is the type of the result."""
+"""Operations whose text is not `ti.name(argument)`; T is the type of the result, R its name without `ti.`"""
 
 WHOLE_TYPE = "ti.f64"
 """Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
@@ -88,6 +89,8 @@ class Emitter:
                 self._own(f"row_of_{argument}", parameter.index)
         for argument, array in self.term.data.items():
             self._arrays[f"data_{argument}"] = array
+        for argument, table in self.term.tables.items():
+            self._own(f"table_{argument}", table)
         if values:
             self._own("scalars", np.array(values, self.term.dtype))
         return places
@@ -105,7 +108,7 @@ class Emitter:
 
     def value(self) -> tuple[Code, Any]:
         """The loops that fill a buffer of partial energies, shape (rows, 1) in f64, and the buffer."""
-        return self._sums("value", [self._trace().value])
+        return self._sums("value", self._trace().value)
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field.
@@ -113,7 +116,7 @@ class Emitter:
         The buffer is (rows, components) in f64.
         """
         traced = self._trace()
-        return self._sums(f"d_{argument}", derive.gradient(traced.value, traced.inputs[argument][0]))
+        return self._sums(f"d_{argument}", traced.value, traced.inputs[argument][0])
 
     def gradient(self, targets: dict[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
@@ -126,33 +129,35 @@ class Emitter:
         traced = self._trace()
         slots = range(1 if self.pairs else self.term.arity)
         leaves = [(a, s, leaf) for a in targets for s in slots for leaf in traced.inputs[a][s]]
-        outputs = derive.gradient(traced.value, [leaf for _, _, leaf in leaves])
+        wrt = [leaf for _, _, leaf in leaves]
         places = [(a, s, leaf.value[2]) for a, s, leaf in leaves]
         if self.pairs:
-            return self._pair_gradient(places, outputs, targets)
-        return self._tuple_gradient(places, outputs, targets)
+            return self._pair_gradient(places, derive.gradient(traced.value, wrt), targets)
+        return self._tuple_gradient(places, traced.value, wrt, targets)
 
     def _trace(self) -> Trace:
-        # traced anew each time, so that the text depends on what is asked, not on what was asked before
-        return trace(self.term.energy, self.term.dimension, self.term.arity)
+        return of_term(self.term)  # anew each time: the text depends on what is asked, not on what was before
 
     # Loops
 
-    def _sums(self, name: str, outputs: list[Scalar]) -> tuple[Code, Any]:
-        rows = len(self.term.elements.nodes)
-        buffer = self._own(name, np.zeros((rows, len(outputs))))
+    def _sums(self, name: str, value: Scalar, wrt: Sequence[Scalar] | None = None) -> tuple[Code, Any]:
+        """Loops and buffer for the value or, if `wrt` says so, its derivatives: a row for each element."""
+        rows, columns = len(self.term.elements.nodes), range(1 if wrt is None else len(wrt))
+        buffer = self._own(name, np.zeros((rows, len(columns))))
         out = self.prefix + name
         if not self.pairs:
-            write = [f"{out}[e, {k}] = ti.f64({{}})" for k in range(len(outputs))]
-            lines = self._element_loop(outputs, write)
+            write = [f"{out}[e, {k}] = ti.f64({{}})" for k in columns]
+            lines = self._element_loop(value, wrt, write)
         else:
-            before = [f"s{k} = ti.f64(0.0)" for k in range(len(outputs))]
-            add = [f"s{k} += ti.f64({{}})" for k in range(len(outputs))]
-            after = [f"{out}[i, {k}] = s{k}" for k in range(len(outputs))]
-            lines = self._pair_loop(outputs, ["range(0, i)"], before, add, after)
+            before = [f"s{k} = ti.f64(0.0)" for k in columns]
+            add = [f"s{k} += ti.f64({{}})" for k in columns]
+            after = [f"{out}[i, {k}] = s{k}" for k in columns]
+            lines = self._pair_loop(_wanted(value, wrt), ["range(0, i)"], before, add, after)
         return self._code(lines), buffer
 
-    def _tuple_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
+    def _tuple_gradient(
+        self, places: list, value: Scalar, wrt: Sequence[Scalar], targets: dict[str, Any]
+    ) -> Code:
         """Per element into a buffer, then per node over the slots that belong to it."""
         arity, nodes = self.term.arity, self.term.elements.nodes
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
@@ -161,22 +166,22 @@ class Emitter:
         for a in targets:
             self._own(f"slot_{a}", np.zeros((nodes.size, *self.term.fields[a].shape[1:]), self.term.dtype))
 
-        write = [f"{self.prefix}slot_{a}[e * {arity} + {s}{_index(c)}] = {{}}" for a, s, c in places]
-        lines = self._element_loop(outputs, write)
+        write = [f"{self.prefix}slot_{a}[e * {arity} + {s}{subscript(c)}] = {{}}" for a, s, c in places]
+        lines = self._element_loop(value, wrt, write)
         return self._code([*lines, *self._gather_loop(places)], targets)
 
     def _gather_loop(self, places: list) -> list[str]:
         p = self.prefix
         components = [(a, c) for a, s, c in places if s == 0]
         begin = [f"a{k} = {self.type}(0.0)" for k in range(len(components))]
-        add = [f"a{k} += {p}slot_{a}[{p}slots[q]{_index(c)}]" for k, (a, c) in enumerate(components)]
-        inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *_in(add)]
+        add = [f"a{k} += {p}slot_{a}[{p}slots[q]{subscript(c)}]" for k, (a, c) in enumerate(components)]
+        inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(add)]
         end = [self._added(a, "n", c, f"a{k}") for k, (a, c) in enumerate(components)]
-        return [f"for n in range({p}start.shape[0] - 1):", *_in([*begin, *inner, *end])]
+        return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
 
     def _added(self, argument: str, node: str, component: tuple[int, ...], text: str) -> str:
         """Adds to the gradient of a field, which several arguments may stand for."""
-        place = f"g_{self._field(argument)}[{node}{_index(component)}]"
+        place = f"g_{self._field(argument)}[{node}{subscript(component)}]"
         return f"{place} = {place} + {text}"
 
     def _pair_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
@@ -187,13 +192,20 @@ class Emitter:
         lines = self._pair_loop(outputs, ["range(0, i)", "range(i + 1, n)"], before, add, after)
         return self._code(lines, targets)
 
-    def _element_loop(self, outputs: list[Scalar], write: list[str]) -> list[str]:
-        """For each element: load, compute, and `write` each output ({} stands for it)."""
-        p, arity = self.prefix, self.term.arity
-        loads = [f"n{s} = {p}nodes[e, {s}]" for s in range(arity)]
-        loads += [self._load(leaf) for leaf in inputs(outputs)]
+    def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
+        """For each element: load, compute, and `write` the value or each derivative ({} stands for it)."""
+        outputs = _wanted(value, wrt)
+        loads = self._loads(inputs(outputs))
         lines, texts = self._statements(outputs)
-        return [f"for e in range({p}nodes.shape[0]):", *_in([*loads, *lines, *_filled(write, texts)])]
+        return [
+            f"for e in range({self.prefix}nodes.shape[0]):",
+            *indented([*loads, *lines, *filled(write, texts)]),
+        ]
+
+    def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
+        """The nodes of element e, and its leaves."""
+        nodes = [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
+        return [*nodes, *(self._load(leaf) for leaf in leaves)]
 
     def _pair_loop(
         self, outputs: list[Scalar], ranges: list[str], before: list[str], add: list[str], after: list[str]
@@ -204,21 +216,21 @@ class Emitter:
         sources = [leaf for leaf in leaves if leaf.value[1] == 1]
         self._own("source", np.zeros((self._source_size(), n), self.term.dtype))
         rows = {leaf.serial: self._source_row(leaf) for leaf in sources}
-        pack = [
-            f"{p}source[{rows[leaf.serial]}, j] = f_{self._field(leaf.value[0])}[n1{_index(leaf.value[2])}]"
-            for leaf in sources
-        ]
-        fetch = [f"{_name(leaf)} = {p}source[{rows[leaf.serial]}, j]" for leaf in sources]
+        read = {
+            leaf.serial: f"f_{self._field(leaf.value[0])}[n1{subscript(leaf.value[2])}]" for leaf in sources
+        }
+        pack = [f"{p}source[{rows[leaf.serial]}, j] = {read[leaf.serial]}" for leaf in sources]
+        fetch = [f"{leaf_name(leaf)} = {p}source[{rows[leaf.serial]}, j]" for leaf in sources]
         late = {leaf.serial for leaf in sources}
-        early, lines, texts = self._hoisted(outputs, late)
+        early, lines, texts = self._hoisted(outputs, late, {})
         target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
-        visit = _in([*fetch, *lines, *_filled(add, texts)])
+        visit = indented([*fetch, *lines, *filled(add, texts)])
         sweeps = [line for r in ranges for line in (f"for j in {r}:", *visit)]
         return [
             f"for j in range({p}nodes.shape[0]):",
-            *_in([f"n1 = {p}nodes[j]", *pack]),
+            *indented([f"n1 = {p}nodes[j]", *pack]),
             f"for i in range({p}nodes.shape[0]):",
-            *_in([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
+            *indented([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
         ]
 
     def _source_size(self) -> int:
@@ -242,9 +254,9 @@ class Emitter:
         argument, slot, component = leaf.value
         role, p = self.term.energy.roles[argument], self.prefix
         if isinstance(role, Node):
-            source = f"f_{self._field(argument)}[n{slot}{_index(component)}]"
+            source = f"f_{self._field(argument)}[n{slot}{subscript(component)}]"
         elif isinstance(role, Datum):
-            source = f"{p}data_{argument}[e{_index(component)}]"
+            source = f"{p}data_{argument}[e{subscript(component)}]"
             source = f"{WHOLE_TYPE}({source})" if role.integer else source
         elif isinstance(role, Time):
             source = f"{self.type}(t)"
@@ -253,39 +265,59 @@ class Emitter:
             offset = int(np.ravel_multi_index(component, shape)) if component else 0
             source = f"{p}scalars[{self.scalars[argument] + offset}]"
         else:
-            source = f"{p}rows_{argument}[{p}row_of_{argument}[e]{_index(component)}]"
-        return f"{_name(leaf)} = {source}"
+            source = f"{p}rows_{argument}[{p}row_of_{argument}[e]{subscript(component)}]"
+        return f"{leaf_name(leaf)} = {source}"
 
     def _type(self, node: Scalar) -> str:
         return WHOLE_TYPE if node.integer else self.type
 
     def _statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
         """One assignment per operation, and the text of each output."""
-        _, lines, texts = self._hoisted(outputs, None)
+        _, lines, texts = self._hoisted(outputs, None, {})
         return lines, texts
 
     def _hoisted(
-        self, outputs: Sequence[Scalar], late: set[int] | None
+        self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
-        """Statements that do not depend on the late leaves, those that do, and the outputs' text."""
+        """Statements that do not depend on the late leaves, those that do, and the outputs' text.
+
+        `names`: of nodes that are known already; those that become known are added.
+        """
         early_lines: list[str] = []
         late_lines: list[str] = []
-        names: dict[int, str] = {}
         depends = set(late or ())
-        for node in reachable(list(outputs)):
+        for node in reachable(outputs):
+            depends.update([node.serial] * any(a.serial in depends for a in node.args))
+        for node in reachable(outputs, self._needs):
+            if node.serial in names:
+                continue
             if node.op == "input":
-                names[node.serial] = _name(node)
+                names[node.serial] = leaf_name(node)
             elif node.number is not None:
                 names[node.serial] = f"{self._type(node)}({self._literal(node)})"
             else:
-                arguments = [names[a.serial] for a in node.args]
-                text = _template(node).format(*arguments, T=self._type(node))
-                names[node.serial] = f"r{len(early_lines) + len(late_lines)}"
-                moving = late is None or any(a.serial in depends for a in node.args)
-                if moving:
-                    depends.add(node.serial)
+                arguments = [names[a.serial] for a in self._needs(node)]
+                text = self._operation(node, arguments)
+                names[node.serial] = f"r{len(names)}"
+                moving = late is None or node.serial in depends
                 (late_lines if moving else early_lines).append(f"{names[node.serial]} = {text}")
         return early_lines, late_lines, [names[o.serial] for o in outputs]
+
+    def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
+        """The nodes that a node's text names."""
+        return node.args
+
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        if node.op == "lookup":
+            return self._lookup(node, arguments)
+        return _template(node).format(*arguments, T=self._type(node), R=self.type[3:])
+
+    def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
+        """The number at a place of a table; zero outside."""
+        sizes = self.term.tables[node.value].shape
+        return within(
+            f"{self.prefix}table_{node.value}", [f"ti.cast({p}, ti.i32)" for p in places], sizes, self.type
+        )
 
     def _literal(self, constant: Scalar) -> str:
         number = float(constant.value)
@@ -306,6 +338,11 @@ class Emitter:
         return Code(text, {name: array for name, array in named.items() if name in used})
 
 
+def _wanted(value: Scalar, wrt: Sequence[Scalar] | None) -> list[Scalar]:
+    """The value, or its derivatives."""
+    return [value] if wrt is None else derive.gradient(value, wrt)
+
+
 def _template(node: Scalar) -> str:
     """The text of an operation; of powers 1.5, 2.5, ... a root and products."""
     exponent = node.args[1].number if node.op == "pow" else None
@@ -314,18 +351,28 @@ def _template(node: Scalar) -> str:
     return TEXT.get(node.op, f"ti.{node.op}({{}})")
 
 
-def _name(leaf: Scalar) -> str:
+def leaf_name(leaf: Scalar) -> str:
     """The local variable of a leaf; its number tells phi[0] from an argument phi_0."""
     return f"v{leaf.serial}_{leaf.value[0]}"
 
 
-def _index(component: tuple[int, ...]) -> str:
+def within(
+    table: str, places: Sequence[str], sizes: Sequence[int], real: str, first: Sequence[int] = ()
+) -> str:
+    """A table's number at i32 places, zero where one is not within 0..size; from `first` on."""
+    inside = " & ".join(f"({p} >= 0) & ({p} < {n})" for p, n in zip(places, sizes, strict=True))
+    shifted = zip(places, sizes, first or [0] * len(sizes), strict=True)
+    near = ", ".join(f"{f} + ti.min(ti.max({p}, 0), {n - 1})" for p, n, f in shifted)
+    return f"ti.select({inside}, {table}[{near}], {real}(0.0))"
+
+
+def subscript(component: tuple[int, ...]) -> str:
     return "".join(f", {c}" for c in component)
 
 
-def _in(lines: Iterable[str]) -> list[str]:
+def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
 
 
-def _filled(templates: list[str], texts: list[str]) -> list[str]:
+def filled(templates: list[str], texts: list[str]) -> list[str]:
     return [template.format(text) for template, text in zip(templates, texts, strict=True)]

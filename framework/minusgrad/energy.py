@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from .errors import EnergyError
-from .plain import evaluator
+from .plain import Lookup, evaluator
 from .units import parse_unit
 
 Shape = tuple[int | str, ...]
@@ -79,6 +79,16 @@ class Time(Role):
     """The time t of the step [run's time unit], for energies that depend on it explicitly."""
 
     unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Table(Role):
+    """Constant numbers along `axes` axes: `table[k, l]`, zero outside, and `table.shape`.
+
+    Places are whole numbers: between its numbers a table has the values that the function makes of them.
+    """
+
+    axes: int = 1
 
 
 @dataclass(frozen=True)
@@ -140,15 +150,16 @@ class LocalEnergy:
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that a gradient exists for, in the function's order."""
-        return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
+        varying = (Node, Parameter, Time)
+        return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
 
     def evaluator(self) -> Callable[[Mapping[str, Any]], float]:
         """The energy of one element in plain Python, from the values of its roles by name."""
-        of_arguments = evaluator(self.function)
+        of_arguments, tables = evaluator(self.function), self.of_role(Table)
 
         def energy(values: Mapping[str, Any]) -> float:
             made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
-            return of_arguments({**values, **made})
+            return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
 
         return energy
 
@@ -178,6 +189,8 @@ class LocalEnergy:
                 return _one(rng.integers(0, 3, size=shape))
             case Parameter():
                 return _one(draw_parameter(role, rng, shape))
+            case Table():
+                return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * role.axes, 2)) * role.scale
             case _:
                 return _one(rng.uniform(0.5, 1.5, size=shape) * role.scale)
 
@@ -187,6 +200,10 @@ def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, 
     base = role.default if isinstance(role.default, (int, float)) and role.default else role.scale
     drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
     return drawn if role.admits(drawn) else np.broadcast_to(base, shape).astype(float)
+
+
+def _differentiable(role: Role) -> bool:
+    return isinstance(role, Datum) and role.differentiable
 
 
 def _one(value: np.ndarray) -> Any:
@@ -229,18 +246,29 @@ def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Calla
     """
 
     def declare(function: Callable) -> LocalEnergy:
-        plain = inspect.unwrap(function)
-        arguments = list(inspect.signature(plain).parameters)
-        linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
-        own = {a: role for a, role in roles.items() if isinstance(role, Role)}
-        _check_linear(name, linear, own)
-        _check_declaration(name, over, arguments, own, linear)
-        energy = LocalEnergy(name, plain, over, _in_order(own, arguments), _in_order(linear, arguments))
+        energy = LocalEnergy(*declared(name, function, over, roles))
+        known = (Node, Datum, Parameter, Time, Table)
+        if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
+            raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
         if over == "pairs":
             _check_exchange_anywhere(energy)
         return energy
 
     return declare
+
+
+def declared(
+    name: str, function: Callable, over: str | int, roles: Mapping[str, Role | Linear], what: str = "energy"
+) -> tuple[str, FunctionType, str | int, dict[str, Role], dict[str, Linear]]:
+    """What a declaration says, checked: the first five fields of a `LocalEnergy`."""
+    plain = inspect.unwrap(function)
+    arguments = list(inspect.signature(plain).parameters)
+    linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
+    own = {a: role for a, role in roles.items() if isinstance(role, Role)}
+    _check_linear(f"{what} '{name}'", linear, own)
+    _check_declaration(f"{what} '{name}'", over, arguments, own, linear)
+    identifier(name, f"{'an' if what[0] in 'aeiou' else 'a'} {what}")
+    return name, plain, over, _in_order(own, arguments), _in_order(linear, arguments)
 
 
 def _in_order(roles: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
@@ -250,7 +278,7 @@ def _in_order(roles: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
 
 def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, Role]) -> None:
     for argument, made in linear.items():
-        what = f"energy '{name}': {argument} is Linear of"
+        what = f"{name}: {argument} is Linear of"
         if not isinstance(roles.get(made.field), Node):
             raise EnergyError(f"{what} '{made.field}', which is no Node field")
         weights = roles.get(made.weights)
@@ -267,26 +295,23 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
 def _check_declaration(
     name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
 ) -> None:
-    identifier(name, "an energy")
     if over not in ("nodes", "pairs", "tuples") and not (isinstance(over, int) and over >= 1):
-        raise EnergyError(
-            f"energy '{name}': over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes"
-        )
+        raise EnergyError(f"{name}: over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes")
     if missing := [a for a in arguments if a not in roles and a not in linear]:
-        raise EnergyError(f"energy '{name}': no role for argument {', '.join(missing)}")
+        raise EnergyError(f"{name}: no role for argument {', '.join(missing)}")
     used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
     if extra := [r for r in (*roles, *linear) if r not in used]:
-        raise EnergyError(f"energy '{name}': a role for {', '.join(extra)}, which the function does not take")
+        raise EnergyError(f"{name}: a role for {', '.join(extra)}, which the function does not take")
     if not any(isinstance(role, Node) for role in roles.values()):
-        raise EnergyError(f"energy '{name}': no argument is a Node field")
+        raise EnergyError(f"{name}: no argument is a Node field")
     if over == "pairs" and any(isinstance(role, Datum) for role in roles.values()):
-        raise EnergyError(f"energy '{name}': a pair has no data of its own; use Node fields or Parameters")
+        raise EnergyError(f"{name}: a pair has no data of its own; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
-        raise EnergyError(f"energy '{name}': two arguments are the Time; there is one")
+        raise EnergyError(f"{name}: two arguments are the Time; there is one")
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
-            raise EnergyError(f"energy '{name}': {argument} holds integers, and those have no derivative")
+            raise EnergyError(f"{name}: {argument} holds integers, and those have no derivative")
 
 
 def identifier(name: str, what: str) -> str:

@@ -1,23 +1,26 @@
-"""What an `[[energy]]` block may say, derived from the energy's declaration.
+"""What an `[[energy]]` or `[[map]]` block may say, derived from the declaration.
 
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind
 tuples = "bonds"                      a list that the state provides, or the rows themselves
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
+gives = "dose_behind"                 of a map: what the field is called, if not as declared
+grid = "canvas"                       of a map to cells: the grid, if the state has several
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 """
 
-from typing import Annotated, Any, Union
+from typing import Annotated, Any, Union, cast
 from warnings import catch_warnings
 
 from pydantic import Discriminator, Tag, create_model
 
-from .energy import Datum, LocalEnergy, Node, Parameter, Time
+from .energy import Datum, LocalEnergy, Parameter
 from .errors import EnergyError
+from .maps import LocalMap
 from .records import Quantity, Record
 
-OWN = ("kind", "name", "tuples", "body", "fields")
+OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid")
 """Keys of the block itself, which no argument may be called."""
 
 
@@ -35,23 +38,30 @@ class TupleBlock(EnergyBlock):
     tuples: str | tuple[tuple[int, ...], ...] | None = None
 
 
+class Giving(Record):
+    """A map may say what it gives, and to which grid."""
+
+    gives: str | None = None
+    grid: str | None = None
+
+
 def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
     """The model of the energy's block. Raises `EnergyError` if an argument cannot be a key of it."""
-    keys = [a for a, role in energy.roles.items() if not isinstance(role, (Node, Time))]
+    spacing = energy.spacing if isinstance(energy, LocalMap) else ""
+    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a != spacing}
+    keys = list(roles)
     if unfit := [key for key in keys if key in OWN or key.startswith("_")]:
         raise EnergyError(
             f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
             f" {', '.join(OWN)}, and none that begin with _"
         )
     base: type[EnergyBlock] = TupleBlock if energy.listed else EnergyBlock
-    definitions: dict[str, Any] = {}
-    for argument, role in energy.roles.items():
-        if isinstance(role, (Parameter, Datum)):
-            definitions[argument] = _definition(role, energy.over)
+    bases: Any = (base, Giving) if isinstance(energy, LocalMap) else base
+    definitions: dict[str, Any] = {a: _definition(role, energy.over) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
-        model = create_model(f"{energy.name}_block", __base__=base, **definitions)
+        model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
-    return model
+    return cast("type[EnergyBlock]", model)
 
 
 def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:

@@ -101,8 +101,8 @@ class Hold:
 class Grid:
     """Cells in rows and columns (or in as many axes as `shape` has), the last axis contiguous.
 
-    Cell (row, column) is centred at y = row `spacing`, x = column `spacing`, in the run's unit of length; in a
-    field over the grid, shape (cells, ...), it is node row * columns + column. `fields`: those over it.
+    Cell (row, column) is centred at y = row `spacing`, x = column `spacing`, in the run's unit of length.
+    Of a field over the grid, shape (cells, ...), it is node row * columns + column. `fields`: those over it.
     """
 
     shape: tuple[int, ...]
@@ -139,13 +139,14 @@ class State:
 
 
 class Fields(Mapping[str, Field]):
-    """The fields of a scene by name, all of one precision."""
+    """The fields of a scene by name, all of one precision; `derived` are those that maps give."""
 
     def __init__(
         self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"
     ):
         self.dtype = PRECISIONS[precision]
         self.precision = precision
+        self.derived: set[str] = set()
         units = units or {}
         self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
 
@@ -159,6 +160,23 @@ class Fields(Mapping[str, Field]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    def derive(self, name: str, count: int, unit: str) -> Field:
+        """The field of this name that maps give, one number for each of `count` nodes; made when first asked.
+
+        Raises `EnergyError` if the name is another field's, or the field has another length or unit.
+        """
+        if name not in self._fields:
+            self._fields[name] = Field.of(name, np.zeros(count), unit, self.dtype)
+            self.derived.add(name)
+        field = self._fields[name]
+        if name not in self.derived:
+            raise EnergyError(f"the state has a field '{name}': what a map gives needs another name")
+        if (len(field), field.unit) != (count, unit):
+            raise EnergyError(
+                f"'{name}' has {len(field)} nodes in {field.unit}; another map gives it {count} in {unit}"
+            )
+        return field
 
 
 def ordered_sum(values: np.ndarray) -> float:

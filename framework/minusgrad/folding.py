@@ -41,6 +41,7 @@ FOLDED: dict[str, Callable[..., Number]] = {
     "acos": math.acos,
     "atan2": math.atan2,
     "tanh": math.tanh,
+    "erf": math.erf,
     "abs": abs,
     "floor": lambda a: float(math.floor(a)),
     "ceil": lambda a: float(math.ceil(a)),

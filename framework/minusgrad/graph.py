@@ -7,7 +7,8 @@ A node is real, an integer, or a truth (the outcome of a comparison). As in Taic
 number become real; a truth only decides, it is no number.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from operator import attrgetter
 from typing import Any
 
 from .folding import CLOSED, COMMUTATIVE, FOLDED, RULES, TRUTHS, WHOLE, Number, folded
@@ -41,6 +42,17 @@ class Graph:
         rule = RULES.get(op)
         simpler = rule(*scalars) if rule else None
         return self._node(op, scalars) if simpler is None else simpler
+
+    def lookup(self, table: str, *places: "Scalar | Number") -> "Scalar":
+        """The number at a place of a table, zero outside of it; it does not change with the place."""
+        scalars = tuple(p if isinstance(p, Scalar) else self.constant(p) for p in places)
+        if not all(p.integer for p in scalars):
+            raise TypeError("a table is read at whole numbers; write ti.cast(ti.floor(...), ti.i32)")
+        return self._node("lookup", scalars, table)
+
+    def rebuilt(self, node: "Scalar", args: "tuple[Scalar, ...]") -> "Scalar":
+        """The same operation on other arguments."""
+        return self.lookup(node.value, *args) if node.op == "lookup" else self.apply(node.op, *args)
 
     def truth(self, condition: "Scalar") -> "Scalar":
         """What decides when `condition` is asked: itself, or whether an integer is not zero."""
@@ -199,15 +211,17 @@ class Scalar:
         return self.graph.apply(op, *numbers)
 
 
-def reachable(outputs: "list[Scalar]") -> "list[Scalar]":
-    """All nodes that the outputs need, arguments before users."""
+def reachable(
+    outputs: "Sequence[Scalar]", needs: "Callable[[Scalar], Sequence[Scalar]]" = attrgetter("args")
+) -> "list[Scalar]":
+    """All nodes that the outputs need, arguments before users; `needs`: what a node needs."""
     found: dict[int, Scalar] = {}
     waiting = list(outputs)
     while waiting:
         node = waiting.pop()
         if node.serial not in found:
             found[node.serial] = node
-            waiting.extend(node.args)
+            waiting.extend(needs(node))
     return [found[serial] for serial in sorted(found)]
 
 

@@ -1,4 +1,4 @@
-"""How a trajectory's file is laid out: H5MD 1.1, and our own `cells` beside it.
+"""How a trajectory's file is laid out: H5MD 1.1, and our own `cells` and `grids` beside it.
 
     /h5md                                         version int32[2]; author, creator
     /particles/all/box                            dimension, boundary
@@ -6,23 +6,45 @@
     /observables/<name>/step, time, value         scalars and small vectors of the whole, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
     /cells/<list>/<label>/step, time, value       one array a tuple of that list, value [T, E, ...]
+    /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
+    /grids/<grid>/<label>/step, time, value       one number a cell, value [T, *shape], so [T, rows, columns]
 
-Step and time have shape [T]. A unit stands at each value and time as `unit_symbol` and `unit_si` (its size in
-SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it refuses the file for any
-other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
+Step and time have shape [T]. A unit stands at each value, time and spacing as `unit_symbol` and `unit_si`
+(its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it refuses the
+file for any other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
 """
 
 from importlib.metadata import version
+from math import prod
+from typing import NamedTuple
 
 import h5py
 import numpy as np
 
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
+GRIDS = "grids"
 POSITION = f"{FRAMES}/position"
 LEAVES = ("step", "time", "value")
 _RESERVED = {"", ".", "..", *LEAVES}
 _MDANALYSIS = {"Angstrom", "nm", "pm", "fm", "ps", "fs", "ns", "s"}
 Unit = tuple[str, float]
+
+
+class Raster(NamedTuple):
+    """Where the cells of a grid lie: so many along each axis, x last; the first is centred at the origin."""
+
+    shape: tuple[int, ...]
+    spacing: float
+    unit: Unit | None
+
+    @property
+    def cells(self) -> int:
+        return prod(self.shape)
+
+    @property
+    def edges(self) -> list[tuple[float, float]]:
+        """Where the grid begins and ends along each axis, in the order of the shape."""
+        return [(-0.5 * self.spacing, (count - 0.5) * self.spacing) for count in self.shape]
 
 
 def is_free(name: str) -> bool:
@@ -35,7 +57,7 @@ def label(name: str) -> str:
 
     `potential/gravity` of `observables/potential/gravity`, `energy_density` of `cells/beam/energy_density`.
     """
-    if list_of(name):
+    if list_of(name) or grid_of(name):
         return name.split("/", 2)[2]
     return name.removeprefix(FRAMES + "/").removeprefix(OBSERVABLES + "/")
 
@@ -43,6 +65,11 @@ def label(name: str) -> str:
 def list_of(name: str) -> str:
     """`beam` of `cells/beam/energy_density`; empty for a series that is not of tuples."""
     return name.split("/", 2)[1] if name.startswith(CELLS + "/") else ""
+
+
+def grid_of(name: str) -> str:
+    """`canvas` of `grids/canvas/dose`; empty for a series that is not over a grid."""
+    return name.split("/", 2)[1] if name.startswith(GRIDS + "/") else ""
 
 
 def series_in(file: h5py.File) -> list[str]:
@@ -55,6 +82,11 @@ def series_in(file: h5py.File) -> list[str]:
 def lists_in(file: h5py.File) -> list[str]:
     """The lists of tuples of one file."""
     return sorted(file.get(CONNECTIVITY, ()))
+
+
+def grids_in(file: h5py.File) -> dict[str, Raster]:
+    """The grids of one file."""
+    return {name: _raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
 
 
 def write_head(file: h5py.File, dimension: int) -> None:
@@ -81,7 +113,20 @@ def refer(file: h5py.File, tuples: h5py.Dataset) -> None:
     tuples.attrs["particles_group"] = file[FRAMES].ref
 
 
-def write_unit(dataset: h5py.Dataset, unit: Unit | None) -> None:
+def write_raster(file: h5py.File, name: str, raster: Raster) -> None:
+    """Say where the cells of a grid lie."""
+    group = file.require_group(f"{GRIDS}/{name}")
+    group.attrs["shape"] = np.array(raster.shape, np.int64)
+    group.attrs["spacing"] = np.float64(raster.spacing)
+    write_unit(group, raster.unit)
+
+
+def _raster(group: h5py.Group) -> Raster:
+    """What `write_raster` wrote."""
+    return Raster(tuple(group.attrs["shape"].tolist()), float(group.attrs["spacing"]), unit_of(group))
+
+
+def write_unit(dataset: h5py.Dataset | h5py.Group, unit: Unit | None) -> None:
     """Say in what unit the numbers stand, if they have one."""
     if unit is None:
         return
@@ -92,7 +137,7 @@ def write_unit(dataset: h5py.Dataset, unit: Unit | None) -> None:
         dataset.attrs.create("unit", symbol, dtype=h5py.string_dtype("ascii"))
 
 
-def unit_of(dataset: h5py.Dataset) -> Unit | None:
+def unit_of(dataset: h5py.Dataset | h5py.Group) -> Unit | None:
     """The unit that `write_unit` gave."""
     if "unit_si" not in dataset.attrs:
         return None

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from .energy import LocalEnergy
+    from .maps import LocalMap
 
 GROUP = "minusgrad"
 """The entry-point group, and pluggy's project name."""
@@ -27,6 +28,11 @@ hookimpl = pluggy.HookimplMarker(GROUP)
 @hookspec
 def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
     """The local energies that scenes may name as `[[energy]] kind`."""
+
+
+@hookspec
+def register_maps() -> "Sequence[LocalMap]":  # type: ignore[empty-body]
+    """The local maps that scenes may name as `[[map]] kind`: what elements add to a field of their own."""
 
 
 @hookspec
@@ -51,6 +57,7 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[emp
 
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
+    "register_maps": "map",
     "register_dissipations": "dissipation",
     "register_states": "state",
     "register_steppers": "stepper",

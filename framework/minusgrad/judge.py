@@ -14,6 +14,7 @@ from .toml_lines import KeyPath
 
 WHAT = {
     "state": "initial state",
+    "map": "map",
     "energy": "energy",
     "dissipation": "dissipation",
     "stepper": "stepper",

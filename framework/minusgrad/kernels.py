@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime
+from . import runtime, special
 from .errors import EnergyError
 
 MOST_ARRAYS = 60
@@ -93,7 +93,7 @@ def _kernel(source: str) -> Callable:
         ti = runtime.engine()
         file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {"ti": ti}
+        scope: dict[str, Any] = {"ti": ti, **special.helpers(ti, source)}
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = ti.kernel(scope["kernel"])
     return _compiled[key]

@@ -1,6 +1,6 @@
 """One small file that reads like all segments of a run: virtual datasets over them, by relative paths.
 
-    trajectory.h5    the layout of `h5md`; a list of tuples is that of the first segment which has it
+    trajectory.h5    the layout of `h5md`; a list or a grid is that of the first segment which has it
 
 The lists are virtual too: a copy would be read from a segment and written anew at every save of the run, to
 stand beside values that are useless without the segments anyway.
@@ -16,7 +16,7 @@ import numpy as np
 
 from . import durable, h5md
 from .errors import CheckpointError, RunFailedError
-from .h5md import CONNECTIVITY, LEAVES, POSITION, Unit
+from .h5md import CONNECTIVITY, LEAVES, POSITION, Raster, Unit
 from .trajectory import MOST_SEGMENTS
 
 NAME = "trajectory.h5"
@@ -35,6 +35,7 @@ def write(run: Path, segments: list[Path]) -> Path | None:
         return None
     series: dict[str, list[_Series]] = {}
     lists: dict[str, list[_Dataset]] = {}
+    grids: dict[str, Raster] = {}
     for path in segments:
         stamp = path.stat()
         contents = _contents(path, stamp.st_size, stamp.st_mtime_ns)
@@ -42,7 +43,8 @@ def write(run: Path, segments: list[Path]) -> Path | None:
             series.setdefault(name, []).append(part)
         for name, rows in contents.lists.items():
             lists.setdefault(name, []).append(rows)
-    durable.replace(master, durable.image(lambda file: _fill(file, series, lists)))
+        grids = contents.grids | grids
+    durable.replace(master, durable.image(lambda file: _fill(file, series, lists, grids)))
     return master
 
 
@@ -70,6 +72,7 @@ class _Series(NamedTuple):
 class _Contents(NamedTuple):
     series: dict[str, _Series]
     lists: dict[str, _Dataset]
+    grids: dict[str, Raster]
 
 
 @lru_cache(maxsize=2 * MOST_SEGMENTS)
@@ -86,7 +89,7 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
         series = {series: _series(file[series], name) for series in h5md.series_in(file)}
         places = {tuples: f"{CONNECTIVITY}/{tuples}" for tuples in h5md.lists_in(file)}
         lists = {tuples: _Dataset.of(file[place], place, name) for tuples, place in places.items()}
-    return _Contents(series, lists)
+        return _Contents(series, lists, h5md.grids_in(file))
 
 
 def _series(group: h5py.Group, file: str) -> _Series:
@@ -94,12 +97,19 @@ def _series(group: h5py.Group, file: str) -> _Series:
     return _Series((file, h5py.h5o.get_info(group["step"].id).addr), leaves)
 
 
-def _fill(file: h5py.File, series: dict[str, list[_Series]], lists: dict[str, list[_Dataset]]) -> None:
+def _fill(
+    file: h5py.File,
+    series: dict[str, list[_Series]],
+    lists: dict[str, list[_Dataset]],
+    grids: dict[str, Raster],
+) -> None:
     position = series.get(POSITION)
     h5md.write_head(file, position[0].leaves["value"].shape[-1] if position else 3)
     for name, rows in sorted(lists.items()):
         _refuse_change(f"list '{name}'", rows, [part.shape for part in rows])
         h5md.refer(file, _write_virtual(file, rows[:1]))
+    for name, raster in sorted(grids.items()):
+        h5md.write_raster(file, name, raster)
     clocks: dict[tuple, str] = {}
     for name, parts in sorted(series.items()):
         values = [part.leaves["value"] for part in parts]

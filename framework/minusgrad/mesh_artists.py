@@ -21,13 +21,16 @@ CROWD = 250  # so many lines are as dark as one
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, _PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
+Kind = Literal["cells", "lines", "paths", "maps"]
 _WARM = {  # lines lie on white, and their palest must be seen
     "cells": ["#e3e7eb", "#f2d9a2", "#eda94f", "#d3622f", "#8e2434"],
     "lines": ["#b4bbc4", "#e3b768", "#dd8a3a", "#c4502f", "#8e2434"],
+    "paths": ["#9aa4b01c", "#e0a94f99", "#dd8a3ad9", "#c4502fe6", "#8e2434"],  # what is zero hides nothing
 }
 _SIGNED = {
     "cells": ["#22578f", "#7fabd0", "#f3f4f5", "#e09a7d", "#a3303a"],
     "lines": ["#22578f", "#7ba3c8", "#b8bcc2", "#dd9a80", "#a3303a"],
+    "paths": ["#22578f", "#5f90c0cc", "#9aa4b01c", "#d98568cc", "#a3303a"],
 }
 
 
@@ -51,32 +54,44 @@ class Part(NamedTuple):
 
 
 class Colours(NamedTuple):
-    """How values (E,) of tuples become colours (E, 3)."""
+    """How values (E,) become colours: (E, 3), or (E, 4) where some are seen through; of a map, (H, W, 3)."""
 
     norm: "Normalize"
     cmap: "Colormap"
     beyond: Literal["neither", "min"] = "neither"  # whether there are values below the colour bar
+    channels: int = 3
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        return self.cmap(self.norm(values))[:, :3]
+        return self.cmap(self.norm(values))[..., : self.channels]
 
 
-def colours(values: np.ndarray, kind: str) -> Colours:
-    """For the values of "cells" or "lines": around zero where the sign changes, else from zero.
+def colours(values: np.ndarray, kind: Kind) -> Colours:
+    """For values of any shape, of one kind of thing: around zero where the sign changes, else from zero.
 
-    Logarithmic, over four decades at most, where none is below zero and most are far below the largest.
+    For cells and lines logarithmic, over four decades at most, where none is below zero and most are far
+    below the largest; in paths and maps, what is next to nothing shall look like nothing.
     """
-    from matplotlib.colors import LinearSegmentedColormap, LogNorm, Normalize
+    from matplotlib.colors import LogNorm, Normalize
 
     low, high = float(values.min()), float(values.max())
-    reach = max(-low, high)
-    if min(-low, high) > 0.05 * reach:
-        return Colours(Normalize(-reach, reach), LinearSegmentedColormap.from_list("", _SIGNED[kind]))
-    warm = LinearSegmentedColormap.from_list("", _WARM[kind] if high >= -low else _WARM[kind][::-1])
-    if low > -1e-6 * high and np.median(values) < high / 50:
+    reach, channels = max(-low, high), 4 if kind == "paths" else 3
+    if style.is_signed(low, high):
+        return Colours(Normalize(-reach, reach), _colormap(kind, signed=True), channels=channels)
+    warm = _colormap(kind) if high >= -low else _colormap(kind).reversed()
+    if kind in ("cells", "lines") and low > -1e-6 * high and np.median(values) < high / 50:
         least = max(low, 1e-4 * high)
         return Colours(LogNorm(least, high, clip=True), warm, "min" if low < least else "neither")
-    return Colours(Normalize(min(low, 0.0), max(high, 0.0) or float(low == 0)), warm)
+    norm = Normalize(min(low, 0.0), max(high, 0.0) or float(low == 0))
+    return Colours(norm, warm, channels=channels)
+
+
+def _colormap(kind: Kind, signed: bool = False) -> "Colormap":
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if kind == "maps":
+        return colormaps[style.DIVERGING if signed else style.SEQUENTIAL]
+    return LinearSegmentedColormap.from_list("", (_SIGNED if signed else _WARM)[kind])
 
 
 def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -> None:
@@ -120,13 +135,17 @@ def draw_cells(
 def draw_lines(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:
-    """Lines in the colours rgb (E, 3) of their lists, plain without; in space the nearest last."""
+    """Lines in the colours (E, 3 or 4) of their lists, plain without.
+
+    In space the nearest last, and of equally near ones those last that are seen through least.
+    """
     from matplotlib.collections import LineCollection
 
     for name, part in parts.items():
         if part.is_filled:
             continue
-        order = np.argsort(_depth(seen, part.shown), kind="stable")
+        seen_through = 1 - rgb[name][:, 3:].sum(axis=1) if name in rgb else np.zeros(len(part.shown))
+        order = np.lexsort((-seen_through, _depth(seen, part.shown)))
         pen: dict[str, Any] = {
             "colors": rgb[name][order] if name in rgb else INK if rgb else style.COLOURS[0]
         }

@@ -2,7 +2,8 @@
 
 Drawn are the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
 (lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
-each tuple, of all lists under one label.
+each tuple, of all lists under one label; or that of a line's two nodes on average, and then its past, which
+would hide it, is left out. In a run with a plane grid the axes are those of its maps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -51,6 +52,17 @@ def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[st
     return found
 
 
+def node_colourings(
+    run: Path, names: Iterable[str], lists: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, str]]:
+    """What can colour the lines among these lists: series of one number a node, by label and list."""
+    lines = [name for name, tuples in lists.items() if tuples.shape[1] == 2]
+    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    frames = [name for name in names if name.startswith(h5md.FRAMES + "/")] if lines else []
+    scalars = [name for name in frames if next(trajectory.pieces(run, name)).value.shape[1:] == (nodes,)]
+    return {h5md.label(name): dict.fromkeys(lines, name) for name in scalars}
+
+
 def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
     """Draw the lists as they ended, coloured by the last values of their series of one label, if any."""
     is_flat_body = any(tuples.shape[1] == 3 for tuples in lists.values())
@@ -61,14 +73,16 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     seen = [moment.x @ view.T for moment in moments]
     parts = {name: _part(first.x, tuples, view) for name, tuples in lists.items()}
     free = np.setdiff1d(np.arange(len(last.x)), np.concatenate([t.ravel() for t in lists.values()]))
-    step, values = _last_values(run, series)
-    scale = _scale(values, parts) if values else None
+    by_node = any(not h5md.list_of(name) for name in series.values())
+    step, values = _last_values(run, series, lists)
+    scale = _scale(values, parts, by_node) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
     unit, clock = trajectory.symbols(run, h5md.POSITION)
 
-    boxes = _boxes(seen)
+    canvas = _canvas(run, unit) if flat else None
+    boxes = [canvas] if canvas else _boxes(seen)
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
-        mesh_artists.draw_past(axes, seen[:-1], list(parts.values()))
+        mesh_artists.draw_past(axes, [] if by_node else seen[:-1], list(parts.values()))
         mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
         mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
         mesh_artists.draw_free(axes, seen[-1][free])
@@ -77,7 +91,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
             axes.set(xlabel=style.with_unit("x", unit), ylabel=style.with_unit("y", unit))
         else:
             mesh_artists.draw_compass(axes, view, unit)
-    figure.axes[0].set_title(_when(moments, clock), loc="left")
+    figure.axes[0].set_title(_when(moments, clock, not by_node), loc="left")
     if scale:
         mesh_artists.draw_bar(figure, scale, _what(run, series) + f", step {step}" * (step != last.step))
 
@@ -104,17 +118,25 @@ def _moment(piece: trajectory.Series, k: int) -> Moment:
     return Moment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))
 
 
-def _last_values(run: Path, series: Mapping[str, str]) -> tuple[int, dict[str, np.ndarray]]:
-    """The last recorded values (E,) by list, and their step."""
+def _last_values(
+    run: Path, series: Mapping[str, str], lists: Mapping[str, np.ndarray]
+) -> tuple[int, dict[str, np.ndarray]]:
+    """The last recorded values (E,) by list, those of nodes on average over each tuple, and their step."""
     step, values = -1, {}
     for tuples, name in series.items():
         (step,), _, (value,) = trajectory.last(run, name)
-        values[tuples] = value.astype(float)
+        of_tuples = (
+            value.astype(float) if h5md.list_of(name) else value[lists[tuples]].mean(axis=1, dtype=float)
+        )
+        values[tuples] = of_tuples
     return int(step), values
 
 
-def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part]) -> mesh_artists.Colours:
-    kind = "cells" if any(parts[name].is_filled for name in values) else "lines"
+def _scale(
+    values: Mapping[str, np.ndarray], parts: Mapping[str, Part], by_node: bool
+) -> mesh_artists.Colours:
+    filled = any(parts[name].is_filled for name in values)
+    kind: mesh_artists.Kind = "paths" if by_node else "cells" if filled else "lines"
     return mesh_artists.colours(np.concatenate(list(values.values())), kind)
 
 
@@ -136,6 +158,14 @@ def _part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
     return Part(facets, owner, inner, began, none)
 
 
+def _canvas(run: Path, unit: str) -> Box | None:
+    """What the plane grids in this unit of length span together, if there are any."""
+    grids = [raster for raster in trajectory.grids(run).values() if len(raster.shape) == 2]
+    edges = [raster.edges[::-1] for raster in grids if (raster.unit or ("", 1.0))[0] == unit]
+    low, high = np.moveaxis(np.array(edges).reshape(-1, 2, 2), 2, 0)  # each (grids, 2), x first
+    return (low.min(axis=0), high.max(axis=0)) if edges else None
+
+
 def _boxes(seen: list[np.ndarray]) -> list[Box]:
     """What each panel shows: all states, and the last alone where all are far apart."""
     boxes = []
@@ -150,12 +180,10 @@ def _boxes(seen: list[np.ndarray]) -> list[Box]:
 
 def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
     """Axes for one box, or for two: one above the other where the first is wide, else side by side."""
-    figure.set_layout_engine("compressed")  # made for axes of equal aspect
     width, height = boxes[0][1] - boxes[0][0]
     if len(boxes) == 1:
-        inch = min(5.6 / width, 4.8 / height)
-        figure.set_size_inches(max(inch * width, 2.4) + 0.8 + 0.9 * bar, max(inch * height, 1.6) + 0.9)
-        return [figure.subplots()]
+        return [style.panel(figure, width, height, bar)]
+    figure.set_layout_engine("compressed")  # made for axes of equal aspect
     along = 5.6 * max(min(width, height) / max(width, height), 0.15)
     if width > height:
         figure.set_size_inches(6.4 + 0.9 * bar, along + 3.6 + 1.4)
@@ -164,13 +192,10 @@ def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
     return list(figure.subplots(1, 2, width_ratios=(along, 3.6)))
 
 
-def _when(moments: list[Moment], clock: str) -> str:
+def _when(moments: list[Moment], clock: str, past: bool) -> str:
     """`t = 2 s, pale: t = 0 s`; a run in which no time passes counts its iterations."""
     first, last = moments[0], moments[-1]
     passes = first.time != last.time or len(moments) == 1
-    now, then = (
-        f"t = {style.number_with_unit(moment.time, clock)}" if passes else f"iteration {moment.step}"
-        for moment in (last, first)
-    )
+    now, then = (style.moment(moment.step, moment.time, clock, passes) for moment in (last, first))
     pale = {1: "", 2: f", pale: {then}"}.get(len(moments), f", pale: from {then} on")
-    return now + pale
+    return now + pale * past

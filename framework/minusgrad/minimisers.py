@@ -204,8 +204,7 @@ class Minimiser(Stepper):
     def _look(self) -> Point:
         x = self.coordinates.read()
         with np.errstate(invalid="ignore", over="ignore"):
-            energy = self.potential.value(self.t)
-            self.potential.gradient_into(self.gradient, self.t)
+            energy = self.potential.evaluate_into(self.gradient, self.t)
             slope = self.coordinates.slope(self.gradient)
         if not np.isfinite(slope).all():
             energy = math.nan

@@ -1,9 +1,10 @@
-"""Pictures of a run: bodies, orbits, energies, and node fields in space and time.
+"""Pictures of a run: bodies, paths, orbits, maps, energies, and node fields in space and time.
 
 Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
 of it is touched. What is drawn depends on what was recorded: `particles/all/position` (2D or 3D) gives
-mesh.png where there are cells or lines between the nodes, else orbits.png; energies give energy.png, and
-every frame series of one number a node its own `<label>.png`.
+mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
+`mesh_<label>.png` for every frame series of one number a node, which also has its own `<label>.png`; a field
+over a plane grid gives `<label>.png`, energies give energy.png.
 """
 
 import io
@@ -14,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import checkpoint, durable, h5md, mesh_pictures, orbit_pictures, style, trajectory
+from . import checkpoint, durable, grid_pictures, h5md, mesh_pictures, orbit_pictures, style, trajectory
 from .errors import UserError
 from .h5md import OBSERVABLES
 from .rundir import RunDir
@@ -38,17 +39,20 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     jobs: dict[str, Callable[[Figure], None]] = {}
     if h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1:
         if lists := mesh_pictures.drawable(run):
-            for label, series in (mesh_pictures.colourings(run, names, lists) or {"": {}}).items():
-                stem = f"mesh_{label.replace('/', '_')}" if "mesh" in jobs else "mesh"
-                jobs[stem] = partial(mesh_pictures.draw, run=run, lists=lists, series=series)
+            jobs |= _meshes(run, names, lists)
         else:
             jobs["orbits"] = partial(orbit_pictures.draw, run=run, names=meta.get("names") or [])
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
+    for name in grid_pictures.drawable(run, names):
+        stem = _stem(h5md.label(name))
+        jobs[f"{stem}_{h5md.grid_of(name)}" if stem in jobs else stem] = partial(
+            grid_pictures.draw, run=run, name=name
+        )
     for name in names:
         label = name.removeprefix(h5md.FRAMES + "/")
         if label != name and next(trajectory.pieces(run, name)).value.ndim == 2:
-            stem = label.replace("/", "_")
+            stem = _stem(label)
             jobs[stem + "_field" * (stem in jobs)] = partial(_space_time, run=run, name=name)
     if not jobs:
         raise UserError(f"{run}: nothing to draw (there are: {', '.join(names) or 'no series'})")
@@ -56,6 +60,31 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     durable.make_folder(out)
     with mpl.rc_context(style.RC):
         return [_drawn(out / f"{stem}.png", draw, meta.get("title", "")) for stem, draw in jobs.items()]
+
+
+def _meshes(
+    run: Path, names: list[str], lists: dict[str, np.ndarray]
+) -> "dict[str, Callable[[Figure], None]]":
+    """Bodies and networks plain, or in the colours of their tuples; and lines in those of their nodes."""
+    of_tuples = mesh_pictures.colourings(run, names, lists)
+    of_nodes = mesh_pictures.node_colourings(run, names, lists)
+    only_lines = all(tuples.shape[1] == 2 for tuples in lists.values())
+    if not of_tuples and not (of_nodes and only_lines):
+        of_tuples = {"": {}}
+    found: dict[str, dict[str, str]] = {}
+    for label, series in of_tuples.items():
+        found[f"mesh_{_stem(label)}" if found else "mesh"] = series
+    for label, series in of_nodes.items():
+        stem = f"mesh_{_stem(label)}"
+        found[stem + "_nodes" * (stem in found)] = series
+    return {
+        stem: partial(mesh_pictures.draw, run=run, lists=lists, series=series)
+        for stem, series in found.items()
+    }
+
+
+def _stem(label: str) -> str:
+    return label.replace("/", "_")
 
 
 def _matplotlib() -> Any:
@@ -104,10 +133,14 @@ def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) 
     rows = 1 + (second in names)
     figure.set_size_inches(6.4, 2.0 + 1.5 * rows)
     above, *below = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[:rows])[:, 0]
+    drawn: list[np.ndarray] = []
     for colour, name in zip([COLOURS[0], *COLOURS[2:]] * 9, energies, strict=False):
         pen = {"color": INK, "linewidth": 1.3} if name == total else {"color": colour}
         seen = trajectory.series(run, name)
         above.plot(_along(seen), seen.value, label=name.removeprefix(f"{OBSERVABLES}/"), **pen)
+        drawn.append(seen.value)
+    if searching:
+        _stretch(above, drawn)
     unit, clock = trajectory.symbols(run, energies[-1])
     above.set_ylabel(style.with_unit("energy", unit))
     above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
@@ -117,6 +150,27 @@ def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) 
         axes.margins(x=0)
     figure.axes[-1].set_xlabel("iteration" if searching else style.with_unit("time", clock))
     figure.align_ylabels()
+
+
+def _stretch(axes: "Axes", drawn: list[np.ndarray]) -> None:
+    """A logarithmic axis, if the last energy falls over more than a decade and none is below zero."""
+    positive = drawn[-1][drawn[-1] > 0]
+    if min(map(np.min, drawn)) >= 0 and len(positive) and positive.max() > 10 * positive.min():
+        _logarithmic(axes, least=0.1 * positive.min())  # terms that are smaller shall not flatten it
+
+
+def _logarithmic(axes: "Axes", least: float = 0.0) -> None:
+    """Upwards, from `least` on; over few decades 2 and 5 have ticks with numbers too."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator
+
+    axes.set_yscale("log", nonpositive="mask")
+    low, high = axes.get_ylim()
+    low = max(low, least)
+    axes.set_ylim(low, high)
+    if high < 1e3 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))
+        axes.minorticks_off()
 
 
 def _drift(axes: "Axes", run: Path, name: str) -> None:
@@ -137,7 +191,7 @@ def _residual(axes: "Axes", run: Path, name: str) -> None:
     step, _, residual = trajectory.series(run, name)
     axes.plot(step, residual, color=COLOURS[3])
     if np.any(residual > 0):
-        axes.set_yscale("log", nonpositive="mask")
+        _logarithmic(axes)
     axes.set_ylabel(style.with_unit("residual", trajectory.symbols(run, name)[0]))
 
 
@@ -158,11 +212,12 @@ def _space_time(figure: "Figure", run: Path, name: str) -> None:
     nodes = np.arange(0, value.shape[1], columns)
     shown = value[::rows, ::columns].astype(float)
     low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
-    reach = max(-low, high)
-    signed = min(-low, high) > 0.05 * reach
+    reach, signed = max(-low, high), style.is_signed(low, high)
     figure.set_size_inches(6.4, 4.4)
     axes = figure.subplots()
-    colours = {"cmap": "RdBu_r", "vmin": -reach, "vmax": reach} if signed else {"cmap": "viridis"}
+    colours = (
+        {"cmap": style.DIVERGING, "vmin": -reach, "vmax": reach} if signed else {"cmap": style.SEQUENTIAL}
+    )
     mesh = axes.pcolormesh(nodes, along[::rows], shown, shading="nearest", rasterized=True, **colours)
     unit, clock = trajectory.symbols(run, name)
     axes.set(xlabel="node", ylabel="iteration" if _stands(seen) else style.with_unit("time", clock))

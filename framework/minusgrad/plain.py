@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from .source import number, rebind, unknown
+from .source import number, rebind, run, unknown
+from .special import erf
 
 
 class Array(np.ndarray):
@@ -78,6 +79,21 @@ class Array(np.ndarray):
             super().__setattr__(name, value)
         else:
             self[places] = value
+
+
+class Lookup:
+    """A table of numbers, read at whole places; zero outside."""
+
+    def __init__(self, numbers: Any):
+        self.numbers = np.asarray(numbers, dtype=float)
+        self.shape = self.numbers.shape
+
+    def __getitem__(self, places):
+        places = places if isinstance(places, tuple) else (places,)
+        if not all(isinstance(p, (int, np.integer)) for p in places):
+            raise TypeError("a table is read at whole numbers; write ti.cast(ti.floor(...), ti.i32)")
+        inside = all(0 <= p < n for p, n in zip(places, self.shape, strict=True))
+        return self.numbers[places] if inside else np.float64(0.0)
 
 
 def _swizzled(name: str) -> list[int] | None:
@@ -161,6 +177,7 @@ NUMPY = _Numpy(
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
     asin=np.arcsin,
     acos=np.arccos,
+    erf=erf,
     atan2=np.arctan2,
     pow=lambda a, b: a**b,
     rsqrt=lambda value: 1.0 / np.sqrt(value),
@@ -193,13 +210,14 @@ def evaluate(function: Callable, arguments: Mapping[str, Any]) -> float:
     return evaluator(function)(arguments)
 
 
-def evaluator(function: Callable) -> Callable[[Mapping[str, Any]], float]:
-    """The same for many elements."""
+def evaluator(function: Callable, several: bool = False) -> Callable[[Mapping[str, Any]], Any]:
+    """The same for many elements; `several`: what it returns need not be one number."""
     body, names = rebind(function, NUMPY), tuple(inspect.signature(function).parameters)
 
-    def energy(arguments: Mapping[str, Any]) -> float:
+    def energy(arguments: Mapping[str, Any]) -> Any:
         with np.errstate(all="ignore"):
-            return float(number(body, [_prepared(arguments[name]) for name in names], _is_number))
+            prepared = [_prepared(arguments[name]) for name in names]
+            return run(body, prepared) if several else float(number(body, prepared, _is_number))
 
     return energy
 
@@ -211,4 +229,6 @@ def _is_number(value: Any) -> bool:
 def _prepared(value: Any) -> Any:
     if isinstance(value, list):
         return [_prepared(v) for v in value]
+    if isinstance(value, Lookup):
+        return value
     return value if isinstance(value, int) else int(value) if isinstance(value, np.integer) else _real(value)

@@ -2,9 +2,13 @@
 
     U(fields, parameters, t) = sum over terms, sum over elements, u(...)
 
-Names: a field is "x"; an argument of a term is "gravity.G", "spring.rest"; the time is "t".
+Some fields may be what maps give, y_p = sum of f: they are made anew from the others whenever U is asked
+for, in the order of the maps, and dU/dy goes back through the maps in the opposite order.
+
+Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest"; the time is "t".
 """
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -16,32 +20,56 @@ from .energy import Time
 from .errors import EnergyError, NonFiniteError
 from .fields import Field, Fields, ordered_sum
 from .kernels import Code, Launch
+from .stages import Forward, loops_of
 from .terms import Term, Values
 
 
 class Potential:
-    """Value and gradient of a sum of terms over some fields.
+    """Value and gradient of a sum of terms over some fields, and over those that maps give.
 
     fields = Fields({"x": positions, "m": masses})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
     """
 
-    def __init__(self, fields: Fields, terms: Sequence[Term]):
-        names = [term.name for term in terms]
+    def __init__(self, fields: Fields, terms: Sequence[Term], maps: Sequence[Term] = ()):
+        names = [term.name for term in (*terms, *maps)]
         if len(set(names)) != len(names):
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
+        _check_order(maps)
         self.fields = fields
         self.terms = {term.name: term for term in terms}
+        self.maps = {term.name: term for term in maps}
+        self.given = {m.gives.name: m.gives for m in maps if m.gives}
+        self._adjoints = {
+            n: Field.of(f"adjoint_{n}", np.zeros(f.shape), f.unit, f.dtype) for n, f in self.given.items()
+        }
         self._emitters = {term.name: Emitter(term) for term in terms}
+        loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
+        self._emitters |= loops
+        self._forward = [Forward(loop) for loop in loops.values()]
         self._launches: dict[tuple[str | None, ...], Any] = {}
         self._outputs: dict[str, Any] = {}
 
+    @property
+    def reads(self) -> set[str]:
+        """The fields that U depends on, those that maps give apart."""
+        bound = {f.name for term in (*self.terms.values(), *self.maps.values()) for f in term.fields.values()}
+        return bound - set(self.given)
+
     # Value
+
+    def refresh(self, t: float = 0.0) -> None:
+        """Make what the maps give anew, from the present fields."""
+        for field in self.given.values():
+            field.array.fill(0)
+        for forward in self._forward:
+            forward(t)
 
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The energy of each term, shape () each, summed in fixed order in double precision."""
-        return {name: self._sum(name, None, t)[0] for name in self.terms}
+        self.refresh(t)
+        return self._by_term(t)
 
     def value(self, t: float = 0.0) -> float:
         """U at the present fields and parameters."""
@@ -49,6 +77,7 @@ class Potential:
 
     def magnitude(self, t: float = 0.0) -> float:
         """Sum of |u| over the elements (pairs: over the targets): the scale of the rounding in U."""
+        self.refresh(t)
         total = 0.0
         for name in self.terms:
             total += ordered_sum(np.abs(runtime.host(self._launched(name, None, t))))
@@ -56,6 +85,9 @@ class Potential:
 
     def by_element(self, name: str, t: float = 0.0) -> np.ndarray:
         """The energy of each element of a term, (E,) in f64; of pairs, for each target i with all j < i."""
+        if name in self.maps:
+            raise EnergyError(f"'{name}' is a map: its elements have no energy of their own")
+        self.refresh(t)
         return runtime.host(self._launched(self._term(name).name, None, t))[:, 0].copy()
 
     # Gradient
@@ -69,17 +101,41 @@ class Potential:
             self.gradient_into({wrt: out}, t)
             return runtime.host(out).copy()
         name, argument = wrt.split(".", 1)
+        self._put_adjoints(t)
         return self._argument_gradient(self._term(name), argument, t)
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
-        for array in targets.values():
+        self.refresh(t)
+        self._gradient_into(targets, t)
+
+    def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
+        """U, and its gradient as `gradient_into` gives it: what the maps give is made once for both."""
+        self.refresh(t)
+        self._gradient_into(targets, t)
+        return sum(self._by_term(t).values())
+
+    def _by_term(self, t: float) -> dict[str, float]:
+        return {name: self._sum(name, None, t)[0] for name in self.terms}
+
+    def _gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
+        """dU/d(field), where what maps give is fresh; that is a target too, for the way back through them."""
+        adjoints = {name: field.array for name, field in self._adjoints.items()}
+        for array in (*targets.values(), *adjoints.values()):
             array.fill(0)
-        for name in self.terms:
-            self.term_gradient_into(name, targets, t)
+        for name in (*self.terms, *reversed(self.maps)):
+            self.term_gradient_into(name, {**targets, **adjoints}, t)
+        for name in targets.keys() & adjoints.keys():
+            runtime.store(targets[name], runtime.host(adjoints[name]))
+
+    def _put_adjoints(self, t: float) -> None:
+        """dU/dy of everything that maps give, at the present fields."""
+        self.refresh(t)
+        if self.maps:
+            self._gradient_into({}, t)
 
     def term_gradient_into(self, name: str, targets: Mapping[str, Any], t: float = 0.0) -> None:
-        """Add one term's dU/d(field) to each array of `targets`."""
+        """Add one term's own dU/d(field) to each array of `targets`; of a map, that of its local energy."""
         key = ("gradient", name, *(f"{f}:{id(a)}" for f, a in targets.items()))
         if key not in self._launches:
             wanted = self._wanted(name, targets)
@@ -91,12 +147,14 @@ class Potential:
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
-        return sum(self._sum(n, self._clock(n), t)[0] for n in self.terms if self.terms[n].uses_time)
+        if self.uses_time:
+            self._put_adjoints(t)
+        return sum(self._sum(n, self._clock(n), t)[0] for n, term in self._all().items() if term.uses_time)
 
     @property
     def uses_time(self) -> bool:
         """Whether any term depends on the time explicitly."""
-        return any(term.uses_time for term in self.terms.values())
+        return any(term.uses_time for term in self._all().values())
 
     # Code for kernels of others
 
@@ -112,9 +170,12 @@ class Potential:
                 pieces.append(self._emitters[name].named(f"{prefix}{k}_").gradient(wanted))
         return Code.joined(pieces)
 
-    def statements(self, targets: Mapping[str, Any]) -> int:
-        """About how many statements one evaluation of the gradient runs: what a serial step costs."""
-        total = 0
+    def statements(self, targets: Mapping[str, Any]) -> float:
+        """About how many statements one evaluation of the gradient runs: what a serial step costs.
+
+        Infinitely many with maps, whose kernels are launched one by one.
+        """
+        total = math.inf if self.maps else 0
         for name, term in self.terms.items():
             if wanted := self._wanted(name, targets):
                 total += term.elements.elements * self._emitters[name].gradient(wanted).text.count("\n")
@@ -149,8 +210,12 @@ class Potential:
 
     def blame(self, t: float, wrt: Iterable[str]) -> str | None:
         """Which term first has a force on one of these fields that is not finite, and where; None if none."""
-        for name in self.terms:
-            for field in wrt:
+        self._put_adjoints(t)
+        for given in self.given.values():
+            if (node := first_bad(given.values)) is not None:
+                return f"what maps give to '{given.name}' is not finite at node {node}"
+        for name in self._all():
+            for field in (*wrt, *self.given):
                 out = self._output(field)
                 out.fill(0)
                 self.term_gradient_into(name, {field: out}, t)
@@ -166,10 +231,14 @@ class Potential:
             self._outputs[field] = runtime.allocate(np.zeros_like(self.fields[field].values))
         return self._outputs[field]
 
+    def _all(self) -> dict[str, Term]:
+        """Terms and maps."""
+        return self.terms | self.maps
+
     def _term(self, name: str) -> Term:
-        if name not in self.terms:
-            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self.terms)})")
-        return self.terms[name]
+        if (term := self._all().get(name)) is None:
+            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self._all())})")
+        return term
 
     def _values(self, name: str) -> Values:
         term, _, argument = name.partition(".")
@@ -183,13 +252,13 @@ class Potential:
     def _wanted(self, name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
         """The term's arguments that stand for a target field."""
         wanted = {}
-        for argument, field in self.terms[name].fields.items():
+        for argument, field in self._all()[name].fields.items():
             if field.name in targets:
                 wanted[argument] = targets[field.name]
         return wanted
 
     def _clock(self, name: str) -> str:
-        return next(iter(self.terms[name].energy.of_role(Time)))
+        return next(iter(self._all()[name].energy.of_role(Time)))
 
     def _launched(self, name: str, what: str | None, t: float) -> Any:
         """Run the loops that fill a buffer of partial sums; returns the buffer."""
@@ -224,6 +293,16 @@ class Potential:
         rows = np.zeros((len(values.rows), partial.shape[1]))
         np.add.at(rows, values.index, partial)  # one after another, in the order of the elements
         return rows.reshape(values.rows.shape)
+
+
+def _check_order(maps: Sequence[Term]) -> None:
+    """What a map reads is complete: no later map gives to it."""
+    for k, early in enumerate(maps):
+        for late in maps[k:]:
+            if late.gives in early.fields.values():
+                name = late.gives.name if late.gives else ""
+                told = f"map '{late.name}' gives to '{name}' after map '{early.name}' has read it"
+                raise EnergyError(f"{told}; list it before")
 
 
 def first_bad(values: np.ndarray) -> int | None:

@@ -24,10 +24,11 @@ from .energy import LocalEnergy
 from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
 from .errors import PluginError, suggestion
+from .maps import LocalMap
 
 SECTIONS = tuple(hooks.HOOKS.values())
-ENERGIES = ("energy", "dissipation")
-"""Sections whose kinds are local energies; the others' are models that make something."""
+ENERGIES = ("map", "energy", "dissipation")
+"""Sections whose kinds are local energies or maps; the others' are models that make something."""
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,9 @@ class Registry:
         if bare and not any(hasattr(module, hook) for hook in hooks.HOOKS):
             known = self.energies().values()
             defined = [v for v in vars(module).values() if isinstance(v, LocalEnergy) and v not in known]
-            yield from _energies("energy")(plugin, defined)
+            maps = [v for v in defined if isinstance(v, LocalMap)]
+            yield from _energies("energy")(plugin, [v for v in defined if v not in maps])
+            yield from _energies("map")(plugin, maps)
         for hook, section in hooks.HOOKS.items():
             for implementation in getattr(self._manager.hook, hook).get_hookimpls():
                 if implementation.plugin_name == plugin.name:
@@ -151,8 +154,9 @@ def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, 
         if not isinstance(given, Sequence):
             raise PluginError(f"{what} gives {_kind_of(given)}, not a list of energies")
         for energy in given:
-            if not isinstance(energy, LocalEnergy):
-                raise PluginError(f"{what} gives {_kind_of(energy)}, not an energy made by @local_energy")
+            if not isinstance(energy, LocalEnergy) or isinstance(energy, LocalMap) is not (section == "map"):
+                maker = "a map made by @local_map" if section == "map" else "an energy made by @local_energy"
+                raise PluginError(f"{what} gives {_kind_of(energy)}, not {maker}")
             with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):
                 model = energy_model(energy)
             yield section, energy.name, Entry(plugin, model, energy)

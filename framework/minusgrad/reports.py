@@ -164,7 +164,10 @@ class Reactions(Report):
 
 
 class Frames(Report):
-    """Records whole fields, under their labels, in the order of the file and the run's units."""
+    """Records whole fields, under their labels, in the order of the file and the run's units.
+
+    `grids`: the grid that a field lies on, by field; the others lie on the nodes.
+    """
 
     def __init__(
         self,
@@ -173,10 +176,19 @@ class Frames(Report):
         every: int,
         names: Sequence[str],
         labels: Mapping[str, str],
+        grids: Mapping[str, str],
     ):
         super().__init__(stepper, recorder, every)
-        self.shown = {labels.get(name, name): self.fields[name] for name in names}
+        self.labels, self.grids = labels, grids
+        self.shown = [self.fields[name] for name in names]
 
     def observe(self) -> None:
-        arrays = {label: field.values for label, field in self.shown.items()}
-        self.recorder.record_frame(self.stepper.step, self.stepper.time, arrays)
+        step, time = self.stepper.step, self.stepper.time
+        if any(field.name in self.fields.derived for field in self.shown):
+            self.potential.refresh(time)
+        for field in self.shown:
+            arrays = {self.labels.get(field.name, field.name): field.values}
+            if field.name in self.grids:
+                self.recorder.record_grid(step, time, self.grids[field.name], arrays)
+            else:
+                self.recorder.record_frame(step, time, arrays)

@@ -29,8 +29,8 @@ from .units import UnitSystem
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-SECTIONS = ("state", "energy", "dissipation", "stepper", "observe")
-MANY = ("energy", "dissipation", "observe")
+SECTIONS = ("state", "map", "energy", "dissipation", "stepper", "observe")
+MANY = ("map", "energy", "dissipation", "observe")
 """Sections of which a scene has a list."""
 
 Count = Annotated[int, Field(ge=0)]
@@ -121,6 +121,7 @@ class Skeleton(Record):
     units: Units = Units()
     runtime: Runtime = Runtime()
     state: AnyBlock
+    map: tuple[AnyBlock, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
     dissipation: tuple[AnyBlock, ...] = ()
     hold: tuple[HoldTable, ...] = ()
@@ -152,6 +153,7 @@ class Scene:
     units: Units
     runtime: Runtime
     state: Block
+    map: tuple[Block, ...]
     energy: tuple[Block, ...]
     dissipation: tuple[Block, ...]
     hold: tuple[HoldTable, ...]
@@ -198,7 +200,7 @@ class Document:
             return None, problems
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in SECTIONS}
         return Scene(
-            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["energy"],
+            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
             of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint, self,
         ), []  # fmt: skip
 

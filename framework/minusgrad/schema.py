@@ -4,7 +4,7 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel, Field, create_model
 
-from .scene import Skeleton
+from .scene import MANY, Skeleton
 
 
 def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     for section, kinds in models.items():
         if kinds:
             arms: Any = Union[tuple(_with_kind(section, kind, model) for kind, model in kinds.items())]  # noqa: UP007
-            many = {"energy": Field(min_length=1), "dissipation": Field(()), "observe": Field(())}
+            many = {s: Field(min_length=1) if s == "energy" else Field(()) for s in MANY}
             sections[section] = (list[arms], many[section]) if section in many else (arms, ...)
     whole = create_model("scene", __base__=Skeleton, **sections)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole.model_json_schema()

@@ -13,7 +13,7 @@ import numpy as np
 from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
-from .energy import Datum, LocalEnergy, identifier
+from .energy import Datum, LocalEnergy, Table, identifier
 from .errors import (
     CheckpointError,
     EnergyError,
@@ -24,9 +24,11 @@ from .errors import (
     SceneError,
     UserError,
 )
-from .fields import Body, Fields, Hold, State
+from .fields import Body, Field, Fields, Grid, Hold, State
+from .h5md import Raster
 from .holds import Holds
 from .judge import WHAT, Judged
+from .maps import LocalMap
 from .moves import refuse_idle
 from .potential import Potential, refuse_non_finite
 from .records import quantities
@@ -35,7 +37,7 @@ from .reports import Report
 from .scene import Block, HoldTable
 from .stepper import Stepper
 from .toml_lines import KeyPath
-from .trace import trace
+from .trace import of_term
 from .trajectory import MOST_SEGMENTS, Recorder
 from .units import UnitSystem
 
@@ -55,16 +57,19 @@ class Simulation:
         with self._placed(("state",)):
             self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
         refuse_non_finite(list(self.fields.values()), "the initial state")
+        maps = [self._term(block) for block in scene.map]
         bound = [self._term(block) for block in scene.energy]
-        with self._placed(("energy",)):
-            self.potential = Potential(self.fields, bound)
+        with self._placed(("map" if maps else "energy",)):
+            self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
         self.holds = self._holds()
         moving = Moving(self.units, self.potential, self.state.motions, self.holds, self.dissipation)
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
-        self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown)
+        length = self.units.symbol("m"), self.units.in_si("m")
+        grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
+        self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown, grids)
         looking = Looking(
             self.units,
             self.stepper,
@@ -73,6 +78,7 @@ class Simulation:
             self.state,
             self.holds,
             self.dissipation,
+            self._places(),
         )
         self.observers = [self._made(block, looking, Report) for block in scene.observe]
 
@@ -171,10 +177,35 @@ class Simulation:
                 renamed=model.fields,
                 data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | data,
                 parameters={a: v for a, v in given.items() if a not in data},
+                tables={a: v for a, v in self.state.tables.items() if a in energy.of_role(Table)},
+                gives=getattr(model, "gives", None),
+                grid=self._grid(energy, getattr(model, "grid", None)),
                 units=self.units,
             )
-            trace(energy, term.dimension, term.arity)  # what the engine cannot follow is told here
+            of_term(term)  # what the engine cannot follow is told here
             return term
+
+    def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
+        """The grid that a map gives to: as named, or the only one of the state."""
+        grids = self.state.grids
+        if not isinstance(energy, LocalMap) or energy.cell is None:
+            if named is not None:
+                raise EnergyError(
+                    f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"
+                )
+            return None
+        name = named or (next(iter(grids)) if len(grids) == 1 else "")
+        if name not in grids:
+            what = f"no grid named '{name}'" if name else "say which `grid`"
+            raise EnergyError(f"{what} (there are: {', '.join(grids) or 'none'})")
+        return grids[name]
+
+    def _places(self) -> dict[str, str]:
+        """The grid that each field over one lies on, by field."""
+        places = {field: name for name, grid in self.state.grids.items() for field in grid.fields}
+        of_grid = {id(grid): name for name, grid in self.state.grids.items()}
+        maps = self.potential.maps.values()
+        return places | {m.gives.name: of_grid[id(m.grid)] for m in maps if m.grid and m.gives}
 
     def _dissipation(self) -> Potential | None:
         """The sum of what rubs. Raises `SceneError` for a term that depends on no velocity."""
@@ -266,22 +297,27 @@ class Simulation:
 
     def snapshot(self) -> Snapshot:
         """This moment, whole: whoever restores it goes on as if nothing had happened."""
-        arrays = {f"fields/{n}": f.values.copy() for n, f in self.fields.items()}
+        arrays = {f"fields/{n}": f.values.copy() for n, f in self._kept().items()}
         arrays |= {f"stepper/{n}": a for n, a in self.stepper.state().items()}
         for k, observer in enumerate(self.observers):
             arrays |= {f"observers/{k}/{n}": a for n, a in observer.state().items()}
-        units = {f"fields/{n}": self.units.symbol(f.unit) for n, f in self.fields.items()}
+        units = {f"fields/{n}": self.units.symbol(f.unit) for n, f in self._kept().items()}
         s = self.stepper
         return Snapshot(s.step, s.time, s.dt, arrays, units, self.facts(), self.scene.source)
+
+    def _kept(self) -> dict[str, Field]:
+        """The fields that are saved: what maps give follows from them."""
+        return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
 
     def restore(self, snapshot: Snapshot) -> None:
         """Take up a saved moment. Raises `CheckpointError` if it does not fit this scene."""
         saved = snapshot.under("fields")
-        for name, field in self.fields.items():
+        for name, field in self._kept().items():
             if name not in saved or saved[name].shape != field.shape:
                 raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
             field.set(saved[name])
         self.stepper.restore(snapshot.under("stepper"))
+        self.potential.refresh(self.stepper.time)
         for k, observer in enumerate(self.observers):
             observer.restore(snapshot.under(f"observers/{k}"))
         self.recorder.restore(snapshot.under("recorder"))

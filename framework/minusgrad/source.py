@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CodeType, FrameType, FunctionType, ModuleType
 from typing import Any
 
+from . import special
 from .errors import MinusgradError, TraceError, suggestion
 from .tensors import TRUNCATES, as_real, is_integer
 
@@ -122,6 +123,8 @@ class _Rebinder:
         if path[0] in ENGINES:
             of_engine = isinstance(value, ModuleType)
             return getattr(self.namespace, path[-1], self.namespace) if of_engine else self._own_name(value)
+        if home == special.__name__:
+            return getattr(self.namespace, value.__name__)
         if isinstance(value, FunctionType):
             function = inspect.unwrap(value)
             return lambda *args, **named: self.rebind(function)(*args, **named)

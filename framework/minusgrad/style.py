@@ -1,7 +1,11 @@
 """The one quiet style of all pictures: colours, lines, and how a unit is written."""
 
 import re
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 INK, FAINT = "#1b1f24", "#8a929c"
 COLOURS = [
@@ -16,6 +20,7 @@ COLOURS = [
     "#a8a12b",
     "#2aa3b5",
 ]
+SEQUENTIAL, DIVERGING = "inferno", "RdBu_r"  # equal steps of lightness, from black and away from white
 RC: dict[str, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": 9,
@@ -42,6 +47,24 @@ RC: dict[str, Any] = {
     "figure.titlesize": 11,
 }
 _RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+
+
+def is_signed(low: float, high: float) -> bool:
+    """Whether numbers from low to high have both signs, more than by a twentieth of the larger."""
+    return min(-low, high) > 0.05 * max(-low, high)
+
+
+def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
+    """Axes for something so wide and high, drawn to scale, and the room of a colour bar beside them."""
+    figure.set_layout_engine("compressed")  # made for axes of equal aspect
+    inch = min(5.6 / width, 4.8 / height)
+    figure.set_size_inches(max(inch * width, 2.4) + 0.8 + 0.9 * bar, max(inch * height, 1.6) + 0.9)
+    return figure.subplots()
+
+
+def moment(step: int, time: float, clock: str, passes: bool) -> str:
+    """`t = 2 s`, or where no time passes `iteration 300`."""
+    return f"t = {number_with_unit(time, clock)}" if passes else f"iteration {step}"
 
 
 def with_unit(what: str, unit: str) -> str:

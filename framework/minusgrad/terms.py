@@ -1,16 +1,17 @@
 """A term: an energy with its elements, and each argument bound to the array it is read from."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from . import runtime
-from .energy import Datum, LocalEnergy, Node, Parameter, Time, check_exchange, concrete, identifier
+from .energy import Datum, LocalEnergy, Node, Parameter, Table, Time, check_exchange, concrete, identifier
 from .errors import EnergyError, UnitError
-from .fields import Body, Field, Fields
+from .fields import Body, Field, Fields, Grid
 from .interactions import Pairs, Tuples
+from .maps import LocalMap
 from .units import UnitSystem, parse_unit
 
 
@@ -24,7 +25,7 @@ class Values:
 
 @dataclass
 class Term:
-    """One summand of the potential: U = sum over `elements` of `energy`."""
+    """One summand of the potential, U = sum over `elements` of `energy`; or of a field that a map `gives`."""
 
     name: str
     energy: LocalEnergy
@@ -33,6 +34,9 @@ class Term:
     data: dict[str, np.ndarray]
     parameters: dict[str, Values]
     dtype: np.dtype
+    tables: dict[str, np.ndarray] = field(default_factory=dict)
+    gives: Field | None = None
+    grid: Grid | None = None
 
     @property
     def dimension(self) -> int | None:
@@ -69,22 +73,27 @@ def bind(
     renamed: Mapping[str, str] | None = None,
     data: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
+    tables: Mapping[str, Any] | None = None,
+    gives: str | None = None,
+    grid: Grid | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
-    """Bind an energy's arguments to the fields, data and parameter values of a scene.
+    """Bind an energy's (or a map's) arguments to the fields, data and parameter values of a scene.
 
     `bodies` limits it to their nodes, and to the tuples that lie wholly in them (none: all). `renamed` gives
     a node field argument another field than the one of its own name. A parameter is one value, one for each
-    of `bodies` (a mapping by body name), or one for each element (an array). Raises `EnergyError` naming the
-    term and argument.
+    of `bodies` (a mapping by body name), or one for each element (an array). `tables` by argument. What a map
+    gives is called `gives` (default: as it was declared); `grid`: the cells it gives to. Raises `EnergyError`
+    naming the term and argument.
     """
     name = identifier(name or energy.name, "a term")
     renamed, data, parameters = renamed or {}, data or {}, parameters or {}
+    grid, parameters = _gridded(name, energy, grid, parameters)
     bound = {a: fields[renamed.get(a, a)] for a in energy.of_role(Node)}
     count = _common(name, {a: len(f) for a, f in bound.items()})
     nodes = _nodes(name, bodies, count)
     elements, kept = _elements(name, energy, nodes, tuples, count)
-    term = Term(name, energy, elements, bound, {}, {}, fields.dtype)
+    term = Term(name, energy, elements, bound, {}, {}, fields.dtype, grid=grid)
     _check_space(term)
     _check_units(term)
     for argument, role in energy.of_role(Datum).items():
@@ -104,9 +113,40 @@ def bind(
         raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
     for made in energy.linear.values():
         _check_weights(term, made.weights)
-    if isinstance(elements, Pairs):
+    for argument, role in energy.of_role(Table).items():
+        term.tables[argument] = _table(f"{name}.{argument}", role, (tables or {}).get(argument), fields.dtype)
+    if isinstance(energy, LocalMap):
+        receivers = len(grid) if grid else count
+        term.gives = fields.derive(gives or energy.gives, receivers, energy.unit)
+    elif isinstance(elements, Pairs):
         _check_exchange_here(term)
     return term
+
+
+def _gridded(
+    name: str, energy: LocalEnergy, grid: Grid | None, parameters: Mapping[str, Any]
+) -> tuple[Grid | None, Mapping[str, Any]]:
+    """The grid that a map gives to, if it gives to cells, and its spacing among the parameters."""
+    if not isinstance(energy, LocalMap) or energy.cell is None:
+        return None, parameters
+    if grid is None:
+        raise EnergyError(f"{name}: gives to the cells of a grid, and there is none")
+    if energy.spacing in parameters:
+        raise EnergyError(f"{name}.{energy.spacing}: is the grid's spacing; leave it out")
+    return grid, {**parameters, energy.spacing: grid.spacing} if energy.spacing else parameters
+
+
+def _table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
+    if numbers is None:
+        raise EnergyError(f"{what}: needs a table of numbers, none is given")
+    table = np.asarray(numbers)
+    if table.dtype.kind not in "iuf" or not np.isfinite(table).all():
+        raise EnergyError(f"{what}: needs finite numbers")
+    if table.ndim != role.axes or not table.size:
+        raise EnergyError(
+            f"{what}: has shape {list(table.shape)}; it needs {role.axes} axes, none of them empty"
+        )
+    return table.astype(dtype)
 
 
 def _told(role: Datum, given: Any) -> int | None:

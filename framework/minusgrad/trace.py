@@ -7,22 +7,26 @@ results are merged by select (at most 64 runs). What cannot be followed raises `
 and cure.
 """
 
+import inspect
 import math
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import product
 from operator import add
-from types import SimpleNamespace
+from types import MappingProxyType, SimpleNamespace
 from typing import Any
 
-from .energy import Datum, Linear, LocalEnergy, Node, concrete
+from .energy import Datum, Linear, LocalEnergy, Node, Table, concrete
 from .errors import TraceError
 from .folding import TRUTHS
 from .graph import Graph, Scalar
-from .source import here, number, rebind, unknown
+from .maps import Cell, LocalMap
+from .source import here, number, rebind, run, unknown
 from .tensors import Tensor, as_real
+from .terms import Term
 
+NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 PATHS = 64
 """Most ways through the branches of one energy."""
 
@@ -32,37 +36,104 @@ class Trace:
     """A traced energy: its value, and the input nodes of every role.
 
     `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for what
-    is Linear in a field, its components.
+    is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell along each axis;
+    of a map over pairs `mirrored`, the value with the two nodes exchanged.
     """
 
     graph: Graph
     value: Scalar
     inputs: dict[str, list[list[Scalar]]]
+    window: list[tuple[Scalar, Scalar]] = field(default_factory=list)
+    mirrored: Scalar | None = None
 
 
-def trace(energy: LocalEnergy, d: int | None, k: int) -> Trace:
-    """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it)."""
+def trace(
+    energy: LocalEnergy,
+    d: int | None,
+    k: int,
+    tables: Mapping[str, tuple[int, ...]] = NO_TABLES,
+    axes: int = 0,
+) -> Trace:
+    """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it).
+
+    `tables`: their shapes by argument; `axes`: of the grid that a map gives to.
+    """
     paths = _Paths()
     graph = Graph(decide=paths.decide)
     inputs: dict[str, list[list[Scalar]]] = {}
     values: dict[str, Any] = {}
     functions = Symbolic(graph)
     for name, role in energy.roles.items():
-        shape = concrete(role.shape, d, k)
-        integer = isinstance(role, Datum) and role.integer
+        if isinstance(role, Table):
+            values[name] = _Table(graph, name, tables[name])
+            continue
+        shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
+        integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
         slots = range(k) if isinstance(role, Node) else [None]
         components = list(product(*map(range, shape)))
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
         rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
-        values[name] = rows if isinstance(role, Node) else rows[0]
+        values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
     for name, made in energy.linear.items():
         values[name] = _linear(made, values, functions)
         inputs[name] = [list(_flat(values[name]))]
-    arguments = [values[name] for name in energy.arguments]
     body = rebind(energy.function, functions)
-    value = paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
-    return Trace(graph, value, inputs)
+
+    def traced(values: dict[str, Any]) -> Scalar:
+        arguments = [values[name] for name in energy.arguments]
+        return paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
+
+    value = traced(values)
+    if not isinstance(energy, LocalMap):
+        return Trace(graph, value, inputs)
+    exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
+    mirrored = traced(exchanged) if energy.over == "pairs" else None
+    return Trace(graph, value, inputs, _window(energy, graph, functions, values), mirrored)
+
+
+def of_term(term: Term) -> Trace:
+    """Trace a term's energy, for the arrays that it is bound to."""
+    tables = {a: table.shape for a, table in term.tables.items()}
+    return trace(term.energy, term.dimension, term.arity, tables, len(term.grid.shape) if term.grid else 0)
+
+
+def _window(
+    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any]
+) -> list[tuple[Scalar, Scalar]]:
+    """The lowest and the highest cell along each axis, as whole numbers."""
+    if energy.window is None:
+        return []
+    names = inspect.signature(energy.window).parameters
+    corners = run(rebind(energy.window, functions), [values[name] for name in names])
+    axes = len(values[energy.cell or ""])
+    try:
+        low, high = ([*corner] for corner in corners)
+        if not len(low) == len(high) == axes or not all(map(_is_number, (*low, *high))):
+            raise TypeError
+    except TypeError:
+        raise TraceError(
+            f"map '{energy.name}': its window returns two lists, the lowest and the highest cell, of {axes}"
+            " numbers each"
+        ) from None
+
+    def whole(rounded: str, numbers: list) -> list[Scalar]:
+        return [graph.apply("to_int", graph.apply(rounded, n)) for n in numbers]
+
+    return list(zip(whole("floor", low), whole("ceil", high), strict=True))
+
+
+class _Table:
+    """A table while an energy is traced."""
+
+    def __init__(self, graph: Graph, name: str, shape: tuple[int, ...]):
+        self._graph, self._name, self.shape = graph, name, shape
+
+    def __getitem__(self, places: Any) -> Scalar:
+        places = places if isinstance(places, tuple) else (places,)
+        if len(places) != len(self.shape):
+            raise TypeError(f"{self._name} has {len(self.shape)} axes and is read at {len(places)} numbers")
+        return self._graph.lookup(self._name, *places)
 
 
 def _linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
@@ -116,7 +187,22 @@ class _Paths:
 
 # Stand-ins for `ti` and `ti.math` -------------------------------------------------------------------
 
-UNARY = ("sqrt", "exp", "log", "sin", "cos", "tan", "asin", "acos", "tanh", "floor", "ceil", "round", "abs")
+UNARY = (
+    "sqrt",
+    "exp",
+    "log",
+    "sin",
+    "cos",
+    "tan",
+    "asin",
+    "acos",
+    "tanh",
+    "erf",
+    "floor",
+    "ceil",
+    "round",
+    "abs",
+)
 REALS = ("f16", "f32", "f64")
 WHOLES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
 

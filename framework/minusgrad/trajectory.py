@@ -2,11 +2,11 @@
 
     traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
 
-Frames, observables and cells keep their own rhythms; those recorded together share step and time by hard
-links.
+Frames, observables, cells and fields over grids keep their own rhythms; those recorded together share step
+and time by hard links.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,7 +17,7 @@ import numpy as np
 
 from . import durable, h5md
 from .errors import RunFailedError, UserError
-from .h5md import CELLS, CONNECTIVITY, FRAMES, LEAVES, OBSERVABLES, POSITION, Unit
+from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 
 MOST_SEGMENTS = 500  # a reader at 1024 open files sees fill values, without an error, beyond about 1018
 
@@ -51,7 +51,8 @@ class Recorder:
     units: label or observable -> (symbol, size in SI); what is missing there is written without a unit.
     connectivity: lists of node tuples (E, k) by name, the same all along the run. A segment with frames or
     cells carries the lists in `shown`, and those that any `record_cells` spoke of; the others nobody asked
-    for. Raises RunFailedError for a list that is none, or a name in `shown` that is no list's.
+    for. grids: where the cells of each lie; a segment carries those that something in it is over. Raises
+    RunFailedError for a list or a grid that is none, or a name in `shown` that is no list's.
     """
 
     def __init__(
@@ -60,12 +61,14 @@ class Recorder:
         time_unit: Unit,
         connectivity: Mapping[str, np.ndarray] | None = None,
         shown: Sequence[str] = (),
+        grids: Mapping[str, Raster] | None = None,
     ):
         self._units, self._time_unit = dict(units), time_unit
         self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
         self._shown = frozenset(shown)
         for name in shown:
             self._list(name)
+        self._grids = {name: _raster(name, raster) for name, raster in (grids or {}).items()}
         self._series: dict[str, _Rows] = {}
 
     def unit(self, label: str, symbol: str, size: float) -> None:
@@ -102,6 +105,21 @@ class Recorder:
                 )
             self._record(name, step, time, value)
 
+    def record_grid(self, step: int, time: float, grid: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy arrays over the cells of one grid at one moment, by label: flat (cells,) or of its shape.
+
+        Raises RunFailedError like `record_frame`, for an unknown grid and for another shape than these two.
+        """
+        raster = self._grid(grid)
+        for label, array in arrays.items():
+            name, value = f"{GRIDS}/{grid}/{label}", np.asarray(array)
+            if value.shape not in ((raster.cells,), raster.shape):
+                raise RunFailedError(
+                    f"step {step}: series '{name}' has shape {value.shape}; grid '{grid}' has shape "
+                    f"{raster.shape}: give one number for each of its {raster.cells} cells"
+                )
+            self._record(name, step, time, value.reshape(raster.shape))
+
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Note scalars or small vectors of one moment, as float64.
 
@@ -121,7 +139,7 @@ class Recorder:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take back what `state` gave: what is sealed from then on has the same bytes.
 
-        The lists are those of the constructor. Raises RunFailedError for series of a list that it lacks.
+        Lists and grids are those of the constructor. Raises RunFailedError for series of one that it lacks.
         """
         self._series = {}
         for key in state:
@@ -131,6 +149,7 @@ class Recorder:
                 rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
                 self._series[name] = rows
         self._asked()
+        self._filled(self._series)
 
     def seal(self, folder: Path, step: int) -> Path | None:
         """Write the segment of this step into `folder` (the run's `traj`) and forget its rows; None if none.
@@ -155,6 +174,17 @@ class Recorder:
         """The lists that segments carry, in the order of their names."""
         names = self._shown | {h5md.list_of(name) for name in self._series if h5md.list_of(name)}
         return {name: self._list(name) for name in sorted(names)}
+
+    def _grid(self, name: str) -> Raster:
+        if name not in self._grids:
+            there = ", ".join(self._grids) or "none"
+            raise RunFailedError(f"no grid is named '{name}' (there are: {there})")
+        return self._grids[name]
+
+    def _filled(self, names: Iterable[str]) -> dict[str, Raster]:
+        """The grids that these series are over, in the order of their names."""
+        grids = {h5md.grid_of(name) for name in names} - {""}
+        return {name: self._grid(name) for name in sorted(grids)}
 
     def _record(self, name: str, step: int, time: float, value: np.ndarray) -> None:
         if not h5md.is_free(name):
@@ -182,6 +212,8 @@ class Recorder:
         if any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in filled):
             for name, tuples in self._asked().items():
                 h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
+        for name, raster in self._filled(filled).items():
+            h5md.write_raster(file, name, raster)
         clocks: dict[bytes, str] = {}
         for name, series in filled.items():
             value = file.create_dataset(f"{name}/value", data=series.value)
@@ -208,13 +240,26 @@ def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(rows, np.int32)
 
 
+def _raster(name: str, raster: Raster) -> Raster:
+    """A grid as it is written, in Python's own numbers."""
+    if "/" in name or not h5md.is_free(name):
+        raise RunFailedError(f"'{name}' cannot name a grid: slashes, dots, step, time and value are taken")
+    shape, spacing = tuple(map(int, raster.shape)), float(raster.spacing)
+    if not shape or min(shape) < 1 or not 0 < spacing < np.inf:
+        raise RunFailedError(
+            f"grid '{name}' has shape {shape} and spacing {spacing}; "
+            "needed: cells along each axis, and a length"
+        )
+    return Raster(shape, spacing, raster.unit)
+
+
 def segments(run: Path) -> list[Path]:
     """The segments of a run folder in the order of their steps, judged by name alone."""
     return sorted(path for path in (run / "traj").glob("*.h5") if durable.stem(path).isdigit())
 
 
 def names(run: Path) -> list[str]:
-    """The series of a run, e.g. `observables/total`, `particles/all/position`, `cells/beam/energy_density`.
+    """The series of a run, e.g. `observables/total`, `cells/beam/energy_density`, `grids/canvas/dose`.
 
     Raises CheckpointError if damaged.
     """
@@ -274,6 +319,18 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
         with _checked(path) as file:
             for name in set(h5md.lists_in(file)) - found.keys():
                 found[name] = file[CONNECTIVITY][name][...]
+    return dict(sorted(found.items()))
+
+
+def grids(run: Path) -> dict[str, Raster]:
+    """Where the cells of the grids lie of which something was recorded, by name.
+
+    Raises CheckpointError if damaged.
+    """
+    found: dict[str, Raster] = {}
+    for path in segments(run):
+        with _checked(path) as file:
+            found = h5md.grids_in(file) | found
     return dict(sorted(found.items()))
 
 

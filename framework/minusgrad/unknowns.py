@@ -123,7 +123,10 @@ def _check(potential: Potential, unknowns: Sequence[Unknown], free: Mapping[str,
 
 def _check_unknown(potential: Potential, unknown: Unknown) -> None:
     name = potential.fields[unknown.field].name
-    bound = {field.name for term in potential.terms.values() for field in term.fields.values()}
+    if name in potential.given:
+        made_of = ", ".join(sorted(potential.reads))
+        raise EnergyError(f"'{name}' is what maps give; look for what it is made of: {made_of}")
+    bound = potential.reads
     if name not in bound:
         raise EnergyError(
             f"no energy depends on '{name}': nothing says where it should be (they depend on:"

@@ -1,0 +1,92 @@
+"""Functions for energies that Taichi does not have: `from minusgrad import erf`.
+
+    erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-s^2) ds
+
+Kernels compute it to the precision of their numbers, by rational approximations on |x| < 15/32, < 4 and
+beyond (Cody 1969, Math. Comput. 23, 631); the derivative is the exact one.
+"""
+
+import linecache
+import math
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+SPECIAL = ("erf",)
+"""The names of this module that energies may use."""
+
+
+def erf(x: Any) -> Any:
+    """The error function of a number, or of each number of an array."""
+    return np.vectorize(math.erf, otypes=[float])(x)[()]
+
+
+_NEAR = (
+    (
+        1.85777706184603153e-1,
+        3.16112374387056560e0,
+        1.13864154151050156e2,
+        3.77485237685302021e2,
+        3.20937758913846947e3,
+    ),
+    (1.0, 2.36012909523441209e1, 2.44024637934444173e2, 1.28261652607737228e3, 2.84423683343917062e3),
+)
+_MIDDLE = (
+    (2.15311535474403846e-8, 5.64188496988670089e-1, 8.88314979438837594e0,
+     6.61191906371416295e1, 2.98635138197400131e2, 8.81952221241769090e2,
+     1.71204761263407058e3, 2.05107837782607147e3, 1.23033935479799725e3),
+    (1.0, 1.57449261107098347e1, 1.17693950891312499e2,
+     5.37181101862009858e2, 1.62138957456669019e3, 3.29079923573345963e3,
+     4.36261909014324716e3, 3.43936767414372164e3, 1.23033935480374942e3),
+)  # fmt: skip
+_FAR = (
+    (1.63153871373020978e-2, 3.05326634961232344e-1, 3.60344899949804439e-1, 1.25781726111229246e-1,
+     1.60837851487422766e-2, 6.58749161529837803e-4),
+    (1.0, 2.56852019228982242e0, 1.87295284992346725e0, 5.27905102951428412e-1, 6.05183413124413191e-2,
+     2.33520497626869185e-3),
+)  # fmt: skip
+"""Numerators and denominators, highest power first: of erf(x) / x in x^2; of erfc(x) exp(x^2) in x; of
+(1 / sqrt(pi) - x erfc(x) exp(x^2)) x^2 in 1 / x^2."""
+
+
+def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
+    """The Taichi functions that a kernel's text calls, by the names it calls them: erf_f32, erf_f64."""
+    made = {}
+    for real in ("f32", "f64"):
+        if (name := f"erf_{real}") in text:
+            source, file, scope = _erf(real), f"<minusgrad {name}>", {"ti": ti}
+            linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+            exec(compile(source, file, "exec"), scope)
+            made[name] = ti.func(scope[name])
+    return made
+
+
+def _erf(real: str) -> str:
+    def ratio(of: tuple[tuple[float, ...], tuple[float, ...]], x: str) -> str:
+        above, below = (_horner(row, x, real) for row in of)
+        return f"({above}) / ({below})"
+
+    return f"""\
+def erf_{real}(x):
+    y = ti.abs(x)
+    q = y * y
+    value = ti.{real}(1.0)
+    if y < ti.{real}(0.46875):
+        value = y * {ratio(_NEAR, "q")}
+    elif y < ti.{real}(4.0):
+        value = ti.{real}(1.0) - ti.exp(-q) * {ratio(_MIDDLE, "y")}
+    elif y < ti.{real}(6.0):
+        p = ti.{real}(1.0) / q
+        tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {ratio(_FAR, "p")}
+        value = ti.{real}(1.0) - ti.exp(-q) / y * tail
+    return ti.select(x < ti.{real}(0.0), -value, value)
+"""
+
+
+def _horner(coefficients: tuple[float, ...], x: str, real: str) -> str:
+    text = f"ti.{real}({coefficients[0]!r})"
+    for c in coefficients[1:]:
+        text = f"({text} * {x} + ti.{real}({c!r}))"
+    return text

@@ -1,0 +1,261 @@
+"""The loops of maps to the cells of a grid, each element within its window.
+
+    forward   y_p += f(e, p)                            each tile of the grid sums the elements that reach it
+    adjoint   dU/dq += sum over p of lambda_p df/dq     each element sums over its window; lambda = dU/dy
+
+The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic. What
+does not depend on the cell is computed once for an element. The adjoint is summed over the cells for the few
+numbers in which the two parts meet (`derive.cut`), and goes back through the first part once.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from . import derive, runtime
+from .emit import Emitter, filled, indented, leaf_name, within
+from .fields import Field
+from .graph import Scalar, inputs, reachable
+from .kernels import Code
+from .map_loops import MapLoops
+from .terms import Term
+from .trace import Trace
+from .whole import form
+
+TILE = {1: 256, 2: 32, 3: 8}
+"""Cells along each axis of a tile, by the number of axes."""
+FARTHEST = 1 << 30
+"""Windows end here: beyond every grid, and within what an i32 holds."""
+
+
+class WindowLoops(MapLoops):
+    """The loops of a map to the cells of a grid.
+
+    Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `first`,
+    where each tile's `entries` begin: the elements that reach it, in their order.
+    """
+
+    def __init__(self, term: Term, adjoint: Field):
+        super().__init__(term, adjoint)
+        assert term.grid is not None
+        self.shape, self.side = term.grid.shape, TILE[len(term.grid.shape)]
+        self.tiles = [-(-n // self.side) for n in self.shape]
+        self._reads, self._begin = self._known_reads()
+        self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
+        for name in ("first", "place"):
+            self._own(name, np.zeros(int(np.prod(self.tiles)) + 1, np.int32))
+        self.reserve(4 * term.elements.elements)
+
+    def reserve(self, room: int) -> None:
+        """Make room for so many entries of all tiles together."""
+        self.room = room
+        self._arrays["entries"] = runtime.allocate(np.zeros(room, np.int32))
+
+    @property
+    def entries(self) -> int:
+        """How many entries `bins` has found."""
+        return int(runtime.host(self._arrays["first"])[-1])
+
+    # Loops
+
+    def bins(self) -> Code:
+        """Each element's window, and each tile's entries if there is room for them."""
+        p, axes = self.prefix, range(len(self.shape))
+        window = self._trace().window
+        low_high = [corner for pair in window for corner in pair]
+        lines, texts = self._statements(low_high)
+        put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in axes for side in (0, 1)]
+        visit = self._over_tiles
+        return self._code(
+            [
+                f"for e in range({p}nodes.shape[0]):",
+                *indented([*self._loads(inputs(low_high)), *lines, *put]),
+                "ti.loop_config(serialize=True)",
+                "for once in range(1):",
+                *indented(
+                    [
+                        f"for k in range({p}first.shape[0]):",
+                        f"    {p}first[k] = 0",
+                        *visit([f"{p}first[tile + 1] = {p}first[tile + 1] + 1"]),
+                        f"for k in range({p}first.shape[0] - 1):",
+                        f"    {p}first[k + 1] = {p}first[k + 1] + {p}first[k]",
+                        f"    {p}place[k] = {p}first[k]",
+                        f"if {p}first[{p}first.shape[0] - 1] <= {p}entries.shape[0]:",
+                        *indented(
+                            visit([f"{p}entries[{p}place[tile]] = e", f"{p}place[tile] = {p}place[tile] + 1"])
+                        ),
+                    ]
+                ),
+            ]
+        )
+
+    def forward(self) -> Code:
+        """Loops that add what the elements give, tile by tile."""
+        p, out, side = self.prefix, f"f_{self.given.name}", self.side
+        traced = self._trace()
+        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
+        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
+        low = [f"ti.max(b{a}, o{a})" for a in range(len(self.shape))]
+        high = [f"ti.min(c{a} + 1, ti.min(o{a} + {side}, {n}))" for a, n in enumerate(self.shape)]
+        origin = [f"o{a} = {text} * {side}" for a, text in enumerate(_unravelled("tile", self.tiles))]
+        cells = self._over_cells(traced, low, high, [*late, f"{out}[cell] = {out}[cell] + {text}"])
+        element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
+        tile = [*origin, f"for q in range({p}first[tile], {p}first[tile + 1]):", *indented(element)]
+        return self._code([f"for tile in range({p}first.shape[0] - 1):", *indented(tile)])
+
+    def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
+        """For each element the derivatives of sum over its cells of lambda f."""
+        assert wrt is not None
+        graph, traced = value.graph, self._traced
+        weight = graph.input("adjoint", None, ())
+        late = self._late(traced) | {weight.serial}
+        body, meets = derive.cut(value, late, wrt)
+        of_cell = derive.gradient(weight * body, [leaf for leaf, _ in meets])
+        sums = [graph.input("sum", None, (k,)) for k in range(len(meets))]
+        back = graph.constant(0.0)
+        for s, (_, node) in zip(sums, meets, strict=True):
+            back = back + s * node
+        chain = derive.gradient(back, wrt)
+
+        names = {s.serial: f"s{k}" for k, s in enumerate(sums)}
+        _, known, texts = self._hoisted([node for _, node in meets], None, names)
+        names |= {leaf.serial: text for (leaf, _), text in zip(meets, texts, strict=True)}
+        early, each, adds = self._hoisted(of_cell, late, names)
+        _, after, results = self._hoisted(chain, None, names)
+
+        made = late | {leaf.serial for leaf, _ in meets} | {s.serial for s in sums}
+        leaves = [n for n in inputs([*(node for _, node in meets), *of_cell, *chain]) if n.serial not in made]
+        add = [f"s{k} += {text}" for k, text in enumerate(adds)]
+        low = [f"ti.max(b{a}, 0)" for a in range(len(self.shape))]
+        high = [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
+        fetch = f"{leaf_name(weight)} = f_{self._field('adjoint')}[cell]"
+        begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
+        cells = self._over_cells(traced, low, high, [fetch, *each, *add])
+        lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
+        return [
+            f"for e in range({self.prefix}nodes.shape[0]):",
+            *indented([*lines, *filled(write, results)]),
+        ]
+
+    # Pieces
+
+    def _trace(self) -> Trace:
+        """f itself: lambda belongs to the cell."""
+        self._traced = Emitter._trace(self)
+        return self._traced
+
+    def _places(self, traced: Trace) -> list[Scalar]:
+        """The leaves that are the cell's place: known late, within the innermost loop."""
+        (places,) = traced.inputs[self.map.cell or ""]
+        return places
+
+    def _late(self, traced: Trace) -> set[int]:
+        return {leaf.serial for leaf in self._places(traced)}
+
+    def _corner(self, axis: int, side: int, text: str, ends: tuple[Scalar, Scalar]) -> str:
+        """One number of an element's window; the highest from the lowest, where their distance is known."""
+        place = f"{self.prefix}window[e, {2 * axis + side}]"
+        size = form(ends[1]).minus(form(ends[0])).known
+        if side and size is not None:
+            return f"{place} = {self.prefix}window[e, {2 * axis}] + {size}"
+        return f"{place} = ti.cast(ti.min(ti.max({text}, -{FARTHEST}.0), {FARTHEST}.0), ti.i32)"
+
+    def _windows(self) -> list[str]:
+        """b, c: the lowest and the highest cell of element e along each axis."""
+        pairs = [(f"b{a}", 2 * a) for a in range(len(self.shape))]
+        pairs += [(f"c{a}", 2 * a + 1) for a in range(len(self.shape))]
+        return [f"{name} = {self.prefix}window[e, {k}]" for name, k in pairs]
+
+    def _over_tiles(self, body: list[str]) -> list[str]:
+        """For every element e, in order, for every tile that it reaches."""
+        axes, side = range(len(self.shape)), self.side
+        index = _ravelled([f"a{a}" for a in axes], self.tiles)
+        lines = [f"tile = {index}", *body]
+        for a in reversed(axes):
+            low, high = (
+                f"ti.max(b{a}, 0) // {side}",
+                f"(ti.min(c{a}, {self.shape[a] - 1}) + {side}) // {side}",
+            )
+            lines = [f"for a{a} in range({low}, {high}):", *indented(lines)]
+        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented([*self._windows(), *lines])]
+
+    def _over_cells(self, traced: Trace, low: list[str], high: list[str], body: list[str]) -> list[str]:
+        """For every cell of a box."""
+        axes = range(len(self.shape))
+        named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
+        lines = [f"cell = {_ravelled([f'i{a}' for a in axes], self.shape)}", *named, *body]
+        for a in reversed(axes):
+            lines = [f"for i{a} in range({low[a]}, {high[a]}):", *indented(lines)]
+        return lines
+
+    # Tables
+
+    def _known_reads(self) -> tuple[dict[int, list[tuple[int, int] | None]], dict[str, list[int]]]:
+        """Where the places of a lookup are known relative to the window; where tables begin in their arrays.
+
+        A place that is (the cell - the window's lowest cell) + c on an axis, is within c .. c + size - 1: the
+        table gets zeros around it, and nobody needs to look whether a place is within.
+        """
+        traced = self._trace()
+        cells = self._places(traced)
+        reads: dict[int, list[tuple[int, int] | None]] = {}
+        tables = self.term.tables
+        pads = {name: [[0, 0] for _ in table.shape] for name, table in tables.items()}
+        for node in reachable([traced.value]):
+            if node.op == "lookup":
+                reads[node.serial] = [_relative(place, cells, traced.window) for place in node.args]
+                shape = tables[node.value].shape
+                for pad, n, read in zip(pads[node.value], shape, reads[node.serial], strict=True):
+                    if read is not None:
+                        low, high = traced.window[read[0]]
+                        last = read[1] + form(high).minus(form(low)).constant
+                        pad[:] = max(pad[0], -read[1]), max(pad[1], last - n + 1)
+        for name, around in pads.items():
+            self._arrays[f"table_{name}"] = runtime.allocate(np.pad(tables[name], around))
+        return reads, {name: [before for before, _ in around] for name, around in pads.items()}
+
+    def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
+        known = node.op == "lookup" and None not in self._reads[node.serial]
+        return () if known else node.args
+
+    def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
+        reads, begin = self._reads[node.serial], self._begin[node.value]
+        table = f"{self.prefix}table_{node.value}"
+        if None not in reads:
+            shifted = [
+                f"i{r[0]} - b{r[0]} + {r[1] + first}" for r, first in zip(reads, begin, strict=True) if r
+            ]
+            return f"{table}[{', '.join(shifted)}]"
+        texts = [
+            f"ti.cast({text}, ti.i32)" if read is None else f"(i{read[0]} - b{read[0]} + {read[1]})"
+            for read, text in zip(reads, places, strict=True)
+        ]
+        return within(table, texts, self.term.tables[node.value].shape, self.type, begin)
+
+
+def _relative(
+    place: Scalar, cells: Sequence[Scalar], window: Sequence[tuple[Scalar, Scalar]]
+) -> tuple[int, int] | None:
+    """The axis and the number c for which a place is (the cell - the window's lowest cell) + c, if there are.
+
+    And the window has the same size at every state.
+    """
+    for axis, (cell, (low, high)) in enumerate(zip(cells, window, strict=True)):
+        offset = form(place).minus(form(cell)).plus(form(low)).known
+        if offset is not None and form(high).minus(form(low)).known is not None:
+            return axis, offset
+    return None
+
+
+def _ravelled(places: Sequence[str], shape: Sequence[int]) -> str:
+    """The flat number of a place, the last axis contiguous."""
+    text = places[0]
+    for place, n in zip(places[1:], shape[1:], strict=True):
+        text = f"({text}) * {n} + {place}"
+    return text
+
+
+def _unravelled(number: str, shape: Sequence[int]) -> list[str]:
+    """The place of a flat number."""
+    after = [int(np.prod(shape[a + 1 :])) for a in range(len(shape))]
+    return [f"({number} // {size} % {n})" for size, n in zip(after, shape, strict=True)]

@@ -1,0 +1,35 @@
+"""Laser deposition: a spot is dragged along a path, and what it leaves shall be a picture."""
+
+from minusgrad import hookimpl
+
+
+@hookimpl
+def register_maps():
+    """The dose that a stencil, or a Gaussian spot, leaves along a path."""
+    from .spots import gaussian_dose, stencil_dose
+
+    return [stencil_dose, gaussian_dose]
+
+
+@hookimpl
+def register_energies():
+    """How far the dose is from the target."""
+    from .losses import dose_l1, dose_l2
+
+    return [dose_l2, dose_l1]
+
+
+@hookimpl
+def register_states():
+    """A path over a canvas with a target."""
+    from .states import STATES
+
+    return STATES
+
+
+@hookimpl
+def register_observers():
+    """The dose on the canvas, its error, and the path that leaves it."""
+    from .observers import OBSERVERS
+
+    return OBSERVERS

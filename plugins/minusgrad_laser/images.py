@@ -1,0 +1,88 @@
+"""Pictures as numbers, through Pillow (the extra `image`): light (rows, columns) in [0, 1], bottom row first.
+
+The light of colours is 0.299 R + 0.587 G + 0.114 B (ITU-R BT.601); values are taken as they stand in the
+file, without a gamma.
+"""
+
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+
+from minusgrad.errors import UserError
+
+from .canvas import too_many
+
+FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
+_FULL = {"1": 1.0, "L": 255.0, "RGB": 255.0, "I;16": 65535.0, "I": 65535.0, "F": 1.0}
+"""Full light in those of Pillow's modes that are taken as they are."""
+
+
+def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
+    """Light and opacity in an image's bytes, (rows, columns) each in [0, 1]; row 0 is the bottom one.
+
+    8 or 16 bits a channel, grey, colour or palette, with alpha or without; floats if they are in [0, 1].
+    Raises `UserError` without Pillow, for what is larger than the memory allows (before anything is decoded),
+    and for what is empty, no image, damaged, or not in [0, 1].
+    """
+    try:
+        from PIL import Image
+    except ImportError:
+        raise UserError(f"'{file}': needs Pillow: pip install 'minusgrad[image]'") from None
+    if not data:
+        raise UserError(f"'{file}' is empty (0 bytes)")
+    with _unlimited(Image):
+        try:
+            image = Image.open(BytesIO(data), formats=FORMATS)
+        except Exception:
+            raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
+        if reason := too_many(image.width * image.height):
+            raise UserError(f"'{file}' has {image.width} x {image.height} pixels: {reason}; scale it down")
+        try:
+            pages = getattr(image, "n_frames", 1)
+            light, opaque = _channels(image)
+        except Exception as error:  # decoders raise anything
+            raise UserError(f"'{file}' is damaged: {' '.join(str(error).split())}") from error
+    if pages > 1:
+        raise UserError(f"'{file}' has {pages} pages; save the one that is meant as a file of its own")
+    _refuse_beyond(file, light)
+    return np.ascontiguousarray(light[::-1]), np.ascontiguousarray(opaque[::-1])
+
+
+def _channels(image: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Light and opacity (rows, columns), full = 1, the top row first and upright."""
+    from PIL import ImageOps
+
+    image, opaque = ImageOps.exif_transpose(image), None
+    sixteen = image.mode.startswith("I;16")
+    if image.has_transparency_data and not sixteen:
+        image = image.convert("RGBA")
+        opaque = np.asarray(image.getchannel("A")) / 255.0
+    if image.mode not in _FULL and not sixteen:
+        image = image.convert("RGB")
+    values, full = np.asarray(image, float), _FULL["I;16" if sixteen else image.mode]
+    light = values @ [299.0, 587.0, 114.0] / (1000.0 * full) if values.ndim == 3 else values / full
+    return light, np.ones(light.shape) if opaque is None else opaque
+
+
+def _refuse_beyond(file: str, light: np.ndarray) -> None:
+    outside = np.argwhere(~((light >= 0.0) & (light <= 1.0)))
+    if len(outside):
+        row, column = outside[0]
+        text = f"{light[row, column]:g} in row {row} from the top, column {column}"
+        raise UserError(f"'{file}' has {text}; numbers in a picture go from 0 (dark) to 1 (light)")
+
+
+@contextmanager
+def _unlimited(pillow: Any) -> Iterator[None]:
+    """Without Pillow's own limit of pixels, and its warnings: here the memory sets the limit."""
+    limit, pillow.MAX_IMAGE_PIXELS = pillow.MAX_IMAGE_PIXELS, None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        pillow.MAX_IMAGE_PIXELS = limit

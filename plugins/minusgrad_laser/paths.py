@@ -1,0 +1,170 @@
+"""Curves to begin with: points (n, 2) as x, y [length], one after the other within the field of a canvas."""
+
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.contexts import Starting
+from minusgrad.errors import UserError
+from minusgrad.memory import available, fits, size
+from minusgrad.records import Quantity, Record, quantities
+
+from .canvas import Canvas, Length
+from .kinds import ByKind
+from .table import Table
+
+POINT_BYTES = 2000
+"""What a point takes: four fields, a minimiser's pairs of each, checkpoints on their way to disk."""
+Margin = Annotated[float | str, Quantity("m", "nonnegative")]
+
+
+@dataclass(frozen=True, eq=False)
+class Curve:
+    """Points (n, 2); power and speed (n,) where the curve has its own; what messages call it."""
+
+    points: np.ndarray
+    power: np.ndarray | None = None
+    speed: np.ndarray | None = None
+    source: str = "path"
+
+
+class Wander(Record):
+    """The forum post's random curve: a spiral whose radius wanders.
+
+        r = cumsum(randint(-5, 5)),  theta = cumsum(rand) 5 deg,  x = r cos theta,  y = r sin theta
+
+    each axis scaled to `extent`, and its mean put at half of rows (or columns) times pixel. The draws are of
+    NumPy's legacy `RandomState(seed)`, whose stream is promised never to change, with the scene's seed.
+    """
+
+    kind: Literal["wander"] = "wander"
+    points: Annotated[int, Field(ge=2), fits(POINT_BYTES)]
+    extent: Length
+
+    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+        extent, n = quantities(self, context.units)["extent"], self.points
+        low, high = context.seed % 2**32, context.seed // 2**32
+        legacy = np.random.RandomState([low, high] if high else low)
+        r = np.cumsum(legacy.randint(-5, 5, size=n))
+        theta = np.cumsum(legacy.rand(n)) * 5 / 180.0 * np.pi
+        points = r[:, None] * np.stack([np.cos(theta), np.sin(theta)], axis=1)
+        if not np.ptp(points, axis=0).all():
+            raise UserError("path: the curve does not leave its line, or its point; take more points")
+        points = points / np.ptp(points, axis=0) * extent
+        middle = np.array([canvas.columns, canvas.rows]) / 2.0 * canvas.pixel
+        return Curve(points - np.mean(points, axis=0) + middle)
+
+
+class Hatch(Record):
+    """Lines along x, to and fro from the bottom up, `pitch` apart and centred in the field less a `margin`.
+
+    Points are at most `spacing` (default: the pitch) apart along a line.
+    """
+
+    kind: Literal["hatch"] = "hatch"
+    pitch: Length
+    spacing: Length | None = None
+    margin: Margin = 0.0
+
+    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+        own = quantities(self, context.units)
+        pitch, spacing, margin = own["pitch"], own["spacing"] or own["pitch"], own["margin"]
+        width, height = _within(canvas, margin)
+        lines, each = int(height / pitch + 1e-9) + 1, int(np.ceil(width / spacing - 1e-9)) + 1
+        _refuse_many(lines * each, "pitch or spacing")
+        x = np.tile(margin + np.linspace(0.0, width, each), (lines, 1))
+        x[1::2] = x[1::2, ::-1]
+        y = margin + (height - (lines - 1) * pitch) / 2.0 + np.arange(lines) * pitch
+        return Curve(np.stack([x.ravel(), np.repeat(y, each)], axis=1))
+
+
+class Spiral(Record):
+    """Archimedes' spiral from the middle of the field outwards: r = pitch phi / (2 pi), up to `radius`.
+
+    Points are `spacing` (default: the pitch) apart along the curve, whose length to phi is
+    s = pitch / (4 pi) (phi sqrt(1 + phi^2) + asinh phi). Without a radius: as far as the field less `margin`
+    allows.
+    """
+
+    kind: Literal["spiral"] = "spiral"
+    pitch: Length
+    spacing: Length | None = None
+    radius: Length | None = None
+    margin: Margin = 0.0
+
+    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+        own = quantities(self, context.units)
+        spacing = own["spacing"] or own["pitch"]
+        radius, a = own["radius"] or min(_within(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
+        count = int(_length(radius / a) * a / spacing + 1e-9) + 1
+        _refuse_many(count, "pitch or spacing")
+        phi = _angle(np.arange(count) * spacing / a)
+        middle = canvas.size / 2.0
+        return Curve(middle + a * phi[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1))
+
+
+class FromFile(Record):
+    """A curve from a table with columns x, y, and power and speed if you like; others are not read.
+
+    Numbers are in the units `length`, `power` and `speed` (default: the run's).
+    """
+
+    kind: Literal["file"] = "file"
+    file: str
+    length: str | None = None
+    power: str | None = None
+    speed: str | None = None
+
+    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+        table = Table(self.file, context.read(self.file))
+        x, y = (self._column(table, name, self.length, "m", context) for name in "xy")
+        power = speed = None
+        if "power" in table.names:
+            power = self._column(table, "power", self.power, "W", context)
+            self._refuse(table, "power", power < 0.0, "a power is at least 0")
+        if "speed" in table.names:
+            speed = self._column(table, "speed", self.speed, "m s^-1", context)
+            self._refuse(table, "speed", speed <= 0.0, "a speed is above 0")
+        return Curve(np.stack([x, y], axis=1), power, speed, f"'{self.file}'")
+
+    def _column(self, table: Table, name: str, own: str | None, unit: str, context: Starting) -> np.ndarray:
+        return table.column(name) * (1.0 if own is None else context.units.convert(f"1 {own}", unit))
+
+    def _refuse(self, table: Table, name: str, bad: np.ndarray, why: str) -> None:
+        if bad.any():
+            line, row = table.rows[1 + int(np.flatnonzero(bad)[0])]
+            found = row[table.names.index(name)]
+            raise UserError(f"'{self.file}', line {line}, column '{name}': '{found}' cannot be; {why}")
+
+
+AnyPath = Annotated[Wander | Hatch | Spiral | FromFile, ByKind()]
+
+
+def _within(canvas: Canvas, margin: float) -> tuple[float, float]:
+    """Width and height of the field less the margin on each side."""
+    width, height = (float(side) for side in canvas.size - 2.0 * margin)
+    if min(width, height) <= 0.0:
+        raise UserError(f"path: the field less a margin of {margin:g} on each side has no room for a curve")
+    return width, height
+
+
+def _refuse_many(points: int, cure: str) -> None:
+    if (need := POINT_BYTES * points) > (free := available()):
+        raise UserError(
+            f"path: {points} points need {size(need)} of memory, {size(free)} are free; take a larger {cure}"
+        )
+
+
+def _length(phi: np.ndarray) -> np.ndarray:
+    """Of the spiral r = phi, from 0 to phi."""
+    return 0.5 * (phi * np.sqrt(1.0 + phi * phi) + np.arcsinh(phi))
+
+
+def _angle(length: np.ndarray) -> np.ndarray:
+    """Where the spiral r = phi has come so far: by Newton's method from above, where it cannot overshoot."""
+    phi = np.sqrt(2.0 * length)
+    for _ in range(20):
+        phi = phi - (_length(phi) - length) / np.sqrt(1.0 + phi * phi)
+    return phi

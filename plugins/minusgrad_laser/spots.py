@@ -1,0 +1,101 @@
+"""What a moving spot leaves behind: the dose D of each cell p, in parts of the dose that exposes fully.
+
+The path is a chain of points (x, y) [m]; a segment is written with the power P [W] and the speed v [m/s] of
+its second point, so that it dwells there for t = length / v [s].
+
+    stencil    D_p = sum over segments  P t k(p - end),        k = peak S, from samples S of the spot
+    Gaussian   D_p = sum over segments  P / v integral over the segment of k(p - s) ds,
+               k(r) = 2 / (pi w^2) exp(-2 r^2 / w^2)
+
+both over `full`, the fluence [J/m^2] that counts as dose one. w [m] is the waist, the radius at 1/e^2 of the
+peak (Siegman 1986, Lasers, ch. 17). With s0 the place of p along the segment of length l, and d its distance
+from the line, the integral is
+
+    1 / (w sqrt(2 pi)) exp(-2 d^2 / w^2) [erf(sqrt 2 (l - s0) / w) + erf(sqrt 2 s0 / w)]
+
+A length of zero has the derivative zero. For l < 1e-4 w the segment is a point in its middle: right to 1e-9.
+"""
+
+from math import inf, pi, sqrt
+
+from minusgrad import Cell, Node, Parameter, Table, erf, local_map, ti
+
+PATH = {"x": Node("m"), "y": Node("m"), "power": Node("W"), "speed": Node("m s^-1")}
+PIXEL = Parameter("m", bounds=(0.0, inf), open=True)
+FULL = Parameter("J m^-2", default=1.0, bounds=(0.0, inf), open=True, reason="it divides the fluence")
+FAR = 3.0
+"""Where a Gaussian spot ends, in units of w: at exp(-18) = 1.5e-8 of its peak."""
+SHORT = 1e-4
+"""A segment as short as this, in units of w, is a point."""
+
+
+def length(x, y):
+    """Of a segment [m]."""
+    dx, dy = x[1] - x[0], y[1] - y[0]
+    square = dx * dx + dy * dy
+    return ti.select(square > 0.0, ti.sqrt(square), 0.0)
+
+
+def stencil_window(x, y, pixel, stencil):
+    """The samples around the end of the segment, and one cell more for its place within the cell."""
+    row = ti.floor(y[1] / pixel) - stencil.shape[0] // 2
+    column = ti.floor(x[1] / pixel) - stencil.shape[1] // 2
+    return [row, column], [row + stencil.shape[0], column + stencil.shape[1]]
+
+
+@local_map(
+    "stencil_dose",
+    gives="dose",
+    over=2,
+    **PATH,
+    at=Cell(window=stencil_window, spacing="pixel"),
+    pixel=PIXEL,
+    stencil=Table(axes=2),
+    peak=Parameter("m^-2", default=1.0, bounds=(0.0, inf)),
+    full=FULL,
+)
+def stencil_dose(x, y, power, speed, at, pixel, stencil, peak, full):
+    """A spot of samples a pixel apart, put down at the end of each segment; bilinear between samples."""
+    row, column = ti.floor(y[1] / pixel), ti.floor(x[1] / pixel)
+    b, a = y[1] / pixel - row, x[1] / pixel - column
+    k = at[0] - ti.cast(row, ti.i32) + stencil.shape[0] // 2
+    l = at[1] - ti.cast(column, ti.i32) + stencil.shape[1] // 2  # noqa: E741
+    dose = power[1] * length(x, y) / speed[1] * peak / full
+    below, above = dose * (1.0 - b), dose * b
+    return (
+        below * (1.0 - a) * stencil[k, l]
+        + below * a * stencil[k, l - 1]
+        + above * (1.0 - a) * stencil[k - 1, l]
+        + above * a * stencil[k - 1, l - 1]
+    )
+
+
+def gaussian_window(x, y, pixel, waist):
+    """Around the segment as far as the spot reaches."""
+    far = FAR * waist
+    low = [(ti.min(y[0], y[1]) - far) / pixel, (ti.min(x[0], x[1]) - far) / pixel]
+    return low, [(ti.max(y[0], y[1]) + far) / pixel, (ti.max(x[0], x[1]) + far) / pixel]
+
+
+@local_map(
+    "gaussian_dose",
+    gives="dose",
+    over=2,
+    **PATH,
+    at=Cell(window=gaussian_window, spacing="pixel"),
+    pixel=PIXEL,
+    waist=Parameter("m", bounds=(0.0, inf), open=True, reason="a spot has a size"),
+    full=FULL,
+)
+def gaussian_dose(x, y, power, speed, at, pixel, waist, full):
+    """A Gaussian spot drawn along each segment."""
+    l = length(x, y)  # noqa: E741
+    safe = ti.select(l > 0.0, l, 1.0)
+    tx, ty = (x[1] - x[0]) / safe, (y[1] - y[0]) / safe
+    px, py = at[1] * pixel - x[0], at[0] * pixel - y[0]
+    s, d = px * tx + py * ty, px * ty - py * tx
+    ends = erf(sqrt(2.0) * (l - s) / waist) + erf(sqrt(2.0) * s / waist)
+    line = ti.exp(-2.0 * d * d / (waist * waist)) * ends / (waist * sqrt(2.0 * pi))
+    mx, my = px - 0.5 * (x[1] - x[0]), py - 0.5 * (y[1] - y[0])
+    point = l * 2.0 / (pi * waist * waist) * ti.exp(-2.0 * (mx * mx + my * my) / (waist * waist))
+    return power[1] / speed[1] / full * ti.select(l < SHORT * waist, point, line)

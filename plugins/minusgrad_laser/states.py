@@ -1,0 +1,76 @@
+"""A path to be drawn, the canvas under it, and what shall come out there.
+
+    field            shape           unit
+    x, y             (n,)            m         points of the path
+    power            (n,)            W         at the points
+    speed            (n,)            m s^-1
+    target           (cells,)        1         what the dose shall be
+    share            (cells,)        1         1 / cells everywhere: a sum of cells times share is a mean
+
+List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with target
+and share; table `stencil`, where the scene has one. Nothing moves in time.
+"""
+
+from typing import Annotated
+
+import numpy as np
+
+from minusgrad.contexts import Starting
+from minusgrad.errors import UserError
+from minusgrad.fields import Grid, State
+from minusgrad.records import Quantity, Record, quantities
+
+from .canvas import Canvas, CanvasTable
+from .paths import AnyPath, Curve
+from .stencils import AnyStencil
+from .targets import AnyTarget
+
+UNITS = {"x": "m", "y": "m", "power": "W", "speed": "m s^-1", "target": "1", "share": "1"}
+
+
+class LaserPath(Record):
+    """A path over a canvas, with one power and one speed all along unless its file says more."""
+
+    canvas: CanvasTable = CanvasTable()
+    target: AnyTarget
+    path: AnyPath
+    stencil: AnyStencil | None = None
+    power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
+    speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
+
+    def make(self, context: Starting) -> State:
+        pixel = context.units.convert(self.canvas.pixel, "m")
+        target = self.target.draw(self.canvas, context)
+        if np.ptp(target) == 0.0:
+            raise UserError(
+                f"target: {self.target.source} is {target.flat[0]:g} in every cell: there is nothing to draw"
+            )
+        rows, columns = target.shape
+        canvas = Canvas(rows, columns, pixel, context.units.symbol("m"))
+        curve = self.path.curve(canvas, context)
+        points = canvas.holding(curve.points, curve.source)
+        if len(points) < 2:
+            raise UserError(f"{curve.source} has {len(points)} points; a path has 2 at least")
+        x, y = np.ascontiguousarray(points.T)
+        cells, n = target.size, len(points)
+        share = np.full(cells, 1.0 / cells)
+        along = {what: self._along(what, curve, n, context) for what in ("power", "speed")}
+        stencil = {} if self.stencil is None else {"stencil": self.stencil.samples(pixel, context)}
+        return State(
+            fields={"x": x, "y": y} | along | {"target": target.ravel(), "share": share},
+            units=UNITS,
+            tuples={"segments": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)},
+            grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},
+            tables=stencil,
+        )
+
+    def _along(self, what: str, curve: Curve, n: int, context: Starting) -> np.ndarray:
+        """Power or speed at each point, of the block or of the curve's own."""
+        given, own = quantities(self, context.units)[what], getattr(curve, what)
+        if (given is None) == (own is None):
+            cure = "give it here or in the path's file" if own is None else "the path's file has it too"
+            raise UserError(f"{what}: {cure}")
+        return np.full(n, given) if own is None else own
+
+
+STATES = {"laser_path": LaserPath}
