@@ -30,8 +30,9 @@ A = ti.types.ndarray
 V2 = ti.types.vector(2, ti.f64)
 
 
-@pytest.fixture(autouse=True)
-def _two_threads() -> Iterator[None]:
+@pytest.fixture
+def two_threads() -> Iterator[None]:
+    """Then the test may start the engine with others."""
     runtime.start(runtime.Options(threads=2))
     yield
     runtime.start(runtime.Options())
@@ -123,7 +124,7 @@ def order(value: Callable[[np.ndarray], float], start: np.ndarray, gradient: np.
     step = 0.01 * np.random.default_rng(1).normal(size=start.shape)
     h = 0.5 ** np.arange(1, 7)
     rest = [abs(value(start + s * step) - value(start) - s * np.sum(gradient * step)) for s in h]
-    return float(np.polyfit(np.log2(h), np.log2(rest), 1)[0])
+    return float(np.polyfit(np.log2(h), np.log2(rest), 1)[0])  # 1 if it is wrong
 
 
 def test_value_is_that_of_numpy() -> None:
@@ -147,7 +148,7 @@ def test_every_gradient_is_true(argument: str) -> None:
         change = value(at["w"] + step) - value(at["w"])
         assert gradient @ step == pytest.approx(change, rel=1e-12)
     else:
-        assert order(value, at[argument].copy(), gradient) == pytest.approx(2.0, abs=0.1)
+        assert order(value, at[argument].copy(), gradient) > 1.9
 
 
 def test_rate_is_the_derivative_by_time() -> None:
@@ -256,7 +257,7 @@ def test_a_kernel_is_compiled_once_for_all_sizes() -> None:
         assert len(deposit._adjoint.compiled_kernels) == 1  # type: ignore[attr-defined]
 
 
-def test_it_survives_a_new_start_of_the_engine() -> None:
+def test_it_survives_a_new_start_of_the_engine(two_threads) -> None:
     term = clumping()
     before = term.value(), term.gradient("x")
     runtime.start(runtime.Options(threads=1))
@@ -265,10 +266,13 @@ def test_it_survives_a_new_start_of_the_engine() -> None:
 
 
 def test_defaults_come_in_the_runs_units() -> None:
-    units = UnitSystem(mass="kg", length="cm", time="s")
-    term = clumping(units=units)
-    assert term.inputs["k"] == 2.0  # N/m = kg/s^2 knows no length
-    assert clumping(parameters={"k": 7.0}, units=units).inputs["k"] == 7.0
+    energy = staged_energy("e", stages=[Stage(shared, ("U",))], x=Node(), s=Parameter("m", default="3 m"))
+    units = UnitSystem.of(length="km")
+    fields = Fields({"x": [1.0]})
+    assert bind_staged(energy, fields, units=units).inputs["s"] == 0.003
+    assert bind_staged(energy, fields, units=units, parameters={"s": 7.0}).inputs["s"] == 7.0
+    with pytest.raises(EnergyError, match=re.escape("e.s: its default cannot be used: ")):
+        bind_staged(energy, fields, units=UnitSystem.dimensionless())
 
 
 # Several outputs, seeds -----------------------------------------------------------------------------
@@ -385,7 +389,7 @@ def particles() -> Fields:
     return Fields({"x": np.random.default_rng(3).uniform(1.0, 7.0, 30)})
 
 
-@pytest.mark.parametrize(("energy", "held"), [(ONE_GRID, (1, 14)), (THREE_STATES, (1, 6))])
+@pytest.mark.parametrize(("energy", "held"), [(ONE_GRID, (1, 14)), (THREE_STATES, (1, 7))])
 def test_recomputation_gives_the_bits_of_full_storage(energy: Staged, held: tuple[int, int]) -> None:
     full, saving = bind_staged(FULL, particles()), bind_staged(energy, particles())
     assert full.value() == saving.value()
@@ -410,7 +414,7 @@ def test_the_loop_has_a_true_gradient() -> None:
 
     gradient = term.gradient("x")
     assert np.abs(gradient).min() > 0.0
-    assert order(value, start, gradient) == pytest.approx(2.0, abs=0.1)
+    assert order(value, start, gradient) > 1.9
 
 
 def test_a_stage_runs_again_only_where_its_array_holds_something_else() -> None:
@@ -451,12 +455,14 @@ def with_many(kernel: Callable, n: int = 200_000) -> StagedTerm:
     return bind_staged(staged_energy("e", stages=[Stage(kernel, ("U",))], x=Node(), **roles), fields)
 
 
-def test_a_kernel_that_adds_in_any_order_is_found() -> None:
+def test_a_kernel_that_adds_in_any_order_is_found(two_threads) -> None:
     assert with_many(any_order).unsteady(repeats=30) == ["U"]
 
 
 @pytest.mark.parametrize("kernel", [fixed_order, shared])
-def test_serialised_kernels_have_the_same_bits_at_any_number_of_threads(kernel: Callable) -> None:
+def test_serialised_kernels_have_the_same_bits_at_any_number_of_threads(
+    two_threads, kernel: Callable
+) -> None:
     term = with_many(kernel)
     assert term.unsteady() == []
     two = term.value(), *term.gradients(term.energy.differentiable).values()
@@ -473,6 +479,7 @@ def plain(x, y):
 
 
 X1 = {"x": "y"}
+THERE, BACK = {"x": "y", "y": "z"}, {"x": "z", "y": "y"}
 DECLARED = {
     "overwritten": (
         [Stage(sines, ("y",)), Stage(sines, ("y",), rename={"x": "y", "y": "z"}), Stage(sines, ("y",))],
@@ -493,10 +500,8 @@ DECLARED = {
     "two things at once": (
         [
             Stage(sines, ("y",), recompute=True),
-            Stage(sines, ("y",), rename={"x": "y", "y": "z"}, recompute=True),
-            Stage(sines, ("y",), rename={"x": "z", "y": "y"}, recompute=True),
-            Stage(cubes, ("U",), rename={"grid": "y", "w": "z"}),
-            Stage(sines, ("y",), recompute=True),
+            *[Stage(sines, ("y",), rename=w, recompute=True) for w in (THERE, BACK, THERE)],
+            Stage(total, ("U",), rename={"x": "z"}),
         ],
         "energy 'e': to reverse stage 3 'sines', 'y' would have to hold two things at once; give one of them"
         " an array of its own (`rename`)",
@@ -510,7 +515,10 @@ DECLARED = {
         "energy 'e', stage 'sines': takes 'x' twice and writes it; its reverse would need what was there"
         " before: write into an array of its own",
     ),
-    "an input": ([Stage(squares, ("x",))], "energy 'e': stage 1 'squares' writes 'x', which is an input"),
+    "an input": (
+        [Stage(at_rest, ("v",), rename={"v": "x"})],
+        "energy 'e': stage 1 'at_rest' writes 'x', which is an input",
+    ),
     "an output after it was read": (
         [Stage(squares, ("U",)), Stage(sines, ("y",), rename={"x": "U"}), Stage(total, ("U",))],
         "stage 3 'total' writes the output 'U' after stage 2 'sines' has read it",
@@ -713,8 +721,9 @@ USED = {
     ),
     "beside a loop": (
         [Stage(beside, ("U",))],
-        "e, stage 'beside': Taichi cannot reverse this kernel (Invalid program input for autodiff: Mixed usage"
-        " of for-loops and statements without looping); split it into several stages, or give it a `backward`",
+        "e, stage 'beside': Taichi cannot reverse this kernel (Invalid program input for autodiff: Mixed"
+        " usage of for-loops and statements without looping); split it into several stages, or give it a"
+        " `backward`",
     ),
     "while": ([Stage(until, ("U",))], "e, stage 'until': Taichi cannot reverse this kernel (Not supported)"),
     "template": (

@@ -615,6 +615,17 @@ def test_every_file_says_where_the_cells_lie(gridded):
         assert set(file["grids/block"].attrs) == {"shape", "spacing"}
 
 
+def test_a_segment_without_fields_over_grids_has_no_grids(tmp_path):
+    (tmp_path / "traj").mkdir()
+    recorder = _gridded()
+    recorder.record_grid(1, 0.0, "canvas", {"dose": np.zeros(6)})
+    recorder.seal(tmp_path / "traj", 1)
+    recorder.record_observables(2, 0.0, {"total": 1.0})
+    with h5py.File(recorder.seal(tmp_path / "traj", 2)) as file:
+        assert set(file) == {"h5md", "particles", "observables"}
+    assert trajectory.grids(tmp_path) == {"canvas": CANVAS}
+
+
 def test_beside_grids_the_file_is_as_h5md_readers_expect(gridded, run):
     """H5MD 1.1 leaves other groups at the root to whoever writes them."""
     for ours, plain in zip(trajectory.segments(gridded), trajectory.segments(run), strict=True):

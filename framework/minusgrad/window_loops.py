@@ -39,7 +39,7 @@ class WindowLoops(MapLoops):
         super().__init__(term, adjoint)
         assert term.grid is not None
         self.shape, self.side = term.grid.shape, TILE[len(term.grid.shape)]
-        self.tiles = [-(-n // self.side) for n in self.shape]
+        self.tiles = self._cover()
         self._reads, self._begin = self._known_reads()
         self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
         for name in ("first", "place"):
@@ -91,17 +91,14 @@ class WindowLoops(MapLoops):
 
     def forward(self) -> Code:
         """Loops that add what the elements give, tile by tile."""
-        p, out, side = self.prefix, f"f_{self.given.name}", self.side
+        out, side, axes = f"f_{self.given.name}", self.side, range(len(self.shape))
         traced = self._trace()
-        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
-        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
-        low = [f"ti.max(b{a}, o{a})" for a in range(len(self.shape))]
-        high = [f"ti.min(c{a} + 1, ti.min(o{a} + {side}, {n}))" for a, n in enumerate(self.shape)]
-        origin = [f"o{a} = {text} * {side}" for a, text in enumerate(_unravelled("tile", self.tiles))]
+        early, late, text = self._given(traced)
+        origin = [f"o{a} = {t} * {side}" for a, t in enumerate(unravelled("tile", self.tiles))]
+        low = [f"ti.max(b{a}, o{a})" for a in axes]
+        high = [f"ti.min(c{a} + 1, ti.min(o{a} + {side}, {self.shape[a]}))" for a in axes]
         cells = self._over_cells(traced, low, high, [*late, f"{out}[cell] = {out}[cell] + {text}"])
-        element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
-        tile = [*origin, f"for q in range({p}first[tile], {p}first[tile + 1]):", *indented(element)]
-        return self._code([f"for tile in range({p}first.shape[0] - 1):", *indented(tile)])
+        return self._code(self._over_entries(origin, [*early, *cells]))
 
     def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
         """For each element the derivatives of sum over its cells of lambda f."""
@@ -126,11 +123,9 @@ class WindowLoops(MapLoops):
         made = late | {leaf.serial for leaf, _ in meets} | {s.serial for s in sums}
         leaves = [n for n in inputs([*(node for _, node in meets), *of_cell, *chain]) if n.serial not in made]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
-        low = [f"ti.max(b{a}, 0)" for a in range(len(self.shape))]
-        high = [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
         fetch = f"{leaf_name(weight)} = f_{self._field('adjoint')}[cell]"
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
-        cells = self._over_cells(traced, low, high, [fetch, *each, *add])
+        cells = self._over_window(traced, [fetch, *each, *add])
         lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
         return [
             f"for e in range({self.prefix}nodes.shape[0]):",
@@ -138,6 +133,29 @@ class WindowLoops(MapLoops):
         ]
 
     # Pieces
+
+    def _cover(self) -> list[int]:
+        """How many tiles there are along each axis."""
+        return [-(-n // self.side) for n in self.shape]
+
+    def _given(self, traced: Trace) -> tuple[list[str], list[str], str]:
+        """What is done once for element e, what at each cell, and the text of what it gives there."""
+        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
+        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
+        return [*self._loads(leaves), *self._windows(), *early], late, text
+
+    def _over_entries(self, before: list[str], body: list[str]) -> list[str]:
+        """For every tile, and for every element e that reaches it, in order."""
+        p = self.prefix
+        entries = f"for q in range({p}first[tile], {p}first[tile + 1]):"
+        lines = [*before, entries, *indented([f"e = {p}entries[q]", *body])]
+        return [f"for tile in range({p}first.shape[0] - 1):", *indented(lines)]
+
+    def _over_window(self, traced: Trace, body: list[str]) -> list[str]:
+        """For every cell of element e's window that lies on the grid."""
+        low = [f"ti.max(b{a}, 0)" for a in range(len(self.shape))]
+        high = [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
+        return self._over_cells(traced, low, high, body)
 
     def _trace(self) -> Trace:
         """f itself: lambda belongs to the cell."""
@@ -169,7 +187,7 @@ class WindowLoops(MapLoops):
     def _over_tiles(self, body: list[str]) -> list[str]:
         """For every element e, in order, for every tile that it reaches."""
         axes, side = range(len(self.shape)), self.side
-        index = _ravelled([f"a{a}" for a in axes], self.tiles)
+        index = ravelled([f"a{a}" for a in axes], self.tiles)
         lines = [f"tile = {index}", *body]
         for a in reversed(axes):
             low, high = (
@@ -183,10 +201,14 @@ class WindowLoops(MapLoops):
         """For every cell of a box."""
         axes = range(len(self.shape))
         named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
-        lines = [f"cell = {_ravelled([f'i{a}' for a in axes], self.shape)}", *named, *body]
+        lines = [self._cell(), *named, *body]
         for a in reversed(axes):
             lines = [f"for i{a} in range({low[a]}, {high[a]}):", *indented(lines)]
         return lines
+
+    def _cell(self) -> str:
+        """The number of the cell at i0, i1, ..."""
+        return f"cell = {ravelled([f'i{a}' for a in range(len(self.shape))], self.shape)}"
 
     # Tables
 
@@ -247,7 +269,7 @@ def _relative(
     return None
 
 
-def _ravelled(places: Sequence[str], shape: Sequence[int]) -> str:
+def ravelled(places: Sequence[str], shape: Sequence[int]) -> str:
     """The flat number of a place, the last axis contiguous."""
     text = places[0]
     for place, n in zip(places[1:], shape[1:], strict=True):
@@ -255,7 +277,7 @@ def _ravelled(places: Sequence[str], shape: Sequence[int]) -> str:
     return text
 
 
-def _unravelled(number: str, shape: Sequence[int]) -> list[str]:
+def unravelled(number: str, shape: Sequence[int]) -> list[str]:
     """The place of a flat number."""
     after = [int(np.prod(shape[a + 1 :])) for a in range(len(shape))]
     return [f"({number} // {size} % {n})" for size, n in zip(after, shape, strict=True)]
