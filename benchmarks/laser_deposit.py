@@ -4,18 +4,19 @@
 
 One iteration is the dose, its mean squared error and the gradient with respect to x, y, power and speed of
 every point, on the forum post's data: the 512 x 512 butterfly, its random curve made from seed 0 (power 0.02,
-speed 1), its 15 x 15 stencil Ai((r/5)^2) with the maximum made 1. The model is the same in all columns:
-point i >= 1 deposits power_i |p_i - p_(i-1)| / speed_i times the stencil, bilinear at its sub-pixel offset.
-One column is not of this model and says so: "seed's form, cast" rounds the place to a pixel, as the post did,
-so that x and y have no gradient but that of the segments' lengths; its reference rounds too.
+speed 1), its 15 x 15 stencil Ai((r/5)^2) with the maximum made 1. The model is the same in all columns: point
+i >= 1 deposits power_i |p_i - p_(i-1)| / speed_i times the stencil, bilinear at its sub-pixel offset. One
+column is not of this model and says so: "seed's form, cast" rounds the place to a pixel, as the post did, so
+that x and y have no gradient but that of the segments' lengths; its reference rounds too.
 
-Every column is measured in one run, on the same number of threads: first call apart, then the columns in turn, round
-after round; in its turn a column makes one call that is not timed (the threads of the one before go to sleep)
-and then some that are; what it started has finished before the clock stops. Minimum and median of the rounds in ms,
-and the ratios to C and to ours. `errors` are against NumPy in f64, in parts of the largest value: dose, loss,
-and the worst of the four gradients. A column that misses them by more than TOLERANCE is not a column: the run
-stops. torch and JAX are no dependencies of the project; without them, or without gcc, their columns are missing
-by name (`pip install torch jax` into an environment of your own that has minusgrad).
+Every column is measured in one run, on the same cores: first call apart, then the columns in turn, round
+after round. In its turn a column makes one call that is not timed (the threads of the one before go to sleep)
+and then some that are; what it started has finished before the clock stops. The table gives the minimum and
+the median of the rounds in ms, and the ratios of the minima to C and to ours. `errors` are against NumPy in
+f64, in parts of the largest value: dose, loss, and the worst of the four gradients; the run stops at a column
+that misses by more than TOLERANCE. torch and JAX are no dependencies of the project; without them, or without
+gcc, their columns are missing by name (`pip install torch jax` into another environment, beside an installed
+minusgrad).
 """
 
 import ctypes
@@ -38,7 +39,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import airy
 
-from minusgrad import runtime, ti
+from minusgrad import Fields, Potential, bind, runtime, ti
+from minusgrad.fields import Grid
+from minusgrad_laser.losses import dose_l2
+from minusgrad_laser.spots import stencil_dose
 
 THREADS = 2
 ROUNDS = 9
@@ -94,7 +98,7 @@ def butterfly(size: int = SIZE) -> np.ndarray:
 
 
 def airy_stencil(size: int = 15) -> np.ndarray:
-    """Ai((r/5)^2), maximum 1; the post measures r from half a pixel beside the middle sample, and so do we."""
+    """Ai((r/5)^2), maximum 1; r from half a pixel beside the middle sample, as in the post."""
     column, row = np.meshgrid(np.arange(size) - size / 2, np.arange(size) - size / 2)
     stencil = airy((row**2 + column**2) / 25)[0]
     return stencil / stencil.max()
@@ -126,30 +130,19 @@ def corners(stencil: np.ndarray) -> np.ndarray:
 
 
 def ours(given: Task) -> Call:
-    """The shipped map and energy: the dose of segments, and its squared error. Not measured yet."""
-    try:
-        laser = import_module("minusgrad_laser")
-    except ImportError:
-        raise NotImplementedError("minusgrad_laser is not here yet") from None
-    from minusgrad import Fields, Potential, bind
-    from minusgrad.fields import Grid
-
+    """The shipped map and energy: value and gradient in one pass."""
     points, shape = len(given.path.x), given.target.shape
-    fields = Fields(
-        {**given.path._asdict(), "target": given.target.reshape(-1)},
-        precision={"float32": "f32", "float64": "f64"}[given.target.dtype.name],
-    )
-    segments = np.stack([np.arange(1, points), np.arange(points - 1)], axis=1)
-    dose = bind(
-        laser.deposit, fields, tuples=segments, tables={"stencil": given.stencil}, grid=Grid(shape)
-    )  # names of the plugin: to be settled
-    error = bind(laser.squared_error, fields)
-    potential = Potential(fields, [error], [dose])
+    cells = {"target": given.target.ravel(), "share": np.full(given.target.size, 1 / given.target.size)}
+    precision = {"float32": "f32", "float64": "f64"}[given.target.dtype.name]
+    fields = Fields(given.path._asdict() | cells, precision=precision)
+    segments = np.stack([np.arange(points - 1), np.arange(1, points)], axis=1)
+    spots = bind(stencil_dose, fields, tuples=segments, tables={"stencil": given.stencil}, grid=Grid(shape))
+    potential = Potential(fields, [bind(dose_l2, fields)], [spots])
     gradient = np.zeros((4, points), given.target.dtype)
     targets = dict(zip(Path4._fields, gradient, strict=True))
 
     def call() -> Result:
-        loss = potential.evaluate_into(targets, 0.0)
+        loss = potential.evaluate_into(targets)
         ti.sync()
         return Result(fields["dose"].values.reshape(shape), loss, gradient)
 
@@ -209,10 +202,10 @@ class SeedsForm:
             return path[2, i] * length / path[3, i]
 
         @ti.func
-        def sample(k, l):
+        def sample(row, col):
             value = real(0.0)
-            if 0 <= k < size and 0 <= l < size:
-                value = stencil[k, l]
+            if 0 <= row < size and 0 <= col < size:
+                value = stencil[row, col]
             return value
 
         @ti.kernel
@@ -223,23 +216,23 @@ class SeedsForm:
         @ti.kernel
         def deposit_cast():
             for i in range(1, points):
-                for k, l in ti.ndrange(size, size):
-                    r = ti.cast(ti.floor(path[1, i]), ti.i32) + k - size // 2
-                    c = ti.cast(ti.floor(path[0, i]), ti.i32) + l - size // 2
+                for m, n in ti.ndrange(size, size):
+                    r = ti.cast(ti.floor(path[1, i]), ti.i32) + m - size // 2
+                    c = ti.cast(ti.floor(path[0, i]), ti.i32) + n - size // 2
                     if 0 <= r < rows and 0 <= c < cols:
-                        dose[r, c] += stencil[k, l] * amount(i)
+                        dose[r, c] += stencil[m, n] * amount(i)
 
         @ti.kernel
         def deposit_bilinear():
             for i in range(1, points):
-                for k, l in ti.ndrange(size + 1, size + 1):
+                for m, n in ti.ndrange(size + 1, size + 1):
                     fx, fy = ti.floor(path[0, i]), ti.floor(path[1, i])
                     a, b = path[0, i] - fx, path[1, i] - fy
-                    r = ti.cast(fy, ti.i32) + k - size // 2
-                    c = ti.cast(fx, ti.i32) + l - size // 2
+                    r = ti.cast(fy, ti.i32) + m - size // 2
+                    c = ti.cast(fx, ti.i32) + n - size // 2
                     if 0 <= r < rows and 0 <= c < cols:
-                        upper = (1 - a) * sample(k, l) + a * sample(k, l - 1)
-                        lower = (1 - a) * sample(k - 1, l) + a * sample(k - 1, l - 1)
+                        upper = (1 - a) * sample(m, n) + a * sample(m, n - 1)
+                        lower = (1 - a) * sample(m - 1, n) + a * sample(m - 1, n - 1)
                         dose[r, c] += ((1 - b) * upper + b * lower) * amount(i)
 
         @ti.kernel
@@ -262,8 +255,8 @@ class SeedsForm:
 
 
 def in_torch(compiled: bool = False, by_fft: bool = False) -> Callable[[Task], Call]:
-    """torch: a matrix product gives every point its 256 cells, `scatter_add` sums them, and a backward pass by
-    hand takes them (autograd's own `gather` is slower). By FFT: the four weights of every point are summed on
+    """torch: a matrix product gives every point its 256 cells, `scatter_add` sums them, and a backward pass
+    of ours takes them (autograd's own `gather` is slower). By FFT: the weights of every point are summed on
     the pixels, and the stencil is convolved; all by autograd."""
 
     def make(given: Task) -> Call:
@@ -326,8 +319,8 @@ def in_torch(compiled: bool = False, by_fft: bool = False) -> Callable[[Task], C
 
 def in_jax(by_hand: bool) -> Callable[[Task], Call]:
     """JAX under `jit`: a matrix product gives every point its 16 x 16 cells, and `scatter_add` sums them as
-    windows (three times as fast as cell by cell). Gradient by `value_and_grad`, or by a custom vjp that reads the
-    windows of the residual."""
+    windows (three times as fast as cell by cell). Gradient by `value_and_grad`, or by a custom vjp that reads
+    the windows of the residual."""
 
     def make(given: Task) -> Call:
         jax = peer("jax")
@@ -442,17 +435,18 @@ def expected(given: Task, cast: bool = False) -> Result:
 
 def errors(found: Result, right: Result) -> dict[str, float]:
     """The largest error of dose, loss and gradient (the worst of the four), in parts of the largest value."""
-    loss = found.loss if isinstance(found.loss, float) else plain(found.loss)
-    rows = [plain(g) for g in found.gradient] if isinstance(found.gradient, tuple | list) else found.gradient
-    parts = [
-        np.abs(f - r).max() / np.abs(r).max() for f, r in zip(plain(rows), right.gradient, strict=True)
-    ]
-    dose = np.abs(plain(found.dose) - right.dose).max() / right.dose.max()
+    gradient = found.gradient if hasattr(found.gradient, "shape") else [plain(g) for g in found.gradient]
+    parts = [missed(f, r) for f, r in zip(plain(gradient), right.gradient, strict=True)]
     return {
-        "dose": float(dose),
-        "loss": float(abs(loss - right.loss) / right.loss),
-        "gradient": float(max(parts)),
+        "dose": missed(plain(found.dose), right.dose),
+        "loss": missed(plain(found.loss), right.loss),
+        "gradient": max(parts),
     }
+
+
+def missed(found: np.ndarray, right: np.ndarray) -> float:
+    """The largest difference, in parts of the largest value."""
+    return float(np.abs(found - right).max() / np.abs(right).max())
 
 
 def plain(array: Any) -> np.ndarray:
@@ -475,7 +469,7 @@ def measure(points: int, dtype: type) -> tuple[dict[str, dict[str, Any]], dict[s
     for name, make in columns(given):
         try:
             call = make()
-        except (MissingColumnError, NotImplementedError) as reason:
+        except MissingColumnError as reason:
             missing[name] = str(reason)
             continue
         began = time.perf_counter()
@@ -504,6 +498,8 @@ def ratio(rows: dict[str, dict[str, Any]], name: str, to: str) -> float | None:
 
 
 def main(sizes: list[int]) -> None:
+    if hasattr(os, "sched_setaffinity"):  # JAX takes as many threads as there are cores
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:THREADS])
     runtime.start(runtime.Options(threads=THREADS))
     warnings.filterwarnings("ignore", module="torch|jax")
     results, missing = [], {}
@@ -546,5 +542,4 @@ def versions() -> dict[str, str]:
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("XLA_FLAGS", f"--xla_cpu_multi_thread_eigen=true intra_op_parallelism_threads={THREADS}")
     main([int(n) for n in sys.argv[1:]] or [5000])

@@ -6,6 +6,10 @@
              are right at every point and yet miss how U moves (a coordinate cast to an integer pixel)
     value    the compiled energy against a plain-Python evaluation of the same source
 
+A map is asked through a weighted sum of what it gives (`probe`), and one question more:
+
+    window   it gives nothing outside of its window (less than a millionth of the most inside)
+
 asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
 of tuples a tenth of their nodes' distance; where it would leave the domain of U (a cell turned over), it
 is halved until it does not. Differences here only judge; no gradient is ever made from them.
@@ -20,10 +24,22 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import runtime
-from .energy import Datum, LocalEnergy, Node, Parameter, Time, concrete, draw_parameter, weights_at_rest
-from .fields import Field, Fields, ordered_sum
+from .energy import (
+    Datum,
+    LocalEnergy,
+    Node,
+    Parameter,
+    Table,
+    Time,
+    concrete,
+    draw_parameter,
+    weights_at_rest,
+)
+from .fields import Field, Fields, Grid, ordered_sum
 from .interactions import Pairs, Tuples
+from .maps import LocalMap
 from .potential import Potential
+from .probe import EDGE, cut_off, pieces, probed
 from .terms import Term, Values, bind
 
 EPS = float(np.finfo(np.float64).eps)
@@ -37,6 +53,10 @@ SHRINKS = 10
 """Most halvings of a step that leaves the domain of U."""
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
 """A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
+MOST_CELLED = 8
+"""Elements with a window that are evaluated in plain Python, cell by cell."""
+CANVAS = (32, 40)
+"""The grid on which a map is judged that no scene binds."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +76,10 @@ class Finding:
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
     """Ask every term of a potential (in double precision). The fields are left as they were."""
+    for term in potential.maps.values():
+        rng = np.random.default_rng(seed)
+        yield from _of_term(probed(_part(term, rng), rng), t, rng)
+    potential.refresh(t)
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
         part = Potential(potential.fields, [_part(term, rng)])
@@ -76,6 +100,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     """A small potential of one energy: random fields, data and parameters of the declared scales."""
     k = energy.over if isinstance(energy.over, int) else d + 1
     nodes = max(nodes, k + 2)
+    grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
     shapes = {a: (nodes, *concrete(role.shape, d)) for a, role in energy.of_role(Node).items()}
     fields = Fields({a: rng.normal(size=s) * energy.roles[a].scale for a, s in shapes.items()})
     x = fields[energy.shaping[0].field].values if energy.shaping else None
@@ -86,10 +111,14 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         rest = np.array([weights_at_rest(fields[made.field].values[row]) for row in tuples])
         data[made.weights] = rest @ (np.eye(d) + 0.1 * rng.normal(size=(nodes, d, d)))
     parameters = {
-        a: draw_parameter(role, rng, concrete(role.shape, d)) for a, role in energy.of_role(Parameter).items()
+        a: draw_parameter(role, rng, concrete(role.shape, d))
+        for a, role in energy.of_role(Parameter).items()
+        if not (isinstance(energy, LocalMap) and a == energy.spacing)
     }
+    tables = {a: samples[0][a] for a in energy.of_role(Table)}
     rows = tuples if energy.listed else None
-    return Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=parameters)])
+    term = bind(energy, fields, tuples=rows, data=data, parameters=parameters, tables=tables, grid=grid)
+    return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -132,7 +161,7 @@ class _Subject:
 
 
 def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
-    (term,) = potential.terms.values()
+    (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
     sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
@@ -149,6 +178,8 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
         yield _value(subject)
+        if term.grid:
+            yield _window(subject)
         for knob in _knobs(subject, sizes):
             direction = _inside(subject, knob, knob.direction(rng))
             if not np.isfinite(knob.gradient()).all():
@@ -241,14 +272,33 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
 
 
 def _value(subject: _Subject) -> Finding:
-    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
-    compiled = Potential(subject.potential.fields, [small]).value(subject.t)
-    pieces = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
-    part = len(pieces) / max(subject.term.elements.elements, 1)
-    expected, scale = ordered_sum(pieces), max(ordered_sum(np.abs(pieces)), part * subject.usual) or 1.0
+    of = subject.potential
+    few = MOST_CELLED if subject.term.grid else MOST_PLAIN
+    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=few)
+    if of.maps:
+        compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
+        weights = of.fields["probe_weight"].values
+        each = np.array(
+            pieces(small, zip(elements(small), arguments(small, subject.t), strict=True), weights)
+        )
+    else:
+        compiled = Potential(of.fields, [small]).value(subject.t)
+        each = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
+    part = small.elements.elements / max(subject.term.elements.elements, 1)
+    expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), part * subject.usual) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
     return subject.finding("", "value", error <= 1e-11, error, text)
+
+
+def _window(subject: _Subject) -> Finding:
+    """The worst of a few elements."""
+    few = _part(subject.term, np.random.default_rng(0), tuples=MOST_CELLED)
+    worst = max(cut_off(few, values) for values in arguments(few, subject.t))
+    cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
+    return subject.finding(
+        "", "window", worst <= EDGE, worst, cut if worst <= EDGE else f"{cut}: it is cut off,"
+    )
 
 
 def _taylor(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
@@ -368,17 +418,19 @@ def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples:
     )
 
 
+def elements(term: Term) -> Any:
+    """The nodes of every element of a term."""
+    nodes = term.elements.nodes
+    if isinstance(term.elements, Pairs):
+        return [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
+    return nodes
+
+
 def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
     """The arguments of every element of a term, as its function receives them."""
-    nodes = term.elements.nodes
-    elements = (
-        [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
-        if isinstance(term.elements, Pairs)
-        else nodes
-    )
     clock = dict.fromkeys(term.energy.of_role(Time), t)
-    for e, element in enumerate(elements):
+    for e, element in enumerate(elements(term)):
         fields = {a: [f.values[n] for n in element] for a, f in term.fields.items()}
         data = {a: runtime.host(v)[e] for a, v in term.data.items()}
         parameters = {a: v.rows[0 if v.index is None else v.index[e]] for a, v in term.parameters.items()}
-        yield fields | data | parameters | clock
+        yield fields | data | parameters | clock | term.tables

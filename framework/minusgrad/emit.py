@@ -52,6 +52,10 @@ WHOLE_TYPE = "ti.f64"
 """Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
 
 
+BLOCK = 64
+"""Elements whose energies are summed in one go: the order of the sum is the same at any number of threads."""
+
+
 class Emitter:
     """The loops of one term. `prefix` begins the names of its own arrays in a kernel of several terms."""
 
@@ -110,6 +114,17 @@ class Emitter:
         """The loops that fill a buffer of partial energies, shape (rows, 1) in f64, and the buffer."""
         return self._sums("value", self._trace().value)
 
+    def total(self) -> tuple[Code, Any]:
+        """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
+        if self.pairs:
+            return self.value()
+        blocks = -(-self.term.elements.elements // BLOCK)
+        buffer, out = self._own("total", np.zeros((blocks, 1))), f"{self.prefix}total"
+        head, *each = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
+        last = f"ti.min((b + 1) * {BLOCK}, {self.prefix}nodes.shape[0])"
+        block = ["s = ti.f64(0.0)", f"for e in range(b * {BLOCK}, {last}):", *each, f"{out}[b, 0] = s"]
+        return self._code([f"for b in range({out}.shape[0]):", *indented(block)]), buffer
+
     def derivative(self, argument: str) -> tuple[Code, Any]:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field.
 
@@ -158,8 +173,11 @@ class Emitter:
     def _tuple_gradient(
         self, places: list, value: Scalar, wrt: Sequence[Scalar], targets: dict[str, Any]
     ) -> Code:
-        """Per element into a buffer, then per node over the slots that belong to it."""
+        """Per element into a buffer, then per node over its slots; at once where no two elements share a node."""
         arity, nodes = self.term.arity, self.term.elements.nodes
+        if arity == 1 and len(np.unique(nodes)) == len(nodes):
+            write = [self._added(a, "n0", c, "{}") for a, _, c in places]
+            return self._code(self._element_loop(value, wrt, write), targets)
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
         self._own("slots", gather.slots)
@@ -204,7 +222,12 @@ class Emitter:
 
     def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of element e, and its leaves."""
-        nodes = [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
+        every = self.term.arity == 1 and np.array_equal(
+            self.term.elements.nodes[:, 0], np.arange(len(self.term.elements.nodes))
+        )
+        nodes = (
+            ["n0 = e"] if every else [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
+        )
         return [*nodes, *(self._load(leaf) for leaf in leaves)]
 
     def _pair_loop(

@@ -261,18 +261,19 @@ class Potential:
         return next(iter(self._all()[name].energy.of_role(Time)))
 
     def _launched(self, name: str, what: str | None, t: float) -> Any:
-        """Run the loops that fill a buffer of partial sums; returns the buffer."""
+        """Run the loops that fill a buffer and return it: U of each element (None), in blocks (""), or dU/d(what)."""
         key = (what, name)
         if key not in self._launches:
             emitter = self._emitters[name]
-            code, buffer = emitter.value() if what is None else emitter.derivative(what)
+            whole = emitter.value if what is None else emitter.total
+            code, buffer = emitter.derivative(what) if what else whole()
             self._launches[key] = (Launch(code, "t"), buffer)
         launch, buffer = self._launches[key]
         launch(t)
         return buffer
 
     def _sum(self, name: str, what: str | None, t: float) -> list[float]:
-        partial = runtime.host(self._launched(name, what, t))
+        partial = runtime.host(self._launched(name, "" if what is None else what, t))
         return [ordered_sum(column) for column in partial.T]
 
     def _argument_gradient(self, term: Term, argument: str, t: float) -> np.ndarray:

@@ -16,18 +16,21 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
     term = bind_staged(energy, fields, sizes={"cells": 64})
 
 What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
-alone what it only reads, and either overwrites or adds to what it writes. What a kernel computes inside its
-loops is not seen there; whether the gradient is true is a question for `check`.
+alone what it only reads, and either overwrites or adds to what it writes. Two shapes of loops that Taichi
+1.7.4 reverses wrongly are refused by their text. Whether a gradient is true, `check` asks.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
-one element together, because its reverse adds to the adjoint of that. `StagedTerm.unsteady` looks.
+one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
+`ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
 """
 
+import ast
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from textwrap import dedent
 from typing import Any
 
 import numpy as np
@@ -182,14 +185,56 @@ def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
                 f"{what}: takes '{array}' twice and writes it; its reverse would need what was there before:"
                 " write into an array of its own"
             )
-    if stage.backward is None and not hasattr(stage.kernel, "grad"):
-        raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
-    if stage.backward is not None:
+    if stage.backward is None:
+        if not hasattr(stage.kernel, "grad"):
+            raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
+        _check_loops(what, stage.kernel)
+    else:
         offered = [*taken, *(f"d_{a}" for a in stage.arrays)]
         if unknown := [a for a in arguments(stage.backward) if a not in offered]:
             raise EnergyError(
                 f"{what}: its backward takes {', '.join(unknown)}; there are {', '.join(offered)}"
             )
+
+
+def _check_loops(what: str, kernel: Callable) -> None:
+    """Refuse what Taichi 1.7.4 reverses wrongly in silence: serialised nests, values carried into a loop."""
+    (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(kernel)))).body
+    before = ""
+    for statement in ast.iter_child_nodes(function):
+        serialised = "serialize=True" in before or "parallelize=1" in before
+        if serialised and any(loop is not statement for loop in _loops(statement)):
+            raise EnergyError(
+                f"{what}: has a loop within a serialised loop, whose reverse Taichi gets wrong; write one"
+                " flat loop over ti.ndrange, or unroll the inner one by ti.static"
+            )
+        before = ast.unparse(statement)
+    for outer in _loops(function):
+        made: set[str] = set()
+        for statement in outer.body:
+            for inner in _loops(statement):
+                if carried := made & {n.id for part in inner.body for n in _names(part, ast.Load)}:
+                    raise EnergyError(
+                        f"{what}: '{min(carried)}' is made before an inner loop and used in it, whose reverse"
+                        " Taichi gets wrong; make it in the inner loop, or keep it in an array between stages"
+                    )
+            made |= _made(statement)
+
+
+def _loops(node: ast.AST) -> list[ast.For]:
+    """The node, if it is a loop, and the loops in it; but for those that are unrolled."""
+    found = (n for n in ast.walk(node) if isinstance(n, ast.For))
+    return [loop for loop in found if "static(" not in ast.unparse(loop.iter)]
+
+
+def _made(statement: ast.stmt) -> set[str]:
+    """The names that get a value, unless it is a constant."""
+    found = (n for n in ast.walk(statement) if isinstance(n, ast.Assign | ast.AugAssign))
+    return {n.id for a in found if not isinstance(a.value, ast.Constant) for n in _names(a, ast.Store)}
+
+
+def _names(node: ast.AST, context: type) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
 
 
 # Order ----------------------------------------------------------------------------------------------
