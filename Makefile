@@ -34,6 +34,8 @@ lint: $(VENV)/test
 
 bench: $(VENV)/test
 	$(BIN)/python benchmarks/gravity_forces.py
+	$(BIN)/python benchmarks/laser_deposit.py
+	$(BIN)/python benchmarks/laser_optimum.py
 
 # The pictures that the README shows.
 pictures: $(VENV)/plot

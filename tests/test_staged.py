@@ -265,6 +265,22 @@ def test_it_survives_a_new_start_of_the_engine(two_threads) -> None:
     assert np.array_equal(term.gradient("x"), before[1])
 
 
+def test_arrays_of_an_engine_that_is_gone_are_not_freed_in_the_next(two_threads) -> None:
+    """Taichi would free whatever lives at their address by then."""
+    term, other = clumping(), clumping()
+    term.value(), other.value()
+    kept = [*term.arrays.values(), *other.arrays.values()]
+    runtime.start(runtime.Options(threads=1))
+    assert all(array.arr is not None for array in kept)
+    del other
+    term.value()
+    assert all(array.arr is None for array in kept)
+    assert all(array.grad.arr is None for array in kept)
+    kept = list(term.arrays.values())
+    del term
+    assert all(array.arr is not None for array in kept)
+
+
 def test_defaults_come_in_the_runs_units() -> None:
     energy = staged_energy("e", stages=[Stage(shared, ("U",))], x=Node(), s=Parameter("m", default="3 m"))
     units = UnitSystem.of(length="km")
@@ -568,6 +584,68 @@ def test_roles_that_contradict_are_refused() -> None:
         staged_energy("e", stages=two, grid=Node(), w=Datum(), s=Time(), t=Time())
 
 
+@ti.kernel
+def serialised_nest(x: A(ndim=1), U: A(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in range(3):
+        for j in range(3):
+            U[None] += x[i] * x[j]
+
+
+@ti.kernel
+def carries(x: A(ndim=1), U: A(ndim=0)):
+    for i in range(3):
+        s = ti.sin(x[i])
+        for j in range(3):
+            U[None] += s * x[j]
+
+
+@ti.kernel
+def unrolls(x: A(ndim=1), U: A(ndim=0)):
+    """Constants, sums in an inner loop, and loops that are unrolled, are safe."""
+    for i in range(4):
+        s = 0.0
+        c = 1.0
+        for j in range(4):
+            s += c * x[i] * x[j]
+        q = s * x[i]
+        for j in ti.static(range(3)):
+            U[None] += q * x[j]
+
+
+@pytest.mark.parametrize(
+    ("kernel", "text"),
+    [
+        (
+            serialised_nest,
+            "energy 'e', stage 'serialised_nest': has a loop within a serialised loop, whose reverse Taichi gets"
+            " wrong; write one flat loop over ti.ndrange, or unroll the inner one by ti.static",
+        ),
+        (
+            carries,
+            "energy 'e', stage 'carries': 's' is made before an inner loop and used in it, whose reverse Taichi"
+            " gets wrong; make it in the inner loop, or keep it in an array between stages",
+        ),
+    ],
+    ids=["serialised nest", "carried value"],
+)
+def test_loops_that_taichi_reverses_wrongly_are_refused(kernel: Callable, text: str) -> None:
+    with pytest.raises(EnergyError, match=re.escape(text)):
+        of_x([Stage(kernel, ("U",))])
+    of_x([Stage(kernel, ("U",), backward=twice_the_slope)])
+
+
+def test_other_loops_are_let_pass_and_right() -> None:
+    term = of_x([Stage(unrolls, ("U",))])
+    start = term.fields["x"].values.copy()
+
+    def value(x: np.ndarray) -> float:
+        term.fields["x"].set(x)
+        return term.value()
+
+    assert order(value, start, term.gradient("x")) > 1.9
+
+
 # Refused when bound ---------------------------------------------------------------------------------
 
 
@@ -620,7 +698,14 @@ def spends(x: A(ndim=1), y: A(ndim=1), U: A(ndim=0)):
 @ti.kernel
 def multiplies(x: A(ndim=1), U: A(ndim=0)):
     for i in range(1):
-        U[None] *= x[i]
+        U[None] = U[None] * x[i]
+
+
+@ti.kernel
+def triples(x: A(ndim=1), U: A(ndim=0)):
+    for i in range(1):
+        U[None] += x[i]
+        U[None] *= 1.0
 
 
 @ti.kernel
@@ -707,6 +792,7 @@ USED = {
         " make two stages of it",
     ),
     "product": ([Stage(multiplies, ("U",))], f"e, stage 'multiplies': {NEITHER}"),
+    "product by a name": ([Stage(triples, ("U",))], f"energy 'e', stage 'triples': {NEITHER}"),
     "feeds back": ([Stage(feeds_back, ("U",))], f"e, stage 'feeds_back': {NEITHER}"),
     "largest": ([Stage(largest, ("U",))], f"e, stage 'largest': {NEITHER}"),
     "smallest": ([Stage(smallest, ("U",))], f"e, stage 'smallest': {NEITHER}"),
@@ -746,9 +832,8 @@ USED = {
 def test_refused_at_first_use(case: str) -> None:
     stages, text = USED[case]
     between = {"y": N} if any("y" in stage.arrays.values() for stage in stages) else {}
-    term = of_x(stages, between)
     with pytest.raises(EnergyError, match=re.escape(text)):
-        term.gradient("x")
+        of_x(stages, between).gradient("x")
 
 
 def test_a_kernel_may_use_what_it_filled() -> None:

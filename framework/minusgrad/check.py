@@ -32,6 +32,7 @@ from .energy import (
     Table,
     Time,
     concrete,
+    draw_node,
     draw_parameter,
     weights_at_rest,
 )
@@ -101,8 +102,8 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     k = energy.over if isinstance(energy.over, int) else d + 1
     nodes = max(nodes, k + 2)
     grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
-    shapes = {a: (nodes, *concrete(role.shape, d)) for a, role in energy.of_role(Node).items()}
-    fields = Fields({a: rng.normal(size=s) * energy.roles[a].scale for a, s in shapes.items()})
+    nodal = energy.of_role(Node)
+    fields = Fields({a: draw_node(r, rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
     x = fields[energy.shaping[0].field].values if energy.shaping else None
     tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]

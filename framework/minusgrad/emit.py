@@ -120,7 +120,7 @@ class Emitter:
             return self.value()
         blocks = -(-self.term.elements.elements // BLOCK)
         buffer, out = self._own("total", np.zeros((blocks, 1))), f"{self.prefix}total"
-        head, *each = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
+        _, *each = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
         last = f"ti.min((b + 1) * {BLOCK}, {self.prefix}nodes.shape[0])"
         block = ["s = ti.f64(0.0)", f"for e in range(b * {BLOCK}, {last}):", *each, f"{out}[b, 0] = s"]
         return self._code([f"for b in range({out}.shape[0]):", *indented(block)]), buffer
@@ -173,7 +173,7 @@ class Emitter:
     def _tuple_gradient(
         self, places: list, value: Scalar, wrt: Sequence[Scalar], targets: dict[str, Any]
     ) -> Code:
-        """Per element into a buffer, then per node over its slots; at once where no two elements share a node."""
+        """Per element into a buffer, then per node over its slots; at once if no two elements share a node."""
         arity, nodes = self.term.arity, self.term.elements.nodes
         if arity == 1 and len(np.unique(nodes)) == len(nodes):
             write = [self._added(a, "n0", c, "{}") for a, _, c in places]

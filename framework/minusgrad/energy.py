@@ -42,8 +42,34 @@ class Role:
 
 
 @dataclass(frozen=True)
-class Node(Role):
-    """A field over nodes; the function receives the element's nodes as a list, `x[0]`, `x[1]`, ..."""
+class Bounded(Role):
+    """Values within `bounds`, inclusive unless `open`; `reason` tells who oversteps them why they are there."""
+
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    open: bool = False
+    reason: str = ""
+
+    def admits(self, values: np.ndarray) -> bool:
+        """Whether all of them are finite and within the bounds."""
+        return bool((self._inside(values) & np.isfinite(values)).all())
+
+    def limits(self) -> str:
+        """The bounds in words, with the reason."""
+        low, high = self.bounds
+        text = f"({low:g}, {high:g})" if self.open else f"[{low:g}, {high:g}]"
+        return f"within {text}{self.reason and f'; {self.reason}'}"
+
+    def _inside(self, values: np.ndarray) -> np.ndarray:
+        low, high = self.bounds
+        return (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
+
+
+@dataclass(frozen=True)
+class Node(Bounded):
+    """A field over nodes; the function receives the element's nodes as a list, `x[0]`, `x[1]`, ...
+
+    A minimiser keeps to its bounds.
+    """
 
 
 @dataclass(frozen=True)
@@ -55,23 +81,13 @@ class Datum(Role):
 
 
 @dataclass(frozen=True)
-class Parameter(Role):
+class Parameter(Bounded):
     """One value for all elements, or one for each body or element: the function cannot tell.
 
-    `default` (in `unit`) may be left out, then every scene must give it. `bounds` are inclusive unless
-    `open`; `reason` tells who oversteps them why they are there.
+    `default` (in `unit`) may be left out, then every scene must give it.
     """
 
     default: float | str | None = None
-    bounds: tuple[float, float] = (-math.inf, math.inf)
-    open: bool = False
-    reason: str = ""
-
-    def admits(self, values: np.ndarray) -> bool:
-        """Whether all of them are finite and within the bounds."""
-        low, high = self.bounds
-        inside = (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
-        return bool((inside & np.isfinite(values)).all())
 
 
 @dataclass(frozen=True)
@@ -184,7 +200,7 @@ class LocalEnergy:
         shape = concrete(role.shape, d, k)
         match role:
             case Node():
-                return [_one(rng.normal(size=shape) * role.scale) for _ in range(k)]
+                return [_one(draw_node(role, rng, shape)) for _ in range(k)]
             case Datum(integer=True):
                 return _one(rng.integers(0, 3, size=shape))
             case Parameter():
@@ -193,6 +209,17 @@ class LocalEnergy:
                 return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * role.axes, 2)) * role.scale
             case _:
                 return _one(rng.uniform(0.5, 1.5, size=shape) * role.scale)
+
+
+def draw_node(role: Node, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of the role's scale around zero, within its bounds."""
+    drawn = rng.normal(size=shape) * role.scale
+    low, high = role.bounds
+    if math.isfinite(low) and math.isfinite(high):
+        return rng.uniform(low, high, size=shape)
+    if math.isfinite(low):
+        return low + np.abs(drawn - low)
+    return high - np.abs(high - drawn) if math.isfinite(high) else drawn
 
 
 def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:

@@ -1,8 +1,8 @@
 """The loops of maps whose windows have the same size at every state: loops of constant length, no clipping.
 
-An element belongs to one tile, that of its lowest cell, and each tile has a canvas of its own, wide enough for the
-windows of its elements. The canvases are summed in their order. The lowest cells lie between 1 - size and the
-grid's end, so the tiles begin there.
+An element belongs to one tile, that of its lowest cell, and each tile has a canvas of its own, wide enough for
+the windows of its elements. The canvases are summed in their order. The lowest cells lie between 1 - size and
+the grid's end, so the tiles begin there.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ from .whole import form
 from .window_loops import WindowLoops, ravelled, unravelled
 
 UNROLLED = 32
-"""Windows of up to this many cells along the last axis are written out, for the compiler to make vectors of."""
+"""Windows of up to this many cells along the last axis are written out."""
 
 
 class FixedWindowLoops(WindowLoops):
@@ -32,7 +32,7 @@ class FixedWindowLoops(WindowLoops):
         return [-(-(n + size - 1) // self.side) for n, size in zip(self.shape, self.sizes, strict=True)]
 
     def _over_tiles(self, body: list[str]) -> list[str]:
-        """For every element e, in order, the tile that its window begins in, if it reaches the grid at all."""
+        """For every element e, in order, the tile that its window begins in, if it reaches the grid."""
         sizes, side = list(enumerate(self.sizes)), self.side
         on = " & ".join(f"(b{a} > {-size}) & (b{a} < {self.shape[a]})" for a, size in sizes)
         tile = ravelled([f"((b{a} + {size - 1}) // {side})" for a, size in sizes], self.tiles)
@@ -61,10 +61,11 @@ class FixedWindowLoops(WindowLoops):
         out, side = f"f_{self.given.name}", self.side
         tiles = [f"t{a}" for a in range(last + 1)]
         spot = ravelled([f"i{a} - o{a}" for a in range(last + 1)], self.extent)
+        row = f"ti.max(o{last}, 0), ti.min(o{last} + {self.extent[last]}, {self.shape[last]})"
         lines = [
             *(f"o{a} = {text}" for a, text in enumerate(self._origin(tiles))),
             f"tile = {ravelled(tiles, self.tiles)}",
-            f"for i{last} in range(ti.max(o{last}, 0), ti.min(o{last} + {self.extent[last]}, {self.shape[last]})):",
+            f"for i{last} in range({row}):",
             f"    cell = row * {self.shape[last]} + i{last}",
             f"    {out}[cell] = {out}[cell] + {canvas}[tile, {spot}]",
         ]

@@ -19,6 +19,9 @@ from .maps import LocalMap
 from .terms import Term
 from .trace import Trace
 
+ADJOINT = "lambda"
+"""The argument that is added to a map's: no function can have one of this name."""
+
 
 class MapLoops(Emitter):
     """The loops of one map over nodes, pairs or tuples; `adjoint` is a field like the one it gives to."""
@@ -27,8 +30,8 @@ class MapLoops(Emitter):
         assert isinstance(term.energy, LocalMap)
         assert term.gives is not None
         self.map, self.given = term.energy, term.gives
-        weighted = replace(self.map, roles={**self.map.roles, "adjoint": Node(self.map.unit)})
-        super().__init__(replace(term, energy=weighted, fields={**term.fields, "adjoint": adjoint}))
+        weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
+        super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
 
     def forward(self) -> Code:
         """Loops that add what the elements give."""
@@ -58,11 +61,11 @@ class MapLoops(Emitter):
         """The local energy lambda_p f; over pairs both ways."""
         traced = super()._trace()
         slots = range(2 if self.pairs else self.term.arity)
-        weights = [traced.graph.input("adjoint", s, ()) for s in slots]
+        weights = [traced.graph.input(ADJOINT, s, ()) for s in slots]
         value = weights[0] * traced.value
         if traced.mirrored is not None:
             value = value + weights[1] * traced.mirrored
-        return replace(traced, value=value, inputs={**traced.inputs, "adjoint": [[w] for w in weights]})
+        return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: [[w] for w in weights]})
 
     def _code(self, lines: list[str], targets: Mapping[str, Any] | None = None) -> Code:
         code = super()._code(lines, targets)

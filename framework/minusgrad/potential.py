@@ -40,6 +40,7 @@ class Potential:
         self.fields = fields
         self.terms = {term.name: term for term in terms}
         self.maps = {term.name: term for term in maps}
+        self.parts = self.terms | self.maps
         self.given = {m.gives.name: m.gives for m in maps if m.gives}
         self._adjoints = {
             n: Field.of(f"adjoint_{n}", np.zeros(f.shape), f.unit, f.dtype) for n, f in self.given.items()
@@ -54,7 +55,7 @@ class Potential:
     @property
     def reads(self) -> set[str]:
         """The fields that U depends on, those that maps give apart."""
-        bound = {f.name for term in (*self.terms.values(), *self.maps.values()) for f in term.fields.values()}
+        bound = {f.name for part in self.parts.values() for f in part.fields.values()}
         return bound - set(self.given)
 
     # Value
@@ -149,12 +150,12 @@ class Potential:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
         if self.uses_time:
             self._put_adjoints(t)
-        return sum(self._sum(n, self._clock(n), t)[0] for n, term in self._all().items() if term.uses_time)
+        return sum(self._sum(n, self._clock(n), t)[0] for n, term in self.parts.items() if term.uses_time)
 
     @property
     def uses_time(self) -> bool:
         """Whether any term depends on the time explicitly."""
-        return any(term.uses_time for term in self._all().values())
+        return any(term.uses_time for term in self.parts.values())
 
     # Code for kernels of others
 
@@ -214,7 +215,7 @@ class Potential:
         for given in self.given.values():
             if (node := first_bad(given.values)) is not None:
                 return f"what maps give to '{given.name}' is not finite at node {node}"
-        for name in self._all():
+        for name in self.parts:
             for field in (*wrt, *self.given):
                 out = self._output(field)
                 out.fill(0)
@@ -231,13 +232,9 @@ class Potential:
             self._outputs[field] = runtime.allocate(np.zeros_like(self.fields[field].values))
         return self._outputs[field]
 
-    def _all(self) -> dict[str, Term]:
-        """Terms and maps."""
-        return self.terms | self.maps
-
     def _term(self, name: str) -> Term:
-        if (term := self._all().get(name)) is None:
-            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self._all())})")
+        if (term := self.parts.get(name)) is None:
+            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self.parts)})")
         return term
 
     def _values(self, name: str) -> Values:
@@ -252,16 +249,16 @@ class Potential:
     def _wanted(self, name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
         """The term's arguments that stand for a target field."""
         wanted = {}
-        for argument, field in self._all()[name].fields.items():
+        for argument, field in self.parts[name].fields.items():
             if field.name in targets:
                 wanted[argument] = targets[field.name]
         return wanted
 
     def _clock(self, name: str) -> str:
-        return next(iter(self._all()[name].energy.of_role(Time)))
+        return next(iter(self.parts[name].energy.of_role(Time)))
 
     def _launched(self, name: str, what: str | None, t: float) -> Any:
-        """Run the loops that fill a buffer and return it: U of each element (None), in blocks (""), or dU/d(what)."""
+        """Run loops and return the buffer they fill: U by element (None), in blocks (""), or dU/d(what)."""
         key = (what, name)
         if key not in self._launches:
             emitter = self._emitters[name]

@@ -72,7 +72,7 @@ def _erf(real: str) -> str:
 def erf_{real}(x):
     y = ti.abs(x)
     q = y * y
-    value = ti.{real}(1.0)
+    value = y  # not a number
     if y < ti.{real}(0.46875):
         value = y * {ratio(_NEAR, "q")}
     elif y < ti.{real}(4.0):
@@ -81,6 +81,8 @@ def erf_{real}(x):
         p = ti.{real}(1.0) / q
         tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {ratio(_FAR, "p")}
         value = ti.{real}(1.0) - ti.exp(-q) / y * tail
+    elif y >= ti.{real}(6.0):
+        value = ti.{real}(1.0)
     return ti.select(x < ti.{real}(0.0), -value, value)
 """
 

@@ -16,8 +16,8 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
     term = bind_staged(energy, fields, sizes={"cells": 64})
 
 What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
-alone what it only reads, and either overwrites or adds to what it writes. Two shapes of loops that Taichi
-1.7.4 reverses wrongly are refused by their text. Whether a gradient is true, `check` asks.
+alone what it only reads, and either overwrites or adds to what it writes. Products in place, and two shapes
+of loops that Taichi 1.7.4 reverses wrongly, are refused by their text. Whether a gradient is true, `check` asks.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
@@ -46,6 +46,11 @@ Version = tuple[str, int]
 
 Act = tuple[str, Any]
 """What is done next: "clear" or "forget" (the adjoint of) an array, "run" or "reverse" a stage."""
+
+NEITHER = (
+    "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
+    " only way, and what is read is not written"
+)
 
 REALS, WHOLE = ("f32", "f64"), ("i32",)
 
@@ -188,7 +193,7 @@ def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
     if stage.backward is None:
         if not hasattr(stage.kernel, "grad"):
             raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
-        _check_loops(what, stage.kernel)
+        _check_text(what, stage)
     else:
         offered = [*taken, *(f"d_{a}" for a in stage.arrays)]
         if unknown := [a for a in arguments(stage.backward) if a not in offered]:
@@ -197,9 +202,14 @@ def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
             )
 
 
-def _check_loops(what: str, kernel: Callable) -> None:
-    """Refuse what Taichi 1.7.4 reverses wrongly in silence: serialised nests, values carried into a loop."""
-    (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(kernel)))).body
+def _check_text(what: str, stage: Stage) -> None:
+    """Refuse what Taichi 1.7.4 reverses wrongly in silence: products in place, and two shapes of loops."""
+    (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
+            array = ast.unparse(node.target.value)
+            if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
+                raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
     before = ""
     for statement in ast.iter_child_nodes(function):
         serialised = "serialize=True" in before or "parallelize=1" in before
@@ -628,10 +638,7 @@ class StagedTerm:
         rounding *= float(np.abs(start).max())
         overwritten = _near(found[array], at_zero[array], rounding)
         if not (overwritten | _near(found[array], at_zero[array] + start, rounding)).all():
-            raise EnergyError(
-                f"{self._where(stage)}: neither overwrites nor adds to '{array}', so its reverse would be"
-                " wrong; from the second write on `+=` is the only way, and what is read is not written"
-            )
+            raise EnergyError(f"{self._where(stage)}: {NEITHER.format(array)}")
         if overwritten.any() and not self.energy.schedule.first(k, array):
             raise EnergyError(
                 f"{self._where(stage)}: overwrites '{array}', which a stage before it has written; from the"

@@ -96,6 +96,7 @@ def bind(
     term = Term(name, energy, elements, bound, {}, {}, fields.dtype, grid=grid)
     _check_space(term)
     _check_units(term)
+    _check_bounds(term)
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
@@ -257,6 +258,21 @@ def _check_units(term: Term) -> None:
             )
 
 
+def _check_bounds(term: Term) -> None:
+    """The fields start within the bounds of their roles, at the elements' nodes."""
+    nodes = np.unique(term.elements.nodes)
+    for argument, role in term.energy.of_role(Node).items():
+        values = term.fields[argument].values[nodes]
+        if np.isfinite(values).all() and not role.admits(values):
+            flat = values.reshape(len(values), -1)
+            first = next(k for k, row in enumerate(flat) if not role.admits(row))
+            shown = flat[first].tolist() if flat.shape[1] > 1 else f"{flat[first, 0]:g}"
+            raise EnergyError(
+                f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at node"
+                f" {nodes[first]}, not {role.limits()}"
+            )
+
+
 def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     given = np.asarray(value)
     if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
@@ -305,9 +321,7 @@ def _values(
         rows = rows[kept]
         index = np.arange(len(rows), dtype=np.int32)
     if not role.admits(rows):
-        low, high = role.bounds
-        limits = f"({low:g}, {high:g})" if role.open else f"[{low:g}, {high:g}]"
-        raise EnergyError(f"{what}: {value} is not within {limits}{role.reason and f'; {role.reason}'}")
+        raise EnergyError(f"{what}: {value} is not {role.limits()}")
     return Values(rows.astype(term.dtype), index)
 
 

@@ -8,12 +8,13 @@ A field keeps its own precision: what counts is what it holds after a point was 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from . import runtime
+from .energy import Node
 from .errors import EnergyError
 from .fields import Field
 from .potential import Potential
@@ -39,7 +40,8 @@ class Coordinates:
 
     def __init__(self, potential: Potential, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]):
         _check(potential, unknowns, free)
-        self._parts = [_Part(potential.fields[u.field], u, free.get(u.field)) for u in unknowns]
+        kept = [_within_roles(potential, unknown) for unknown in unknowns]
+        self._parts = [_Part(potential.fields[u.field], u, free.get(u.field)) for u in kept]
         self.scale = self._each(lambda part: part.unknown.scale)
         self.rate = self._each(lambda part: part.unknown.rate)
         self._bounds = self._each(lambda part: part.lower), self._each(lambda part: part.upper)
@@ -136,6 +138,28 @@ def _check_unknown(potential: Potential, unknown: Unknown) -> None:
     positive(f"'{name}': its rate", unknown.rate)
     if not unknown.lower <= unknown.upper:
         raise EnergyError(f"'{name}': its lower bound {unknown.lower:g} is above its upper {unknown.upper:g}")
+
+
+def _within_roles(potential: Potential, unknown: Unknown) -> Unknown:
+    """The unknown within the bounds of the roles that its field plays.
+
+    Raises `EnergyError` where it could reach an open bound: there the energy has no value.
+    """
+    lower, upper = unknown.lower, unknown.upper
+    for name, part in potential.parts.items():
+        for argument, role in part.energy.of_role(Node).items():
+            if part.fields[argument].name != unknown.field:
+                continue
+            low, high = role.bounds
+            for side, bound, reached in (("lower", low, lower <= low), ("upper", high, upper >= high)):
+                if role.open and math.isfinite(bound) and reached:
+                    raise EnergyError(
+                        f"'{unknown.field}' could reach {bound:g}, and {name}.{argument} is only defined"
+                        f" {role.limits()}: give it a `{side}` bound {'above' if side == 'lower' else 'below'}"
+                        f" {bound:g}"
+                    )
+            lower, upper = max(lower, low), min(upper, high)
+    return replace(unknown, lower=lower, upper=upper)
 
 
 def positive(what: str, value: float) -> float:

@@ -13,11 +13,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from . import derive, runtime
-from .emit import Emitter, filled, indented, leaf_name, within
+from .emit import WHOLE_TYPE, Emitter, filled, indented, leaf_name, within
 from .fields import Field
 from .graph import Scalar, inputs, reachable
 from .kernels import Code
-from .map_loops import MapLoops
+from .map_loops import ADJOINT, MapLoops
 from .terms import Term
 from .trace import Trace
 from .whole import form
@@ -104,14 +104,15 @@ class WindowLoops(MapLoops):
         """For each element the derivatives of sum over its cells of lambda f."""
         assert wrt is not None
         graph, traced = value.graph, self._traced
-        weight = graph.input("adjoint", None, ())
+        weight = graph.input(ADJOINT, None, ())
         late = self._late(traced) | {weight.serial}
         body, meets = derive.cut(value, late, wrt)
         of_cell = derive.gradient(weight * body, [leaf for leaf, _ in meets])
         sums = [graph.input("sum", None, (k,)) for k in range(len(meets))]
         back = graph.constant(0.0)
         for s, (_, node) in zip(sums, meets, strict=True):
-            back = back + s * node
+            taken = graph.apply("ne", s, 0.0)  # where no cell took a branch, nor does its derivative count
+            back = back + graph.apply("select", taken, s * node, 0.0)
         chain = derive.gradient(back, wrt)
 
         names = {s.serial: f"s{k}" for k, s in enumerate(sums)}
@@ -123,7 +124,7 @@ class WindowLoops(MapLoops):
         made = late | {leaf.serial for leaf, _ in meets} | {s.serial for s in sums}
         leaves = [n for n in inputs([*(node for _, node in meets), *of_cell, *chain]) if n.serial not in made]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
-        fetch = f"{leaf_name(weight)} = f_{self._field('adjoint')}[cell]"
+        fetch = f"{leaf_name(weight)} = f_{self._field(ADJOINT)}[cell]"
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
         cells = self._over_window(traced, [fetch, *each, *add])
         lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
@@ -237,11 +238,16 @@ class WindowLoops(MapLoops):
         return reads, {name: [before for before, _ in around] for name, around in pads.items()}
 
     def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
-        known = node.op == "lookup" and None not in self._reads[node.serial]
+        known = node.op == "lookup" and None not in self._reads.get(node.serial, [None])
         return () if known else node.args
 
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        text = super()._operation(node, arguments)
+        return f"{WHOLE_TYPE}({arguments[0]}) * {arguments[1]}" if node.op == "mul" and node.integer else text
+
     def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
-        reads, begin = self._reads[node.serial], self._begin[node.value]
+        reads = self._reads.get(node.serial, [None] * len(node.args))  # nodes of the window, and beyond a cut
+        begin = self._begin[node.value]
         table = f"{self.prefix}table_{node.value}"
         if None not in reads:
             shifted = [

@@ -20,7 +20,12 @@ from math import inf, pi, sqrt
 
 from minusgrad import Cell, Node, Parameter, Table, erf, local_map, ti
 
-PATH = {"x": Node("m"), "y": Node("m"), "power": Node("W"), "speed": Node("m s^-1")}
+PATH = {
+    "x": Node("m"),
+    "y": Node("m"),
+    "power": Node("W", bounds=(0.0, inf), reason="a laser takes no energy back"),
+    "speed": Node("m s^-1", bounds=(0.0, inf), open=True, reason="the spot dwells for length / speed"),
+}
 PIXEL = Parameter("m", bounds=(0.0, inf), open=True)
 FULL = Parameter("J m^-2", default=1.0, bounds=(0.0, inf), open=True, reason="it divides the fluence")
 FAR = 3.0
