@@ -514,7 +514,7 @@ def main(sizes: list[int]) -> None:
         f" {'first call':>11} {'errors: dose':>13} {'loss':>8} {'gradient':>9}"
     )
     for r in results:
-        c, us = (f"{r[key]:.1f}" if r[key] else "-" for key in ("to_c", "to_ours"))
+        c, us = (f"{r[key]:.3g}" if r[key] else "-" for key in ("to_c", "to_ours"))
         e = r["errors"]
         print(
             f"{r['points']:6d} {r['precision']:9} {r['column']:18} {r['min_ms']:8.3f} {r['median_ms']:8.3f}"

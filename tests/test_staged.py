@@ -618,13 +618,13 @@ def unrolls(x: A(ndim=1), U: A(ndim=0)):
     [
         (
             serialised_nest,
-            "energy 'e', stage 'serialised_nest': has a loop within a serialised loop, whose reverse Taichi gets"
-            " wrong; write one flat loop over ti.ndrange, or unroll the inner one by ti.static",
+            "energy 'e', stage 'serialised_nest': has a loop within a serialised loop, whose reverse Taichi"
+            " gets wrong; write one flat loop over ti.ndrange, or unroll the inner one by ti.static",
         ),
         (
             carries,
-            "energy 'e', stage 'carries': 's' is made before an inner loop and used in it, whose reverse Taichi"
-            " gets wrong; make it in the inner loop, or keep it in an array between stages",
+            "energy 'e', stage 'carries': 's' is made before an inner loop and used in it, whose reverse"
+            " Taichi gets wrong; make it in the inner loop, or keep it in an array between stages",
         ),
     ],
     ids=["serialised nest", "carried value"],

@@ -173,7 +173,7 @@ class Emitter:
     def _tuple_gradient(
         self, places: list, value: Scalar, wrt: Sequence[Scalar], targets: dict[str, Any]
     ) -> Code:
-        """Per element into a buffer, then per node over its slots; at once if no two elements share a node."""
+        """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
         arity, nodes = self.term.arity, self.term.elements.nodes
         if arity == 1 and len(np.unique(nodes)) == len(nodes):
             write = [self._added(a, "n0", c, "{}") for a, _, c in places]

@@ -43,7 +43,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Bounded(Role):
-    """Values within `bounds`, inclusive unless `open`; `reason` tells who oversteps them why they are there."""
+    """Values within `bounds`, inclusive unless `open`; `reason` tells who oversteps them why."""
 
     bounds: tuple[float, float] = (-math.inf, math.inf)
     open: bool = False

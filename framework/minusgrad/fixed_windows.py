@@ -1,8 +1,8 @@
 """The loops of maps whose windows have the same size at every state: loops of constant length, no clipping.
 
-An element belongs to one tile, that of its lowest cell, and each tile has a canvas of its own, wide enough for
-the windows of its elements. The canvases are summed in their order. The lowest cells lie between 1 - size and
-the grid's end, so the tiles begin there.
+An element belongs to one tile, that of its lowest cell, and each tile has a canvas of its own, wide enough
+for the windows of its elements. The canvases are summed in their order. The lowest cells lie between 1 - size
+and the grid's end, so the tiles begin there.
 """
 
 import numpy as np

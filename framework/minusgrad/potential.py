@@ -18,10 +18,12 @@ from . import runtime
 from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError, NonFiniteError
-from .fields import Field, Fields, ordered_sum
-from .kernels import Code, Launch
+from .fields import Field, Fields
+from .kernels import Code
+from .staged import StagedTerm
 from .stages import Forward, loops_of
-from .terms import Term, Values
+from .summand import Summand
+from .terms import Term
 
 
 class Potential:
@@ -32,24 +34,25 @@ class Potential:
     potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
     """
 
-    def __init__(self, fields: Fields, terms: Sequence[Term], maps: Sequence[Term] = ()):
+    def __init__(self, fields: Fields, terms: Sequence[Term | StagedTerm], maps: Sequence[Term] = ()):
         names = [term.name for term in (*terms, *maps)]
         if len(set(names)) != len(names):
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
         _check_order(maps)
         self.fields = fields
-        self.terms = {term.name: term for term in terms}
+        self.terms: dict[str, Any] = {term.name: term for term in terms}
         self.maps = {term.name: term for term in maps}
         self.parts = self.terms | self.maps
         self.given = {m.gives.name: m.gives for m in maps if m.gives}
         self._adjoints = {
-            n: Field.of(f"adjoint_{n}", np.zeros(f.shape), f.unit, f.dtype) for n, f in self.given.items()
+            n: Field.of(f"adjoint_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.given.items()
         }
-        self._emitters = {term.name: Emitter(term) for term in terms}
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
-        self._emitters |= loops
         self._forward = [Forward(loop) for loop in loops.values()]
-        self._launches: dict[tuple[str | None, ...], Any] = {}
+        self._work: dict[str, Any] = {
+            name: part if isinstance(part, StagedTerm) else Summand(part, loops.get(name) or Emitter(part))
+            for name, part in self.parts.items()
+        }
         self._outputs: dict[str, Any] = {}
 
     @property
@@ -79,17 +82,14 @@ class Potential:
     def magnitude(self, t: float = 0.0) -> float:
         """Sum of |u| over the elements (pairs: over the targets): the scale of the rounding in U."""
         self.refresh(t)
-        total = 0.0
-        for name in self.terms:
-            total += ordered_sum(np.abs(runtime.host(self._launched(name, None, t))))
-        return total
+        return sum(self._work[name].magnitude(t) for name in self.terms)
 
     def by_element(self, name: str, t: float = 0.0) -> np.ndarray:
         """The energy of each element of a term, (E,) in f64; of pairs, for each target i with all j < i."""
-        if name in self.maps:
-            raise EnergyError(f"'{name}' is a map: its elements have no energy of their own")
+        if not isinstance(work := self._at_work(name), Summand) or name in self.maps:
+            raise EnergyError(f"'{name}' is no sum over elements that have an energy each")
         self.refresh(t)
-        return runtime.host(self._launched(self._term(name).name, None, t))[:, 0].copy()
+        return work.by_element(t)
 
     # Gradient
 
@@ -102,8 +102,9 @@ class Potential:
             self.gradient_into({wrt: out}, t)
             return runtime.host(out).copy()
         name, argument = wrt.split(".", 1)
+        work = self._at_work(name)
         self._put_adjoints(t)
-        return self._argument_gradient(self._term(name), argument, t)
+        return work.gradient(argument, t)
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
@@ -117,7 +118,7 @@ class Potential:
         return sum(self._by_term(t).values())
 
     def _by_term(self, t: float) -> dict[str, float]:
-        return {name: self._sum(name, None, t)[0] for name in self.terms}
+        return {name: self._work[name].value(t) for name in self.terms}
 
     def _gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
         """dU/d(field), where what maps give is fresh; that is a target too, for the way back through them."""
@@ -137,20 +138,14 @@ class Potential:
 
     def term_gradient_into(self, name: str, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Add one term's own dU/d(field) to each array of `targets`; of a map, that of its local energy."""
-        key = ("gradient", name, *(f"{f}:{id(a)}" for f, a in targets.items()))
-        if key not in self._launches:
-            wanted = self._wanted(name, targets)
-            code = self._emitters[name].gradient(wanted) if wanted else None
-            self._launches[key] = (code and Launch(code, "t"), tuple(targets.values()))
-        launch, _ = self._launches[key]
-        if launch:
-            launch(t)
+        if wanted := self._wanted(name, targets):
+            self._work[name].gradient_into(wanted, t)
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
         if self.uses_time:
             self._put_adjoints(t)
-        return sum(self._sum(n, self._clock(n), t)[0] for n, term in self.parts.items() if term.uses_time)
+        return sum(self._work[name].rate(t) for name, part in self.parts.items() if part.uses_time)
 
     @property
     def uses_time(self) -> bool:
@@ -168,18 +163,20 @@ class Potential:
         for k, name in enumerate(self.terms):
             wanted = self._wanted(name, targets)
             if wanted:
-                pieces.append(self._emitters[name].named(f"{prefix}{k}_").gradient(wanted))
+                pieces.append(self._work[name].emitter.named(f"{prefix}{k}_").gradient(wanted))
         return Code.joined(pieces)
 
     def statements(self, targets: Mapping[str, Any]) -> float:
         """About how many statements one evaluation of the gradient runs: what a serial step costs.
 
-        Infinitely many with maps, whose kernels are launched one by one.
+        Infinitely many with maps or staged terms, whose kernels are launched one by one.
         """
-        total = math.inf if self.maps else 0
+        if not all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts):
+            return math.inf
+        total = 0
         for name, term in self.terms.items():
             if wanted := self._wanted(name, targets):
-                total += term.elements.elements * self._emitters[name].gradient(wanted).text.count("\n")
+                total += term.elements.elements * self._work[name].emitter.gradient(wanted).text.count("\n")
         return total
 
     def rate_code(self) -> list[tuple[Code, str]]:
@@ -187,8 +184,8 @@ class Potential:
         found = []
         for k, (name, term) in enumerate(self.terms.items()):
             if term.uses_time:
-                clock = self._clock(name)
-                code, _ = self._emitters[name].named(f"term{k}_").derivative(clock)
+                clock = next(iter(term.energy.of_role(Time)))
+                code, _ = self._work[name].emitter.named(f"term{k}_").derivative(clock)
                 found.append((code, f"term{k}_d_{clock}"))
         return found
 
@@ -196,16 +193,13 @@ class Potential:
 
     def parameter(self, name: str) -> np.ndarray:
         """The values of "term.parameter": shape of one value, or rows of them."""
-        values = self._values(name)
-        return values.rows[0].copy() if values.index is None else values.rows.copy()
+        term, _, argument = name.partition(".")
+        return self._at_work(term).parameter(argument)
 
     def set_parameter(self, name: str, value: Any) -> None:
         """Give "term.parameter" other values of the same shape."""
-        values = self._values(name)
-        rows = np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape).copy()
-        values.rows = rows
-        term, argument = name.split(".", 1)
-        self._emitters[term].set_parameter(argument, rows)
+        term, _, argument = name.partition(".")
+        self._at_work(term).set_parameter(argument, value)
 
     # Trouble
 
@@ -232,19 +226,10 @@ class Potential:
             self._outputs[field] = runtime.allocate(np.zeros_like(self.fields[field].values))
         return self._outputs[field]
 
-    def _term(self, name: str) -> Term:
-        if (term := self.parts.get(name)) is None:
-            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self.parts)})")
-        return term
-
-    def _values(self, name: str) -> Values:
-        term, _, argument = name.partition(".")
-        parameters = self._term(term).parameters
-        if argument not in parameters:
-            raise EnergyError(
-                f"{term} has no parameter '{argument}' (there are: {', '.join(parameters) or 'none'})"
-            )
-        return parameters[argument]
+    def _at_work(self, name: str) -> Any:
+        if name not in self._work:
+            raise EnergyError(f"no term named '{name}' (there are: {', '.join(self._work)})")
+        return self._work[name]
 
     def _wanted(self, name: str, targets: Mapping[str, Any]) -> dict[str, Any]:
         """The term's arguments that stand for a target field."""
@@ -253,44 +238,6 @@ class Potential:
             if field.name in targets:
                 wanted[argument] = targets[field.name]
         return wanted
-
-    def _clock(self, name: str) -> str:
-        return next(iter(self.parts[name].energy.of_role(Time)))
-
-    def _launched(self, name: str, what: str | None, t: float) -> Any:
-        """Run loops and return the buffer they fill: U by element (None), in blocks (""), or dU/d(what)."""
-        key = (what, name)
-        if key not in self._launches:
-            emitter = self._emitters[name]
-            whole = emitter.value if what is None else emitter.total
-            code, buffer = emitter.derivative(what) if what else whole()
-            self._launches[key] = (Launch(code, "t"), buffer)
-        launch, buffer = self._launches[key]
-        launch(t)
-        return buffer
-
-    def _sum(self, name: str, what: str | None, t: float) -> list[float]:
-        partial = runtime.host(self._launched(name, "" if what is None else what, t))
-        return [ordered_sum(column) for column in partial.T]
-
-    def _argument_gradient(self, term: Term, argument: str, t: float) -> np.ndarray:
-        known = [*(a for a in term.energy.differentiable if a not in term.fields), *term.energy.linear]
-        if argument not in known:
-            raise EnergyError(
-                f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})"
-            )
-        if argument in term.data or argument in term.energy.linear:
-            partial = runtime.host(self._launched(term.name, argument, t))
-            return partial.reshape(len(partial), *term.shape(argument)).copy()
-        if argument not in term.parameters:
-            return np.array(self._sum(term.name, argument, t)[0])
-        values = term.parameters[argument]
-        if values.index is None:
-            return np.array(self._sum(term.name, argument, t)).reshape(values.rows.shape[1:])
-        partial = runtime.host(self._launched(term.name, argument, t))
-        rows = np.zeros((len(values.rows), partial.shape[1]))
-        np.add.at(rows, values.index, partial)  # one after another, in the order of the elements
-        return rows.reshape(values.rows.shape)
 
 
 def _check_order(maps: Sequence[Term]) -> None:

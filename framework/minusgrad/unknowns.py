@@ -153,10 +153,10 @@ def _within_roles(potential: Potential, unknown: Unknown) -> Unknown:
             low, high = role.bounds
             for side, bound, reached in (("lower", low, lower <= low), ("upper", high, upper >= high)):
                 if role.open and math.isfinite(bound) and reached:
+                    beyond = f"{'above' if side == 'lower' else 'below'} {bound:g}"
                     raise EnergyError(
                         f"'{unknown.field}' could reach {bound:g}, and {name}.{argument} is only defined"
-                        f" {role.limits()}: give it a `{side}` bound {'above' if side == 'lower' else 'below'}"
-                        f" {bound:g}"
+                        f" {role.limits()}: give it a `{side}` bound {beyond}"
                     )
             lower, upper = max(lower, low), min(upper, high)
     return replace(unknown, lower=lower, upper=upper)
