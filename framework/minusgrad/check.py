@@ -41,6 +41,7 @@ from .interactions import Pairs, Tuples
 from .maps import LocalMap
 from .potential import Potential
 from .probe import EDGE, cut_off, pieces, probed
+from .staged import StagedTerm
 from .terms import Term, Values, bind
 
 EPS = float(np.finfo(np.float64).eps)
@@ -83,7 +84,7 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     potential.refresh(t)
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
-        part = Potential(potential.fields, [_part(term, rng)])
+        part = Potential(potential.fields, [term if isinstance(term, StagedTerm) else _part(term, rng)])
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
             yield from _of_term(part, t, rng)
@@ -178,8 +179,9 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
-        yield _value(subject)
-        if term.grid:
+        if not isinstance(term, StagedTerm):
+            yield _value(subject)
+        if getattr(term, "grid", None):
             yield _window(subject)
         for knob in _knobs(subject, sizes):
             direction = _inside(subject, knob, knob.direction(rng))
@@ -256,9 +258,8 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
                 of_field = partial(subject.gradient, field.name)
                 yield _Knob(argument, field.values.copy(), field.set, of_field, sizes[field.name])
             case Datum():
-                array = term.data[argument]
-                values = runtime.host(array).copy()
-                yield _Knob(argument, values, partial(runtime.store, array), gradient, 0.1 * spread(values))
+                values, put = _datum(term, argument)
+                yield _Knob(argument, values, put, gradient, 0.1 * spread(values))
             case Parameter():
                 values = potential.parameter(name).astype(np.float64)
                 size = 0.1 * (float(np.max(np.abs(values))) or role.scale)
@@ -290,6 +291,14 @@ def _value(subject: _Subject) -> Finding:
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
     return subject.finding("", "value", error <= 1e-11, error, text)
+
+
+def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    """A datum's values, and how to set them."""
+    if isinstance(term, StagedTerm):
+        return term.inputs[argument].copy(), partial(term.set_input, argument)
+    array = term.data[argument]
+    return runtime.host(array).copy(), partial(runtime.store, array)
 
 
 def _window(subject: _Subject) -> Finding:
@@ -393,9 +402,9 @@ def spread(values: np.ndarray) -> float:
     return deviation if deviation > 1e-12 * size else (size or 1.0)
 
 
-def _distance(term: Term, values: np.ndarray) -> float:
+def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
     """The size of a field's variation within an element, or among all nodes where an element has only one."""
-    if isinstance(term.elements, Pairs) or term.arity == 1:
+    if isinstance(term, StagedTerm) or isinstance(term.elements, Pairs) or term.arity == 1:
         return spread(values)
     corners = values[term.elements.nodes].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]

@@ -245,7 +245,8 @@ def _energy_row(entry: Any, section: str) -> tuple[str, ...]:
 
     d = described(entry, section)
     arguments = "\n".join(f"{a['name']}: {a['role']} [{a['unit']}]" for a in d["arguments"])
-    return d["name"], d["plugin"], str(d["over"]), arguments, d["claim"]
+    name = f"{d['name']} -> {d['gives']}" if d["gives"] else d["name"]
+    return name, d["plugin"], str(d["over"]), arguments, d["claim"]
 
 
 def _warned(registry: Any) -> int:

@@ -14,13 +14,15 @@ from typing import Annotated, Any, Union, cast
 from warnings import catch_warnings
 
 from pydantic import Discriminator, Tag, create_model
+from pydantic import Field as Limits
 
 from .energy import Datum, LocalEnergy, Parameter
 from .errors import EnergyError
 from .maps import LocalMap
 from .records import Quantity, Record
+from .stages import Staged
 
-OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid")
+OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys of the block itself, which no argument may be called."""
 
 
@@ -45,7 +47,15 @@ class Giving(Record):
     grid: str | None = None
 
 
-def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
+class StagedBlock(Record):
+    """A staged energy takes whole fields; `sizes` give numbers to the names in the shapes of its arrays."""
+
+    name: str | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
+
+
+def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block. Raises `EnergyError` if an argument cannot be a key of it."""
     spacing = energy.spacing if isinstance(energy, LocalMap) else ""
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a != spacing}
@@ -55,13 +65,14 @@ def energy_model(energy: LocalEnergy) -> type[EnergyBlock]:
             f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
             f" {', '.join(OWN)}, and none that begin with _"
         )
-    base: type[EnergyBlock] = TupleBlock if energy.listed else EnergyBlock
-    bases: Any = (base, Giving) if isinstance(energy, LocalMap) else base
-    definitions: dict[str, Any] = {a: _definition(role, energy.over) for a, role in roles.items()}
+    over = "nodes" if isinstance(energy, Staged) else energy.over
+    bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
+    bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
+    definitions: dict[str, Any] = {a: _definition(role, over) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
-    return cast("type[EnergyBlock]", model)
+    return cast("type[Record]", model)
 
 
 def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:

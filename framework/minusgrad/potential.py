@@ -19,9 +19,9 @@ from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError, NonFiniteError
 from .fields import Field, Fields
+from .forward import Forward, loops_of
 from .kernels import Code
 from .staged import StagedTerm
-from .stages import Forward, loops_of
 from .summand import Summand
 from .terms import Term
 

@@ -25,10 +25,14 @@ from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
 from .errors import PluginError, suggestion
 from .maps import LocalMap
+from .stages import Staged
 
 SECTIONS = tuple(hooks.HOOKS.values())
 ENERGIES = ("map", "energy", "dissipation")
 """Sections whose kinds are local energies or maps; the others' are models that make something."""
+
+
+KINDS: dict[str, Any] = {"map": LocalMap, "energy": (LocalEnergy, Staged), "dissipation": LocalEnergy}
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,7 @@ class Entry:
 
     owner: Plugin
     model: type[BaseModel]
-    energy: LocalEnergy | None = None
+    energy: LocalEnergy | Staged | None = None
 
 
 class Registry:
@@ -77,8 +81,8 @@ class Registry:
         """What a block of this kind is, None if nobody provides it."""
         return self.tables[section].get(kind)
 
-    def energies(self) -> dict[str, LocalEnergy]:
-        """All energies and dissipations by name."""
+    def energies(self) -> dict[str, LocalEnergy | Staged]:
+        """All maps, energies and dissipations by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def models(self) -> dict[str, dict[str, type[BaseModel]]]:
@@ -135,7 +139,8 @@ class Registry:
             self._manager.register(module, plugin.name)
         if bare and not any(hasattr(module, hook) for hook in hooks.HOOKS):
             known = self.energies().values()
-            defined = [v for v in vars(module).values() if isinstance(v, LocalEnergy) and v not in known]
+            own = (v for v in vars(module).values() if isinstance(v, (LocalEnergy, Staged)))
+            defined = [v for v in own if v not in known]
             maps = [v for v in defined if isinstance(v, LocalMap)]
             yield from _energies("energy")(plugin, [v for v in defined if v not in maps])
             yield from _energies("map")(plugin, maps)
@@ -154,7 +159,9 @@ def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, 
         if not isinstance(given, Sequence):
             raise PluginError(f"{what} gives {_kind_of(given)}, not a list of energies")
         for energy in given:
-            if not isinstance(energy, LocalEnergy) or isinstance(energy, LocalMap) is not (section == "map"):
+            if not isinstance(energy, KINDS[section]) or isinstance(energy, LocalMap) is not (
+                section == "map"
+            ):
                 maker = "a map made by @local_map" if section == "map" else "an energy made by @local_energy"
                 raise PluginError(f"{what} gives {_kind_of(energy)}, not {maker}")
             with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):

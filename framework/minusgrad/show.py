@@ -62,7 +62,7 @@ def _figure(f: "Finding") -> str:
 
 
 def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
-    """An energy, or a dissipation, as plain data."""
+    """A map, an energy, or a dissipation, as plain data."""
     energy = entry.energy
     assert energy is not None
     arguments = [
@@ -73,7 +73,8 @@ def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
         "section": section,
         "name": energy.name,
         "plugin": entry.owner.name,
-        "over": energy.over,
+        "over": getattr(energy, "over", "stages"),
+        "gives": getattr(energy, "gives", None),
         "arguments": arguments,
         "claim": energy.claim,
     }

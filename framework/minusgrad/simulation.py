@@ -35,6 +35,8 @@ from .records import quantities
 from .registry import blamed
 from .reports import Report
 from .scene import Block, HoldTable
+from .staged import bind_staged
+from .stages import Staged
 from .stepper import Stepper
 from .toml_lines import KeyPath
 from .trace import of_term
@@ -160,13 +162,24 @@ class Simulation:
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
             raise SceneError([self.scene.document.problem(block.path, text)])
 
-    def _term(self, block: Block) -> terms.Term:
+    def _term(self, block: Block) -> Any:
         energy = self._judged.entries[block.path].energy
         assert energy is not None
         model, roles = self._judged.models[block.path], energy.roles
         given = {a: v for a, v in quantities(model, self.units).items() if v is not None and a in roles}
         data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
         with self._placed(block.path):
+            if isinstance(energy, Staged):
+                return bind_staged(
+                    energy,
+                    self.fields,
+                    name=model.name,
+                    renamed=model.fields,
+                    data={a: v for a, v in self.state.tables.items() if a in energy.of_role(Datum)} | data,
+                    parameters={a: v for a, v in given.items() if a not in data},
+                    sizes=model.sizes,
+                    units=self.units,
+                )
             tuples, found = self._tuples(getattr(model, "tuples", None), energy, data)
             term = terms.bind(
                 energy,

@@ -1,358 +1,25 @@
-"""Staged energies: Taichi kernels one after another, differentiated by Taichi's reverse mode.
+"""Staged energies at work: bound to fields, run forward and in reverse.
 
-    y_1 = f_1(inputs),  y_2 = f_2(inputs, y_1),  ...        U = sum of the outputs
-    dU/d(input) = sum over stages, last to first, of  (df_s / d input)^T  dU/dy_s
-
-This is the way for what cannot be traced: scatter, runtime loops, intermediate arrays. One place clears,
-runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays by their arguments' names.
-
-    @ti.kernel
-    def deposit(x: ti.types.ndarray(ndim=1), grid: ti.types.ndarray(ndim=1)): ...      # grid[...] += ...
-    @ti.kernel
-    def add_up(grid: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)): ...       # U[None] += ...
-
-    energy = staged_energy("clumping", x=Node("m"), between={"grid": Between(("cells",))},
-                           stages=[Stage(deposit, writes=("grid",)), Stage(add_up, writes=("U",))])
-    term = bind_staged(energy, fields, sizes={"cells": 64})
-
-What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
-alone what it only reads, and either overwrites or adds to what it writes. Products in place, and two shapes
-of loops that Taichi 1.7.4 reverses wrongly, are refused by their text. Whether a gradient is true is a
-question for `check`.
-
-Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
-`ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
-one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
-`ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
+One place clears, runs forward, clears adjoints, seeds and reverses: this one.
 """
 
-import ast
 import inspect
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from textwrap import dedent
 from typing import Any
 
 import numpy as np
 
 from . import runtime
 from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier
-from .errors import EnergyError, UnitError, suggestion
+from .errors import EnergyError, UnitError
 from .fields import Field, Fields, ordered_sum
+from .reverse_rules import NEITHER
+from .stages import Stage, Staged, arguments
 from .units import UnitSystem, parse_unit
 
-Version = tuple[str, int]
-"""An array between two of its fillings: its name, and how often it was filled before."""
-
-Act = tuple[str, Any]
-"""What is done next: "clear" or "forget" (the adjoint of) an array, "run" or "reverse" a stage."""
-
-NEITHER = (
-    "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
-    " only way, and what is read is not written"
-)
-
 REALS, WHOLE = ("f32", "f64"), ("i32",)
-
-
-# Declarations ---------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Stage:
-    """One launch of a kernel. Its array arguments are read, but for those that it `writes`.
-
-    `rename`: an argument takes another array than that of its own name, {"x": "x3"}.
-    `numbers`: values of its arguments that are plain numbers; they are constants.
-    `recompute`: what it writes need not be kept: another stage may fill the array anew, and the reverse pass
-    runs this stage again just before it needs what was there.
-    `backward`: a kernel, or a Python function, in the place of Taichi's reverse. It takes any arguments of
-    the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads those of what the
-    stage writes and adds to those of what it reads. With it the stage may be a Python function, too.
-    """
-
-    kernel: Any
-    writes: tuple[str, ...]
-    rename: Mapping[str, str] = field(default_factory=dict)
-    numbers: Mapping[str, float] = field(default_factory=dict)
-    recompute: bool = False
-    backward: Callable | None = None
-
-    @property
-    def name(self) -> str:
-        return getattr(self.kernel, "__name__", "a stage")
-
-    @property
-    def arrays(self) -> dict[str, str]:
-        """The array of each argument, in the kernel's order."""
-        return {a: self.rename.get(a, a) for a in arguments(self.kernel) if a not in self.numbers}
-
-    @property
-    def read(self) -> tuple[str, ...]:
-        """The arrays that it reads."""
-        return tuple(dict.fromkeys(array for a, array in self.arrays.items() if a not in self.writes))
-
-    @property
-    def written(self) -> tuple[str, ...]:
-        """The arrays that it writes."""
-        return tuple(self.arrays[a] for a in self.writes)
-
-
-@dataclass(frozen=True)
-class Between:
-    """An intermediate array of real numbers.
-
-    In its shape "n" is the number of nodes ("n_x" that of field argument x, where they differ), "d" the
-    dimension of space; other names are known from the shapes of data and parameters, or given when bound.
-    """
-
-    shape: Shape
-
-
-@dataclass(frozen=True)
-class Staged:
-    """A named energy in stages; made by `staged_energy`. U is the sum of its `outputs`."""
-
-    name: str
-    stages: tuple[Stage, ...]
-    between: Mapping[str, Between] = field(hash=False)
-    outputs: tuple[str, ...]
-    roles: Mapping[str, Role] = field(hash=False)
-    schedule: "Schedule" = field(hash=False, compare=False)
-
-    def of_role(self, role: type[Role]) -> dict[str, Any]:
-        """The arguments of one role."""
-        return {name: r for name, r in self.roles.items() if isinstance(r, role)}
-
-    @property
-    def differentiable(self) -> tuple[str, ...]:
-        """The arguments that a gradient exists for."""
-        return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
-
-
-def staged_energy(
-    name: str,
-    *,
-    stages: Sequence[Stage],
-    between: Mapping[str, Between] | None = None,
-    outputs: tuple[str, ...] = ("U",),
-    **roles: Role,
-) -> Staged:
-    """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
-
-    A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
-    scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the
-    kernels' annotations say.
-
-    Raises `EnergyError` where the stages do not fit together, and where one overwrites what the reverse pass
-    needs and cannot recompute.
-    """
-    what = f"energy '{identifier(name, 'an energy')}'"
-    between = between or {}
-    for stage in stages:
-        _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
-    for argument, role in roles.items():
-        parse_unit(role.unit)
-        if isinstance(role, Datum) and role.integer and role.differentiable:
-            raise EnergyError(f"{what}: {argument} holds integers, and those have no derivative")
-    if both := [a for a in roles if a in between or a in outputs]:
-        raise EnergyError(f"{what}: {', '.join(both)} cannot be an input and be made by stages")
-    if sum(isinstance(role, Time) for role in roles.values()) > 1:
-        raise EnergyError(f"{what}: two arguments are the Time; there is one")
-    schedule = Schedule(what, tuple(stages), tuple(roles), outputs)
-    used = {array for stage in stages for array in stage.arrays.values()}
-    if idle := [a for a in (*roles, *between) if a not in used]:
-        raise EnergyError(f"{what}: no stage takes {', '.join(idle)}")
-    return Staged(name, tuple(stages), dict(between), outputs, dict(roles), schedule)
-
-
-def arguments(function: Callable) -> tuple[str, ...]:
-    """The names of a kernel's or a function's arguments."""
-    return tuple(inspect.signature(function).parameters)
-
-
-def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
-    taken = arguments(stage.kernel)
-    for said in (*stage.writes, *stage.rename, *stage.numbers):
-        if said not in taken:
-            raise EnergyError(f"{what}: has no argument '{said}' (it takes {', '.join(taken)})")
-    if not stage.writes:
-        raise EnergyError(f"{what}: writes nothing; say which arguments it `writes`")
-    for argument, array in stage.arrays.items():
-        if array not in known:
-            near = suggestion(array, sorted(known))
-            raise EnergyError(
-                f"{what}: nothing says what its argument '{argument}' is{near}; give it a role, or name the"
-                " array in `between`, `rename` or `numbers`"
-            )
-        if array in stage.written and list(stage.arrays.values()).count(array) > 1:
-            raise EnergyError(
-                f"{what}: takes '{array}' twice and writes it; its reverse would need what was there before:"
-                " write into an array of its own"
-            )
-    if stage.backward is None:
-        if not hasattr(stage.kernel, "grad"):
-            raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
-        _check_text(what, stage)
-    else:
-        offered = [*taken, *(f"d_{a}" for a in stage.arrays)]
-        if unknown := [a for a in arguments(stage.backward) if a not in offered]:
-            raise EnergyError(
-                f"{what}: its backward takes {', '.join(unknown)}; there are {', '.join(offered)}"
-            )
-
-
-def _check_text(what: str, stage: Stage) -> None:
-    """Refuse what Taichi 1.7.4 reverses wrongly in silence: products in place, and two shapes of loops."""
-    (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
-    for node in ast.walk(function):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-            array = ast.unparse(node.target.value)
-            if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
-                raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
-    before = ""
-    for statement in ast.iter_child_nodes(function):
-        serialised = "serialize=True" in before or "parallelize=1" in before
-        if serialised and any(loop is not statement for loop in _loops(statement)):
-            raise EnergyError(
-                f"{what}: has a loop within a serialised loop, whose reverse Taichi gets wrong; write one"
-                " flat loop over ti.ndrange, or unroll the inner one by ti.static"
-            )
-        before = ast.unparse(statement)
-    for outer in _loops(function):
-        made: set[str] = set()
-        for statement in outer.body:
-            for inner in _loops(statement):
-                if carried := made & {n.id for part in inner.body for n in _names(part, ast.Load)}:
-                    raise EnergyError(
-                        f"{what}: '{min(carried)}' is made before an inner loop and used in it, whose reverse"
-                        " Taichi gets wrong; make it in the inner loop, or keep it in an array between stages"
-                    )
-            made |= _made(statement)
-
-
-def _loops(node: ast.AST) -> list[ast.For]:
-    """The node, if it is a loop, and the loops in it; but for those that are unrolled."""
-    found = (n for n in ast.walk(node) if isinstance(n, ast.For))
-    return [loop for loop in found if "static(" not in ast.unparse(loop.iter)]
-
-
-def _made(statement: ast.stmt) -> set[str]:
-    """The names that get a value, unless it is a constant."""
-    found = (n for n in ast.walk(statement) if isinstance(n, ast.Assign | ast.AugAssign))
-    return {n.id for a in found if not isinstance(a.value, ast.Constant) for n in _names(a, ast.Store)}
-
-
-def _names(node: ast.AST, context: type) -> list[ast.Name]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
-
-
-# Order ----------------------------------------------------------------------------------------------
-
-
-class Schedule:
-    """What is done, in which order: forward, and in reverse.
-
-    An array that is written after it has been read is filled anew: cleared first, and another version of
-    itself. The reverse of a stage needs the versions that the stage saw. Where the array holds another by
-    then, the stages that made it run again, if they all may; else the order is refused.
-    """
-
-    def __init__(
-        self, what: str, stages: tuple[Stage, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]
-    ):
-        self.what, self.stages = what, stages
-        self.forward: list[Act] = []
-        self.backward: list[Act] = []
-        self._makers: dict[Version, list[int]] = {}
-        self._reads: list[set[Version]] = []
-        self._makes: list[set[Version]] = []
-        self._live = dict.fromkeys(inputs, 0)
-        self._plan_forward(inputs, outputs)
-        self._plan_backward()
-        if missing := [o for o in outputs if o not in self._live]:
-            raise EnergyError(f"{what}: no stage writes {', '.join(missing)}")
-
-    def first(self, k: int, array: str) -> bool:
-        """Whether stage k is the first to write into an array since that was cleared."""
-        return any(self._makers[v][0] == k for v in self._makes[k] if v[0] == array)
-
-    def _plan_forward(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        readers: dict[str, int] = {}  # of what the arrays hold now
-        for k, stage in enumerate(self.stages):
-            for array in stage.read:
-                if array not in self._live:
-                    raise EnergyError(f"{self._stage(k)} reads '{array}', which no stage before it writes")
-                readers[array] = k
-            self._reads.append({(array, self._live[array]) for array in stage.read})
-            for array in stage.written:
-                if array in inputs:
-                    raise EnergyError(f"{self._stage(k)} writes '{array}', which is an input")
-                if array in outputs and array in readers:
-                    by = self._stage(readers[array], False)
-                    raise EnergyError(f"{self._stage(k)} writes the output '{array}' after {by} has read it")
-                if array not in self._live or array in readers:
-                    self._live[array] = self._live.get(array, -1) + 1
-                    readers.pop(array, None)
-                    self.forward.append(("clear", array))
-                self._makers.setdefault((array, self._live[array]), []).append(k)
-            self._makes.append({(array, self._live[array]) for array in stage.written})
-            self.forward.append(("run", k))
-
-    def _plan_backward(self) -> None:
-        for k in reversed(range(len(self.stages))):
-            needed = sorted(self._reads[k] | self._makes[k])
-            for version in needed:
-                self._restore(version, k)
-            self._all_live(needed, k)
-            self.backward.append(("reverse", k))
-            self.backward += [("forget", v[0]) for v in sorted(self._makes[k]) if self._makers[v][0] == k]
-
-    def _restore(self, version: Version, k: int) -> None:
-        """Make an array hold a version again, by running all stages that made it, and what else they make."""
-        array, filled = version
-        if self._live[array] == filled:
-            return
-        group, makers = self._made_together(version)
-        for maker in makers:
-            if not self.stages[maker].recompute:
-                later = self._makers[(array, filled + 1)][0]
-                raise EnergyError(
-                    f"{self._stage(later)} overwrites '{array}', which the reverse of {self._stage(k, False)}"
-                    f" needs as {self._stage(maker, False)} left it; give one of them an array of its own"
-                    " (`rename`), or let the latter be recomputed (`recompute=True`)"
-                )
-        needed = sorted({v for maker in makers for v in self._reads[maker]} - group)
-        for other in needed:
-            self._restore(other, k)
-        self.backward += [("clear", made) for made, _ in sorted(group)]
-        self._live.update(group)
-        self._all_live(needed, k)
-        self.backward += [("run", maker) for maker in makers]
-
-    def _made_together(self, version: Version) -> tuple[set[Version], list[int]]:
-        """The versions that running the makers of one fills, and all their makers in order."""
-        group, makers = {version}, set(self._makers[version])
-        while not (more := {v for m in makers for v in self._makes[m]}) <= group:
-            group |= more
-            makers |= {m for v in group for m in self._makers[v]}
-        return group, sorted(makers)
-
-    def _all_live(self, needed: Sequence[Version], k: int) -> None:
-        for array, filled in needed:
-            if self._live[array] != filled:
-                raise EnergyError(
-                    f"{self.what}: to reverse {self._stage(k, False)}, '{array}' would have to hold two"
-                    " things at once; give one of them an array of its own (`rename`)"
-                )
-
-    def _stage(self, k: int, full: bool = True) -> str:
-        one = f"stage {k + 1} '{self.stages[k].name}'"
-        return f"{self.what}: {one}" if full else one
-
-
-# Binding --------------------------------------------------------------------------------------------
 
 
 def bind_staged(
@@ -432,9 +99,6 @@ def _checked(what: str, value: Any, role: Role) -> np.ndarray:
     return found.astype(np.int32)
 
 
-# Running --------------------------------------------------------------------------------------------
-
-
 @dataclass
 class StagedTerm:
     """A staged energy with its inputs, and the one owner of the arrays that Taichi differentiates.
@@ -494,6 +158,19 @@ class StagedTerm:
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields."""
         return sum(float(self.gradient(clock, t)) for clock in self.energy.of_role(Time))
+
+    def magnitude(self, t: float = 0.0) -> float:
+        """Sum of |output|: the scale of the rounding in U, as far as it is known."""
+        return sum(ordered_sum(np.abs(values)) for values in self.outputs(t).values())
+
+    def parameter(self, argument: str) -> np.ndarray:
+        """The values of a parameter."""
+        self._known((argument,), tuple(self.energy.of_role(Parameter)), "parameter")
+        return self.inputs[argument].copy()
+
+    def set_parameter(self, argument: str, value: Any) -> None:
+        """Give a parameter other values of the same shape."""
+        self.set_input(argument, value)
 
     def set_input(self, argument: str, value: Any) -> None:
         """Give a parameter or datum other values of the same shape."""

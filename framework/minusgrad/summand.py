@@ -13,7 +13,6 @@ from .fields import ordered_sum
 from .kernels import Launch
 from .terms import Term, Values
 
-
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """What buffers may hold, besides the derivative with respect to an argument."""
 

@@ -1,0 +1,39 @@
+"""Stages: the maps of a potential at work, one after another."""
+
+from .fields import Field
+from .fixed_windows import FixedWindowLoops, sizes_of
+from .kernels import Launch
+from .map_loops import MapLoops
+from .terms import Term
+from .trace import of_term
+from .window_loops import WindowLoops
+
+
+class Forward:
+    """A map at work: call it to add what its elements give at the present fields."""
+
+    def __init__(self, loops: MapLoops):
+        self.loops, self._launches = loops, self._made(loops)
+
+    def _made(self, loops: MapLoops) -> list[Launch]:
+        codes = [loops.bins()] if isinstance(loops, WindowLoops) else []
+        return [Launch(code, "t") for code in (*codes, loops.forward())]
+
+    def __call__(self, t: float) -> None:
+        loops = self.loops
+        *bins, forward = self._launches
+        for launch in bins:
+            launch(t)
+        if isinstance(loops, WindowLoops) and loops.entries > loops.room:
+            loops.reserve(2 * loops.entries)
+            self._launches = self._made(loops)
+            self(t)
+        else:
+            forward(t)
+
+
+def loops_of(term: Term, adjoint: Field) -> MapLoops:
+    """The loops of a bound map."""
+    if term.grid is None:
+        return MapLoops(term, adjoint)
+    return (FixedWindowLoops if sizes_of(of_term(term)) else WindowLoops)(term, adjoint)
