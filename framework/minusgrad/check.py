@@ -48,6 +48,8 @@ EPS = float(np.finfo(np.float64).eps)
 GAUSS = np.polynomial.legendre.leggauss(6)
 HALVINGS = 150
 """Most halvings of one path; a few are enough where the gradient has no jumps."""
+NARROW = 2.0**-16
+"""A part of a path in which what is left is a jump of U."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 STATES = 3
 """Random states, besides the given one."""
@@ -361,6 +363,8 @@ def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
     for _ in range(HALVINGS):
         if -sum(p.mismatch for p in pieces) <= 1e-9 * scale:
             break
+        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
+            break  # no kink: that would have shrunk by now
         worst = heappop(pieces)
         middle = 0.5 * (worst.a + worst.b)
         um = value(middle)

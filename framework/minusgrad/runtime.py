@@ -11,7 +11,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
+from weakref import WeakSet
 
 import numpy as np
 
@@ -39,6 +40,7 @@ class _Running:
     module: ModuleType | None = None
     options: Options | None = None
     starts: int = 0
+    arrays: ClassVar[WeakSet] = WeakSet()
 
 
 def engine(name: str = "taichi") -> ModuleType:
@@ -76,6 +78,7 @@ def start(options: Options | None = None) -> None:
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
     _Running.options = None
+    _leave_arrays()
     try:
         _init(ti, options)
     except RuntimeError as error:
@@ -136,9 +139,28 @@ def allocate(values: np.ndarray) -> Any:
     assert _Running.options is not None
     if _Running.options.arch == "cpu":
         return np.array(values, order="C")
-    array = engine().ndarray(getattr(engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
-    array.from_numpy(np.ascontiguousarray(values))
-    return array
+    made = ndarray(getattr(engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
+    made.from_numpy(np.ascontiguousarray(values))
+    return made
+
+
+def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
+    """An array in the engine's own memory; the next `start` ends its use."""
+    made = engine().ndarray(kind, shape, needs_grad=needs_grad)
+    _Running.arrays.add(made)
+    return made
+
+
+def _leave_arrays() -> None:
+    """Keep arrays of the engine that ends from being freed in the next.
+
+    Taichi frees an array by its address, in the engine that runs then: another may live there.
+    """
+    for left in _Running.arrays:
+        for one in (left, left.grad):
+            if one is not None:
+                one.arr = None
+    _Running.arrays.clear()
 
 
 def host(array: Any) -> np.ndarray:

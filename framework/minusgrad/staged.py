@@ -4,7 +4,6 @@ One place clears, runs forward, clears adjoints, seeds and reverses: this one.
 """
 
 import inspect
-import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -115,7 +114,6 @@ class StagedTerm:
     dtype: np.dtype
     _arrays: dict[str, Any] = field(default_factory=dict)
     _engine: int = 0
-    _leave: Callable[[], Any] | None = None
     _probed: bool = False
 
     @property
@@ -191,12 +189,9 @@ class StagedTerm:
     def arrays(self) -> dict[str, Any]:
         """All arrays that it holds in the engine, by name; real ones have an adjoint beside them."""
         if self._engine != runtime.started():
-            if self._leave:
-                self._leave()
             names = dict.fromkeys(a for stage in self.energy.stages for a in stage.arrays.values())
             self._arrays = {name: self._allocated(name) for name in names}
             self._engine = runtime.started()
-            self._leave = weakref.finalize(self, _leave, self._arrays, weakref.ref(_engine_now()))
         return self._arrays
 
     def _known(self, asked: Iterator[str] | Sequence[str] | Mapping, known: Sequence[str], what: str) -> None:
@@ -351,7 +346,7 @@ class StagedTerm:
             raise EnergyError(
                 f"{self.name}: '{name}' has shape {list(shape)}; kernels take it as {', '.join(wants)}"
             )
-        return runtime.engine().ndarray(kind, axes, needs_grad=not whole)
+        return runtime.ndarray(kind, axes, needs_grad=not whole)
 
     def _kind(self, name: str, stated: Sequence[Any], whole: bool) -> Any:
         """The type of an array's elements: the kernels', else the run's precision."""
@@ -386,22 +381,6 @@ class StagedTerm:
     def _values(self, name: str, adjoint: bool = False) -> np.ndarray:
         array = self.arrays[name].grad if adjoint else self.arrays[name]
         return np.array(array.to_numpy()).reshape(self._shape(name))
-
-
-def _engine_now() -> Any:
-    return runtime.engine().lang.impl.get_runtime()
-
-
-def _leave(arrays: Mapping[str, Any], engine: Callable[[], Any]) -> None:
-    """Forget arrays of an engine that has been started anew since.
-
-    Taichi frees an array by its address, in the engine that runs now: there another may live at that address.
-    """
-    if engine() is not _engine_now():
-        for array in arrays.values():
-            for one in (array, array.grad):
-                if one is not None:
-                    one.arr = None
 
 
 def _fill(array: Any, values: np.ndarray) -> None:

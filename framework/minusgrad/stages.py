@@ -31,7 +31,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .energy import Datum, Role, Shape, Time, identifier
+from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier
 from .errors import EnergyError, suggestion
 from .reverse_rules import check_text
 from .schedule import Schedule
@@ -136,6 +136,9 @@ def staged_energy(
     for stage in stages:
         _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
     for argument, role in roles.items():
+        if not isinstance(role, (Node, Datum, Parameter, Time)):
+            kind = type(role).__name__
+            raise EnergyError(f"{what}: {argument} is a {kind}; kernels take arrays: make it a Datum")
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
             raise EnergyError(f"{what}: {argument} holds integers, and those have no derivative")

@@ -109,10 +109,11 @@ class WindowLoops(MapLoops):
         body, meets = derive.cut(value, late, wrt)
         of_cell = derive.gradient(weight * body, [leaf for leaf, _ in meets])
         sums = [graph.input("sum", None, (k,)) for k in range(len(meets))]
+        guarded = any(node.op in derive.BRANCHES for node in reachable([body]))  # a side that no cell took
         back = graph.constant(0.0)
         for s, (_, node) in zip(sums, meets, strict=True):
-            taken = graph.apply("ne", s, 0.0)  # where no cell took a branch, nor does its derivative count
-            back = back + graph.apply("select", taken, s * node, 0.0)
+            part = s * node
+            back = back + (graph.apply("select", graph.apply("ne", s, 0.0), part, 0.0) if guarded else part)
         chain = derive.gradient(back, wrt)
 
         names = {s.serial: f"s{k}" for k, s in enumerate(sums)}

@@ -60,6 +60,7 @@ class LaserPath(Record):
             fields={"x": x, "y": y} | along | {"target": target.ravel(), "share": share},
             units=UNITS,
             tuples={"segments": np.stack([np.arange(n - 1), np.arange(1, n)], axis=1).astype(np.int32)},
+            shown=("segments",),
             grids={"canvas": Grid((rows, columns), pixel, ("target", "share"))},
             tables=stencil,
         )
