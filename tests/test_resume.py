@@ -19,6 +19,12 @@ from minusgrad.door import Run, build, resume, run
 from minusgrad.errors import CheckpointError, InterruptedRunError, RunFolderError
 from minusgrad.integrators import Integrator
 
+DRAWN = {
+    "x": {"scale": 10.0},
+    "y": {"scale": 10.0},
+    "power": {"scale": 0.02, "lower": 0.0},
+    "speed": {"lower": 0.2, "upper": 5.0},
+}
 SHORT = {
     "two_body": {},
     "outer_solar_system": {"run.steps": 600, "checkpoint.every": 150},
@@ -33,6 +39,17 @@ SHORT = {
         | {f"observe.{k}.every": 4 for k in range(4)}
         for kind in ("lbfgs", "fire", "adam", "gradient_descent")
     },
+    **{
+        f"laser_butterfly {stepper['kind']}": {"state.canvas.size": [96, 96], "stepper": stepper}
+        | {"state.path": {"kind": "wander", "points": 400, "extent": 80.0}}
+        | {"run.steps": 30, "checkpoint.every": 12, "observe.0.every": 2, "observe.1.every": 10}
+        for stepper in (
+            {"kind": "adam", "rate": 0.1, "fields": DRAWN},
+            {"kind": "lbfgs", "fields": DRAWN},
+        )
+    },
+    "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
+    | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
 }
 """A Plummer sphere of this size is stepped by many launches on all threads, the others inside one kernel."""
 

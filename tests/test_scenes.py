@@ -27,6 +27,8 @@ CLAIMED = {
     "cantilever_damped": "test_elastic_scenes.py::test_cantilever_damped",
     "elastic_seed": "test_elastic_scenes.py::test_elastic_seed",
     "gravity_seed": "test_scenes.py::test_gravity_seed",
+    "laser_butterfly": "test_laser_scenes.py::test_laser_butterfly",
+    "laser_image": "test_laser_scenes.py::test_laser_image",
     "outer_solar_system": "test_scenes.py::test_outer_solar_system",
     "plummer": "test_scenes.py::test_plummer",
     "stretch": "test_elastic_scenes.py::test_stretch",

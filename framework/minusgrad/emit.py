@@ -120,10 +120,8 @@ class Emitter:
             return self.value()
         blocks = -(-self.term.elements.elements // BLOCK)
         buffer, out = self._own("total", np.zeros((blocks, 1))), f"{self.prefix}total"
-        _, *each = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
-        last = f"ti.min((b + 1) * {BLOCK}, {self.prefix}nodes.shape[0])"
-        block = ["s = ti.f64(0.0)", f"for e in range(b * {BLOCK}, {last}):", *each, f"{out}[b, 0] = s"]
-        return self._code([f"for b in range({out}.shape[0]):", *indented(block)]), buffer
+        loop = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
+        return self._code(self._in_blocks(loop, ["s = ti.f64(0.0)"], [f"{out}[b, 0] = s"])), buffer
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field.
@@ -177,7 +175,7 @@ class Emitter:
         arity, nodes = self.term.arity, self.term.elements.nodes
         if arity == 1 and len(np.unique(nodes)) == len(nodes):
             write = [self._added(a, "n0", c, "{}") for a, _, c in places]
-            return self._code(self._element_loop(value, wrt, write), targets)
+            return self._code(self._in_blocks(self._element_loop(value, wrt, write)), targets)
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
         self._own("slots", gather.slots)
@@ -219,6 +217,12 @@ class Emitter:
             f"for e in range({self.prefix}nodes.shape[0]):",
             *indented([*loads, *lines, *filled(write, texts)]),
         ]
+
+    def _in_blocks(self, loop: list[str], before: Sequence[str] = (), after: Sequence[str] = ()) -> list[str]:
+        """A loop over elements in blocks: a plain inner loop, which the compiler makes vectors of."""
+        count = f"{self.prefix}nodes.shape[0]"
+        inner = [f"for e in range(b * {BLOCK}, ti.min((b + 1) * {BLOCK}, {count})):", *loop[1:]]
+        return [f"for b in range(({count} + {BLOCK - 1}) // {BLOCK}):", *indented([*before, *inner, *after])]
 
     def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of element e, and its leaves."""

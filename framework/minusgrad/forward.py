@@ -1,11 +1,9 @@
 """Stages: the maps of a potential at work, one after another."""
 
 from .fields import Field
-from .fixed_windows import FixedWindowLoops, sizes_of
 from .kernels import Launch
 from .map_loops import MapLoops
 from .terms import Term
-from .trace import of_term
 from .window_loops import WindowLoops
 
 
@@ -34,6 +32,4 @@ class Forward:
 
 def loops_of(term: Term, adjoint: Field) -> MapLoops:
     """The loops of a bound map."""
-    if term.grid is None:
-        return MapLoops(term, adjoint)
-    return (FixedWindowLoops if sizes_of(of_term(term)) else WindowLoops)(term, adjoint)
+    return (WindowLoops if term.grid else MapLoops)(term, adjoint)

@@ -1,6 +1,6 @@
 """The loops of maps to the cells of a grid, each element within its window.
 
-    forward   y_p += f(e, p)                            each tile of the grid sums the elements that reach it
+    forward   y_p += f(e, p)                            each band of rows sums the elements that reach it
     adjoint   dU/dq += sum over p of lambda_p df/dq     each element sums over its window; lambda = dU/dy
 
 The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic. What
@@ -22,8 +22,10 @@ from .terms import Term
 from .trace import Trace
 from .whole import form
 
-TILE = {1: 256, 2: 32, 3: 8}
-"""Cells along each axis of a tile, by the number of axes."""
+BAND = {1: 256, 2: 16, 3: 4}
+"""Cells along the first axis that make a band, by the number of axes."""
+ROW = 32
+"""Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
 """Windows end here: beyond every grid, and within what an i32 holds."""
 
@@ -32,22 +34,22 @@ class WindowLoops(MapLoops):
     """The loops of a map to the cells of a grid.
 
     Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `first`,
-    where each tile's `entries` begin: the elements that reach it, in their order.
+    where each band's `entries` begin: the elements that reach it, in their order.
     """
 
     def __init__(self, term: Term, adjoint: Field):
         super().__init__(term, adjoint)
         assert term.grid is not None
-        self.shape, self.side = term.grid.shape, TILE[len(term.grid.shape)]
-        self.tiles = self._cover()
+        self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
+        self.band = BAND[len(self.shape)]
         self._reads, self._begin = self._known_reads()
         self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
         for name in ("first", "place"):
-            self._own(name, np.zeros(int(np.prod(self.tiles)) + 1, np.int32))
+            self._own(name, np.zeros(-(-self.shape[0] // self.band) + 1, np.int32))
         self.reserve(4 * term.elements.elements)
 
     def reserve(self, room: int) -> None:
-        """Make room for so many entries of all tiles together."""
+        """Make room for so many entries of all bands together."""
         self.room = room
         self._arrays["entries"] = runtime.allocate(np.zeros(room, np.int32))
 
@@ -59,13 +61,13 @@ class WindowLoops(MapLoops):
     # Loops
 
     def bins(self) -> Code:
-        """Each element's window, and each tile's entries if there is room for them."""
-        p, axes = self.prefix, range(len(self.shape))
+        """Each element's window, and each band's entries if there is room for them."""
+        p = self.prefix
         window = self._trace().window
         low_high = [corner for pair in window for corner in pair]
         lines, texts = self._statements(low_high)
-        put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in axes for side in (0, 1)]
-        visit = self._over_tiles
+        put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in self.axes for side in (0, 1)]
+        visit = self._over_bands
         return self._code(
             [
                 f"for e in range({p}nodes.shape[0]):",
@@ -76,13 +78,13 @@ class WindowLoops(MapLoops):
                     [
                         f"for k in range({p}first.shape[0]):",
                         f"    {p}first[k] = 0",
-                        *visit([f"{p}first[tile + 1] = {p}first[tile + 1] + 1"]),
+                        *visit([f"{p}first[band + 1] = {p}first[band + 1] + 1"]),
                         f"for k in range({p}first.shape[0] - 1):",
                         f"    {p}first[k + 1] = {p}first[k + 1] + {p}first[k]",
                         f"    {p}place[k] = {p}first[k]",
                         f"if {p}first[{p}first.shape[0] - 1] <= {p}entries.shape[0]:",
                         *indented(
-                            visit([f"{p}entries[{p}place[tile]] = e", f"{p}place[tile] = {p}place[tile] + 1"])
+                            visit([f"{p}entries[{p}place[band]] = e", f"{p}place[band] = {p}place[band] + 1"])
                         ),
                     ]
                 ),
@@ -90,15 +92,17 @@ class WindowLoops(MapLoops):
         )
 
     def forward(self) -> Code:
-        """Loops that add what the elements give, tile by tile."""
-        out, side, axes = f"f_{self.given.name}", self.side, range(len(self.shape))
+        """Loops that add what the elements give, band by band."""
+        p, out = self.prefix, f"f_{self.given.name}"
         traced = self._trace()
-        early, late, text = self._given(traced)
-        origin = [f"o{a} = {t} * {side}" for a, t in enumerate(unravelled("tile", self.tiles))]
-        low = [f"ti.max(b{a}, o{a})" for a in axes]
-        high = [f"ti.min(c{a} + 1, ti.min(o{a} + {side}, {self.shape[a]}))" for a in axes]
-        cells = self._over_cells(traced, low, high, [*late, f"{out}[cell] = {out}[cell] + {text}"])
-        return self._code(self._over_entries(origin, [*early, *cells]))
+        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
+        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
+        low, high = self._on_grid()
+        low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
+        cells = self._over_cells(traced, low, high, late, f"{out}[cell] = {out}[cell] + ", text)
+        element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
+        band = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
+        return self._code([f"for band in range({p}first.shape[0] - 1):", *indented(band)])
 
     def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
         """For each element the derivatives of sum over its cells of lambda f."""
@@ -127,7 +131,7 @@ class WindowLoops(MapLoops):
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
         fetch = f"{leaf_name(weight)} = f_{self._field(ADJOINT)}[cell]"
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
-        cells = self._over_window(traced, [fetch, *each, *add])
+        cells = self._over_cells(traced, *self._on_grid(), [fetch, *each, *add])
         lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
         return [
             f"for e in range({self.prefix}nodes.shape[0]):",
@@ -135,29 +139,6 @@ class WindowLoops(MapLoops):
         ]
 
     # Pieces
-
-    def _cover(self) -> list[int]:
-        """How many tiles there are along each axis."""
-        return [-(-n // self.side) for n in self.shape]
-
-    def _given(self, traced: Trace) -> tuple[list[str], list[str], str]:
-        """What is done once for element e, what at each cell, and the text of what it gives there."""
-        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
-        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
-        return [*self._loads(leaves), *self._windows(), *early], late, text
-
-    def _over_entries(self, before: list[str], body: list[str]) -> list[str]:
-        """For every tile, and for every element e that reaches it, in order."""
-        p = self.prefix
-        entries = f"for q in range({p}first[tile], {p}first[tile + 1]):"
-        lines = [*before, entries, *indented([f"e = {p}entries[q]", *body])]
-        return [f"for tile in range({p}first.shape[0] - 1):", *indented(lines)]
-
-    def _over_window(self, traced: Trace, body: list[str]) -> list[str]:
-        """For every cell of element e's window that lies on the grid."""
-        low = [f"ti.max(b{a}, 0)" for a in range(len(self.shape))]
-        high = [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
-        return self._over_cells(traced, low, high, body)
 
     def _trace(self) -> Trace:
         """f itself: lambda belongs to the cell."""
@@ -175,42 +156,77 @@ class WindowLoops(MapLoops):
     def _corner(self, axis: int, side: int, text: str, ends: tuple[Scalar, Scalar]) -> str:
         """One number of an element's window; the highest from the lowest, where their distance is known."""
         place = f"{self.prefix}window[e, {2 * axis + side}]"
-        size = form(ends[1]).minus(form(ends[0])).known
-        if side and size is not None:
-            return f"{place} = {self.prefix}window[e, {2 * axis}] + {size}"
+        if side and (size := size_of(ends)) is not None:
+            return f"{place} = {self.prefix}window[e, {2 * axis}] + {size - 1}"
         return f"{place} = ti.cast(ti.min(ti.max({text}, -{FARTHEST}.0), {FARTHEST}.0), ti.i32)"
 
     def _windows(self) -> list[str]:
         """b, c: the lowest and the highest cell of element e along each axis."""
-        pairs = [(f"b{a}", 2 * a) for a in range(len(self.shape))]
-        pairs += [(f"c{a}", 2 * a + 1) for a in range(len(self.shape))]
-        return [f"{name} = {self.prefix}window[e, {k}]" for name, k in pairs]
+        p = self.prefix
+        lowest = [f"b{a} = {p}window[e, {2 * a}]" for a in self.axes]
+        return [*lowest, *(f"c{a} = {p}window[e, {2 * a + 1}]" for a in self.axes)]
 
-    def _over_tiles(self, body: list[str]) -> list[str]:
-        """For every element e, in order, for every tile that it reaches."""
-        axes, side = range(len(self.shape)), self.side
-        index = ravelled([f"a{a}" for a in axes], self.tiles)
-        lines = [f"tile = {index}", *body]
-        for a in reversed(axes):
-            low, high = (
-                f"ti.max(b{a}, 0) // {side}",
-                f"(ti.min(c{a}, {self.shape[a] - 1}) + {side}) // {side}",
-            )
-            lines = [f"for a{a} in range({low}, {high}):", *indented(lines)]
-        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented([*self._windows(), *lines])]
+    def _on_grid(self) -> tuple[list[str], list[str]]:
+        """The range of element e's cells along each axis that lie on the grid."""
+        low = [f"ti.max(b{a}, 0)" for a in self.axes]
+        return low, [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
 
-    def _over_cells(self, traced: Trace, low: list[str], high: list[str], body: list[str]) -> list[str]:
-        """For every cell of a box."""
-        axes = range(len(self.shape))
+    def _end(self, band: str) -> str:
+        """The row after the last of a band."""
+        return f"ti.min(({band} + 1) * {self.band}, {self.shape[0]})"
+
+    def _over_bands(self, body: list[str]) -> list[str]:
+        """For every element e, in order, for every band that it reaches."""
+        side = self.band
+        reached = f"ti.max(b0, 0) // {side}, (ti.min(c0, {self.shape[0] - 1}) + {side}) // {side}"
+        lines = [*self._windows(), f"for band in range({reached}):", *indented(body)]
+        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(lines)]
+
+    def _over_cells(
+        self, traced: Trace, low: list[str], high: list[str], body: list[str], put: str = "", text: str = ""
+    ) -> list[str]:
+        """For every cell of a box the body, and then, if anything is to be `put`, that with the text.
+
+        Where windows have one size, and this one does not leave the grid along the last axis, the loop over
+        that has a constant length, which compilers like. A row is computed before it is put: stores between
+        loads, which might be to the same memory, would keep the compiler from making vectors of them.
+        """
+        last = self.axes[-1]
+        end = [f"{put}{text}"] if put else []
+        clipped = self._nested(low, high, self._last(traced, f"{low[last]}, {high[last]}", [*body, *end]))
+        if (size := size_of(traced.window[last])) is None:
+            return clipped
+        by_row = bool(put) and size <= ROW
+        row = self._last(traced, f"b{last}, b{last} + {size}", [*body, *end])
+        if by_row:
+            row = [
+                f"row = ti.Vector([{self.type}(0.0)] * {size})",
+                *self._last(
+                    traced, f"b{last}, b{last} + {size}", [*body, f"row[i{last} - b{last}] = {text}"]
+                ),
+                f"for k in ti.static(range({size})):",
+                *indented([f"i{last} = b{last} + k", self._cell(), f"{put}row[k]"]),
+            ]
+        inside = f"if (b{last} >= 0) & (c{last} < {self.shape[last]}):"
+        return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
+
+    def _last(self, traced: Trace, ends: str, body: list[str]) -> list[str]:
+        """The loop over the last axis."""
         named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
-        lines = [self._cell(), *named, *body]
-        for a in reversed(axes):
+        return [f"for i{self.axes[-1]} in range({ends}):", *indented([self._cell(), *named, *body])]
+
+    def _nested(self, low: list[str], high: list[str], lines: list[str]) -> list[str]:
+        """The lines within loops over all axes but the last."""
+        for a in reversed(self.axes[:-1]):
             lines = [f"for i{a} in range({low[a]}, {high[a]}):", *indented(lines)]
         return lines
 
     def _cell(self) -> str:
         """The number of the cell at i0, i1, ..."""
-        return f"cell = {ravelled([f'i{a}' for a in range(len(self.shape))], self.shape)}"
+        text = "i0"
+        for a in self.axes[1:]:
+            text = f"({text}) * {self.shape[a]} + i{a}"
+        return f"cell = {text}"
 
     # Tables
 
@@ -231,9 +247,8 @@ class WindowLoops(MapLoops):
                 shape = tables[node.value].shape
                 for pad, n, read in zip(pads[node.value], shape, reads[node.serial], strict=True):
                     if read is not None:
-                        low, high = traced.window[read[0]]
-                        last = read[1] + form(high).minus(form(low)).constant
-                        pad[:] = max(pad[0], -read[1]), max(pad[1], last - n + 1)
+                        size = size_of(traced.window[read[0]]) or 0
+                        pad[:] = max(pad[0], -read[1]), max(pad[1], read[1] + size - n)
         for name, around in pads.items():
             self._arrays[f"table_{name}"] = runtime.allocate(np.pad(tables[name], around))
         return reads, {name: [before for before, _ in around] for name, around in pads.items()}
@@ -271,20 +286,12 @@ def _relative(
     """
     for axis, (cell, (low, high)) in enumerate(zip(cells, window, strict=True)):
         offset = form(place).minus(form(cell)).plus(form(low)).known
-        if offset is not None and form(high).minus(form(low)).known is not None:
+        if offset is not None and size_of((low, high)) is not None:
             return axis, offset
     return None
 
 
-def ravelled(places: Sequence[str], shape: Sequence[int]) -> str:
-    """The flat number of a place, the last axis contiguous."""
-    text = places[0]
-    for place, n in zip(places[1:], shape[1:], strict=True):
-        text = f"({text}) * {n} + {place}"
-    return text
-
-
-def unravelled(number: str, shape: Sequence[int]) -> list[str]:
-    """The place of a flat number."""
-    after = [int(np.prod(shape[a + 1 :])) for a in range(len(shape))]
-    return [f"({number} // {size} % {n})" for size, n in zip(after, shape, strict=True)]
+def size_of(ends: tuple[Scalar, Scalar]) -> int | None:
+    """The cells of a window along an axis, if they are as many at every state."""
+    between = form(ends[1]).minus(form(ends[0])).known
+    return None if between is None else between + 1
