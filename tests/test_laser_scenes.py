@@ -32,12 +32,12 @@ def moved(run: Run) -> dict[str, float]:
 # The butterfly ------------------------------------------------------------------------------------------
 
 OPTIMUM = 0.003802, 0.003803
-"""What the best of all doses that are nowhere negative leaves lies between these: benchmarks/laser_optimum.py."""
-SOUGHT = {
-    "x": {"scale": 10.0, "lower": 0.0, "upper": 511.0},
-    "y": {"scale": 10.0, "lower": 0.0, "upper": 511.0},
-}
-SOUGHT |= {"power": {"scale": 0.02, "lower": 0.0}, "speed": {"lower": 0.2, "upper": 5.0}}
+"""Between these is the error of the best dose that is nowhere negative: benchmarks/laser_optimum.py."""
+
+
+def sought(across: dict, power: dict, speed: dict) -> dict[str, dict]:
+    """The four fields, x and y alike."""
+    return {"x": across, "y": across, "power": power, "speed": speed}
 
 
 @pytest.mark.slow
@@ -56,7 +56,9 @@ def test_laser_butterfly(tmp_path):
 
 @pytest.mark.slow
 def test_another_minimiser_finds_the_butterfly_too(tmp_path):
-    overrides = {"stepper": {"kind": "lbfgs", "fields": SOUGHT}, "run.steps": 200}
+    across, power = {"scale": 10.0, "lower": 0.0, "upper": 511.0}, {"scale": 0.02, "lower": 0.0}
+    fields = sought(across, power, {"lower": 0.2, "upper": 5.0})
+    overrides = {"stepper": {"kind": "lbfgs", "fields": fields}, "run.steps": 200}
     run = minusgrad.run(SCENES / "laser_butterfly.toml", overrides, tmp_path / "run")
     assert OPTIMUM[0] < error(run)[-1] < 1.2 * OPTIMUM[1]
     assert (np.diff(run.series("observables/total").value) <= 0.0).all()
@@ -118,7 +120,7 @@ def test_power_alone_cannot_draw_the_heron():
 
 
 def test_the_heron_begins_at_the_dose_of_its_hatch():
-    """In the middle of the field, on average: power / (speed pitch full) = 1 mW / (100 mm/s 50 um 500 J/m^2)."""
+    """On average, away from the rim: power / (speed pitch full) = 1 mW / (100 mm/s 50 um 500 J/m^2)."""
     simulation = build(SCENES / "laser_image.toml")
     simulation.potential.refresh()
     dose = simulation.fields["dose"].values.reshape(256, 256)
@@ -131,18 +133,15 @@ def test_the_heron_begins_at_the_dose_of_its_hatch():
 
 SMALL = {
     "state.canvas.size": [64, 64],
-    "state.path": {"kind": "wander", "points": 300, "extent": 60.0},
+    "state.path": {"kind": "wander", "points": 300, "extent": 45.0},
     "state.power": 0.05,
 }
 
 
 def _small(stepper: dict, precision: str) -> Simulation:
     """A butterfly of 64 x 64 pixels, with limits that are soon met."""
-    fields = {
-        "x": {"scale": 5.0, "lower": 1.0, "upper": 60.0},
-        "y": {"scale": 5.0, "lower": 1.0, "upper": 60.0},
-    }
-    fields |= {"power": {"scale": 0.05, "lower": 0.0, "upper": 0.3}, "speed": {"lower": 0.7, "upper": 1.3}}
+    across, power = {"scale": 5.0, "lower": 1.0, "upper": 60.0}, {"scale": 0.05, "lower": 0.0, "upper": 0.1}
+    fields = sought(across, power, {"lower": 0.7, "upper": 1.3})
     overrides = SMALL | {"stepper": stepper | {"fields": fields}, "runtime.precision": precision}
     return build(SCENES / "laser_butterfly.toml", overrides)
 
@@ -153,7 +152,7 @@ def _small(stepper: dict, precision: str) -> Simulation:
 )
 def test_limits_hold_at_every_iterate(stepper, precision):
     simulation = _small(stepper, precision)
-    bounds = {"x": (1.0, 60.0), "y": (1.0, 60.0), "power": (0.0, 0.3), "speed": (0.7, 1.3)}
+    bounds = {"x": (1.0, 60.0), "y": (1.0, 60.0), "power": (0.0, 0.1), "speed": (0.7, 1.3)}
     met = {name: [False, False] for name in bounds}
     first = simulation.stepper.energy
     for _ in range(40):
@@ -164,8 +163,6 @@ def test_limits_hold_at_every_iterate(stepper, precision):
             assert value.min() >= least, (simulation.stepper.step, name)
             assert value.max() <= most, (simulation.stepper.step, name)
             met[name] = [met[name][0] or value.min() == least, met[name][1] or value.max() == most]
-    assert all(met["speed"])
-    assert met["power"][0]
+    assert all(all(ends) for name, ends in met.items() if name in ("power", "speed")), met
+    assert stepper["kind"] == "lbfgs" or all(map(all, met.values())), met
     assert simulation.stepper.energy < 0.5 * first
-    if stepper["kind"] == "adam":
-        assert all(map(all, met.values())), met

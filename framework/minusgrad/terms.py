@@ -1,6 +1,6 @@
 """A term: an energy with its elements, and each argument bound to the array it is read from."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -96,7 +96,7 @@ def bind(
     term = Term(name, energy, elements, bound, {}, {}, fields.dtype, grid=grid)
     _check_space(term)
     _check_units(term)
-    _check_bounds(term)
+    _check_bounds(term, fields.derived)
     for argument, role in energy.of_role(Datum).items():
         if argument not in data:
             raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
@@ -258,10 +258,12 @@ def _check_units(term: Term) -> None:
             )
 
 
-def _check_bounds(term: Term) -> None:
-    """The fields start within the bounds of their roles, at the elements' nodes."""
+def _check_bounds(term: Term, derived: Set[str]) -> None:
+    """The fields start within the bounds of their roles; what maps give is not made yet."""
     nodes = np.unique(term.elements.nodes)
     for argument, role in term.energy.of_role(Node).items():
+        if term.fields[argument].name in derived:
+            continue
         values = term.fields[argument].values[nodes]
         if np.isfinite(values).all() and not role.admits(values):
             flat = values.reshape(len(values), -1)
