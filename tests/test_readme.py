@@ -65,6 +65,16 @@ def test_the_pieces_of_a_solids_scene(folder: Path) -> None:
     run(folder, "minusgrad", "run", "solid.toml", leapfrog, "--out", "runs/swings")
 
 
+def test_the_path_that_leaves_a_dose(folder: Path) -> None:
+    run(folder, "minusgrad", "run", "disc.toml", "--out", "runs/disc")
+    error = trajectory.series(folder / "runs/disc", "observables/mean_square_error").value
+    assert error[0] > 0.1
+    assert error[-1] < 0.01
+    run(folder, "minusgrad", "plot", "runs/disc")
+    pictures = {path.stem for path in (folder / "runs/disc/pictures").glob("*.png")}
+    assert {"dose", "error", "energy", "mesh_power", "mesh_speed"} <= pictures
+
+
 def test_python_blocks(folder: Path) -> None:
     texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
     assert len(texts) == 3
