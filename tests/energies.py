@@ -1,9 +1,9 @@
-"""Energies that exist for the tests only: together they use everything that a local energy may be.
+"""Energies and maps that exist for the tests only: together they use everything that one may be.
 
 Each opens with its equation. `tests/exam.py` holds an instance of each.
 """
 
-from minusgrad import Datum, Node, Parameter, Time, local_energy, ti
+from minusgrad import Cell, Datum, Node, Parameter, Table, Time, erf, local_energy, local_map, ti
 
 X = Node("m", ("d",))
 X2 = Node("m", (2,))
@@ -159,3 +159,128 @@ def flags(y, flag, B):
     elif flag[0]:
         u = y[2] * B[1] ** 2
     return u + (flag[0] // 2 + flag[1] % 2) * y[1] * B[0]
+
+
+@local_energy("staircase", over="nodes", q=Node(), heights=Table(axes=1), c=Parameter(default=1.3))
+def staircase(q, heights, c):
+    """c (h_k (1 - b) + h_{k+1} b) + erf(q): between the numbers of a table, k + b = 3 + q."""
+    place = ti.floor(q[0] + 3.0)
+    k, b = ti.cast(place, ti.i32), q[0] + 3.0 - place
+    return c * (heights[k] * (1.0 - b) + heights[k + 1] * b) + erf(q[0])
+
+
+@local_energy("readout", over="nodes", y=Node(), lean=Node())
+def readout(y, lean):
+    """(lean + y / 2) y: what the tests sum over a field that maps give."""
+    return (lean[0] + 0.5 * y[0]) * y[0]
+
+
+@local_map(
+    "electron_density",
+    gives="rho",
+    over="pairs",
+    x=X,
+    s=Node("A s"),
+    reach=Parameter("m", default=0.7),
+    tilt=Parameter(shape=(2,), default=0.2),
+)
+def electron_density(x, s, reach, tilt):
+    """s_1 exp(-r^2 / reach^2) + tilt_0 x_0 s_0 + tilt_1 s_1^2: the receiver and the giver differ."""
+    r = x[0] - x[1]
+    bulk = s[1] * ti.exp(-r.dot(r) / (reach * reach))
+    return bulk + tilt[0] * x[0][0] * s[0] + tilt[1] * s[1] * s[1]
+
+
+@local_map(
+    "bonds",
+    gives="strain",
+    over=2,
+    x=X,
+    w=Datum(shape=("k",), differentiable=True),
+    sort=Datum(integer=True),
+    c=Parameter(default=0.3),
+    t=Time(),
+)
+def bonds(x, w, sort, c, t):
+    """c r + w_0 x_1 + (w_1 + sort) sin t: of a tuple the first node receives."""
+    return c * (x[0] - x[1]).norm() + w[0] * x[1][0] + (w[1] + sort) * ti.sin(t)
+
+
+@local_map("threshold", gives="depth", over="nodes", rho=Node(), a=Parameter(default=4.0), level=Parameter())
+def threshold(rho, a, level):
+    """1 / (1 + exp(-a (rho - level)))."""
+    return 1.0 / (1.0 + ti.exp(-a * (rho[0] - level)))
+
+
+def _spline_window(x, h):
+    low = [ti.floor(x[0][a] / h - 0.5) for a in ti.static(range(x[0].n))]
+    return low, [a + 2.0 for a in low]
+
+
+@local_map(
+    "splines",
+    gives="mass",
+    over="nodes",
+    x=X,
+    m=Node("kg"),
+    at=Cell(window=_spline_window, spacing="h"),
+    h=Parameter("m"),
+)
+def splines(x, m, at, h):
+    """m times a product of quadratic B-splines of x / h - p (material points on a grid)."""
+    weight = m[0]
+    for a in ti.static(range(x[0].n)):
+        u = ti.abs(x[0][a] / h - at[a])
+        weight *= ti.select(u < 0.5, 0.75 - u * u, 0.5 * ti.max(1.5 - u, 0.0) ** 2)
+    return weight
+
+
+def _cloud_window(x, v, size, h, t):
+    p, q = x[0] + v * t, x[1] + v * t
+    low = [(ti.min(p[a], q[a]) - size) / h for a in ti.static(range(2))]
+    return low, [(ti.max(p[0], q[0]) + size) / h, (ti.max(p[1], q[1]) + 2.0 * size) / h]
+
+
+@local_map(
+    "clouds",
+    gives="smoke",
+    over=2,
+    x=X2,
+    v=Datum("m s^-1", (2,), differentiable=True),
+    size=Parameter("m", default=0.8),
+    sort=Datum(integer=True),
+    at=Cell(window=_cloud_window, spacing="h"),
+    h=Parameter("m"),
+    t=Time(),
+)
+def clouds(x, v, size, sort, at, h, t):
+    """(1 + sort) |x_0 - x_1|^(1/2) exp(-|r|^2 / size^2), r = p h - v t - (x_0 + x_1) / 2, where r_0 > -size / 2."""
+    r = ti.Vector([at[0] * h, at[1] * h]) - v * t - 0.5 * (x[0] + x[1])
+    u = 0.0
+    if r[0] > -0.5 * size:
+        u = (1.0 + sort) * ti.sqrt((x[0] - x[1]).norm()) * ti.exp(-r.norm_sqr() / (size * size))
+    return u
+
+
+def _stamp_window(x, size):
+    row = ti.floor(x[0][0]) - 1
+    return [row, x[0][1] - size], [row + 4, x[0][1] + size]
+
+
+@local_map(
+    "stamps",
+    gives="ink",
+    over="nodes",
+    x=X2,
+    size=Parameter(default=2.0),
+    at=Cell(window=_stamp_window),
+    profile=Table(axes=1),
+    face=Table(axes=2),
+)
+def stamps(x, size, at, profile, face):
+    """Tables read where the window says it (the rows), and where it does not (the columns)."""
+    row = at[0] - ti.cast(ti.floor(x[0][0]), ti.i32)
+    column = ti.cast(ti.floor(2.0 * (at[1] - x[0][1]) + size), ti.i32)
+    b = x[0][0] - ti.floor(x[0][0])
+    edge = profile[row] * (1.0 - b) + profile[row - 1] * b
+    return edge * (size * face[row, column] + 0.1 * face[column, row + 1] * x[0][1]) + 0.01 * profile[at[1]]

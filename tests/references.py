@@ -4,19 +4,21 @@
     plain        the same source in plain Python, summed in a Python loop over the elements
     differences  central differences of the plain value, extrapolated to order 6 (Richardson)
 
-All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them.
+All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them. The last two are
+also had of a map: `given`, `weighted`.
 """
 
 import linecache
 from collections.abc import Callable, Iterator
-from itertools import combinations, count
+from itertools import combinations, count, permutations, product
 from typing import Any
 
 import numpy as np
 
 from minusgrad import runtime, ti
-from minusgrad.energy import Datum, Node, Parameter, Time
+from minusgrad.energy import Datum, Node, Parameter, Table, Time
 from minusgrad.interactions import Pairs
+from minusgrad.maps import LocalMap
 from minusgrad.terms import Term
 
 Gradients = dict[str, np.ndarray]
@@ -25,9 +27,12 @@ STEP = 1e-3
 
 
 def elements(term: Term) -> np.ndarray:
-    """The nodes of every element, shape (E, k): pairs as a list."""
+    """The nodes of every element, shape (E, k): pairs as a list, of a map in both orders."""
     nodes = term.elements.nodes
-    return np.array(list(combinations(nodes.tolist(), 2))) if isinstance(term.elements, Pairs) else nodes
+    if not isinstance(term.elements, Pairs):
+        return nodes
+    paired = permutations if isinstance(term.energy, LocalMap) else combinations
+    return np.array(list(paired(nodes.tolist(), 2)))
 
 
 def plain(term: Term, t: float = 0.0) -> float:
@@ -49,15 +54,21 @@ def energies(term: Term, t: float = 0.0, energy: Callable | None = None) -> list
 def differences(term: Term, t: float = 0.0) -> Gradients:
     """Of the plain evaluation, element by element and component by component."""
     out, energy = _zeros(term), term.energy.evaluator()
-    for arguments, rows in _elements(term, t):
-        for name, gradient in out.items():
+    _add_differences(out, term, energy, t, lambda e, arguments: [({}, 1.0)])
+    return out
+
+
+def _add_differences(out: Gradients, term: Term, energy: Callable, t: float, visits: Callable) -> None:
+    """Of sum w u(arguments with what a visit changes), over an element's visits (change, w)."""
+    for e, (arguments, rows) in enumerate(_elements(term, t)):
+        for (changed, w), (name, gradient) in product(visits(e, arguments), out.items()):
+            arguments = arguments | changed
             is_node = isinstance(term.energy.roles[name], Node)
             for slot, row in enumerate(rows[name]):
                 value = np.array(arguments[name][slot] if is_node else arguments[name], float)
                 for c in np.ndindex(value.shape):
                     u = _along(energy, arguments, name, slot if is_node else None, value, c)
-                    gradient[(*row, *c)] += extrapolated(u, STEP * max(abs(value[c]), 0.1))
-    return out
+                    gradient[(*row, *c)] += w * extrapolated(u, STEP * max(abs(value[c]), 0.1))
 
 
 def _along(
@@ -103,6 +114,8 @@ def _elements(term: Term, t: float) -> Iterator[tuple[dict[str, Any], dict[str, 
                     rows[name] = [()] if values.index is None else [(row,)]
                 case Time():
                     arguments[name], rows[name] = t, [()]
+                case Table():
+                    arguments[name] = runtime.host(term.tables[name])
         yield arguments, rows
 
 
@@ -124,6 +137,40 @@ def _zeros(term: Term) -> Gradients:
             case Time():
                 shapes[name] = ()
     return {name: np.zeros(shape) for name, shape in shapes.items()}
+
+
+# Maps -----------------------------------------------------------------------------------------------
+
+
+def receivers(term: Term, nodes: np.ndarray, arguments: dict[str, Any]) -> Iterator[tuple[int, dict]]:
+    """Who receives from an element: its number, and what the function is told of it."""
+    if term.grid is None:
+        yield int(nodes[0]), {}
+        return
+    ranges = term.energy.reach()(arguments)
+    on_grid = [range(max(r.start, 0), min(r.stop, n)) for r, n in zip(ranges, term.grid.shape, strict=True)]
+    for place in product(*on_grid):
+        yield int(np.ravel_multi_index(place, term.grid.shape)), {term.energy.cell: list(place)}
+
+
+def given(term: Term, t: float = 0.0) -> np.ndarray:
+    """What a map gives, summed in a Python loop."""
+    out, f = np.zeros(len(term.gives)), term.energy.evaluator()
+    for nodes, (arguments, _) in zip(elements(term), _elements(term, t), strict=True):
+        for place, told in receivers(term, nodes, arguments):
+            out[place] += f(arguments | told)
+    return out
+
+
+def weighted(term: Term, weights: np.ndarray, t: float = 0.0) -> Gradients:
+    """Differences of sum over the receivers p of weights_p y_p: what reaches whom stays."""
+    out, nodes = _zeros(term), elements(term)
+
+    def visits(e: int, arguments: dict) -> list[tuple[dict, float]]:
+        return [(told, weights[place]) for place, told in receivers(term, nodes[e], arguments)]
+
+    _add_differences(out, term, term.energy.evaluator(), t, visits)
+    return out
 
 
 # Taichi's reverse mode ------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ import exam
 import references
 from exam import CANONICAL, Instance
 from minusgrad import Node, Potential, local_energy, runtime
-from minusgrad.energy import Datum, Parameter, Time
+from minusgrad.energy import Datum, Parameter, Table, Time
 from minusgrad.registry import Registry
 
 EPS = float(np.finfo(np.float64).eps)
@@ -69,7 +69,7 @@ def test_the_table_uses_everything_that_an_energy_may_be() -> None:
     energies = [instance.energy for instance in CANONICAL.values()]
     roles = [role for energy in energies for role in energy.roles.values()]
     assert {energy.over for energy in energies} == {"nodes", "pairs", "tuples", 2, 3, 4}
-    assert {type(role) for role in roles} == {Node, Datum, Parameter, Time}
+    assert {type(role) for role in roles} == {Node, Datum, Parameter, Time, Table}
     assert {role.integer for role in roles if isinstance(role, Datum)} == {True, False}
     assert {len(role.shape) for role in roles} == {0, 1, 2}
 
@@ -82,14 +82,16 @@ def test_value_and_gradients_against_the_references(instance: Instance, d: int, 
     scale = references.magnitude(term, T)
     assert scale > 0.0
     assert abs(potential.value(T) - references.plain(term, T)) <= 1e-12 * scale
-    value, reverse = references.taichi(term, T)
-    differences = references.differences(term, T)
-    assert abs(potential.value(T) - value) <= 1e-12 * scale
-    found = gradients(potential)
-    assert found.keys() == reverse.keys() == differences.keys()
+    differences, found = references.differences(term, T), gradients(potential)
+    assert found.keys() == differences.keys()
     for argument, gradient in found.items():
-        assert error(gradient, reverse[argument]) < 1e-12, argument
         assert error(gradient, differences[argument]) < 1e-8, argument
+    if instance.compiles:
+        value, reverse = references.taichi(term, T)
+        assert abs(potential.value(T) - value) <= 1e-12 * scale
+        assert found.keys() == reverse.keys()
+        for argument, gradient in found.items():
+            assert error(gradient, reverse[argument]) < 1e-12, argument
 
 
 @pytest.mark.parametrize(("instance", "d"), CASES)

@@ -21,7 +21,9 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "files": "durable checkpoint h5md trajectory master rundir",
     "language": "folding graph whole tensors special source plain",
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms",
-    "calculus": "trace derive kernels emit map_loops window_loops forward staged summand potential probe check",
+    "calculus": (
+        "trace derive kernels emit map_loops window_loops forward staged summand potential probe check"
+    ),
     "motion": (
         "triggers schemes holds stepper moves integrators"
         " outcomes unknowns minimisers line_search descent lbfgs"

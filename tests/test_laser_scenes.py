@@ -79,7 +79,7 @@ def _keeps_within(run: Run, bounds: dict[str, tuple[float, float]]) -> None:
 @pytest.mark.slow
 def test_laser_image(tmp_path):
     run = minusgrad.run(SCENES / "laser_image.toml", out=tmp_path / "run")
-    assert run.simulation.stepper.step == 150
+    assert run.simulation.stepper.step == 100
     first, *_, last = error(run)
     assert first > 0.3
     assert last < 0.002
