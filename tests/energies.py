@@ -254,7 +254,7 @@ def _cloud_window(x, v, size, h, t):
     t=Time(),
 )
 def clouds(x, v, size, sort, at, h, t):
-    """(1 + sort) |x_0 - x_1|^(1/2) exp(-|r|^2 / size^2), r = p h - v t - (x_0 + x_1) / 2, where r_0 > -size / 2."""
+    """(1 + sort) |x_0 - x_1|^(1/2) exp(-|r|^2 / size^2), r = p h - v t - centre, where r_0 > -size / 2."""
     r = ti.Vector([at[0] * h, at[1] * h]) - v * t - 0.5 * (x[0] + x[1])
     u = 0.0
     if r[0] > -0.5 * size:

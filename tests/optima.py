@@ -9,7 +9,7 @@ cluster     4 (r^-12 - r^-6) over pairs: three at -3; thirteen, an icosahedron, 
 barrier     q - log q: 1
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -183,13 +183,16 @@ class Tally:
     """How often a potential is asked for its gradient from now on."""
 
     def __init__(self, potential: Potential):
-        self.count, right = 0, potential.gradient_into
+        self.count = 0
+        for name in ("gradient_into", "evaluate_into"):
+            setattr(potential, name, self._counted(getattr(potential, name)))
 
+    def _counted(self, right: Callable) -> Callable:
         def counted(*args):
             self.count += 1
-            right(*args)
+            return right(*args)
 
-        potential.gradient_into = counted  # type: ignore[method-assign]
+        return counted
 
 
 def found(search: Minimiser, name: str = "q") -> np.ndarray:

@@ -4,8 +4,8 @@
     plain        the same source in plain Python, summed in a Python loop over the elements
     differences  central differences of the plain value, extrapolated to order 6 (Richardson)
 
-All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them. The last two are
-also had of a map: `given`, `weighted`.
+All return (value, {argument: gradient}), gradients shaped as `Potential.gradient` gives them. The last two
+are also had of a map: `given`, `weighted`.
 """
 
 import linecache

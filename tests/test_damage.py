@@ -231,6 +231,6 @@ def test_damage_to_the_gather_is_seen(name, monkeypatch, tmp_path):
 
 def test_damage_to_energies_is_seen(monkeypatch, tmp_path):
     """Every element counted twice in the reported energy, not in the forces."""
-    text("value[e, 0] = ", "value[e, 0] = 2.0 * ")(monkeypatch)
+    text("total[b, 0] = ", "total[b, 0] = 2.0 * ")(monkeypatch)
     with pytest.raises(RED):
         lattice.test_drift_is_of_second_order(tmp_path)

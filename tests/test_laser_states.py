@@ -784,16 +784,16 @@ def test_a_deposition_is_seen(looking) -> None:
     np.testing.assert_array_equal(found["grids/canvas/error"][0], (late - aim).reshape(30, 40))
     xy = np.column_stack([before["x"], before["y"]])
     np.testing.assert_array_equal(found["particles/all/position"][0], xy)
-    np.testing.assert_array_equal(found["particles/all/power"][0], before["power"])
-    np.testing.assert_array_equal(found["particles/all/speed"][0], before["speed"])
+    for name in ("power", "speed"):
+        np.testing.assert_array_equal(found[f"cells/segments/{name}"][0], before[name][1:])
     assert found["observables/mean_square_error"][0] == pytest.approx(np.mean((late - aim) ** 2), rel=1e-13)
     assert found["observables/peak_dose"][0] == late.max()
     length = np.linalg.norm(np.diff(xy, axis=0), axis=1)
     assert found["observables/path_length"][0] == pytest.approx(length.sum(), rel=1e-13)
     assert found["observables/job_time"][0] == pytest.approx((length / before["speed"][1:]).sum(), rel=1e-13)
     assert set(found) == {
-        "grids/canvas/dose", "grids/canvas/error", "particles/all/position", "particles/all/power",
-        "particles/all/speed", "observables/mean_square_error", "observables/peak_dose",
+        "grids/canvas/dose", "grids/canvas/error", "particles/all/position", "cells/segments/power",
+        "cells/segments/speed", "observables/mean_square_error", "observables/peak_dose",
         "observables/path_length", "observables/job_time",
     }  # fmt: skip
 

@@ -24,6 +24,7 @@ from minusgrad.energy import LocalEnergy, weights_at_rest
 from minusgrad.errors import EnergyError
 from minusgrad.fields import Body
 from minusgrad.plain import evaluate
+from minusgrad.summand import Summand
 from minusgrad.tensors import Tensor
 from minusgrad.terms import Term
 from minusgrad_elastic import generators
@@ -559,8 +560,8 @@ def summed_up(made_of, values, functions):
     return Tensor(shape, entries, functions) if shape else entries[0]
 
 
-def transposed(right, self, term, argument, t):
-    found = right(self, term, argument, t)
+def transposed(right, self, argument, t):
+    found = right(self, argument, t)
     return found.swapaxes(-1, -2) if found.ndim == 3 else found
 
 
@@ -573,7 +574,7 @@ MUTANTS = {
         method(trace, "_rows", lambda right, values, size: [(rows := right(values, size))[0], *rows[:0:-1]]),
         matrices,
     ),
-    "stress transposed": (method(Potential, "_argument_gradient", transposed), matrices),
+    "stress transposed": (method(Summand, "gradient", transposed), matrices),
     "any weights will do": (
         lambda patch: patch.setattr(terms, "_check_weights", lambda *_: None),
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),

@@ -422,11 +422,17 @@ def test_maps_stand_in_the_order_in_which_they_are_read() -> None:
     text = "map 'shift' gives to 'rho' after map 'threshold' has read it; list it before"
     with pytest.raises(EnergyError, match=f"^{re.escape(text)}$"):
         Potential(potential.fields, [], [density, threshold, shifted])
+    itself = bind(energies.threshold, potential.fields, gives="rho", parameters={"level": 1.0})
+    text = "map 'threshold' gives to 'rho' after map 'threshold' has read it; list it before"
+    with pytest.raises(EnergyError, match=f"^{re.escape(text)}$"):
+        Potential(potential.fields, [], [density, itself])
+    turned = Potential(potential.fields, list(potential.terms.values()), [shifted, density, threshold])
+    assert turned.value(T) == pytest.approx(potential.value(T), rel=1e-13)
     with pytest.raises(EnergyError, match="two terms have one name: both, both; give them a `name` each"):
         Potential(
             potential.fields, [bind(both, potential.fields)], [bind(shift, potential.fields, name="both")]
         )
-    with pytest.raises(EnergyError, match="^'shift' is "):
+    with pytest.raises(EnergyError, match=r"^'shift' is "):
         potential.by_element("shift")
 
 
@@ -550,7 +556,7 @@ SHAPES = [
 @pytest.mark.parametrize("fixed", [False, True])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_element_reaches_the_cells_of_its_window_and_no_other(shape: tuple, fixed: bool) -> None:
-    """Elements inside, across every edge, and wholly outside; grids below, at and above the size of a band."""
+    """Elements inside, across every edge, and wholly outside; grids below, at and above a band's size."""
     d, rng = len(shape), np.random.default_rng(sum(shape))
     ends = np.array(shape)
     corners = np.array(list(np.ndindex((3,) * d))) / 2.0
@@ -685,16 +691,22 @@ def test_a_position_beside_wild_ones_is_as_if_alone() -> None:
         assert np.array_equal(alone.fields["y"].values, beside.fields["y"].values)
 
 
-@pytest.mark.parametrize(("field", "place"), [("m", 2), ("x", 2)])
-def test_what_is_not_finite_is_named(field: str, place: int) -> None:
+def test_what_is_not_finite_is_named() -> None:
     potential = MAPS["splines"].potential(np.random.default_rng(1), 2)
-    values = potential.fields[field].values.copy()
-    values[place] = np.nan
     potential.fields["x"].set(np.full((6, 2), 2.3))
-    potential.fields[field].set(values)
-    told = potential.blame(0.0, ["x", "m"])
-    if field == "m":
-        assert re.fullmatch(r"what maps give to 'mass' is not finite at node \d+", told or "")
+    assert potential.blame(0.0, ["x", "m"]) is None
+    potential.fields["m"].set([1.0, 1.0, np.nan, 1.0, 1.0, 1.0])
+    told = potential.blame(0.0, ["x", "m"]) or ""
+    assert re.fullmatch(r"what maps give to 'mass' is not finite at node \d+", told)
+
+
+@pytest.mark.xfail(strict=True, reason="a window that is not a number reaches nothing, and nobody notices")
+def test_a_position_that_is_not_a_number_is_named() -> None:
+    potential = MAPS["splines"].potential(np.random.default_rng(1), 2)
+    x = np.full((6, 2), 2.3)
+    x[2] = np.nan
+    potential.fields["x"].set(x)
+    assert potential.blame(0.0, ["x"]) is not None
 
 
 def _about(x):
@@ -861,7 +873,7 @@ def _wider(x, half):
 @local_map("known", gives="y", over="nodes", x=Node(), heights=Table(), at=Cell(window=_three))
 def known(x, heights, at):
     k = at[0] - ti.cast(ti.floor(x[0]), ti.i32)
-    return x[0] * heights[k] + heights[k + 2] + 0.5 * heights[k - 40] + 0.25 * heights[k + 40]
+    return x[0] * heights[k] + heights[k + 2] + 0.5 * heights[k - 40] + 0.25 * heights[k + 55]
 
 
 @local_map(
@@ -890,6 +902,12 @@ def test_a_table_in_a_map_is_zero_outside(made: Any, length: int) -> None:
     assert error(potential.gradient("x"), expected["x"]) < 1e-9
     loops = loops_of(potential)
     assert ("ti.select" in loops.forward().text) is (made is masked)
+    if made is known:
+        begin, padded = loops._begin["heights"][0], len(loops._arrays["table_heights"])
+        places = [read[0][1] + begin for read in loops._reads.values()]
+        assert min(places) == 0
+        assert max(places) + 4 == max(padded, 4)
+        assert loops._arrays["table_heights"][begin : begin + length].tolist() == heights.tolist()
 
 
 def _as_tall(x, heights):

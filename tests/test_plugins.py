@@ -106,6 +106,18 @@ DRAG = """
     def register_dissipations():
         return [drag]
     """
+SQUARE = """
+    from minusgrad import Node, hookimpl, local_map
+
+    @local_map("square", gives="squared", over="nodes", unit="m^2", x=Node("m", ("d",)))
+    def square(x):
+        '''The squared distance from the origin.'''
+        return x[0].norm_sqr()
+
+    @hookimpl
+    def register_maps():
+        return [square]
+    """
 VERLET = """
     from typing import Annotated
     from minusgrad import hookimpl
@@ -154,11 +166,13 @@ SIZE = """
         return {"size": SizeBlock}
     """
 SCENE = """
-    plugins = ["ring", "anchor", "drag", "verlet", "size"]
+    plugins = ["ring", "anchor", "square", "drag", "verlet", "size"]
     [state]
     kind = "ring"
     n = 4
     radius = "50 cm"
+    [[map]]
+    kind = "square"
     [[energy]]
     kind = "anchor"
     k = 2.0
@@ -178,14 +192,14 @@ T = np.array([0.0, 0.5, 1.0])
 FADED = np.sqrt(2.0 - 0.2**2)
 OSCILLATION = 0.5 * np.exp(-0.2 * T) * (np.cos(FADED * T) + 0.2 / FADED * np.sin(FADED * T))
 HOOKS = {"register_energies": ANCHOR, "register_dissipations": DRAG, "register_states": RING}
-HOOKS |= {"register_steppers": VERLET, "register_observers": SIZE}
-NAMES = ("ring", "anchor", "drag", "verlet", "size")
+HOOKS |= {"register_maps": SQUARE, "register_steppers": VERLET, "register_observers": SIZE}
+NAMES = ("ring", "anchor", "square", "drag", "verlet", "size")
 
 
 @pytest.fixture
 def scene(install: Install, tmp_path: Path) -> Path:
     """A scene of which every block comes from a stranger's plugin, one for each hook."""
-    modules = {"ring": RING, "anchor": ANCHOR, "drag": DRAG, "verlet": VERLET, "size": SIZE}
+    modules = {"ring": RING, "anchor": ANCHOR, "square": SQUARE, "drag": DRAG, "verlet": VERLET, "size": SIZE}
     names = {name: f"their_{name}" for name in modules}
     install("strangers-physics", "3.1", names, **{names[name]: text for name, text in modules.items()})
     (tmp_path / "scene.toml").write_text(dedent(SCENE))
@@ -212,6 +226,7 @@ def test_register_states_energies_steppers_observers_together_run_a_scene(
     [
         ("register_states", "ring", "state.kind: no initial state named 'ring'"),
         ("register_energies", "anchor", "energy.0.kind: no energy named 'anchor'"),
+        ("register_maps", "square", "map.0.kind: no map named 'square'"),
         ("register_dissipations", "drag", "dissipation.0.kind: no dissipation named 'drag'"),
         ("register_steppers", "verlet", "stepper.kind: no stepper named 'position_verlet'"),
         ("register_observers", "size", "observe.0.kind: no observer named 'size'"),
@@ -287,7 +302,7 @@ BROKEN = {
     "misspells a hook": (
         "from minusgrad import hookimpl\n@hookimpl\ndef register_energy(): return []",
         "no hook named 'register_energy'; did you mean 'register_energies'? (there are: register_energies, "
-        "register_dissipations, register_states, register_steppers, register_observers)",
+        "register_maps, register_dissipations, register_states, register_steppers, register_observers)",
     ),
     "forgets the mark": (
         "def register_energies(): return []",

@@ -72,7 +72,7 @@ def test_the_path_that_leaves_a_dose(folder: Path) -> None:
     assert error[-1] < 0.01
     run(folder, "minusgrad", "plot", "runs/disc")
     pictures = {path.stem for path in (folder / "runs/disc/pictures").glob("*.png")}
-    assert {"dose", "error", "energy", "mesh_power", "mesh_speed"} <= pictures
+    assert {"dose", "error", "energy", "mesh", "mesh_speed"} <= pictures
 
 
 def test_python_blocks(folder: Path) -> None:

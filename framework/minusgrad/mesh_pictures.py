@@ -73,16 +73,16 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     seen = [moment.x @ view.T for moment in moments]
     parts = {name: _part(first.x, tuples, view) for name, tuples in lists.items()}
     free = np.setdiff1d(np.arange(len(last.x)), np.concatenate([t.ravel() for t in lists.values()]))
-    by_node = any(not h5md.list_of(name) for name in series.values())
+    path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists)
-    scale = _scale(values, parts, by_node) if values else None
+    scale = _scale(values, parts, path) if values else None
     rgb = {name: scale(value) for name, value in values.items()} if scale else {}
     unit, clock = trajectory.symbols(run, h5md.POSITION)
 
     canvas = _canvas(run, unit) if flat else None
     boxes = [canvas] if canvas else _boxes(seen)
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
-        mesh_artists.draw_past(axes, [] if by_node else seen[:-1], list(parts.values()))
+        mesh_artists.draw_past(axes, [] if path else seen[:-1], list(parts.values()))
         mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
         mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
         mesh_artists.draw_free(axes, seen[-1][free])
@@ -91,9 +91,17 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
             axes.set(xlabel=style.with_unit("x", unit), ylabel=style.with_unit("y", unit))
         else:
             mesh_artists.draw_compass(axes, view, unit)
-    figure.axes[0].set_title(_when(moments, clock, not by_node), loc="left")
+    figure.axes[0].set_title(_when(moments, clock, not path), loc="left")
     if scale:
         mesh_artists.draw_bar(figure, scale, _what(run, series) + f", step {step}" * (step != last.step))
+
+
+def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
+    """Whether lines are coloured by their nodes; or no time passes, and each begins where the last one ended."""
+    if any(not h5md.list_of(name) for name in series.values()):
+        return True
+    lines = [lists[name] for name in series]
+    return still and bool(lines) and all(t.shape[1] == 2 and (t[1:, 0] == t[:-1, 1]).all() for t in lines)
 
 
 def _moments(run: Path, between: int) -> list[Moment]:
@@ -132,11 +140,9 @@ def _last_values(
     return int(step), values
 
 
-def _scale(
-    values: Mapping[str, np.ndarray], parts: Mapping[str, Part], by_node: bool
-) -> mesh_artists.Colours:
+def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bool) -> mesh_artists.Colours:
     filled = any(parts[name].is_filled for name in values)
-    kind: mesh_artists.Kind = "paths" if by_node else "cells" if filled else "lines"
+    kind: mesh_artists.Kind = "paths" if path else "cells" if filled else "lines"
     return mesh_artists.colours(np.concatenate(list(values.values())), kind)
 
 

@@ -176,10 +176,10 @@ class Frames(Report):
         every: int,
         names: Sequence[str],
         labels: Mapping[str, str],
-        grids: Mapping[str, str],
+        grids: Mapping[str, str] | None = None,
     ):
         super().__init__(stepper, recorder, every)
-        self.labels, self.grids = labels, grids
+        self.labels, self.grids = labels, grids or {}
         self.shown = [self.fields[name] for name in names]
 
     def observe(self) -> None:

@@ -17,7 +17,10 @@ from minusgrad.reports import Report
 
 
 class Deposition(Report):
-    """Records dose and error (dose - target) over the canvas; position, power and speed along the path."""
+    """Records dose and error (dose - target) over the canvas, the path, and each segment's power and speed.
+
+    A segment is written with the power and the speed of its end.
+    """
 
     def __init__(self, context: Looking, every: int, dose: str):
         super().__init__(context.stepper, context.recorder, every)
@@ -36,8 +39,10 @@ class Deposition(Report):
         error = dose - self.fields["target"].values
         self.recorder.record_grid(step, time, "canvas", {"dose": dose, "error": error})
         x, y, power, speed = (self.fields[name].values for name in ("x", "y", "power", "speed"))
-        path = {"position": np.stack([x, y], axis=1), "power": power, "speed": speed}
-        self.recorder.record_frame(step, time, path)
+        self.recorder.record_frame(step, time, {"position": np.stack([x, y], axis=1)})
+        ends = self.segments[:, 1]
+        written = {"power": power[ends], "speed": speed[ends]}
+        self.recorder.record_cells(step, time, "segments", written)
         square = ordered_sum(error.astype(np.float64) ** 2) / len(error)
         values = {"mean_square_error": square, "peak_dose": float(dose.max())}
         self.recorder.record_observables(step, time, values | travel(self.fields, self.segments))
