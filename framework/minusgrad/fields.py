@@ -109,6 +109,13 @@ class Grid:
     spacing: float = 1.0
     fields: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1 or not self.spacing > 0.0:
+            raise EnergyError(
+                f"a grid of shape {list(self.shape)}, spacing {self.spacing:g}: it has 1, 2 or 3 axes, cells"
+                " along each, and a positive spacing"
+            )
+
     def __len__(self) -> int:
         return prod(self.shape)
 

@@ -97,7 +97,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
 
 
 def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
-    """Whether lines are coloured by their nodes; or no time passes, and each begins where the last one ended."""
+    """Whether lines are coloured by their nodes; or no time passes, and they make a chain."""
     if any(not h5md.list_of(name) for name in series.values()):
         return True
     lines = [lists[name] for name in series]

@@ -44,8 +44,9 @@ class Potential:
         self.maps = {term.name: term for term in maps}
         self.parts = self.terms | self.maps
         self.given = {m.gives.name: m.gives for m in maps if m.gives}
+        # a name that no field of a state can have
         self._adjoints = {
-            n: Field.of(f"adjoint_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.given.items()
+            n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.given.items()
         }
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
         self._forward = [Forward(loop) for loop in loops.values()]
@@ -205,6 +206,9 @@ class Potential:
 
     def blame(self, t: float, wrt: Iterable[str]) -> str | None:
         """Which term first has a force on one of these fields that is not finite, and where; None if none."""
+        for name in sorted(self.reads):
+            if (node := first_bad(self.fields[name].values)) is not None:
+                return f"field '{name}', node {node} is not finite"
         self._put_adjoints(t)
         for given in self.given.values():
             if (node := first_bad(given.values)) is not None:

@@ -173,6 +173,8 @@ def _parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     if not isinstance(definition, ast.FunctionDef):
         raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
     ast.increment_lineno(tree, first - 1)
+    if function.__name__ == "<lambda>":
+        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
     if definition.name != function.__code__.co_name:
         raise TraceError(f"{file}:{first}: the file has changed since '{function.__name__}' was imported")
     definition.decorator_list = []

@@ -109,16 +109,19 @@ def bind(
         value = parameters[argument] if argument in parameters else _default(name, argument, role, units)
         shape = concrete(role.shape, term.dimension)
         term.parameters[argument] = _values(term, argument, role, value, bodies, kept, shape)
-    unknown = [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]
-    if unknown:
+    if unknown := [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]:
         raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
+    if unknown := [a for a in tables or {} if a not in energy.of_role(Table)]:
+        raise EnergyError(f"{name}: no table named {', '.join(unknown)}")
     for made in energy.linear.values():
         _check_weights(term, made.weights)
     for argument, role in energy.of_role(Table).items():
         term.tables[argument] = _table(f"{name}.{argument}", role, (tables or {}).get(argument), fields.dtype)
     if isinstance(energy, LocalMap):
         receivers = len(grid) if grid else count
-        term.gives = fields.derive(gives or energy.gives, receivers, energy.unit)
+        term.gives = fields.derive(identifier(gives or energy.gives, "a field"), receivers, energy.unit)
+    elif gives is not None:
+        raise EnergyError(f"{name}: is no map, and gives no field '{gives}'")
     elif isinstance(elements, Pairs):
         _check_exchange_here(term)
     return term
@@ -129,6 +132,8 @@ def _gridded(
 ) -> tuple[Grid | None, Mapping[str, Any]]:
     """The grid that a map gives to, if it gives to cells, and its spacing among the parameters."""
     if not isinstance(energy, LocalMap) or energy.cell is None:
+        if grid is not None:
+            raise EnergyError(f"{name}: gives nothing to cells; leave the grid out")
         return None, parameters
     if grid is None:
         raise EnergyError(f"{name}: gives to the cells of a grid, and there is none")
@@ -141,13 +146,15 @@ def _table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
     if numbers is None:
         raise EnergyError(f"{what}: needs a table of numbers, none is given")
     table = np.asarray(numbers)
-    if table.dtype.kind not in "iuf" or not np.isfinite(table).all():
+    with np.errstate(over="ignore"):
+        held = table.astype(dtype) if table.dtype.kind in "iuf" else None
+    if held is None or not np.isfinite(held).all():
         raise EnergyError(f"{what}: needs finite numbers")
     if table.ndim != role.axes or not table.size:
         raise EnergyError(
             f"{what}: has shape {list(table.shape)}; it needs {role.axes} axes, none of them empty"
         )
-    return table.astype(dtype)
+    return held
 
 
 def _told(role: Datum, given: Any) -> int | None:

@@ -11,7 +11,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import reduce
+from functools import partial, reduce
 from itertools import product
 from operator import add
 from types import MappingProxyType, SimpleNamespace
@@ -89,7 +89,7 @@ def trace(
         return Trace(graph, value, inputs)
     exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
     mirrored = traced(exchanged) if energy.over == "pairs" else None
-    return Trace(graph, value, inputs, _window(energy, graph, functions, values), mirrored)
+    return Trace(graph, value, inputs, _window(energy, graph, functions, values, paths), mirrored)
 
 
 def of_term(term: Term) -> Trace:
@@ -99,28 +99,31 @@ def of_term(term: Term) -> Trace:
 
 
 def _window(
-    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any]
+    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any], paths: "_Paths"
 ) -> list[tuple[Scalar, Scalar]]:
     """The lowest and the highest cell along each axis, as whole numbers."""
     if energy.window is None:
         return []
     names = inspect.signature(energy.window).parameters
-    corners = run(rebind(energy.window, functions), [values[name] for name in names])
-    axes = len(values[energy.cell or ""])
-    try:
-        low, high = ([*corner] for corner in corners)
-        if not len(low) == len(high) == axes or not all(map(_is_number, (*low, *high))):
-            raise TypeError
-    except TypeError:
-        raise TraceError(
-            f"map '{energy.name}': its window returns two lists, the lowest and the highest cell, of {axes}"
-            " numbers each"
-        ) from None
+    body, axes = rebind(energy.window, functions), len(values[energy.cell or ""])
 
-    def whole(rounded: str, numbers: list) -> list[Scalar]:
-        return [graph.apply("to_int", graph.apply(rounded, n)) for n in numbers]
+    def corner(side: int, axis: int) -> Scalar:
+        corners = run(body, [values[name] for name in names])
+        try:
+            low, high = ([*corner] for corner in corners)
+            if not len(low) == len(high) == axes or not all(map(_is_number, (*low, *high))):
+                raise TypeError
+        except TypeError:
+            raise TraceError(
+                f"map '{energy.name}': its window returns two lists, the lowest and the highest cell, of"
+                f" {axes} numbers each"
+            ) from None
+        return graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])
 
-    return list(zip(whole("floor", low), whole("ceil", high), strict=True))
+    def whole(side: int, axis: int) -> Scalar:
+        return graph.apply("to_int", paths.merged(graph, partial(corner, side, axis)))
+
+    return [(whole(0, axis), whole(1, axis)) for axis in range(axes)]
 
 
 class _Table:

@@ -28,6 +28,8 @@ ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
 """Windows end here: beyond every grid, and within what an i32 holds."""
+LOST = -FARTHEST - 1
+"""Both ends of a window that is no number: it reaches no cell, and cell 0 is given what is no number."""
 
 
 class WindowLoops(MapLoops):
@@ -65,8 +67,12 @@ class WindowLoops(MapLoops):
         p = self.prefix
         window = self._trace().window
         low_high = [corner for pair in window for corner in pair]
-        lines, texts = self._statements(low_high)
+        reals = [corner.args[0] for corner in low_high if corner.op == "to_int"]
+        lines, texts = self._statements([*low_high, *reals])
         put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in self.axes for side in (0, 1)]
+        lost = [f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in texts[len(low_high) :]]
+        if lost:
+            put += [f"if {' | '.join(lost)}:", *(f"    {p}window[e, {k}] = {LOST}" for k in (0, 1))]
         visit = self._over_bands
         return self._code(
             [
@@ -86,6 +92,9 @@ class WindowLoops(MapLoops):
                         *indented(
                             visit([f"{p}entries[{p}place[band]] = e", f"{p}place[band] = {p}place[band] + 1"])
                         ),
+                        f"for e in range({p}nodes.shape[0]):",
+                        f"    if {p}window[e, 0] == {LOST}:",
+                        f"        f_{self.given.name}[0] = {self.type}(ti.math.nan)",
                     ]
                 ),
             ]
