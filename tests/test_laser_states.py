@@ -765,7 +765,10 @@ def recorder() -> Recorder:
 
 
 def test_a_deposition_is_seen(looking) -> None:
+    raster = Raster((30, 40), 1.0, ("m", 1.0))
     context = looking(recorder())
+    noted = Recorder({}, ("s", 1.0), context.state.tuples, grids={"canvas": raster})
+    context = dataclasses.replace(context, recorder=noted)
     fields = context.stepper.potential.fields
     block = OBSERVERS["deposition"].model_validate({"every": 3})
     observer = block.make(context)

@@ -56,7 +56,9 @@ class Enough:
         if self.change is not None:
             figures += f"; last change {now.change:.3g}{_asked(self.change)}"
         cure = f"; {_cure(now)}" if outcome == "stuck" else ""
-        return f"{outcome or 'not converged'}: {figures} (step {now.step}){cure}"
+        asked = self != UNASKED
+        ended = f"{outcome}: " if outcome else "not converged: " if asked else ""
+        return f"{ended}{figures} (step {now.step}){cure}"
 
 
 UNASKED = Enough()
