@@ -137,3 +137,23 @@ def test_an_unguarded_root_is_named_as_such() -> None:
     findings = list(check.of_potential(Potential(fields, [bind(unguarded, fields, tuples=[[0, 1]])])))
     assert {(f.argument, f.question) for f in findings if not f.passed} == {("x", "taylor")}
     assert "a root or norm of zero without a guard" in next(f.text for f in findings if not f.passed)
+
+
+@local_energy("elastic_band", over=2, x=X, k=Parameter(default=1.3))
+def band(x, k):
+    """A force that does not weaken with the length: U has a cusp where the nodes meet, and there no force."""
+    square = (x[0] - x[1]).norm_sqr()
+    return k * ti.select(square > 0.0, ti.sqrt(square), 0.0) + 0.1 * x[1].norm_sqr()
+
+
+def test_a_kink_at_the_very_state_is_no_wrong_gradient(monkeypatch) -> None:
+    """The second edge has no length: U grows like |h| to both sides of it."""
+    fields = Fields({"x": [[0.0, 0.1], [1.0, 0.3], [1.0, 0.3], [0.4, 2.0]]})
+    potential = Potential(fields, [bind(band, fields, tuples=[[0, 1], [1, 2], [2, 3]])])
+    found = list(check.of_potential(potential))
+    assert failed(found) == set()
+    here = next(f for f in found if (f.argument, f.question) == ("x", "taylor"))
+    assert here.text == "a kink here: the gradient is the mean of both sides at the given state"
+    right = check.Potential.gradient
+    monkeypatch.setattr(check.Potential, "gradient", lambda *args: 1.001 * right(*args))
+    assert ("x", "taylor") in failed(f for f in check.of_potential(potential) if "given state" in f.text)
