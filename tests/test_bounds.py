@@ -87,3 +87,11 @@ def test_a_laser_that_may_stand_still_is_refused_at_its_place() -> None:
         in done.stderr
     )
     assert "the spot dwells for length / speed: give it a `lower` bound above 0" in done.stderr
+
+
+def test_an_open_bound_is_what_the_precision_holds() -> None:
+    """1e-50 is zero in single precision."""
+    fields = Fields({"speed": [2.0]}, precision="f32")
+    single = Potential(fields, [bind(dwell, fields)])
+    with pytest.raises(EnergyError, match="'speed' could reach 0"):
+        LBFGS(single, [Unknown("speed", lower=1e-50)])

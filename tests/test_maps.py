@@ -24,6 +24,7 @@ from minusgrad import (
     Table,
     Time,
     bind,
+    check,
     local_energy,
     local_map,
     runtime,
@@ -1193,3 +1194,124 @@ def test_the_keys_of_a_maps_block() -> None:
     assert "tuples" in energy_model(energies.bonds).model_fields
     assert not {"gives", "grid"} & energy_model(embedding).model_fields.keys()
     assert not {"profile", "face", "at"} & energy_model(energies.stamps).model_fields.keys()
+
+
+# What a review has found --------------------------------------------------------------------------------
+
+
+def _six_around(x):
+    k = ti.floor(x[0])
+    return [k - 2.0], [k + 3.0]
+
+
+@local_map("hat", gives="y", over="nodes", x=Node(), at=Cell(window=_six_around))
+def hat(x, at):
+    d = x[0] - at[0]
+    return ti.exp(-d * d)
+
+
+def test_a_window_across_two_bands_of_a_line_counts_once() -> None:
+    """Cells 256 and 512 begin another band; a grid of one axis has no other loop than that over the band."""
+    potential = given_by(hat, {"x": [255.3, 100.2, 512.1]}, grid=Grid((600,)))
+    potential.refresh()
+    (term,) = potential.maps.values()
+    np.testing.assert_allclose(term.gives.values, references.given(term), atol=1e-15)
+
+
+def _eight_around(x, pixel):
+    k = ti.floor(x[0] / pixel)
+    return [k - 3], [k + 4]
+
+
+@local_map(
+    "line",
+    gives="dose",
+    over="nodes",
+    x=Node(),
+    m=Node(),
+    at=Cell(window=_eight_around, spacing="pixel"),
+    pixel=Parameter(),
+    samples=Table(axes=1),
+)
+def line(x, m, at, pixel, samples):
+    k = ti.floor(x[0] / pixel)
+    a = x[0] / pixel - k
+    l = at[0] - ti.cast(k, ti.i32) + 3  # noqa: E741
+    return m[0] * m[0] * ((1.0 - a) * samples[l] + a * samples[l - 1])
+
+
+@local_energy("readout_of", over="nodes", dose=Node(), share=Node())
+def readout_of(dose, share):
+    return dose[0] * share[0]
+
+
+@pytest.mark.parametrize("pixel", [0.1, 0.3, 0.7, 1e-6 / 3.0])
+@pytest.mark.parametrize(("precision", "tolerance"), [("f64", 1e-11), ("f32", 2e-5)])
+def test_coordinates_on_the_edge_of_a_pixel(pixel: float, precision: str, tolerance: float) -> None:
+    """x / pixel is whole but for rounding, which differs from kernel to kernel; the gradient must not."""
+    rng = np.random.default_rng(0)
+    values = {"x": (np.arange(200) + 10) * pixel, "m": np.ones(200), "share": rng.normal(size=240)}
+    fields = Fields(values, precision=precision)
+    samples = [0.0, 0.1, 0.5, 1.0, 0.5, 0.1, 0.0]
+    dose = bind(line, fields, grid=Grid((240,), pixel), tables={"samples": samples})
+    potential = Potential(fields, [bind(readout_of, fields)], [dose])
+    value, alone = potential.value(), potential.gradient("m")
+    both = {name: np.zeros(200, fields.dtype) for name in ("x", "m")}
+    potential.gradient_into(both)
+    scale = np.abs(alone).sum()
+    for found in (alone, both["m"]):  # U is quadratic in m
+        assert abs(0.5 * float(found.sum(dtype=float)) - value) < tolerance * scale
+
+
+def test_an_argument_may_be_called_sum_or_cut() -> None:
+    @local_map(
+        "m",
+        gives="y",
+        over="nodes",
+        x=Node(),
+        at=Cell(window=_about),
+        sum=Parameter("1", (2,)),
+        cut=Parameter(),
+    )
+    def named(x, at, sum, cut):
+        return ti.exp(-((x[0] - at[0]) ** 2) * sum[0]) * sum[1] * cut
+
+    parameters = {"sum": [0.5, 2.0], "cut": 3.0}
+    potential = given_by(named, {"x": [2.2, 5.1]}, grid=Grid((9,)), parameters=parameters)
+    potential.refresh()
+    (term,) = potential.maps.values()
+    np.testing.assert_allclose(term.gives.values, references.given(term), rtol=1e-13)
+    assert potential.gradient("m.sum").shape == (2,)
+
+
+def test_a_misspelt_argument_of_fields_is_refused() -> None:
+    fields = Fields({"x": [1.0], "z": [2.0]})
+    with pytest.raises(EnergyError, match=r"^hat: has no node field 'X' to give 'z' \(it has: x\)$"):
+        bind(hat, fields, grid=Grid((9,)), renamed={"X": "z"})
+
+
+def test_what_a_map_gives_is_not_read_without_the_map() -> None:
+    fields = Fields({"x": [1.0, 4.2], "share": np.ones(9)})
+    dose = bind(hat, fields, grid=Grid((9,)), gives="dose")
+    term = bind(readout_of, fields)
+    with pytest.raises(
+        EnergyError, match=r"^readout_of reads 'dose', which a map gives that is not here; add it"
+    ):
+        Potential(fields, [term])
+    Potential(fields, [term], frozen=True)
+    Potential(fields, [term], [dose])
+
+
+def test_check_judges_a_map_of_a_map_where_it_stands() -> None:
+    @local_map("roots_of", gives="z", over="nodes", y=Node(bounds=(0.0, np.inf), open=True))
+    def roots_of(y):
+        return ti.sqrt(y[0]) + 1.0 / y[0]
+
+    fields = Fields({"x": [3.2, 3.9, 4.4]})
+    first = bind(hat, fields, grid=Grid((9,)))
+    fields.derive("y", 9, "1")
+    second = bind(roots_of, fields)
+    potential = Potential(fields, [], [first, second])
+    found = [f for f in check.of_potential(potential) if f.term == "roots_of"]
+    assert len(found) > 8
+    assert [f.text for f in found if not f.passed] == []

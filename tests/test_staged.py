@@ -789,9 +789,15 @@ USED = {
         "e, stage 'spends': what it writes to 'U' depends on what was in 'y' before, and it writes that, too;"
         " make two stages of it",
     ),
-    "product": ([Stage(multiplies, ("U",))], f"e, stage 'multiplies': {NEITHER}"),
+    "product": (
+        [Stage(multiplies, ("U",))],
+        "energy 'e', stage 'multiplies': makes 'U' from itself; its reverse",
+    ),
     "product by a name": ([Stage(triples, ("U",))], f"energy 'e', stage 'triples': {NEITHER}"),
-    "feeds back": ([Stage(feeds_back, ("U",))], f"e, stage 'feeds_back': {NEITHER}"),
+    "feeds back": (
+        [Stage(feeds_back, ("U",))],
+        "energy 'e', stage 'feeds_back': makes 'U' from itself; its reverse",
+    ),
     "largest": ([Stage(largest, ("U",))], f"e, stage 'largest': {NEITHER}"),
     "smallest": ([Stage(smallest, ("U",))], f"e, stage 'smallest': {NEITHER}"),
     "added to and used": (
@@ -877,3 +883,101 @@ def test_names_that_do_not_exist_are_refused() -> None:
     ]:
         with pytest.raises(EnergyError, match=re.escape(text)):
             ask()
+
+
+# What a review has found --------------------------------------------------------------------------------
+
+
+@ti.kernel
+def halves_of_squares(a: ti.types.ndarray(ndim=1), o: ti.types.ndarray(ndim=1)):
+    for i in a:
+        o[i] += a[i] * a[i] * 0.5
+
+
+@ti.kernel
+def cosine_and_share(a: ti.types.ndarray(ndim=1), o: ti.types.ndarray(ndim=1), q: ti.types.ndarray(ndim=1)):
+    for i in a:
+        o[i] = ti.cos(a[i])
+        q[i] += a[i] * 0.7
+
+
+@ti.kernel
+def sum_of_squares(a: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in a:
+        U[None] += a[i] * a[i]
+
+
+def again(kernel, recompute: bool = True, **rename: str) -> Stage:
+    writes = {sum_of_squares: ("U",), cosine_and_share: ("o", "q")}.get(kernel, ("o",))
+    return Stage(kernel, writes, rename, recompute=recompute and kernel is not sum_of_squares)
+
+
+@pytest.mark.parametrize(
+    "stages",
+    [
+        [
+            again(cosine_and_share, a="x", o="w", q="q"),
+            again(sum_of_squares, a="w"),
+            again(halves_of_squares, a="w", o="p"),
+            again(cosine_and_share, a="p", o="w", q="q"),
+            again(sum_of_squares, a="q"),
+        ],
+        [
+            again(cosine_and_share, a="x", o="q", q="p"),
+            again(sum_of_squares, a="q"),
+            again(halves_of_squares, a="q", o="w"),
+            again(halves_of_squares, a="w", o="p"),
+            again(cosine_and_share, a="x", o="q", q="w"),
+            again(sum_of_squares, a="w"),
+        ],
+    ],
+    ids=["two versions in one group", "each waits for the other"],
+)
+def test_an_array_that_would_hold_two_things_at_once_is_refused(stages) -> None:
+    with pytest.raises(EnergyError, match="would have to hold two things at once; give one of them an array"):
+        staged_energy("e", x=Node(), between={b: Between(("n",)) for b in "wpq"}, stages=stages)
+
+
+@ti.kernel
+def in_place(g: ti.types.ndarray(ndim=1), k: ti.types.ndarray(ndim=0)):
+    for i in g:
+        g[i] = g[i] * k[None]
+
+
+@ti.func
+def summed(x: ti.template(), i: int):
+    a = ti.sin(x[i])
+    s = 0.0
+    for j in range(x.shape[0]):
+        s += a * x[j] * x[j]
+    return s
+
+
+@ti.kernel
+def loop_in_a_function(x: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
+    for i in x:
+        U[None] += summed(x, i)
+
+
+@ti.kernel
+def added_by_name(x: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in x:
+        ti.atomic_add(U[None], x[i] * x[i])
+
+
+def test_nothing_is_made_from_itself() -> None:
+    stages = [Stage(halves_of_squares, ("o",), {"a": "x", "o": "g"}), Stage(in_place, ("g",))]
+    with pytest.raises(EnergyError, match="stage 'in_place': makes 'g' from itself; its reverse would take"):
+        staged_energy("e", x=Node(), k=Parameter(), between={"g": Between(("n",))}, stages=stages)
+    energy = staged_energy("e", x=Node(), stages=[Stage(added_by_name, ("U",))])
+    term = bind_staged(energy, Fields({"x": [1.0, 3.0]}))
+    assert (term.value(), term.gradient("x").tolist()) == (10.0, [2.0, 6.0])
+
+
+def test_a_loop_in_a_function_that_a_kernel_calls_is_seen() -> None:
+    with pytest.raises(
+        EnergyError, match="stage 'loop_in_a_function': calls 'summed', which has a loop; Taichi"
+    ):
+        staged_energy("e", x=Node(), stages=[Stage(loop_in_a_function, ("U",))])

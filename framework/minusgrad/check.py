@@ -82,6 +82,7 @@ class Finding:
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
     """Ask every term of a potential (in double precision). The fields are left as they were."""
+    potential.refresh(t)
     for term in potential.maps.values():
         rng = np.random.default_rng(seed)
         few = MOST_CELLED if term.grid else MOST_TUPLES
@@ -89,7 +90,8 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     potential.refresh(t)
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
-        part = Potential(potential.fields, [term if isinstance(term, StagedTerm) else _part(term, rng)])
+        one = term if isinstance(term, StagedTerm) else _part(term, rng)
+        part = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
             yield from _of_term(part, t, rng)
@@ -290,7 +292,7 @@ def _value(subject: _Subject) -> Finding:
             pieces(small, zip(elements(small), arguments(small, subject.t), strict=True), weights)
         )
     else:
-        compiled = Potential(of.fields, [small]).value(subject.t)
+        compiled = Potential(of.fields, [small], frozen=True).value(subject.t)
         each = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
     part = small.elements.elements / max(subject.term.elements.elements, 1)
     expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), part * subject.usual) or 1.0

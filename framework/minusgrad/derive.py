@@ -97,7 +97,7 @@ def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, 
     def beyond(node: Scalar) -> Scalar:
         if node.serial in moving or node.serial not in live:
             return new.get(node.serial, node)
-        leaf = node.graph.input("cut", None, (node.serial,))
+        leaf = node.graph.input("the cut", None, (node.serial,))
         found[node.serial] = leaf, node
         return leaf
 

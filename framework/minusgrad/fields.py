@@ -162,6 +162,9 @@ class Fields(Mapping[str, Field]):
             raise EnergyError(f"no field named '{name}' (there are: {', '.join(self._fields)})")
         return self._fields[name]
 
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
     def __iter__(self) -> Iterator[str]:
         return iter(self._fields)
 

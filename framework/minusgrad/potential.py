@@ -32,9 +32,18 @@ class Potential:
     fields = Fields({"x": positions, "m": masses})
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0})])
     potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
+
+    `frozen`: fields that maps give, and none of `maps` does, stay as they are.
     """
 
-    def __init__(self, fields: Fields, terms: Sequence[Term | StagedTerm], maps: Sequence[Term] = ()):
+    def __init__(
+        self,
+        fields: Fields,
+        terms: Sequence[Term | StagedTerm],
+        maps: Sequence[Term] = (),
+        *,
+        frozen: bool = False,
+    ):
         names = [term.name for term in (*terms, *maps)]
         if len(set(names)) != len(names):
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
@@ -44,6 +53,8 @@ class Potential:
         self.maps = {term.name: term for term in maps}
         self.parts = self.terms | self.maps
         self.given = {m.gives.name: m.gives for m in maps if m.gives}
+        if not frozen:
+            self._refuse_orphans()
         # a name that no field of a state can have
         self._adjoints = {
             n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.given.items()
@@ -55,6 +66,14 @@ class Potential:
             for name, part in self.parts.items()
         }
         self._outputs: dict[str, Any] = {}
+
+    def _refuse_orphans(self) -> None:
+        """What maps give is given by one of these: else it would be as another potential left it."""
+        for part in self.parts.values():
+            for field in part.fields.values():
+                if field.name in self.fields.derived - set(self.given):
+                    told = f"{part.name} reads '{field.name}', which a map gives that is not here"
+                    raise EnergyError(f"{told}; add it to the maps")
 
     @property
     def reads(self) -> set[str]:

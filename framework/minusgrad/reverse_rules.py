@@ -21,6 +21,8 @@ def check_text(what: str, stage: Any) -> None:
             array = ast.unparse(node.target.value)
             if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
                 raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
+    _check_reads(what, stage, function)
+    _check_calls(what, inspect.unwrap(stage.kernel), function)
     before = ""
     for statement in ast.iter_child_nodes(function):
         serialised = "serialize=True" in before or "parallelize=1" in before
@@ -40,6 +42,39 @@ def check_text(what: str, stage: Any) -> None:
                         " Taichi gets wrong; make it in the inner loop, or keep it in an array between stages"
                     )
             made |= _made(statement)
+
+
+def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
+    """What a statement writes it does not read: Taichi's reverse would take what stands there at the end."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign | ast.AugAssign):
+            continue
+        read = {ast.unparse(n.value) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        written = {ast.unparse(t.value) for t in targets if isinstance(t, ast.Subscript)}
+        if both := sorted(read & written & set(stage.writes)):
+            raise EnergyError(
+                f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands there"
+                " at the end: write into an array of its own"
+            )
+
+
+def _check_calls(what: str, function: Any, tree: ast.AST, seen: frozenset = frozenset()) -> None:
+    """The functions that it calls have no loops that run: what goes into them is made before."""
+    scope = function.__globals__ | inspect.getclosurevars(function).nonlocals
+    for node in ast.walk(tree):
+        by_name = isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+        called = scope.get(node.func.id) if by_name else None  # type: ignore[attr-defined]
+        plain = inspect.unwrap(called) if callable(called) else None
+        if not inspect.isfunction(plain) or plain in seen:
+            continue
+        inner = ast.parse(dedent(inspect.getsource(plain)))
+        if _loops(inner):
+            raise EnergyError(
+                f"{what}: calls '{plain.__name__}', which has a loop; Taichi gets its reverse wrong where it"
+                " uses what was made before: write the loop in the kernel, or unroll it by ti.static"
+            )
+        _check_calls(what, plain, inner, seen | {plain})
 
 
 def _loops(node: ast.AST) -> list[ast.For]:

@@ -68,25 +68,34 @@ class Schedule:
             self.backward.append(("reverse", k))
             self.backward += [("forget", v[0]) for v in sorted(self._makes[k]) if self._makers[v][0] == k]
 
-    def _restore(self, version: Version, k: int) -> None:
-        """Make an array hold a version again, by running all stages that made it, and what else they make."""
+    def _restore(self, version: Version, k: int, waiting: tuple[Version, ...] = ()) -> None:
+        """Make an array hold a version again, by running all stages that made it, and what else they make.
+
+        `waiting`: versions that are being restored, and for which this one is needed.
+        """
         array, filled = version
         if self._live[array] == filled:
             return
+        if version in waiting:
+            raise self._two_at_once(array, k)
         group, makers = self._made_together(version)
+        names = [name for name, _ in sorted(group)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise self._two_at_once(twice[0], k)
         for maker in makers:
             if not self.stages[maker].recompute:
-                later = self._makers[(array, filled + 1)][0]
+                later = [v for v in sorted(self._makers) if v[0] == array and v[1] > filled]
+                by = self._stage(self._makers[later[0]][0]) if later else f"{self.what}: a stage run again"
                 raise EnergyError(
-                    f"{self._stage(later)} overwrites '{array}', which the reverse of {self._stage(k, False)}"
+                    f"{by} overwrites '{array}', which the reverse of {self._stage(k, False)}"
                     f" needs as {self._stage(maker, False)} left it; give one of them an array of its own"
                     " (`rename`), or let the latter be recomputed (`recompute=True`)"
                 )
         needed = sorted({v for maker in makers for v in self._reads[maker]} - group)
         for other in needed:
-            self._restore(other, k)
+            self._restore(other, k, (*waiting, version))
         self.backward += [("clear", made) for made, _ in sorted(group)]
-        self._live.update(group)
+        self._live.update(dict(sorted(group)))
         self._all_live(needed, k)
         self.backward += [("run", maker) for maker in makers]
 
@@ -101,10 +110,13 @@ class Schedule:
     def _all_live(self, needed: Sequence[Version], k: int) -> None:
         for array, filled in needed:
             if self._live[array] != filled:
-                raise EnergyError(
-                    f"{self.what}: to reverse {self._stage(k, False)}, '{array}' would have to hold two"
-                    " things at once; give one of them an array of its own (`rename`)"
-                )
+                raise self._two_at_once(array, k)
+
+    def _two_at_once(self, array: str, k: int) -> EnergyError:
+        return EnergyError(
+            f"{self.what}: to reverse {self._stage(k, False)}, '{array}' would have to hold two things at"
+            " once; give one of them an array of its own (`rename`)"
+        )
 
     def _stage(self, k: int, full: bool = True) -> str:
         one = f"stage {k + 1} '{self.stages[k].name}'"

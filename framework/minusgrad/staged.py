@@ -16,6 +16,7 @@ from .errors import EnergyError, UnitError
 from .fields import Field, Fields, ordered_sum
 from .reverse_rules import NEITHER
 from .stages import Stage, Staged, arguments
+from .terms import refuse_strange
 from .units import UnitSystem, parse_unit
 
 REALS, WHOLE = ("f32", "f64"), ("i32",)
@@ -37,6 +38,7 @@ def bind_staged(
     `sizes` gives numbers to names in shapes. Raises `EnergyError` naming the term and argument.
     """
     name = identifier(name or energy.name, "a term")
+    refuse_strange(name, renamed or {}, energy.of_role(Node))
     given, known = {**(data or {}), **(parameters or {})}, dict(sizes or {})
     if unknown := [a for a in given if not isinstance(energy.roles.get(a), Datum | Parameter)]:
         raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")

@@ -88,6 +88,7 @@ def bind(
     """
     name = identifier(name or energy.name, "a term")
     renamed, data, parameters = renamed or {}, data or {}, parameters or {}
+    refuse_strange(name, renamed, energy.of_role(Node))
     grid, parameters = _gridded(name, energy, grid, parameters)
     bound = {a: fields[renamed.get(a, a)] for a in energy.of_role(Node)}
     count = _common(name, {a: len(f) for a, f in bound.items()})
@@ -125,6 +126,15 @@ def bind(
     elif isinstance(elements, Pairs):
         _check_exchange_here(term)
     return term
+
+
+def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, Any]) -> None:
+    """Raises `EnergyError` where something else than a node field argument is given a field."""
+    if strange := [a for a in renamed if a not in nodal]:
+        there = ", ".join(nodal)
+        raise EnergyError(
+            f"{name}: has no node field '{strange[0]}' to give '{renamed[strange[0]]}' (it has: {there})"
+        )
 
 
 def _gridded(

@@ -145,7 +145,8 @@ def _within_roles(potential: Potential, unknown: Unknown) -> Unknown:
 
     Raises `EnergyError` where it could reach an open bound: there the energy has no value.
     """
-    lower, upper = unknown.lower, unknown.upper
+    held = potential.fields[unknown.field].dtype.type
+    lower, upper = float(held(unknown.lower)), float(held(unknown.upper))
     for name, part in potential.parts.items():
         for argument, role in part.energy.of_role(Node).items():
             if part.fields[argument].name != unknown.field:

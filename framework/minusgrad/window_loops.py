@@ -6,6 +6,9 @@
 The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic. What
 does not depend on the cell is computed once for an element. The adjoint is summed over the cells for the few
 numbers in which the two parts meet (`derive.cut`), and goes back through the first part once.
+
+The floors that a window begins at are computed once and stored: another kernel might find x / h on the other
+side of a whole number, and read a table one place off.
 """
 
 from collections.abc import Sequence
@@ -20,7 +23,7 @@ from .kernels import Code
 from .map_loops import ADJOINT, MapLoops
 from .terms import Term
 from .trace import Trace
-from .whole import form
+from .whole import ROUNDED, form
 
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, by the number of axes."""
@@ -35,8 +38,9 @@ LOST = -FARTHEST - 1
 class WindowLoops(MapLoops):
     """The loops of a map to the cells of a grid.
 
-    Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `first`,
-    where each band's `entries` begin: the elements that reach it, in their order.
+    Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `floors`,
+    the rounded numbers that they come from; `first`, where each band's `entries` begin: the elements that
+    reach it, in their order.
     """
 
     def __init__(self, term: Term, adjoint: Field):
@@ -45,6 +49,8 @@ class WindowLoops(MapLoops):
         self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
         self.band = BAND[len(self.shape)]
         self._reads, self._begin = self._known_reads()
+        self._floors = self._rounded()
+        self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
         for name in ("first", "place"):
             self._own(name, np.zeros(-(-self.shape[0] // self.band) + 1, np.int32))
@@ -68,9 +74,15 @@ class WindowLoops(MapLoops):
         window = self._trace().window
         low_high = [corner for pair in window for corner in pair]
         reals = [corner.args[0] for corner in low_high if corner.op == "to_int"]
-        lines, texts = self._statements([*low_high, *reals])
+        floors = [node for node in reachable(low_high) if node.serial in self._floors]
+        lines, texts = self._statements([*low_high, *reals, *floors])
         put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in self.axes for side in (0, 1)]
-        lost = [f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in texts[len(low_high) :]]
+        put += [
+            f"{p}floors[e, {k}] = ti.f64({text})"
+            for k, text in enumerate(texts[-len(floors) :] if floors else [])
+        ]
+        ends = texts[len(low_high) : len(low_high) + len(reals)]
+        lost = [f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in ends]
         if lost:
             put += [f"if {' | '.join(lost)}:", *(f"    {p}window[e, {k}] = {LOST}" for k in (0, 1))]
         visit = self._over_bands
@@ -104,7 +116,7 @@ class WindowLoops(MapLoops):
         """Loops that add what the elements give, band by band."""
         p, out = self.prefix, f"f_{self.given.name}"
         traced = self._trace()
-        early, late, (text,) = self._hoisted([traced.value], self._late(traced), {})
+        early, late, (text,) = self._hoisted([traced.value], self._late(traced), dict(self._floors))
         leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
@@ -121,7 +133,7 @@ class WindowLoops(MapLoops):
         late = self._late(traced) | {weight.serial}
         body, meets = derive.cut(value, late, wrt)
         of_cell = derive.gradient(weight * body, [leaf for leaf, _ in meets])
-        sums = [graph.input("sum", None, (k,)) for k in range(len(meets))]
+        sums = [graph.input("the sum", None, (k,)) for k in range(len(meets))]
         guarded = any(node.op in derive.BRANCHES for node in reachable([body]))  # a side that no cell took
         back = graph.constant(0.0)
         for s, (_, node) in zip(sums, meets, strict=True):
@@ -129,7 +141,7 @@ class WindowLoops(MapLoops):
             back = back + (graph.apply("select", graph.apply("ne", s, 0.0), part, 0.0) if guarded else part)
         chain = derive.gradient(back, wrt)
 
-        names = {s.serial: f"s{k}" for k, s in enumerate(sums)}
+        names = self._floors | {s.serial: f"s{k}" for k, s in enumerate(sums)}
         _, known, texts = self._hoisted([node for _, node in meets], None, names)
         names |= {leaf.serial: text for (leaf, _), text in zip(meets, texts, strict=True)}
         early, each, adds = self._hoisted(of_cell, late, names)
@@ -170,9 +182,10 @@ class WindowLoops(MapLoops):
         return f"{place} = ti.cast(ti.min(ti.max({text}, -{FARTHEST}.0), {FARTHEST}.0), ti.i32)"
 
     def _windows(self) -> list[str]:
-        """b, c: the lowest and the highest cell of element e along each axis."""
+        """b, c: the lowest and the highest cell of element e along each axis; and the stored floors."""
         p = self.prefix
         lowest = [f"b{a} = {p}window[e, {2 * a}]" for a in self.axes]
+        lowest += [f"{name} = {self.type}({p}floors[e, {k}])" for k, name in enumerate(self._floors.values())]
         return [*lowest, *(f"c{a} = {p}window[e, {2 * a + 1}]" for a in self.axes)]
 
     def _on_grid(self) -> tuple[list[str], list[str]]:
@@ -196,7 +209,7 @@ class WindowLoops(MapLoops):
     ) -> list[str]:
         """For every cell of a box the body, and then, if anything is to be `put`, that with the text.
 
-        Where windows have one size, and this one does not leave the grid along the last axis, the loop over
+        Where windows have one size, and this one does not leave the box along the last axis, the loop over
         that has a constant length, which compilers like. A row is computed before it is put: stores between
         loads, which might be to the same memory, would keep the compiler from making vectors of them.
         """
@@ -216,7 +229,7 @@ class WindowLoops(MapLoops):
                 f"for k in ti.static(range({size})):",
                 *indented([f"i{last} = b{last} + k", self._cell(), f"{put}row[k]"]),
             ]
-        inside = f"if (b{last} >= 0) & (c{last} < {self.shape[last]}):"
+        inside = f"if (b{last} >= {low[last]}) & (c{last} < {high[last]}):"
         return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
 
     def _last(self, traced: Trace, ends: str, body: list[str]) -> list[str]:
@@ -236,6 +249,12 @@ class WindowLoops(MapLoops):
         for a in self.axes[1:]:
             text = f"({text}) * {self.shape[a]} + i{a}"
         return f"cell = {text}"
+
+    def _rounded(self) -> dict[int, str]:
+        """The rounded numbers that windows come from, by serial, in their order; and their names."""
+        corners = [corner for pair in self._trace().window for corner in pair]
+        atoms = {s for corner in corners for s, node in form(corner).atoms.items() if node.op in ROUNDED}
+        return {serial: f"w{k}" for k, serial in enumerate(sorted(atoms))}
 
     # Tables
 
@@ -303,4 +322,4 @@ def _relative(
 def size_of(ends: tuple[Scalar, Scalar]) -> int | None:
     """The cells of a window along an axis, if they are as many at every state."""
     between = form(ends[1]).minus(form(ends[0])).known
-    return None if between is None else between + 1
+    return None if between is None or not 0 <= between < FARTHEST else between + 1
