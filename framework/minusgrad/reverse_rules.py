@@ -54,8 +54,8 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
         written = {ast.unparse(t.value) for t in targets if isinstance(t, ast.Subscript)}
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
-                f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands there"
-                " at the end: write into an array of its own"
+                f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands"
+                " there at the end: write into an array of its own"
             )
 
 
