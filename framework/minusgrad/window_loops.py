@@ -27,6 +27,8 @@ from .whole import ROUNDED, form
 
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, by the number of axes."""
+GRAIN = 512
+"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one band in so many."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
@@ -123,7 +125,9 @@ class WindowLoops(MapLoops):
         cells = self._over_cells(traced, low, high, late, f"{out}[cell] = {out}[cell] + ", text)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
         band = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
-        return self._code([f"for band in range({p}first.shape[0] - 1):", *indented(band)])
+        job = ["if job % {g} == 0:", "    band = job // {g}", *indented(band)]
+        head = f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):"
+        return self._code([head, *indented(line.replace("{g}", str(GRAIN)) for line in job)])
 
     def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
         """For each element the derivatives of sum over its cells of lambda f."""
