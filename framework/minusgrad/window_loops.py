@@ -72,47 +72,42 @@ class WindowLoops(MapLoops):
 
     def bins(self) -> Code:
         """Each element's window, and each band's entries if there is room for them."""
-        p = self.prefix
+        return self._code([*self._put_windows(), *self._put_entries()])
+
+    def _put_windows(self) -> list[str]:
         window = self._trace().window
-        low_high = [corner for pair in window for corner in pair]
-        reals = [corner.args[0] for corner in low_high if corner.op == "to_int"]
-        floors = [node for node in reachable(low_high) if node.serial in self._floors]
-        lines, texts = self._statements([*low_high, *reals, *floors])
-        put = [self._corner(a, side, texts[2 * a + side], window[a]) for a in self.axes for side in (0, 1)]
-        put += [
-            f"{p}floors[e, {k}] = ti.f64({text})"
-            for k, text in enumerate(texts[-len(floors) :] if floors else [])
+        corners = [corner for pair in window for corner in pair]
+        reals = [corner.args[0] for corner in corners if corner.op == "to_int"]
+        floors = [node for node in reachable(corners) if node.serial in self._floors]
+        lines, texts = self._statements([*corners, *reals, *floors])
+        of_corners, of_reals = texts[: len(corners)], texts[len(corners) : len(corners) + len(reals)]
+        of_floors = texts[len(corners) + len(reals) :]
+        put = [self._corner(k // 2, k % 2, text, window[k // 2]) for k, text in enumerate(of_corners)]
+        put += [f"{self.prefix}floors[e, {k}] = ti.f64({text})" for k, text in enumerate(of_floors)]
+        if of_reals:
+            lost = " | ".join(f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in of_reals)
+            put += [f"if {lost}:", *(f"    {self.prefix}window[e, {k}] = {LOST}" for k in (0, 1))]
+        loop = [*self._loads(inputs(corners)), *lines, *put]
+        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(loop)]
+
+    def _put_entries(self) -> list[str]:
+        """Count, add up, fill; one after another, so that entries stand in the order of the elements."""
+        p, last = self.prefix, f"{self.prefix}first.shape[0] - 1"
+        fill = [f"{p}entries[{p}place[band]] = e", f"{p}place[band] = {p}place[band] + 1"]
+        once = [
+            f"for k in range({p}first.shape[0]):",
+            f"    {p}first[k] = 0",
+            *self._over_bands([f"{p}first[band + 1] = {p}first[band + 1] + 1"]),
+            f"for k in range({last}):",
+            f"    {p}first[k + 1] = {p}first[k + 1] + {p}first[k]",
+            f"    {p}place[k] = {p}first[k]",
+            f"if {p}first[{last}] <= {p}entries.shape[0]:",
+            *indented(self._over_bands(fill)),
+            f"for e in range({p}nodes.shape[0]):",
+            f"    if {p}window[e, 0] == {LOST}:",
+            f"        f_{self.given.name}[0] = {self.type}(ti.math.nan)",
         ]
-        ends = texts[len(low_high) : len(low_high) + len(reals)]
-        lost = [f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in ends]
-        if lost:
-            put += [f"if {' | '.join(lost)}:", *(f"    {p}window[e, {k}] = {LOST}" for k in (0, 1))]
-        visit = self._over_bands
-        return self._code(
-            [
-                f"for e in range({p}nodes.shape[0]):",
-                *indented([*self._loads(inputs(low_high)), *lines, *put]),
-                "ti.loop_config(serialize=True)",
-                "for once in range(1):",
-                *indented(
-                    [
-                        f"for k in range({p}first.shape[0]):",
-                        f"    {p}first[k] = 0",
-                        *visit([f"{p}first[band + 1] = {p}first[band + 1] + 1"]),
-                        f"for k in range({p}first.shape[0] - 1):",
-                        f"    {p}first[k + 1] = {p}first[k + 1] + {p}first[k]",
-                        f"    {p}place[k] = {p}first[k]",
-                        f"if {p}first[{p}first.shape[0] - 1] <= {p}entries.shape[0]:",
-                        *indented(
-                            visit([f"{p}entries[{p}place[band]] = e", f"{p}place[band] = {p}place[band] + 1"])
-                        ),
-                        f"for e in range({p}nodes.shape[0]):",
-                        f"    if {p}window[e, 0] == {LOST}:",
-                        f"        f_{self.given.name}[0] = {self.type}(ti.math.nan)",
-                    ]
-                ),
-            ]
-        )
+        return ["ti.loop_config(serialize=True)", "for once in range(1):", *indented(once)]
 
     def forward(self) -> Code:
         """Loops that add what the elements give, band by band."""
@@ -125,9 +120,8 @@ class WindowLoops(MapLoops):
         cells = self._over_cells(traced, low, high, late, f"{out}[cell] = {out}[cell] + ", text)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
         band = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
-        job = ["if job % {g} == 0:", "    band = job // {g}", *indented(band)]
-        head = f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):"
-        return self._code([head, *indented(line.replace("{g}", str(GRAIN)) for line in job)])
+        job = [f"if job % {GRAIN} == 0:", f"    band = job // {GRAIN}", *indented(band)]
+        return self._code([f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):", *indented(job)])
 
     def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
         """For each element the derivatives of sum over its cells of lambda f."""
