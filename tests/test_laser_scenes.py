@@ -68,7 +68,8 @@ def test_another_minimiser_finds_the_butterfly_too(tmp_path):
 def _keeps_within(run: Run, bounds: dict[str, tuple[float, float]]) -> None:
     """All recorded frames."""
     for name, (lower, upper) in bounds.items():
-        value = run.series(f"particles/all/{name}").value
+        group = "particles/all" if name == "position" else "cells/segments"
+        value = run.series(f"{group}/{name}").value
         assert value.min() >= value.dtype.type(lower), name
         assert value.max() <= value.dtype.type(upper), name
 
