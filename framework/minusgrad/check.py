@@ -87,7 +87,6 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
         rng = np.random.default_rng(seed)
         few = MOST_CELLED if term.grid else MOST_TUPLES
         yield from _of_term(probed(_part(term, rng, tuples=few), rng), t, rng)
-    potential.refresh(t)
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else _part(term, rng)
@@ -283,8 +282,7 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
 
 def _value(subject: _Subject) -> Finding:
     of = subject.potential
-    few = MOST_CELLED if subject.term.grid else MOST_PLAIN
-    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=few)
+    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
         compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
         weights = of.fields["probe_weight"].values
@@ -310,9 +308,8 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
 
 
 def _window(subject: _Subject) -> Finding:
-    """The worst of a few elements."""
-    few = _part(subject.term, np.random.default_rng(0), tuples=MOST_CELLED)
-    worst = max(cut_off(few, values) for values in arguments(few, subject.t))
+    """The worst of its elements, of which there are few."""
+    worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
     cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
     return subject.finding(
         "", "window", worst <= EDGE, worst, cut if worst <= EDGE else f"{cut}: it is cut off,"
@@ -337,7 +334,7 @@ def _taylor(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
     above = [r for r in remainders if r > floor]
     if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
         return subject.finding(knob.name, "taylor", True, None, "remainder at rounding level")
-    order = float(np.median(-np.diff(np.log2(above[-6:]))))
+    order = _order(above)
     if order < 1.2 and _is_kink(subject, knob, direction, slope):
         return subject.finding(
             knob.name, "taylor", True, None, "a kink here: the gradient is the mean of both sides"
@@ -360,7 +357,12 @@ def _is_kink(subject: _Subject, knob: _Knob, direction: np.ndarray, slope: float
             break
     knob.put(knob.values)
     above = [r for r in left if r > subject.rounding()]
-    return len(above) < 3 or float(np.median(-np.diff(np.log2(above[-6:])))) > 1.8
+    return len(above) < 3 or _order(above) > 1.8
+
+
+def _order(remainders: list[float]) -> float:
+    """In h, of remainders over h, h / 2, h / 4, ...: the median of the last slopes."""
+    return float(np.median(-np.diff(np.log2(remainders[-6:]))))
 
 
 def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:

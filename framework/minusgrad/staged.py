@@ -12,12 +12,12 @@ import numpy as np
 
 from . import runtime
 from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier
-from .errors import EnergyError, UnitError
+from .errors import EnergyError
 from .fields import Field, Fields, ordered_sum
 from .reverse_rules import NEITHER
 from .stages import Stage, Staged, arguments
-from .terms import refuse_strange
-from .units import UnitSystem, parse_unit
+from .terms import check_unit, default_of, refuse_strange
+from .units import UnitSystem
 
 REALS, WHOLE = ("f32", "f64"), ("i32",)
 
@@ -48,11 +48,10 @@ def bind_staged(
         what = f"{name}.{argument}"
         if isinstance(role, Node):
             bound[argument] = found = fields[(renamed or {}).get(argument, argument)]
-            if found.unit != "1" and parse_unit(found.unit).dimension != parse_unit(role.unit).dimension:
-                raise EnergyError(f"{what}: field '{found.name}' is in {found.unit}, not {role.unit}")
+            check_unit(what, found, role)
             _learn(what, (f"n_{argument}", *role.shape), found.shape, known)
         elif not isinstance(role, Time):
-            value = given[argument] if argument in given else _default(what, role, units)
+            value = given[argument] if argument in given else default_of(what, role, units)
             inputs[argument] = _checked(what, value, role)
             _learn(what, role.shape, inputs[argument].shape, known)
     if len(lengths := {len(found) for found in bound.values()}) == 1:
@@ -76,23 +75,12 @@ def _learn(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]
         raise EnergyError(f"{what}: has shape {list(shape)}, needs [{', '.join(map(str, needed))}]")
 
 
-def _default(what: str, role: Role, units: UnitSystem | None) -> float:
-    if not isinstance(role, Parameter) or role.default is None:
-        raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
-    try:
-        return (units or UnitSystem.si()).convert(role.default, role.unit)
-    except UnitError as error:
-        raise EnergyError(f"{what}: its default cannot be used: {error}") from None
-
-
 def _checked(what: str, value: Any, role: Role) -> np.ndarray:
     found = np.asarray(value)
     if found.dtype.kind not in "iuf" or not found.size or not np.isfinite(found).all():
         raise EnergyError(f"{what}: needs finite numbers")
     if isinstance(role, Parameter) and not role.admits(found.astype(np.float64)):
-        low, high = role.bounds
-        limits = f"({low:g}, {high:g})" if role.open else f"[{low:g}, {high:g}]"
-        raise EnergyError(f"{what}: {value} is not within {limits}{role.reason and f'; {role.reason}'}")
+        raise EnergyError(f"{what}: {value} is not {role.limits()}")
     if not (isinstance(role, Datum) and role.integer):
         return found.astype(np.float64)
     if (np.abs(found) >= 2**31).any() or (found != np.trunc(found)).any():

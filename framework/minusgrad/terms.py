@@ -7,7 +7,18 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .energy import Datum, LocalEnergy, Node, Parameter, Table, Time, check_exchange, concrete, identifier
+from .energy import (
+    Datum,
+    LocalEnergy,
+    Node,
+    Parameter,
+    Role,
+    Table,
+    Time,
+    check_exchange,
+    concrete,
+    identifier,
+)
 from .errors import EnergyError, UnitError
 from .fields import Body, Field, Fields, Grid
 from .interactions import Pairs, Tuples
@@ -107,7 +118,9 @@ def bind(
         values = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
         term.data[argument] = runtime.allocate(values[kept])
     for argument, role in energy.of_role(Parameter).items():
-        value = parameters[argument] if argument in parameters else _default(name, argument, role, units)
+        value = (
+            parameters[argument] if argument in parameters else default_of(f"{name}.{argument}", role, units)
+        )
         shape = concrete(role.shape, term.dimension)
         term.parameters[argument] = _values(term, argument, role, value, bodies, kept, shape)
     if unknown := [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]:
@@ -268,11 +281,13 @@ def _check_space(term: Term) -> None:
 def _check_units(term: Term) -> None:
     """A field of another dimension than its argument is refused; a field without a unit is taken on trust."""
     for argument, role in term.energy.of_role(Node).items():
-        field = term.fields[argument]
-        if field.unit != "1" and parse_unit(field.unit).dimension != parse_unit(role.unit).dimension:
-            raise EnergyError(
-                f"{term.name}.{argument}: field '{field.name}' is in {field.unit}, not {role.unit}"
-            )
+        check_unit(f"{term.name}.{argument}", term.fields[argument], role)
+
+
+def check_unit(what: str, field: Field, role: Role) -> None:
+    """Raises `EnergyError` for a field of another dimension than its role."""
+    if field.unit != "1" and parse_unit(field.unit).dimension != parse_unit(role.unit).dimension:
+        raise EnergyError(f"{what}: field '{field.name}' is in {field.unit}, not {role.unit}")
 
 
 def _check_bounds(term: Term, derived: Set[str]) -> None:
@@ -309,13 +324,14 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
     return array
 
 
-def _default(name: str, argument: str, role: Parameter, units: UnitSystem | None) -> float:
-    if role.default is None:
-        raise EnergyError(f"{name}.{argument}: has no default; give it a value [{role.unit}]")
+def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
+    """A parameter's default in the run's units. Raises `EnergyError` where there is none that can be used."""
+    if not isinstance(role, Parameter) or role.default is None:
+        raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
     try:
         return (units or UnitSystem.si()).convert(role.default, role.unit)
     except UnitError as error:
-        raise EnergyError(f"{name}.{argument}: its default cannot be used: {error}") from None
+        raise EnergyError(f"{what}: its default cannot be used: {error}") from None
 
 
 def _values(

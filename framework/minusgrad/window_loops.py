@@ -216,17 +216,16 @@ class WindowLoops(MapLoops):
         clipped = self._nested(low, high, self._last(traced, f"{low[last]}, {high[last]}", [*body, *end]))
         if (size := size_of(traced.window[last])) is None:
             return clipped
-        by_row = bool(put) and size <= ROW
-        row = self._last(traced, f"b{last}, b{last} + {size}", [*body, *end])
-        if by_row:
+        ends = f"b{last}, b{last} + {size}"
+        if put and size <= ROW:
             row = [
                 f"row = ti.Vector([{self.type}(0.0)] * {size})",
-                *self._last(
-                    traced, f"b{last}, b{last} + {size}", [*body, f"row[i{last} - b{last}] = {text}"]
-                ),
+                *self._last(traced, ends, [*body, f"row[i{last} - b{last}] = {text}"]),
                 f"for k in ti.static(range({size})):",
                 *indented([f"i{last} = b{last} + k", self._cell(), f"{put}row[k]"]),
             ]
+        else:
+            row = self._last(traced, ends, [*body, *end])
         inside = f"if (b{last} >= {low[last]}) & (c{last} < {high[last]}):"
         return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
 
