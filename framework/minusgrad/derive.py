@@ -10,11 +10,14 @@ an infinite derivative on the side not taken never meets a zero (0 * inf), so
 Conventions at kinks: min and max take the branch that the forward pass took, abs'(0) = 0; a power of zero
 does not change with its exponent (0^y), nor the power zero with its base (x^0).
 
+Forward accumulation (`tangent`) goes from the leaves to the outputs, ydot = sum of dy/da adot; of a select it is
+that of the side taken. A Hessian product is the tangent of a gradient.
+
 What is piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) has the derivative zero: it is
 absent from the table below.
 """
 
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from math import pi, sqrt
 
 from .graph import Graph, Scalar, reachable
@@ -73,6 +76,35 @@ def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
                 entry = adjoints.setdefault(argument.serial, {})
                 entry[guard] = entry[guard] + contribution if guard in entry else contribution
     return [_total(graph, adjoints.get(leaf.serial, {}), nodes) for leaf in wrt]
+
+
+def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scalar]:
+    """How the outputs change when leaves move: sum over leaves of d(output)/d(leaf) times the leaf's tangent.
+
+    `along`: the tangents by the leaf's serial.
+    """
+    if not outputs:
+        return []
+    zero, moves = outputs[0].graph.constant(0.0), dict(along)
+    for node in reachable(outputs):
+        if node.serial not in moves and any(a.serial in moves for a in node.args):
+            change = _change(node, moves, zero)
+            if change.number != 0.0:
+                moves[node.serial] = change
+    return [moves.get(output.serial, zero) for output in outputs]
+
+
+def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
+    """The tangent of a node from those of its arguments."""
+    if node.op in BRANCHES:
+        condition, *sides = BRANCHES[node.op](node)
+        return _f("select", condition, *(moves.get(side.serial, zero) for side in sides))
+    change = zero
+    if node.op in SMOOTH:
+        for argument, partial in zip(node.args, SMOOTH[node.op](node, *node.args), strict=True):
+            if partial is not None and argument.serial in moves:
+                change = change + moves[argument.serial] * partial
+    return change
 
 
 def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, list[tuple[Scalar, Scalar]]]:

@@ -1,7 +1,9 @@
 """Graphs to straight-line Taichi: the loops that evaluate a term and its derivatives.
 
-    value     per element (pairs: per target, over sources j < i), summed by the caller in fixed order
-    gradient  tuples: per element, then gathered per node in fixed order; pairs: target i reads all j != i
+    sums      per element (pairs: per target, over sources j < i), summed by the caller in fixed order
+    of nodes  tuples: per element, then gathered per node in fixed order; pairs: target i reads all j != i
+
+One sweep computes any of U, gradients and their changes along tangents (`sweep`), so that they share work.
 
 No atomics anywhere, so the bits do not depend on the number of threads. What the arrays look like in
 memory (the packed sources of a pair, the element buffers) is known here and nowhere else.
@@ -14,12 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from . import derive, runtime
+from . import runtime
 from .energy import Datum, Node, Time
 from .errors import EnergyError
 from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
+from .sweep import WHOLE, Place, Sweep, outputs, tangents
 from .terms import Term
 from .trace import Trace, of_term
 
@@ -52,6 +55,8 @@ WHOLE_TYPE = "ti.f64"
 """Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
 
 
+DOT = "dot_"
+"""Begins the name of an array of tangents."""
 BLOCK = 64
 """Elements whose energies are summed in one go: the order of the sum is the same at any number of threads."""
 
@@ -101,118 +106,171 @@ class Emitter:
 
     def set_parameter(self, argument: str, rows: np.ndarray) -> None:
         """Write a parameter's values into the arrays that the kernels read."""
+        self._put(argument, rows)
+
+    def set_tangent(self, argument: str, values: Any) -> None:
+        """Write the tangent of what is no node field: shaped like its values, or one for all of them."""
+        self._put(argument, np.asarray(values), DOT)
+
+    def _put(self, argument: str, values: np.ndarray, kind: str = "") -> None:
+        """Values of a parameter, datum or the time into the array of this kind, which is made at need."""
+        name, begin, size = self._own_place(argument)
+        if kind:
+            like = np.zeros(1) if name == "clock" else np.zeros_like(runtime.host(self._arrays[name]))
+            self._own(kind + name, like)
+        whole = runtime.host(self._arrays[kind + name]).copy()
+        part = whole[begin : begin + size] if size else whole
+        part[...] = values.reshape(part.shape) if values.size == part.size else values
+        runtime.store(self._arrays[kind + name], whole)
+
+    def _own_place(self, argument: str) -> tuple[str, int, int]:
+        """The array with an argument's values; of `scalars` where they begin, and how many they are."""
         if argument in self.scalars:
-            values, begin = runtime.host(self._arrays["scalars"]).copy(), self.scalars[argument]
-            values[begin : begin + rows.size] = np.ravel(rows)
-            runtime.store(self._arrays["scalars"], values)
-        else:
-            runtime.store(self._arrays[f"rows_{argument}"], rows)
+            return "scalars", self.scalars[argument], self.term.parameters[argument].rows.size
+        if argument in self.term.parameters:
+            return f"rows_{argument}", 0, 0
+        return (f"data_{argument}" if argument in self.term.data else "clock"), 0, 0
 
     # What may be asked for
 
+    def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+        """Loops over all elements that compute what is wanted, and the buffers that rows of elements are in.
+
+        The buffers are (rows, components) in f64, by `Place.buffer`. To what belongs to nodes is added, in the
+        arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for their changes.
+        """
+        self._check_shapes(wanted)
+        traced = self._trace()
+        slots = range(1 if self.pairs else self.term.arity)
+        places = list(wanted.places(traced, slots))
+        along = tangents(traced, list(wanted.tangents))
+        buffers = self._buffers(places)
+        loops = self._pair_sweep if self.pairs else self._tuple_sweep
+        return self._code(loops(traced.value, places, along), wanted), buffers
+
     def value(self) -> tuple[Code, Any]:
         """The loops that fill a buffer of partial energies, shape (rows, 1) in f64, and the buffer."""
-        return self._sums("value", self._trace().value)
+        code, buffers = self.sweep(Sweep(value=True))
+        return code, buffers["value"]
 
     def total(self) -> tuple[Code, Any]:
         """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
         if self.pairs:
             return self.value()
-        blocks = -(-self.term.elements.elements // BLOCK)
-        buffer, out = self._own("total", np.zeros((blocks, 1))), f"{self.prefix}total"
-        loop = self._element_loop(self._trace().value, None, ["s += ti.f64({})"])
+        buffer, out = self._own_total(), f"{self.prefix}total"
+        loop = self._element_loop(self._trace().value, [WHOLE], {}, ["s += ti.f64({})"])
         return self._code(self._in_blocks(loop, ["s = ti.f64(0.0)"], [f"{out}[b, 0] = s"])), buffer
 
+    def summed(self) -> tuple[Code, Any]:
+        """The loops that sum a buffer of partial energies as `total` does, and the buffer of the sums."""
+        if self.pairs:
+            return Code(""), self._arrays["value"]
+        buffer, p = self._own_total(), self.prefix
+        loop = self._in_blocks(["", f"    s += {p}value[e, 0]"], ["s = ti.f64(0.0)"], [f"{p}total[b, 0] = s"])
+        return self._code(loop), buffer
+
     def derivative(self, argument: str) -> tuple[Code, Any]:
-        """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field.
+        """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
+        code, buffers = self.sweep(Sweep(slopes=(argument,)))
+        return code, buffers[f"d_{argument}"]
 
-        The buffer is (rows, components) in f64.
-        """
-        traced = self._trace()
-        return self._sums(f"d_{argument}", traced.value, traced.inputs[argument][0])
-
-    def gradient(self, targets: dict[str, Any]) -> Code:
+    def gradient(self, targets: Mapping[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
-        for argument, array in targets.items():
-            if tuple(array.shape) != self.term.fields[argument].shape:
+        return self.sweep(Sweep(gradient=targets))[0]
+
+    def _check_shapes(self, wanted: Sweep) -> None:
+        every = (*wanted.gradient.items(), *wanted.product.items(), *wanted.tangents.items())
+        for argument, array in every:
+            if argument in self.term.fields and tuple(array.shape) != self.term.fields[argument].shape:
                 raise EnergyError(
                     f"{self.term.name}: dU/d({self._field(argument)}) has shape"
                     f" {list(self.term.fields[argument].shape)}, the array for it {list(array.shape)}"
                 )
-        traced = self._trace()
-        slots = range(1 if self.pairs else self.term.arity)
-        leaves = [(a, s, leaf) for a in targets for s in slots for leaf in traced.inputs[a][s]]
-        wrt = [leaf for _, _, leaf in leaves]
-        places = [(a, s, leaf.value[2]) for a, s, leaf in leaves]
-        if self.pairs:
-            return self._pair_gradient(places, derive.gradient(traced.value, wrt), targets)
-        return self._tuple_gradient(places, traced.value, wrt, targets)
 
     def _trace(self) -> Trace:
         return of_term(self.term)  # anew each time: the text depends on what is asked, not on what was before
 
     # Loops
 
-    def _sums(self, name: str, value: Scalar, wrt: Sequence[Scalar] | None = None) -> tuple[Code, Any]:
-        """Loops and buffer for the value or, if `wrt` says so, its derivatives: a row for each element."""
-        rows, columns = len(self.term.elements.nodes), range(1 if wrt is None else len(wrt))
-        buffer = self._own(name, np.zeros((rows, len(columns))))
-        out = self.prefix + name
-        if not self.pairs:
-            write = [f"{out}[e, {k}] = ti.f64({{}})" for k in columns]
-            lines = self._element_loop(value, wrt, write)
-        else:
-            before = [f"s{k} = ti.f64(0.0)" for k in columns]
-            add = [f"s{k} += ti.f64({{}})" for k in columns]
-            after = [f"{out}[i, {k}] = s{k}" for k in columns]
-            lines = self._pair_loop(_wanted(value, wrt), ["range(0, i)"], before, add, after)
-        return self._code(lines), buffer
+    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        """A row for each element (pairs: for each target), by name."""
+        widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
+        rows = len(self.term.elements.nodes)
+        return {name: self._own(name, np.zeros((rows, width))) for name, width in widths.items()}
 
-    def _tuple_gradient(
-        self, places: list, value: Scalar, wrt: Sequence[Scalar], targets: dict[str, Any]
-    ) -> Code:
+    def _own_total(self) -> Any:
+        return self._own("total", np.zeros((-(-self.term.elements.elements // BLOCK), 1)))
+
+    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
-        arity, nodes = self.term.arity, self.term.elements.nodes
-        if arity == 1 and len(np.unique(nodes)) == len(nodes):
-            write = [self._added(a, "n0", c, "{}") for a, _, c in places]
-            return self._code(self._in_blocks(self._element_loop(value, wrt, write)), targets)
+        p, arity, nodes = self.prefix, self.term.arity, self.term.elements.nodes
+        nodal = [place for place in places if not place.summed]
+        apart = arity == 1 and len(np.unique(nodes)) == len(nodes)
+
+        def line(place: Place) -> str:
+            if place.summed:
+                return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
+            if apart:
+                return self._added(place, "n0", "{}")
+            slot = f"{p}slot_{place.buffer}[e * {arity} + {place.slot}{subscript(place.component)}]"
+            return f"{slot} = {{}}"
+
+        loop = self._element_loop(value, places, along, [line(place) for place in places])
+        if apart or not nodal:
+            return self._in_blocks(loop) if apart and nodal else loop
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
         self._own("slots", gather.slots)
-        for a in targets:
-            self._own(f"slot_{a}", np.zeros((nodes.size, *self.term.fields[a].shape[1:]), self.term.dtype))
+        for place in nodal:
+            shape = self.term.fields[place.argument].shape[1:]
+            self._own(f"slot_{place.buffer}", np.zeros((nodes.size, *shape), self.term.dtype))
+        return [*loop, *self._gather_loop([place for place in nodal if place.slot == 0])]
 
-        write = [f"{self.prefix}slot_{a}[e * {arity} + {s}{subscript(c)}] = {{}}" for a, s, c in places]
-        lines = self._element_loop(value, wrt, write)
-        return self._code([*lines, *self._gather_loop(places)], targets)
-
-    def _gather_loop(self, places: list) -> list[str]:
+    def _gather_loop(self, places: Sequence[Place]) -> list[str]:
         p = self.prefix
-        components = [(a, c) for a, s, c in places if s == 0]
-        begin = [f"a{k} = {self.type}(0.0)" for k in range(len(components))]
-        add = [f"a{k} += {p}slot_{a}[{p}slots[q]{subscript(c)}]" for k, (a, c) in enumerate(components)]
+        begin = [f"a{k} = {self.type}(0.0)" for k in range(len(places))]
+        add = [
+            f"a{k} += {p}slot_{place.buffer}[{p}slots[q]{subscript(place.component)}]"
+            for k, place in enumerate(places)
+        ]
         inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(add)]
-        end = [self._added(a, "n", c, f"a{k}") for k, (a, c) in enumerate(components)]
+        end = [self._added(place, "n", f"a{k}") for k, place in enumerate(places)]
         return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
 
-    def _added(self, argument: str, node: str, component: tuple[int, ...], text: str) -> str:
-        """Adds to the gradient of a field, which several arguments may stand for."""
-        place = f"g_{self._field(argument)}[{node}{subscript(component)}]"
-        return f"{place} = {place} + {text}"
+    def _added(self, place: Place, node: str, text: str) -> str:
+        """Adds to the gradient of a field, or its change, which several arguments may stand for."""
+        letter = "g" if place.order == "d" else "h"
+        at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
+        return f"{at} = {at} + {text}"
 
-    def _pair_gradient(self, places: list, outputs: list[Scalar], targets: dict[str, Any]) -> Code:
-        """By symmetry under exchange, dU/d(target) needs only the derivative in slot 0."""
-        before = [f"s{k} = {self.type}(0.0)" for k in range(len(outputs))]
-        after = [self._added(a, "n0", c, f"s{k}") for k, (a, _, c) in enumerate(places)]
-        add = [f"s{k} += {{}}" for k in range(len(outputs))]
-        lines = self._pair_loop(outputs, ["range(0, i)", "range(i + 1, n)"], before, add, after)
-        return self._code(lines, targets)
+    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """What is summed takes each pair once; nodes read all others.
 
-    def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
-        """For each element: load, compute, and `write` the value or each derivative ({} stands for it)."""
-        outputs = _wanted(value, wrt)
-        loads = self._loads(inputs(outputs))
-        lines, texts = self._statements(outputs)
+        By symmetry under exchange, dU/d(target) needs only the derivative in slot 0.
+        """
+        count = range(len(places))
+        types = ["ti.f64" if place.summed else self.type for place in places]
+        before = [f"s{k} = {types[k]}(0.0)" for k in count]
+        add = [f"s{k} += {'ti.f64({})' if places[k].summed else '{}'}" for k in count]
+        after = [
+            f"{self.prefix}{place.buffer}[i, {place.column}] = s{k}"
+            if place.summed
+            else self._added(place, "n0", f"s{k}")
+            for k, place in enumerate(places)
+        ]
+        nodal = [k for k in count if not places[k].summed]
+        wanted = outputs(value, places, along)
+        return self._pair_loop(
+            wanted, [("range(0, i)", count), ("range(i + 1, n)", nodal)], before, add, after
+        )
+
+    def _element_loop(
+        self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
+    ) -> list[str]:
+        """For each element: load, compute, and `write` the number of each place ({} stands for it)."""
+        wanted = outputs(value, places, along)
+        loads = self._loads(inputs(wanted))
+        lines, texts = self._statements(wanted)
         return [
             f"for e in range({self.prefix}nodes.shape[0]):",
             *indented([*loads, *lines, *filled(write, texts)]),
@@ -235,24 +293,33 @@ class Emitter:
         return [*nodes, *(self._load(leaf) for leaf in leaves)]
 
     def _pair_loop(
-        self, outputs: list[Scalar], ranges: list[str], before: list[str], add: list[str], after: list[str]
+        self,
+        wanted: list[Scalar],
+        ranges: Sequence[tuple[str, Sequence[int]]],
+        before: list[str],
+        add: list[str],
+        after: list[str],
     ) -> list[str]:
-        """Sources packed component by component (structure of arrays), then target i over sources j."""
+        """Sources packed component by component (structure of arrays), then target i over sources j.
+
+        `ranges` of j, each with the numbers (of `wanted`) that are added there.
+        """
         p, n = self.prefix, len(self.term.elements.nodes)
-        leaves = list(inputs(outputs))
+        leaves = list(inputs(wanted))
         sources = [leaf for leaf in leaves if leaf.value[1] == 1]
-        self._own("source", np.zeros((self._source_size(), n), self.term.dtype))
-        rows = {leaf.serial: self._source_row(leaf) for leaf in sources}
-        read = {
-            leaf.serial: f"f_{self._field(leaf.value[0])}[n1{subscript(leaf.value[2])}]" for leaf in sources
-        }
-        pack = [f"{p}source[{rows[leaf.serial]}, j] = {read[leaf.serial]}" for leaf in sources]
-        fetch = [f"{leaf_name(leaf)} = {p}source[{rows[leaf.serial]}, j]" for leaf in sources]
+        for packed in {_packed_in(leaf) for leaf in sources}:
+            self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
+        at = {leaf.serial: f"{p}{_packed_in(leaf)}[{self._source_row(leaf)}, j]" for leaf in sources}
+        pack = [f"{at[leaf.serial]} = {self._nodal(leaf)}" for leaf in sources]
+        fetch = [f"{leaf_name(leaf)} = {at[leaf.serial]}" for leaf in sources]
         late = {leaf.serial for leaf in sources}
-        early, lines, texts = self._hoisted(outputs, late, {})
+        early, lines, texts = self._hoisted(wanted, late, {})
         target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
-        visit = indented([*fetch, *lines, *filled(add, texts)])
-        sweeps = [line for r in ranges for line in (f"for j in {r}:", *visit)]
+        adds = filled(add, texts)
+        sweeps = []
+        for r, numbers in ranges:
+            if numbers:
+                sweeps += [f"for j in {r}:", *indented([*fetch, *lines, *(adds[k] for k in numbers)])]
         return [
             f"for j in range({p}nodes.shape[0]):",
             *indented([f"n1 = {p}nodes[j]", *pack]),
@@ -264,7 +331,7 @@ class Emitter:
         return sum(int(np.prod(f.shape[1:], dtype=int)) for f in self.term.fields.values())
 
     def _source_row(self, leaf: Scalar) -> int:
-        argument, _, component = leaf.value
+        argument, _, component = leaf.value[:3]
         row = 0
         for a, f in self.term.fields.items():
             if a == argument:
@@ -277,22 +344,28 @@ class Emitter:
     def _field(self, argument: str) -> str:
         return self.term.fields[argument].name
 
+    def _nodal(self, leaf: Scalar) -> str:
+        """Where the number of a node field, or of its tangent, stands."""
+        argument, slot, component = leaf.value[:3]
+        return f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}[n{slot}{subscript(component)}]"
+
     def _load(self, leaf: Scalar) -> str:
-        argument, slot, component = leaf.value
+        argument, _, component = leaf.value[:3]
         role, p = self.term.energy.roles[argument], self.prefix
+        own = p + DOT * is_tangent(leaf)
         if isinstance(role, Node):
-            source = f"f_{self._field(argument)}[n{slot}{subscript(component)}]"
+            source = self._nodal(leaf)
         elif isinstance(role, Datum):
-            source = f"{p}data_{argument}[e{subscript(component)}]"
+            source = f"{own}data_{argument}[e{subscript(component)}]"
             source = f"{WHOLE_TYPE}({source})" if role.integer else source
         elif isinstance(role, Time):
-            source = f"{self.type}(t)"
+            source = f"{self.type}({f'{own}clock[0]' if is_tangent(leaf) else 't'})"
         elif argument in self.scalars:
             shape = self.term.parameters[argument].rows.shape[1:]
             offset = int(np.ravel_multi_index(component, shape)) if component else 0
-            source = f"{p}scalars[{self.scalars[argument] + offset}]"
+            source = f"{own}scalars[{self.scalars[argument] + offset}]"
         else:
-            source = f"{p}rows_{argument}[{p}row_of_{argument}[e]{subscript(component)}]"
+            source = f"{own}rows_{argument}[{p}row_of_{argument}[e]{subscript(component)}]"
         return f"{leaf_name(leaf)} = {source}"
 
     def _type(self, node: Scalar) -> str:
@@ -355,19 +428,17 @@ class Emitter:
             raise EnergyError(f"{self.term.name}: its constant {number:g} does not fit {self.type[3:]}")
         return repr(number)
 
-    def _code(self, lines: list[str], targets: Mapping[str, Any] | None = None) -> Code:
-        """The lines with every array that they name; `targets` are the gradients they add to."""
+    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+        """The lines with every array that they name."""
         text = "".join(f"{line}\n" for line in lines)
         named = {self.prefix + name: array for name, array in self._arrays.items()}
         named |= {f"f_{f.name}": f.array for f in self.term.fields.values()}
-        named |= {f"g_{self._field(a)}": array for a, array in (targets or {}).items()}
+        if wanted is not None:
+            nodal = {a: array for a, array in wanted.tangents.items() if a in self.term.fields}
+            for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", nodal)):
+                named |= {f"{letter}_{self._field(a)}": array for a, array in arrays.items()}
         used = set(re.findall(r"\w+", text))
         return Code(text, {name: array for name, array in named.items() if name in used})
-
-
-def _wanted(value: Scalar, wrt: Sequence[Scalar] | None) -> list[Scalar]:
-    """The value, or its derivatives."""
-    return [value] if wrt is None else derive.gradient(value, wrt)
 
 
 def _template(node: Scalar) -> str:
@@ -376,6 +447,16 @@ def _template(node: Scalar) -> str:
     if exponent is not None and 0.0 < exponent < 16.0 and (2.0 * exponent).is_integer():
         return "ti.sqrt({0})" + " * {0}" * int(exponent)
     return TEXT.get(node.op, f"ti.{node.op}({{}})")
+
+
+def is_tangent(leaf: Scalar) -> bool:
+    """Whether a leaf is the tangent of another (`sweep.tangents`)."""
+    return len(leaf.value) == 4
+
+
+def _packed_in(leaf: Scalar) -> str:
+    """The array that the sources of pairs are packed into."""
+    return DOT * is_tangent(leaf) + "source"
 
 
 def leaf_name(leaf: Scalar) -> str:

@@ -38,6 +38,10 @@ class Field:
     def __len__(self) -> int:
         return self.shape[0]
 
+    def twin(self) -> "Field":
+        """A field of the same name and shape in memory of its own, holding zeros."""
+        return Field.of(self.name, np.zeros(self.shape), self.unit, self.dtype)
+
     @property
     def values(self) -> np.ndarray:
         """The present values; read only (on the CPU the memory itself)."""

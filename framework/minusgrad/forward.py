@@ -1,8 +1,12 @@
 """Stages: the maps of a potential at work, one after another."""
 
+from collections.abc import Mapping
+from typing import Any
+
 from .fields import Field
 from .kernels import Launch
 from .map_loops import MapLoops
+from .sweep import Sweep
 from .terms import Term
 from .window_loops import WindowLoops
 
@@ -12,6 +16,7 @@ class Forward:
 
     def __init__(self, loops: MapLoops):
         self.loops, self._launches = loops, self._made(loops)
+        self._along: dict[tuple, tuple[Launch, Any]] = {}
 
     def _made(self, loops: MapLoops) -> list[Launch]:
         codes = [loops.bins()] if isinstance(loops, WindowLoops) else []
@@ -25,9 +30,23 @@ class Forward:
         if isinstance(loops, WindowLoops) and loops.entries > loops.room:
             loops.reserve(2 * loops.entries)
             self._launches = self._made(loops)
+            self._along = {}
             self(t)
         else:
             forward(t)
+
+    def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
+        """Add to `into` how what the elements give changes along tangents, by the map's arguments.
+
+        The fields have not changed since the map was called.
+        """
+        key = *Sweep(tangents=tangents).key, id(into)
+        for argument, values in tangents.items():
+            if argument not in self.loops.term.fields:
+                self.loops.set_tangent(argument, values)
+        if key not in self._along:
+            self._along[key] = Launch(self.loops.forward(tangents, into), "t"), (tangents, into)
+        self._along[key][0](t)
 
 
 def loops_of(term: Term, adjoint: Field) -> MapLoops:

@@ -3,6 +3,9 @@
     forward   y_p += f(e)                  tuples: gathered per receiver; pairs: receiver i reads all j != i
     adjoint   dU/dq += lambda_p df/dq      the gradient of the local energy lambda_p f, with lambda = dU/dy
 
+Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy, with
+lambdadot the tangent of lambda.
+
 The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic.
 """
 
@@ -10,12 +13,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from . import derive
 from .emit import Emitter
 from .energy import Node
 from .fields import Field
+from .graph import Scalar
 from .interactions import Gather
 from .kernels import Code
 from .maps import LocalMap
+from .sweep import WHOLE, Sweep, tangents
 from .terms import Term
 from .trace import Trace
 
@@ -33,29 +39,33 @@ class MapLoops(Emitter):
         weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
         super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
 
-    def forward(self) -> Code:
-        """Loops that add what the elements give."""
-        value = super()._trace().value
-        out = f"f_{self.given.name}"
+    def forward(self, along: Mapping[str, Any] | None = None, into: Any = None) -> Code:
+        """Loops that add what the elements give; or, `into` an array, how it changes `along` tangents.
+
+        Both are named by the map's arguments.
+        """
+        moved, out = Sweep(tangents=along or {}), f"{'f' if into is None else 'w'}_{self.given.name}"
+        lines = self._forward(out, moved)
+        return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
+
+    def _forward(self, out: str, moved: Sweep) -> list[str]:
+        value = given(Emitter._trace(self), moved)
         if self.pairs:
             after = [f"{out}[n0] = {out}[n0] + s0"]
-            ranges = ["range(0, i)", "range(i + 1, n)"]
-            return self._code(
-                self._pair_loop([value], ranges, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
-            )
-        receivers = Gather.of(self.term.elements.nodes[:, 0], len(self.given))
+            both = [("range(0, i)", [0]), ("range(i + 1, n)", [0])]
+            return self._pair_loop([value], both, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
+        receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
         self._own("giving_start", receivers.start)
         self._own("giving", receivers.slots)
-        code, _ = self._sums("value", value)
-        p = self.prefix
-        gather = [
+        self._buffers([WHOLE])
+        return [
+            *self._tuple_sweep(value, [WHOLE], {}),
             f"for n in range({p}giving_start.shape[0] - 1):",
             "    a = ti.f64(0.0)",
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
             f"        a += {p}value[{p}giving[q], 0]",
             f"    {out}[n] = {out}[n] + {self.type}(a)",
         ]
-        return Code.joined([code, self._code(gather)])
 
     def _trace(self) -> Trace:
         """The local energy lambda_p f; over pairs both ways."""
@@ -67,7 +77,15 @@ class MapLoops(Emitter):
             value = value + weights[1] * traced.mirrored
         return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: [[w] for w in weights]})
 
-    def _code(self, lines: list[str], targets: Mapping[str, Any] | None = None) -> Code:
-        code = super()._code(lines, targets)
+    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+        code = super()._code(lines, wanted)
         out = f"f_{self.given.name}"
         return code.naming(**{out: self.given.array}) if out in code.text else code
+
+
+def given(traced: Trace, moved: Sweep) -> Scalar:
+    """What an element gives; or, where anything moves, how that changes."""
+    if not moved.tangents:
+        return traced.value
+    (change,) = derive.tangent([traced.value], tangents(traced, list(moved.tangents)))
+    return change

@@ -184,7 +184,7 @@ class Minimiser(Stepper):
     def stand(self, point: Point) -> None:
         """Go back to a point: the same bits as when it was looked at."""
         self.coordinates.put(point.x)
-        self.potential.gradient_into(self.gradient, self.t)
+        self.potential.evaluate_into(self.gradient, self.t)  # by the kernel that looked
 
     def projected(self, point: Point) -> np.ndarray:
         """The projected gradient."""

@@ -10,6 +10,7 @@ Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from .errors import EnergyError, NonFiniteError
 from .fields import Field, Fields
 from .forward import Forward, loops_of
 from .kernels import Code
+from .map_loops import ADJOINT
 from .staged import StagedTerm
 from .summand import Summand
+from .sweep import Sweep, Swept
 from .terms import Term
 
 
@@ -59,6 +62,8 @@ class Potential:
         self._adjoints = {
             n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.given.items()
         }
+        self._changes = {n: f.twin() for n, f in self._adjoints.items()}
+        self._given_tangents = {n: f.twin() for n, f in self._adjoints.items()}
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
         self._forward = [Forward(loop) for loop in loops.values()]
         self._work: dict[str, Any] = {
@@ -66,6 +71,7 @@ class Potential:
             for name, part in self.parts.items()
         }
         self._outputs: dict[str, Any] = {}
+        self._tangents: dict[str, Any] = {}
 
     def _refuse_orphans(self) -> None:
         """What maps give is given by one of these: else it would be as another potential left it."""
@@ -93,7 +99,7 @@ class Potential:
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The energy of each term, shape () each, summed in fixed order in double precision."""
         self.refresh(t)
-        return self._by_term(t)
+        return {name: self._work[name].value(t) for name in self.terms}
 
     def value(self, t: float = 0.0) -> float:
         """U at the present fields and parameters."""
@@ -111,55 +117,111 @@ class Potential:
         self.refresh(t)
         return work.by_element(t)
 
-    # Gradient
+    # Derivatives
 
     def gradient(self, wrt: str, t: float = 0.0) -> np.ndarray:
         """dU/d(wrt): the shape of the field (in its precision), or of the argument's values (in f64)."""
-        if wrt == "t":
-            return np.array(self.rate(t))
-        if "." not in wrt:
-            out = self._output(wrt)
-            self.gradient_into({wrt: out}, t)
-            return runtime.host(out).copy()
-        name, argument = wrt.split(".", 1)
-        work = self._at_work(name)
-        self._put_adjoints(t)
-        return work.gradient(argument, t)
+        if wrt not in self.fields:
+            return self.sweep(Sweep(slopes=(wrt,)), t).slopes[wrt]
+        out = self._output(wrt)
+        self.gradient_into({wrt: out}, t)
+        return runtime.host(out).copy()
+
+    def product(self, tangents: Mapping[str, Any], wrt: str, t: float = 0.0) -> np.ndarray:
+        """How dU/d(wrt) changes along tangents: sum over b of d2U/(d(wrt) d(b)) times the tangent of b.
+
+        `tangents`: by name, each of the shape of the field, or of the argument's values; "t": a number. The
+        product has the shape of `wrt` (fields in their precision, others in f64).
+
+            potential.product({"x": w}, "x")              H w
+            potential.product({"x": w}, "spring.k")       (d2U/dk dx) w
+            potential.product({"spring.k": 1.0}, "x")     how the gradient changes with k
+
+        Raises `EnergyError` for a name that nothing can be differentiated by, another shape, staged energies.
+        """
+        moved = {n: self._tangent(n, values) for n, values in tangents.items()}
+        if wrt not in self.fields:
+            return self.sweep(Sweep(changes=(wrt,), tangents=moved), t).changes[wrt]
+        out = self._output(wrt)
+        self.sweep(Sweep(product={wrt: out}, tangents=moved), t)
+        return runtime.host(out).copy()
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
-        self.refresh(t)
-        self._gradient_into(targets, t)
+        self.sweep(Sweep(gradient=targets), t)
 
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
-        """U, and its gradient as `gradient_into` gives it: what the maps give is made once for both."""
+        """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
+        return self.sweep(Sweep(value=True, gradient=targets), t).value
+
+    def sweep(self, asked: Sweep, t: float = 0.0) -> Swept:
+        """Any of U, gradients, and their changes along tangents, one kernel for each term.
+
+        By names of this potential; arrays of fields are overwritten, and as `runtime.allocate` makes them.
+        """
+        self._check_names(asked)
         self.refresh(t)
-        self._gradient_into(targets, t)
-        return sum(self._by_term(t).values())
-
-    def _by_term(self, t: float) -> dict[str, float]:
-        return {name: self._work[name].value(t) for name in self.terms}
-
-    def _gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
-        """dU/d(field), where what maps give is fresh; that is a target too, for the way back through them."""
-        adjoints = {name: field.array for name, field in self._adjoints.items()}
-        for array in (*targets.values(), *adjoints.values()):
+        moved = self._moved(asked.tangents, t)
+        slopes = {n: f.array for n, f in self._adjoints.items()}
+        changes = {n: f.array for n, f in self._changes.items()} if moved else {}
+        whole = replace(
+            asked,
+            gradient={**asked.gradient, **slopes},
+            product={**asked.product, **changes},
+            tangents=moved,
+        )
+        for array in (*whole.gradient.values(), *whole.product.values()):
             array.fill(0)
+        answer = Swept()
         for name in (*self.terms, *reversed(self.maps)):
-            self.term_gradient_into(name, {**targets, **adjoints}, t)
-        for name in targets.keys() & adjoints.keys():
-            runtime.store(targets[name], runtime.host(adjoints[name]))
+            if wanted := self._part_of(name, whole):
+                _collect(answer, name, self._work[name].sweep(wanted, t), self.parts[name])
+        for targets, found in ((asked.gradient, slopes), (asked.product, changes)):
+            for name in targets.keys() & found.keys():
+                runtime.store(targets[name], runtime.host(found[name]))
+        for names, values in ((asked.slopes, answer.slopes), (asked.changes, answer.changes)):
+            values.update(
+                {name: np.zeros(()) for name in names if name not in values}
+            )  # t, where nothing has it
+        return answer
 
-    def _put_adjoints(self, t: float) -> None:
-        """dU/dy of everything that maps give, at the present fields."""
-        self.refresh(t)
-        if self.maps:
-            self._gradient_into({}, t)
+    def _moved(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
+        """The tangents, and those of what the maps give."""
+        moved = dict(tangents)
+        for (name, part), forward in zip(self.maps.items(), self._forward, strict=True):
+            if moved and part.gives:
+                into = self._given_tangents[part.gives.name].array
+                if part.gives.name not in moved:
+                    into.fill(0)
+                if along := _of_part(name, part, moved):
+                    forward.along(along, into, t)
+                moved[part.gives.name] = into
+        return moved
+
+    def _part_of(self, name: str, asked: Sweep) -> Sweep:
+        """What is asked of one term, by its own arguments."""
+        part, is_map = self.parts[name], name in self.maps
+        along = _of_part(name, part, asked.tangents)
+        if is_map and asked.tangents and part.gives:
+            along[ADJOINT] = self._changes[part.gives.name].array
+        return Sweep(
+            value=asked.value and not is_map,
+            gradient=self._wanted(name, asked.gradient),
+            slopes=_own(name, part, asked.slopes),
+            product=self._wanted(name, asked.product) if along else {},
+            changes=_own(name, part, asked.changes) if along else (),
+            tangents=along,
+        )
 
     def term_gradient_into(self, name: str, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Add one term's own dU/d(field) to each array of `targets`; of a map, that of its local energy."""
         if wanted := self._wanted(name, targets):
             self._work[name].gradient_into(wanted, t)
+
+    def _put_adjoints(self, t: float) -> None:
+        """dU/dy of everything that maps give, at the present fields."""
+        if self.maps:
+            self.sweep(Sweep(), t)
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
@@ -249,6 +311,37 @@ class Potential:
             self._outputs[field] = runtime.allocate(np.zeros_like(self.fields[field].values))
         return self._outputs[field]
 
+    def _tangent(self, name: str, values: Any) -> Any:
+        """A tangent as kernels take it: of a field in an array, kept for the next call."""
+        if name not in self.fields:
+            return np.asarray(values, np.float64)
+        if np.shape(values) != self.fields[name].shape:
+            shapes = f"{list(np.shape(values))}, the field {list(self.fields[name].shape)}"
+            raise EnergyError(f"the tangent of '{name}' has shape {shapes}")
+        if name not in self._tangents:
+            self._tangents[name] = runtime.allocate(np.zeros_like(self.fields[name].values))
+        runtime.store(self._tangents[name], np.asarray(values, self.fields[name].dtype))
+        return self._tangents[name]
+
+    def _check_names(self, asked: Sweep) -> None:
+        """Raises `EnergyError` for a name that nothing here has, and for tangents of what maps give."""
+        for name in (*asked.slopes, *asked.changes, *asked.tangents):
+            if name in self.given and name in asked.tangents:
+                told = ", ".join(sorted(self.reads))
+                raise EnergyError(f"'{name}' is what maps give; it moves with what it is made of: {told}")
+            if name != "t" and name not in self.fields:
+                self._check_argument(name, name in asked.tangents)
+
+    def _check_argument(self, name: str, moves: bool) -> None:
+        """Raises `EnergyError` where "term.argument" has no derivative."""
+        term, dot, argument = name.partition(".")
+        part = (self._at_work(term) if dot else self.fields[name]) and self.parts[term]
+        known = [a for a in part.energy.differentiable if a not in part.fields]
+        known += [] if moves else getattr(part.energy, "linear", ())
+        if argument not in known:
+            there = ", ".join(known) or "none"
+            raise EnergyError(f"{term} has no derivative with respect to '{argument}' (there are: {there})")
+
     def _at_work(self, name: str) -> Any:
         if name not in self._work:
             raise EnergyError(f"no term named '{name}' (there are: {', '.join(self._work)})")
@@ -261,6 +354,32 @@ class Potential:
             if field.name in targets:
                 wanted[argument] = targets[field.name]
         return wanted
+
+
+def _of_part(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:
+    """The tangents of a term's own arguments, by argument."""
+    found = {a: tangents[f.name] for a, f in part.fields.items() if f.name in tangents}
+    for argument in part.energy.roles:
+        if f"{name}.{argument}" in tangents:
+            found[argument] = tangents[f"{name}.{argument}"]
+    return found | {a: tangents["t"] for a in part.energy.of_role(Time) if "t" in tangents}
+
+
+def _own(name: str, part: Term | StagedTerm, asked: Sequence[str]) -> tuple[str, ...]:
+    """Those of the names that are the term's, as its arguments."""
+    found = [n.partition(".")[2] for n in asked if n.partition(".")[0] == name]
+    return *found, *(a for a in part.energy.of_role(Time) if "t" in asked)
+
+
+def _collect(answer: Swept, name: str, found: Swept, part: Term | StagedTerm) -> None:
+    """Add what a term answered to the answer of all."""
+    answer.value += found.value
+    clocks = part.energy.of_role(Time)
+    for into, some in ((answer.slopes, found.slopes), (answer.changes, found.changes)):
+        for argument, values in some.items():
+            if argument in clocks:
+                into["t"] = into.get("t", np.zeros(())) + values
+            into[f"{name}.{argument}"] = values
 
 
 def _check_order(maps: Sequence[Term]) -> None:

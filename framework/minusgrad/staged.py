@@ -16,6 +16,7 @@ from .errors import EnergyError
 from .fields import Field, Fields, ordered_sum
 from .reverse_rules import NEITHER
 from .stages import Stage, Staged, arguments
+from .sweep import Sweep, Swept
 from .terms import check_unit, default_of, refuse_strange
 from .units import UnitSystem
 
@@ -119,6 +120,21 @@ class StagedTerm:
         """The values of each output."""
         self._forward(t)
         return {name: self._values(name) for name in self.energy.outputs}
+
+    def sweep(self, wanted: Sweep, t: float = 0.0) -> Swept:
+        """All that is wanted of the term. Raises `EnergyError` for how derivatives change: it has no second ones."""
+        if wanted.product or wanted.changes:
+            raise EnergyError(
+                f"{self.name}: a staged energy has first derivatives only, because Taichi reverses its kernels"
+                " once; for second ones write it as a local energy, or as maps and one"
+            )
+        found = (
+            self.gradients((*wanted.gradient, *wanted.slopes), t) if wanted.gradient or wanted.slopes else {}
+        )
+        for argument, target in wanted.gradient.items():
+            runtime.store(target, runtime.host(target) + found[argument])
+        value = self.value(t) if wanted.value else 0.0
+        return Swept(value, {a: found[a] for a in wanted.slopes})
 
     def gradient(self, argument: str, t: float = 0.0) -> np.ndarray:
         """dU/d(argument), in its shape: of a field, a parameter, a differentiable datum, or the time."""

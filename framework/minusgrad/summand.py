@@ -10,11 +10,12 @@ from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError
 from .fields import ordered_sum
-from .kernels import Launch
+from .kernels import Code, Launch
+from .sweep import Sweep, Swept
 from .terms import Term, Values
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
-"""What buffers may hold, besides the derivative with respect to an argument."""
+"""What buffers of the energy may hold."""
 
 
 class Summand:
@@ -25,11 +26,12 @@ class Summand:
 
     def __init__(self, term: Term, emitter: Emitter):
         self.term, self.emitter = term, emitter
-        self._launches: dict[Any, tuple[Launch, Any]] = {}
+        self._launches: dict[str, tuple[Launch, Any]] = {}
+        self._sweeps: dict[tuple, tuple[tuple[Launch, dict[str, Any]], Sweep]] = {}
 
     def value(self, t: float) -> float:
         """Its part of U."""
-        return self._sums(BLOCKS, t)[0]
+        return ordered_sum(self._filled(BLOCKS, t))
 
     def by_element(self, t: float) -> np.ndarray:
         """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
@@ -39,37 +41,55 @@ class Summand:
         """Sum of |u| over the elements (pairs: over the targets)."""
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
+    def sweep(self, wanted: Sweep, t: float) -> Swept:
+        """All that is wanted of the term, by one kernel; adds to the arrays of fields."""
+        if wanted.key not in self._sweeps:
+            self._sweeps[wanted.key] = self._made(wanted), wanted  # which keeps the arrays that the key names
+        (launch, buffers), _ = self._sweeps[wanted.key]
+        for argument, values in wanted.tangents.items():
+            if argument not in self.emitter.term.fields:
+                self.emitter.set_tangent(argument, values)
+        launch(t)
+        found = {name: runtime.host(buffer) for name, buffer in buffers.items()}
+        value = ordered_sum(found["total"]) if wanted.value else 0.0
+        slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
+        return Swept(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
+
+    def _made(self, wanted: Sweep) -> tuple[Launch, dict[str, Any]]:
+        for argument, values in wanted.tangents.items():
+            if argument not in self.emitter.term.fields:
+                self.emitter.set_tangent(argument, values)  # makes the array
+        code, buffers = self.emitter.sweep(wanted)
+        if wanted.value:
+            more, buffers["total"] = self.emitter.summed()
+            code = Code.joined([code, more])
+        return Launch(code, "t"), buffers
+
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
         """Add dU/d(argument) to each array of `targets`, by node field argument."""
-        key = ("into", *((a, id(array)) for a, array in targets.items()))
-        if key not in self._launches:
-            self._launches[key] = Launch(self.emitter.gradient(dict(targets)), "t"), tuple(targets.values())
-        self._launches[key][0](t)
+        self.sweep(Sweep(gradient=targets), t)
 
     def gradient(self, argument: str, t: float) -> np.ndarray:
         """dU/d(argument), of the shape of its values, for what is no node field."""
+        return self.sweep(Sweep(slopes=(argument,)), t).slopes[argument]
+
+    def _of_rows(self, argument: str, each: np.ndarray) -> np.ndarray:
+        """What rows of elements say of an argument's values, of their shape."""
         term = self.term
-        known = [*(a for a in term.energy.differentiable if a not in term.fields), *term.energy.linear]
-        if argument not in known:
-            raise EnergyError(
-                f"{term.name} has no derivative with respect to '{argument}' (there are: {', '.join(known)})"
-            )
         if argument in term.data or argument in term.energy.linear:
-            each = self._filled(argument, t)
             return each.reshape(len(each), *term.shape(argument)).copy()
         if argument not in term.parameters:
-            return np.array(self._sums(argument, t)[0])
+            return np.array(ordered_sum(each))
         values = term.parameters[argument]
         if values.index is None:
-            return np.array(self._sums(argument, t)).reshape(values.rows.shape[1:])
-        each = self._filled(argument, t)
+            return np.array([ordered_sum(column) for column in each.T]).reshape(values.rows.shape[1:])
         rows = np.zeros((len(values.rows), each.shape[1]))
         np.add.at(rows, values.index, each)  # one after another, in the order of the elements
         return rows.reshape(values.rows.shape)
 
     def rate(self, t: float) -> float:
         """Its part of dU/dt at fixed fields."""
-        return sum(self._sums(clock, t)[0] for clock in self.term.energy.of_role(Time))
+        return sum(float(self.gradient(clock, t)) for clock in self.term.energy.of_role(Time))
 
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter: shape of one value, or rows of them."""
@@ -90,14 +110,10 @@ class Summand:
         return parameters[argument]
 
     def _filled(self, what: str, t: float) -> np.ndarray:
-        """The buffer that loops fill: ELEMENTS, BLOCKS, or dU/d(an argument)."""
+        """The buffer that loops fill: ELEMENTS or BLOCKS."""
         if what not in self._launches:
-            whole = {ELEMENTS: self.emitter.value, BLOCKS: self.emitter.total}.get(what)
-            code, buffer = whole() if whole else self.emitter.derivative(what)
+            code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
             self._launches[what] = Launch(code, "t"), buffer
         launch, buffer = self._launches[what]
         launch(t)
         return runtime.host(buffer)
-
-    def _sums(self, what: str, t: float) -> list[float]:
-        return [ordered_sum(column) for column in self._filled(what, t).T]

@@ -11,7 +11,8 @@ The floors that a window begins at are computed once and stored: another kernel 
 side of a whole number, and read a table one place off.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,11 +21,14 @@ from .emit import WHOLE_TYPE, Emitter, filled, indented, leaf_name, within
 from .fields import Field
 from .graph import Scalar, inputs, reachable
 from .kernels import Code
-from .map_loops import ADJOINT, MapLoops
+from .map_loops import ADJOINT, MapLoops, given
+from .sweep import Place, Sweep, outputs
 from .terms import Term
 from .trace import Trace
 from .whole import ROUNDED, form
 
+Meets = Sequence[tuple[Scalar, Scalar]]
+"""A cut: each new leaf with the node that it stands for."""
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, by the number of axes."""
 GRAIN = 512
@@ -109,59 +113,94 @@ class WindowLoops(MapLoops):
         ]
         return ["ti.loop_config(serialize=True)", "for once in range(1):", *indented(once)]
 
-    def forward(self) -> Code:
-        """Loops that add what the elements give, band by band."""
-        p, out = self.prefix, f"f_{self.given.name}"
-        traced = self._trace()
-        early, late, (text,) = self._hoisted([traced.value], self._late(traced), dict(self._floors))
-        leaves = [leaf for leaf in inputs([traced.value]) if leaf.serial not in self._late(traced)]
+    def _forward(self, out: str, moved: Sweep) -> list[str]:
+        """Band by band."""
+        p, traced = self.prefix, self._trace()
+        value, places = given(traced, moved), self._late(traced)
+        early, late, (text,) = self._hoisted([value], places, dict(self._floors))
+        leaves = [leaf for leaf in inputs([value]) if leaf.serial not in places]
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
         cells = self._over_cells(traced, low, high, late, f"{out}[cell] = {out}[cell] + ", text)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
         band = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
         job = [f"if job % {GRAIN} == 0:", f"    band = job // {GRAIN}", *indented(band)]
-        return self._code([f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):", *indented(job)])
+        return [f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):", *indented(job)]
 
-    def _element_loop(self, value: Scalar, wrt: Sequence[Scalar] | None, write: list[str]) -> list[str]:
-        """For each element the derivatives of sum over its cells of lambda f."""
-        assert wrt is not None
+    def _element_loop(
+        self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
+    ) -> list[str]:
+        """For each element the derivatives of sum over its cells of lambda f, and how they change."""
         graph, traced = value.graph, self._traced
-        weight = graph.input(ADJOINT, None, ())
-        late = self._late(traced) | {weight.serial}
-        body, meets = derive.cut(value, late, wrt)
+        ((weight,),) = traced.inputs[ADJOINT]
+        its_tangent = along.get(weight.serial)
+        late = self._late(traced) | {leaf.serial for leaf in (weight, its_tangent) if leaf is not None}
+        wrt = [p.leaf for p in places if p.leaf is not None]
+        body, meets = derive.cut(value, late, [*wrt, *(n for n in inputs([value]) if n.serial in along)])
         of_cell = derive.gradient(weight * body, [leaf for leaf, _ in meets])
-        sums = [graph.input("the sum", None, (k,)) for k in range(len(meets))]
-        guarded = any(node.op in derive.BRANCHES for node in reachable([body]))  # a side that no cell took
-        back = graph.constant(0.0)
-        for s, (_, node) in zip(sums, meets, strict=True):
-            part = s * node
-            back = back + (graph.apply("select", graph.apply("ne", s, 0.0), part, 0.0) if guarded else part)
-        chain = derive.gradient(back, wrt)
+        dots = derive.tangent([node for _, node in meets], along)
+        moving = [(leaf, dot) for (leaf, _), dot in zip(meets, dots, strict=True) if dot.number != 0.0]
+        at_cell = {leaf.serial: graph.input(*leaf.value, "dot") for leaf, _ in moving}
+        weighed = {} if its_tangent is None else {weight.serial: its_tangent}
+        changing = derive.tangent(of_cell, at_cell | weighed) if along else []
+
+        sums = [graph.input("the sum", None, (k,)) for k in range(len(of_cell) + len(changing))]
+        first, second = sums[: len(of_cell)], sums[len(of_cell) :]
+        back = self._back(body, meets, first, second)
+        chain = outputs(back, places, {**along, **{s.serial: d for s, d in zip(first, second, strict=False)}})
 
         names = self._floors | {s.serial: f"s{k}" for k, s in enumerate(sums)}
-        _, known, texts = self._hoisted([node for _, node in meets], None, names)
-        names |= {leaf.serial: text for (leaf, _), text in zip(meets, texts, strict=True)}
-        early, each, adds = self._hoisted(of_cell, late, names)
+        known_at = [*(node for _, node in meets), *(dot for _, dot in moving)]
+        _, known, texts = self._hoisted(known_at, None, names)
+        names |= dict(
+            zip(
+                [*(leaf.serial for leaf, _ in meets), *(d.serial for d in at_cell.values())],
+                texts,
+                strict=True,
+            )
+        )
+        early, each, adds = self._hoisted([*of_cell, *changing], late, names)
         _, after, results = self._hoisted(chain, None, names)
 
-        made = late | {leaf.serial for leaf, _ in meets} | {s.serial for s in sums}
-        leaves = [n for n in inputs([*(node for _, node in meets), *of_cell, *chain]) if n.serial not in made]
+        needed = inputs([*known_at, *of_cell, *changing, *chain])
+        leaves = [
+            leaf for leaf in needed if leaf.serial not in late and leaf.value[0] in self.term.energy.roles
+        ]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
-        fetch = f"{leaf_name(weight)} = f_{self._field(ADJOINT)}[cell]"
+        fetch = [f"{leaf_name(weight)} = f_{self._field(ADJOINT)}[cell]"]
+        if its_tangent is not None:
+            fetch.append(f"{leaf_name(its_tangent)} = w_{self._field(ADJOINT)}[cell]")
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
-        cells = self._over_cells(traced, *self._on_grid(), [fetch, *each, *add])
+        cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
         lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
         return [
             f"for e in range({self.prefix}nodes.shape[0]):",
             *indented([*lines, *filled(write, results)]),
         ]
 
+    def _back(self, body: Scalar, meets: Meets, first: Sequence[Scalar], second: Sequence[Scalar]) -> Scalar:
+        """The sum over the cut of a sum over cells times what stands there.
+
+        Behind branches, what no cell took is left out: it may be infinite there.
+        """
+        guarded = any(node.op in derive.BRANCHES for node in reachable([body]))
+        back = body.graph.constant(0.0)
+        for k, (_, node) in enumerate(meets):
+            part = first[k] * node
+            if guarded:
+                taken = first[k] != 0.0
+                taken = (taken | (second[k] != 0.0)) if second else taken
+                part = body.graph.apply("select", taken, part, 0.0)
+            back = back + part
+        return back
+
     # Pieces
 
     def _trace(self) -> Trace:
         """f itself: lambda belongs to the cell."""
-        self._traced = Emitter._trace(self)
+        traced = Emitter._trace(self)
+        weight = traced.graph.input(ADJOINT, None, ())
+        self._traced = replace(traced, inputs={**traced.inputs, ADJOINT: [[weight]]})
         return self._traced
 
     def _places(self, traced: Trace) -> list[Scalar]:
