@@ -7,7 +7,6 @@ from minusgrad import Cell, Datum, Node, Parameter, Table, Time, erf, local_ener
 
 X = Node("m", ("d",))
 X2 = Node("m", (2,))
-X3 = Node("m", (3,))
 
 
 @local_energy("spring", over=2, x=X, k=Parameter("N/m", default=2.0), rest=Datum("m", differentiable=True))
@@ -23,23 +22,6 @@ def spring(x, k, rest):
 def trap(x, k, w, t):
     """k (1 + sin(w t) / 2) |x|^2 / 2: depends on the time explicitly."""
     return 0.5 * k * (1.0 + 0.5 * ti.sin(w * t)) * x[0].norm_sqr()
-
-
-@local_energy("angle", over=3, x=X, k=Parameter(default=3.0), theta_0=Datum("rad", differentiable=True))
-def angle(x, k, theta_0):
-    """k (theta - theta_0)^2 / 2, theta the angle between x_0 - x_1 and x_2 - x_1."""
-    a, b = x[0] - x[1], x[2] - x[1]
-    theta = ti.acos(a.dot(b) / (a.norm() * b.norm()))
-    return 0.5 * k * (theta - theta_0) ** 2
-
-
-@local_energy("dihedral", over=4, x=X3, k=Parameter(default=1.0), phi_0=Datum("rad", differentiable=True))
-def dihedral(x, k, phi_0):
-    """k (1 - cos(3 phi - phi_0)), phi the angle between the planes 0 1 2 and 1 2 3."""
-    a, b, c = x[1] - x[0], x[2] - x[1], x[3] - x[2]
-    m, n = a.cross(b), b.cross(c)
-    phi = ti.atan2(b.norm() * a.dot(n), m.dot(n))
-    return k * (1.0 - ti.cos(3.0 * phi - phi_0))
 
 
 @local_energy(

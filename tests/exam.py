@@ -25,7 +25,7 @@ from minusgrad.energy import (
 from minusgrad.fields import Body, Grid
 from minusgrad.potential import Potential
 from minusgrad.terms import Term
-from minusgrad_elastic import contacts, damping, hyperelastic, loads, springs
+from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 from minusgrad_laser import losses, spots
 
@@ -224,6 +224,9 @@ CANONICAL: dict[str, Instance] = {
     "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
     "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
     "spring": Instance(springs.spring),
+    "muscle": Instance(springs.muscle),
+    "angle": Instance(angles.angle),
+    "dihedral": Instance(angles.dihedral),
     "body_force": Instance(loads.body_force),
     "traction": Instance(loads.traction),
     "load": Instance(loads.load),
@@ -232,9 +235,8 @@ CANONICAL: dict[str, Instance] = {
     "sphere": Instance(contacts.sphere, state=_touching),
     "mass_damping": Instance(damping.mass_damping),
     "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
+    "ground_friction": Instance(damping.ground_friction),
     "trap": Instance(energies.trap),
-    "angle": Instance(energies.angle),
-    "dihedral": Instance(energies.dihedral),
     "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
     "site": Instance(energies.site),
     "link": Instance(energies.link),

@@ -138,3 +138,60 @@ def test_elastic_seed(tmp_path):
     simulation.fields["x"].set(positions(run)[-1])
     force, weight = simulation.potential.gradient("x"), 40.0 * simulation.fields["m"].values
     assert (np.linalg.norm(force, axis=1) / weight).max() < 0.01
+
+
+# Networks -----------------------------------------------------------------------------------------------
+
+
+def ledger(run: Run, losses: bool) -> np.ndarray:
+    """What has to stay: total energy less the work done, and what friction took."""
+    kept = run.series("observables/total").value.copy()
+    if losses:
+        kept += run.series("observables/dissipated").value - run.series("observables/work").value
+    return kept
+
+
+def test_walker(tmp_path):
+    """It breathes: symmetric to rounding at all times, on its feet, and its ledger closes."""
+    run = minusgrad.run(SCENES / "walker.toml", out=tmp_path / "run")
+    x, mirror = positions(run), [2, 1, 0, 5, 4, 3]
+    assert run.simulation.stepper.step == 1500
+    assert np.abs(x.mean(axis=1)[:, 0] - 0.3).max() < 1e-9
+    np.testing.assert_allclose(x[:, mirror] * [-1.0, 1.0] + [0.6, 0.0], x, atol=1e-9)
+    late = run.series("particles/all/position").time > 1.0
+    assert np.ptp(x[late, 4, 1]) > 5e-3, "its back goes up and down"
+    assert -0.006 < x[..., 1].min() < 0.0
+    turns = x[late][:63]  # 63 frames of 20 ms are two turns of the gait: 1.26 s
+    bears = 1e6 * np.maximum(0.0, -turns[..., 1]) ** 2
+    assert bears.sum(axis=1).mean() == pytest.approx(6 * 4.8, rel=0.01)
+    heat = last(run, "dissipated")
+    assert heat > 1.0
+    assert np.abs(ledger(run, losses=True) - ledger(run, losses=True)[0]).max() < 5e-4 * heat
+
+
+def test_a_walker_out_of_step_walks(tmp_path):
+    """The same springs, each with its own phase: it goes somewhere, and twice the steps say the same."""
+    phases, ways = np.random.default_rng(2).uniform(-3.0, 3.0, 11).tolist(), []
+    for refined in (1, 2):
+        overrides = {"energy.0.amplitude": 0.1, "energy.0.phase": phases, "stepper.dt": 0.002 / refined}
+        simulation = build(SCENES / "walker.toml", overrides)
+        simulation.stepper.advance(1500 * refined)
+        ways.append(simulation.fields["x"].values[:, 0].mean() - 0.3)
+    assert abs(ways[0]) > 0.02
+    assert ways[1] == pytest.approx(ways[0], rel=0.05)
+
+
+def test_spring_stiffness(tmp_path):
+    run = minusgrad.run(SCENES / "spring_stiffness.toml", out=tmp_path / "run")
+    simulation, x = run.simulation, positions(run)
+    assert simulation.stepper.step == 400
+    edges, rest = simulation.state.tuples["edges"], simulation.state.data["edges"]["rest"]
+    assert (len(simulation.fields["x"]), len(edges)) == (23, 50)
+    stretch = np.linalg.norm(x[:, edges[:, 0]] - x[:, edges[:, 1]], axis=2) / rest
+    assert stretch.min() > 0.8
+    assert stretch.max() > 1.2
+    assert (np.ptp(stretch, axis=0) > 0.005).all(), "every spring is heard"
+    assert (x[:, [0, 4]] == x[0, [0, 4]]).all()
+    given = -np.diff(run.series("observables/potential/weight").value[[0, -1]])[0]
+    assert given > 0.1
+    assert np.abs(ledger(run, losses=False) - ledger(run, losses=False)[0]).max() < 1e-4 * given

@@ -47,6 +47,8 @@ SHORT = {
         | {"run.steps": 30, "checkpoint.every": 12, "observe.0.every": 2, "observe.1.every": 10}
         for kind in ("adam", "lbfgs")
     },
+    "walker": {"run.steps": 300, "checkpoint.every": 100} | {f"observe.{k}.every": 20 for k in range(3)},
+    "spring_stiffness": {"run.steps": 200, "checkpoint.every": 50},
     "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
     | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
 }

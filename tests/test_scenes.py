@@ -31,8 +31,10 @@ CLAIMED = {
     "laser_image": "test_laser_scenes.py::test_laser_image",
     "outer_solar_system": "test_scenes.py::test_outer_solar_system",
     "plummer": "test_scenes.py::test_plummer",
+    "spring_stiffness": "test_elastic_scenes.py::test_spring_stiffness",
     "stretch": "test_elastic_scenes.py::test_stretch",
     "two_body": "test_scenes.py::test_two_body",
+    "walker": "test_elastic_scenes.py::test_walker",
 }
 """Where the claim of each scene is asserted."""
 

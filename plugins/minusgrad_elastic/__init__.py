@@ -1,33 +1,36 @@
-"""Elasticity: solids of triangles and tetrahedra, springs, loads, obstacles and damping."""
+"""Elasticity: solids of triangles and tetrahedra, networks of springs, loads, obstacles, damping."""
 
 from minusgrad import hookimpl
 
 
 @hookimpl
 def register_energies():
-    """Two hyperelastic solids, springs, dead loads, obstacles."""
+    """Two hyperelastic solids, springs and muscles, angles, dead loads, obstacles."""
+    from .angles import angle, dihedral
     from .contacts import floor, sphere, wall
     from .hyperelastic import neo_hookean, st_venant_kirchhoff
     from .loads import body_force, load, traction
-    from .springs import spring
+    from .springs import muscle, spring
 
-    return [neo_hookean, st_venant_kirchhoff, spring, body_force, traction, load, floor, wall, sphere]
+    solids, springs = [neo_hookean, st_venant_kirchhoff], [spring, muscle, angle, dihedral]
+    return [*solids, *springs, body_force, traction, load, floor, wall, sphere]
 
 
 @hookimpl
 def register_dissipations():
-    """Damping in proportion to mass, and to the rate of strain."""
-    from .damping import mass_damping, strain_rate_damping
+    """Damping in proportion to mass, and to the rate of strain; friction on the ground."""
+    from .damping import ground_friction, mass_damping, strain_rate_damping
 
-    return [mass_damping, strain_rate_damping]
+    return [mass_damping, strain_rate_damping, ground_friction]
 
 
 @hookimpl
 def register_states():
-    """Meshes: generated, from Gmsh, from elsewhere."""
+    """Meshes: generated, from Gmsh, from elsewhere; networks of springs."""
+    from .networks import NETWORKS
     from .states import STATES
 
-    return STATES
+    return STATES | NETWORKS
 
 
 @hookimpl

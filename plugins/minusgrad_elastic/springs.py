@@ -1,24 +1,41 @@
-"""Linear springs between pairs of nodes.
+"""Linear springs between pairs of nodes: passive ones, and muscles, whose length at rest is driven in time.
 
-    U(x) = sum over edges (i, j) of k/2 (|x_i - x_j| - L)^2
+    spring    U(x) = sum over edges (i, j) of k/2 (|x_i - x_j| - L)^2
+    muscle    the same, with L (1 + a sin(w t + phi)) in the place of L
 
-x (n, d) [m], k [N/m] the stiffness, L [m] the length at rest. A spring of length zero that wants to be
-longer has no direction, and no derivative.
+x (n, d) [m], k [N/m] the stiffness, L [m] the length at rest; a [1] the amplitude, w [rad/s] the angular
+frequency, phi [rad] the phase, of all edges or of each. A spring of length zero that wants to be longer has
+no direction, and no derivative. Muscles walk: Hu et al. 2020, DiffTaichi (ICLR), the mass-spring robots.
 """
 
 from math import inf
 
-from minusgrad import Datum, Node, Parameter, local_energy
+from minusgrad import Datum, Node, Parameter, Time, local_energy, ti
+
+SPRING = {
+    "x": Node("m", ("d",)),
+    "stiffness": Parameter("N/m", bounds=(0.0, inf)),
+    "rest": Datum("m", differentiable=True),
+}
 
 
-@local_energy(
-    "spring",
-    over=2,
-    x=Node("m", ("d",)),
-    stiffness=Parameter("N/m", bounds=(0.0, inf)),
-    rest=Datum("m", differentiable=True),
-)
+@local_energy("spring", over=2, **SPRING)
 def spring(x, stiffness, rest):
     """Linear spring between two nodes, without force at its length at rest."""
     stretch = (x[0] - x[1]).norm() - rest
+    return 0.5 * stiffness * stretch * stretch
+
+
+@local_energy(
+    "muscle",
+    over=2,
+    **SPRING,
+    amplitude=Parameter("1", scale=0.1, bounds=(-1.0, 1.0), reason="no length at rest is below zero"),
+    frequency=Parameter("rad/s", bounds=(0.0, inf)),
+    phase=Parameter("rad", default=0.0),
+    t=Time(),
+)
+def muscle(x, stiffness, rest, amplitude, frequency, phase, t):
+    """Linear spring whose length at rest swings in time."""
+    stretch = (x[0] - x[1]).norm() - rest * (1.0 + amplitude * ti.sin(frequency * t + phase))
     return 0.5 * stiffness * stretch * stretch

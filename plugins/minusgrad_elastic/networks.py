@@ -1,0 +1,97 @@
+"""Points joined by springs, as they stand in the scene: x (n, d), v (n, d), m (n,), in the run's units.
+
+list        rows          data of its elements
+edges       (K, 2)        rest [m], their length where they begin
+"""
+
+from typing import Annotated, Any
+
+import numpy as np
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from minusgrad.contexts import Starting
+from minusgrad.errors import UserError
+from minusgrad.fields import Body, Motion, State
+from minusgrad.records import Quantity, Record, quantities
+
+from .states import Place, Speed
+
+Mass = Annotated[float | str, Quantity("kg", "positive")]
+Masses = Annotated[
+    Annotated[Mass, Tag("of every node")] | Annotated[tuple[Mass, ...], Tag("of each")],
+    Discriminator(lambda given: "of each" if isinstance(given, (list, tuple)) else "of every node"),
+]
+Number = Annotated[int, Field(ge=0)]
+
+
+def same_space(nodes: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
+    """All nodes have 2, or all have 3 numbers."""
+    for k, node in enumerate(nodes):
+        if len(node) not in (2, 3) or len(node) != len(nodes[0]):
+            raise ValueError(f"node {k} has {len(node)} numbers; give 2 for each, or 3 for each")
+    return nodes
+
+
+def no_twins(springs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """No two springs join the same nodes, and none a node with itself."""
+    seen: dict[frozenset[int], int] = {}
+    for k, pair in enumerate(springs):
+        if (first := seen.setdefault(frozenset(pair), k)) != k:
+            raise ValueError(f"springs {first} and {k} both join the nodes {pair[0]} and {pair[1]}; name one")
+        if pair[0] == pair[1]:
+            raise ValueError(f"spring {k} joins node {pair[0]} with itself")
+    return springs
+
+
+class Network(Record):
+    """Nodes where they are given, and springs between pairs of them (counted from 0), as long as they begin.
+
+    `mass` of every node, or one for each; `bodies`: their nodes by name. All has one velocity.
+    """
+
+    nodes: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1), AfterValidator(same_space)]
+    springs: Annotated[tuple[tuple[Number, Number], ...], Field(min_length=1), AfterValidator(no_twins)]
+    mass: Masses
+    bodies: dict[str, Annotated[tuple[Number, ...], Field(min_length=1)]] = {}  # noqa: RUF012
+    origin: tuple[Place, ...] = ()
+    velocity: tuple[Speed, ...] = ()
+
+    def make(self, context: Starting) -> State:
+        values = quantities(self, context.units)
+        x, edges = np.array(values["nodes"], float), np.array(self.springs, np.int32)
+        self._refuse_misfits(*x.shape)
+        rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
+        if (short := np.flatnonzero(rest == 0.0)).size:
+            i, j = self.springs[short[0]]
+            raise UserError(
+                f"springs.{short[0]}: nodes {i} and {j} are at one place, and a spring has a length"
+            )
+        moved = x + np.array(values["origin"] or np.zeros(x.shape[1]), float)
+        v = np.tile(np.array(values["velocity"] or np.zeros(x.shape[1]), float), (len(x), 1))
+        return State(
+            fields={"x": moved, "v": v, "m": np.broadcast_to(np.array(values["mass"], float), len(x)).copy()},
+            units={"x": "m", "v": "m s^-1", "m": "kg"},
+            motions=(Motion("x", "v", "m"),),
+            bodies=tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items()),
+            tuples={"edges": edges},
+            data={"edges": {"rest": rest}},
+            labels={"x": "position", "v": "velocity", "m": "mass"},
+            shown=("edges",),
+        )
+
+    def _refuse_misfits(self, n: int, d: int) -> None:
+        """Raises `UserError` for lists of another length, and for nodes that there are not."""
+        for key in ("origin", "velocity"):
+            if len(getattr(self, key)) not in (0, d):
+                raise UserError(f"{key}: {len(getattr(self, key))} numbers for {d} axes")
+        if isinstance(self.mass, tuple) and len(self.mass) != n:
+            raise UserError(f"mass: {len(self.mass)} numbers for {n} nodes")
+        named = {f"springs.{k}": pair for k, pair in enumerate(self.springs)}
+        for key, nodes in (named | {f"bodies.{name}": nodes for name, nodes in self.bodies.items()}).items():
+            if max(nodes) >= n:
+                raise UserError(f"{key}: no node {max(nodes)}; there are {n}, counted from 0")
+            if len(set(nodes)) < len(nodes):
+                raise UserError(f"{key}: names a node twice")
+
+
+NETWORKS = {"network": Network}
