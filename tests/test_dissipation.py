@@ -613,19 +613,19 @@ rub = Moves.rub
 
 def kept_before(moves: Moves) -> Code:
     """The part of `rub` that notes the velocities before it."""
-    moves._rubbed = lambda h: []
+    moves.rubbed = lambda h: []
     try:
         return rub(moves)
     finally:
-        del moves._rubbed
+        del moves.rubbed
 
 
 def in_one_stage(right, self):
-    return Code.joined([kept_before(self), *self._rubbed("h")])
+    return Code.joined([kept_before(self), *self.rubbed("h")])
 
 
 def with_the_kicks(right, self):
-    return Code.joined([right(self), kept_before(self), *self._rubbed("h")])
+    return Code.joined([right(self), kept_before(self), *self.rubbed("h")])
 
 
 def within_kicks(patch: pytest.MonkeyPatch) -> None:

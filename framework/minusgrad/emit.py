@@ -134,7 +134,7 @@ class Emitter:
     # What may be asked for
 
     def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
-        """Loops over all elements that compute what is wanted, and the buffers that rows of elements are in.
+        """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
 
         The buffers are (rows, components) in f64, by `Place.buffer`. To what belongs to nodes is added, in the
         arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for their changes.
@@ -173,6 +173,18 @@ class Emitter:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
         code, buffers = self.sweep(Sweep(slopes=(argument,)))
         return code, buffers[f"d_{argument}"]
+
+    def taken(self, argument: str, into: str, array: Any) -> Code:
+        """Serial loops that subtract the changes of an argument, which a sweep left, from `into`.
+
+        `array` (rows, components) in f64: a row for each row of a parameter's values, or for each element.
+        """
+        p, columns = self.prefix, range(array.shape[1])
+        values = self.term.parameters.get(argument)
+        row = "e" if values is None else "0" if values.index is None else f"{p}row_of_{argument}[e]"
+        buffer = f"{p}dd_{argument}"
+        lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {buffer}[e, {c}]" for c in columns]
+        return self._code([f"for e in range({buffer}.shape[0]):", *indented(lines)]).naming(**{into: array})
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""

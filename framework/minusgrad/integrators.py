@@ -38,13 +38,17 @@ from .moves import Friction, Moves
 from .potential import Potential, first_bad
 from .schemes import Scheme
 from .stepper import Stepper
+from .tape import Notes, Tape
 
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
 
 class Integrator(Stepper):
-    """Advances the moving fields of a potential by a scheme, in place."""
+    """Advances the moving fields of a potential by a scheme, in place.
+
+    With a `tape`, what the way back needs is written down as it goes.
+    """
 
     def __init__(
         self,
@@ -55,6 +59,7 @@ class Integrator(Stepper):
         t0: float = 0.0,
         holds: Holds | None = None,
         dissipation: Potential | None = None,
+        tape: Tape | None = None,
     ):
         if not motions:
             raise EnergyError("nothing moves: the state names no field with a velocity")
@@ -69,8 +74,9 @@ class Integrator(Stepper):
         self.holds.refuse_unmoved(self.motions)
         self.friction = Friction.of(dissipation, motions) if dissipation else None
         self._work = runtime.allocate(np.zeros(1))
-        moves = Moves(
-            potential, self.motions, self.gradient, self.inertia, self.holds, self._work, self.friction
+        self.tape, self._notes = tape, Notes(tape) if tape else None
+        self.moves = moves = Moves(
+            potential, self.motions, self.gradient, self.inertia, self.holds, self._work, self.friction, tape
         )
         self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h")
         self._rub = Launch(moves.rub(), "t", "h") if self.friction else None
@@ -79,7 +85,8 @@ class Integrator(Stepper):
         small = cost <= SMALL
         steps = moves.steps(scheme) if small else None
         fits = steps and len(steps.arrays) <= MOST_ARRAYS
-        self._steps = Launch(steps, "steps", "first", "t0", "dt") if steps and fits else None
+        row = ("at",) if tape else ()
+        self._steps = Launch(steps, "steps", "first", "t0", "dt", *row) if steps and fits else None
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self.evaluate()
@@ -174,7 +181,8 @@ class Integrator(Stepper):
 
     def _run(self, n: int) -> None:
         if self._steps is not None:
-            self._steps(n, float(self.step), self.t0, self.dt)
+            row = (self.step - self.tape.first,) if self.tape else ()
+            self._steps(n, float(self.step), self.t0, self.dt, *row)
             self.step += n
             return
         for _ in range(n):
@@ -183,13 +191,31 @@ class Integrator(Stepper):
 
     def _one_step(self) -> None:
         s, times = self.scheme, self._times()
+        self._noted_velocities(0)
         self._rubbed(self.time)
         self._kicked(s.kicks[0], self.time)
-        for drift, kick, t in zip(s.drifts, s.kicks[1:], times, strict=True):
+        for move, (drift, kick, t) in enumerate(zip(s.drifts, s.kicks[1:], times, strict=True)):
             self._drifted(drift, t)
+            self._noted_positions(move)
             self.evaluate(t)
             self._kicked(kick, t)
+        self._noted_velocities(1)
         self._rubbed(times[-1])
+
+    def begin_tape(self, first: int) -> None:
+        """The tape begins at the present fields, with step number `first`."""
+        assert self.tape
+        assert self._notes
+        self.tape.first = first
+        self._notes.positions(0)
+
+    def _noted_positions(self, move: int) -> None:
+        if self.tape and self._notes:
+            self._notes.positions((self.step - self.tape.first) * len(self.scheme.drifts) + move + 1)
+
+    def _noted_velocities(self, half: int) -> None:
+        if self.tape and self._notes and self._notes.velocities:
+            self._notes.velocities((self.step - self.tape.first) * 2 + half)
 
     def _times(self) -> list[float]:
         """The time after each drift of the present step; the last is exactly that of the next step."""

@@ -20,7 +20,15 @@ from .errors import EnergyError
 MOST_ARRAYS = 60
 """A kernel of Taichi has at most 64 arguments; a few are scalars."""
 
-SCALARS = {"t": "ti.f64", "t0": "ti.f64", "dt": "ti.f64", "first": "ti.f64", "steps": "ti.i32", "h": "ti.f64"}
+SCALARS = {
+    "t": "ti.f64",
+    "t0": "ti.f64",
+    "dt": "ti.f64",
+    "h": "ti.f64",
+    "first": "ti.f64",
+    "steps": "ti.i32",
+    "at": "ti.i32",
+}
 """Scalar arguments a kernel may take."""
 
 

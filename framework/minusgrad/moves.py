@@ -15,8 +15,10 @@ from .errors import EnergyError
 from .fields import Motion
 from .holds import Holds
 from .kernels import Code
+from .loops import at_each, real, zeroed
 from .potential import Potential
 from .schemes import Scheme
+from .tape import Tape
 from .terms import Term
 
 
@@ -36,9 +38,11 @@ class Moves:
         holds: Holds,
         work: Any,
         friction: "Friction | None" = None,
+        tape: Tape | None = None,
     ):
         self.potential, self.motions, self.holds = potential, motions, holds
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
+        self.tape = tape
 
     def drift(self) -> Code:
         """x <- x + h v"""
@@ -49,7 +53,10 @@ class Moves:
         return Code.joined(self._kick(motion) for motion in self.motions)
 
     def steps(self, scheme: Scheme) -> Code:
-        """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on."""
+        """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on.
+
+        With a tape also of `at`, the number of the first step on the tape: it is written as we go.
+        """
         rows = {
             "kicks": scheme.kicks,
             "drifts": scheme.drifts,
@@ -60,22 +67,31 @@ class Moves:
             self.drift(),
             Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
             self.holds.code(),
-            *(_zeroed(f"g_{name}", array) for name, array in self.gradient.items()),
+            self._noted_positions(len(scheme.drifts)),
+            *(zeroed(f"g_{name}", array) for name, array in self.gradient.items()),
             self.potential.gradient_code(self.gradient),
             Code("h = kicks[move + 1] * dt\n"),
             *self._kick_and_work(),
         ]
         step = [
             Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            self._noted_velocities("0"),
             *self._half_a_step_of_friction(),
             Code("h = kicks[0] * dt\n"),
             *self._kick_and_work(),
             Code.joined(move).inside("for move in range(drifts.shape[0]):"),
+            self._noted_velocities("1"),
             *self._half_a_step_of_friction(),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
         arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
         return Code(loop.text, {**loop.arrays, **arrays})
+
+    def _noted_positions(self, moves: int) -> Code:
+        return self.tape.note_positions(f"(at + sub) * {moves} + move + 1") if self.tape else Code("")
+
+    def _noted_velocities(self, half: str) -> Code:
+        return self.tape.note_velocities(f"(at + sub) * 2 + {half}") if self.tape else Code("")
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""
@@ -94,17 +110,17 @@ class Moves:
         velocities = [self.potential.fields[m.velocity] for m in self.motions]
         before = [
             Code(
-                _at_each(f"f_{v.name}", v.array, f"before_{v.name}[{{at}}] = f_{v.name}[{{at}}]"),
+                at_each(f"f_{v.name}", v.array, f"before_{v.name}[{{at}}] = f_{v.name}[{{at}}]"),
                 {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]},
             )
             for v in velocities
         ]
-        return Code.joined([*before, *self._rubbed("ti.f64(0.5) * h"), *self._rubbed("h")])
+        return Code.joined([*before, *self.rubbed("ti.f64(0.5) * h"), *self.rubbed("h")])
 
-    def _rubbed(self, h: str) -> list[Code]:
+    def rubbed(self, h: str) -> list[Code]:
         """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
         assert self.friction
-        pieces = [_zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
+        pieces = [zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
         pieces.append(self.friction.dissipation.gradient_code(self.friction.force, "loss"))
         for motion in self.motions:
             force, before = self.friction.force[motion.velocity], self.friction.before[motion.velocity]
@@ -132,13 +148,13 @@ class Moves:
         old, new = f"ti.f64(before_{v.name}[{{at}}])", f"ti.f64(f_{v.name}[{{at}}])"
         line = f"dissipated[0] = dissipated[0] + ti.f64(0.5) * {mass} * ({old} * {old} - {new} * {new})"
         arrays = {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]}
-        return Code(_at_each(f"f_{v.name}", v.array, line), arrays | {f"i_{motion.position}": inertia})
+        return Code(at_each(f"f_{v.name}", v.array, line), arrays | {f"i_{motion.position}": inertia})
 
     def _drift(self, motion: Motion) -> Code:
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
         place = f"f_{x.name}[{{at}}]"
-        line = f"{place} = {place} + {_real(x.dtype)}(h) * f_{v.name}[{{at}}]"
-        return Code(_at_each(f"f_{x.name}", x.array, line), {f"f_{x.name}": x.array, f"f_{v.name}": v.array})
+        line = f"{place} = {place} + {real(x.dtype)}(h) * f_{v.name}[{{at}}]"
+        return Code(at_each(f"f_{x.name}", x.array, line), {f"f_{x.name}": x.array, f"f_{v.name}": v.array})
 
     def _kick(self, motion: Motion) -> Code:
         return self._accelerated(motion, f"g_{motion.position}", self.gradient[motion.position], "h")
@@ -154,11 +170,11 @@ class Moves:
             if free is None
             else f"free_{x.name}[{{at}}] * {force}[{{at}}] / {mass}"
         )
-        line = f"{place} = {old} - {_real(x.dtype)}({h}) * ({change})"
+        line = f"{place} = {old} - {real(x.dtype)}({h}) * ({change})"
         arrays = {force: array, f"i_{x.name}": inertia, f"f_{v.name}": v.array}
         arrays |= {} if free is None else {f"free_{x.name}": free}
         arrays |= {} if before is None else {f"before_{v.name}": before}
-        return Code(_at_each(f"f_{v.name}", v.array, line), arrays)
+        return Code(at_each(f"f_{v.name}", v.array, line), arrays)
 
 
 @dataclass(frozen=True)
@@ -187,18 +203,3 @@ def refuse_idle(term: Term, motions: Sequence[Motion]) -> None:
         raise EnergyError(
             f"dissipation '{term.name}' depends on no velocity (there are: {', '.join(velocities) or 'none'})"
         )
-
-
-def _real(dtype: np.dtype) -> str:
-    return f"ti.{runtime.ENGINE_DTYPES[dtype.name]}"
-
-
-def _zeroed(name: str, array: Any) -> Code:
-    return Code(_at_each(name, array, f"{name}[{{at}}] = 0.0"), {name: array})
-
-
-def _at_each(name: str, array: Any, line: str) -> str:
-    """A loop over the nodes n of an array, with the line for every component, {at} its index."""
-    places = (", ".join(["n", *map(str, c)]) for c in np.ndindex(tuple(array.shape[1:])))
-    body = "".join(f"    {line.format(at=at)}\n" for at in places)
-    return f"for n in range({name}.shape[0]):\n{body}"

@@ -185,6 +185,11 @@ class Potential:
             )  # t, where nothing has it
         return answer
 
+    def _shape(self, name: str) -> tuple[int, ...]:
+        """Of the values of "term.argument", or of the time."""
+        term, _, argument = name.partition(".")
+        return () if name == "t" else self._work[term].shape(argument)
+
     def _moved(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of what the maps give."""
         moved = dict(tangents)
@@ -248,12 +253,44 @@ class Potential:
                 pieces.append(self._work[name].emitter.named(f"{prefix}{k}_").gradient(wanted))
         return Code.joined(pieces)
 
+    def sweep_code(self, asked: Sweep, prefix: str = "term") -> Code:
+        """Loops for what is asked (`gradient`, `product`, `changes`), by names, for a larger kernel (scalar `t`).
+
+        Targets are added to. The changes of what is no field are in buffers: see `changes_code`.
+        """
+        pieces = []
+        self.put_tangents({n: v for n, v in asked.tangents.items() if n not in self.fields})
+        for k, name in enumerate(self.terms):
+            if wanted := self._part_of(name, asked):
+                pieces.append(self._work[name].emitter.named(f"{prefix}{k}_").sweep(wanted)[0])
+        return Code.joined(pieces)
+
+    def put_tangents(self, tangents: Mapping[str, Any]) -> None:
+        """Give tangents of "term.argument" the values that kernels with `sweep_code` read."""
+        for name, values in tangents.items():
+            term, _, argument = name.partition(".")
+            self._work[term].emitter.set_tangent(argument, values)
+
+    def changes_code(self, name: str, into: str, array: Any, prefix: str = "term") -> Code:
+        """Serial loops that subtract the changes of "term.argument", which a sweep left, from `into`.
+
+        The array is (rows, components) in f64, as `rows` makes it.
+        """
+        term, _, argument = name.partition(".")
+        k = list(self.terms).index(term)
+        return self._work[term].emitter.named(f"{prefix}{k}_").taken(argument, into, array)
+
+    @property
+    def simple(self) -> bool:
+        """Whether it is a sum of local energies alone, without maps and staged terms."""
+        return all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts)
+
     def statements(self, targets: Mapping[str, Any]) -> float:
         """About how many statements one evaluation of the gradient runs: what a serial step costs.
 
         Infinitely many with maps or staged terms, whose kernels are launched one by one.
         """
-        if not all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts):
+        if not self.simple:
             return math.inf
         total = 0
         for name, term in self.terms.items():
@@ -335,7 +372,8 @@ class Potential:
     def _check_argument(self, name: str, moves: bool) -> None:
         """Raises `EnergyError` where "term.argument" has no derivative."""
         term, dot, argument = name.partition(".")
-        part = (self._at_work(term) if dot else self.fields[name]) and self.parts[term]
+        self._at_work(term) if dot else self.fields[name]
+        part = self.parts[term]
         known = [a for a in part.energy.differentiable if a not in part.fields]
         known += [] if moves else getattr(part.energy, "linear", ())
         if argument not in known:

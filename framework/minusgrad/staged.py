@@ -167,6 +167,10 @@ class StagedTerm:
         """Sum of |output|: the scale of the rounding in U, as far as it is known."""
         return sum(ordered_sum(np.abs(values)) for values in self.outputs(t).values())
 
+    def shape(self, argument: str) -> tuple[int, ...]:
+        """Of a datum or parameter."""
+        return self.inputs[argument].shape
+
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter."""
         self._known((argument,), tuple(self.energy.of_role(Parameter)), "parameter")

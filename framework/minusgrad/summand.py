@@ -91,6 +91,14 @@ class Summand:
         """Its part of dU/dt at fixed fields."""
         return sum(float(self.gradient(clock, t)) for clock in self.term.energy.of_role(Time))
 
+    def shape(self, argument: str) -> tuple[int, ...]:
+        """Of a derivative with respect to an argument that is no node field."""
+        term = self.term
+        if argument in term.parameters:
+            return self.parameter(argument).shape
+        of_one = term.shape(argument)
+        return of_one if argument in term.energy.of_role(Time) else (term.elements.elements, *of_one)
+
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter: shape of one value, or rows of them."""
         values = self._values(argument)

@@ -1,0 +1,360 @@
+"""The way back through the steps of an integrator: adjoints go from the end of a step to its start.
+
+With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by the transpose of each:
+
+    kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
+    drift d   lv <- lv + d h lx
+    friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
+              lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
+
+p: parameters, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete scheme.
+Two kicks at one place add up their w and share a product, which is taken at the next drift backwards. What is
+held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed: positions at
+kicks, velocities where something rubs.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .errors import EnergyError
+from .fields import Motion
+from .integrators import Integrator
+from .kernels import MOST_ARRAYS, Code, Launch
+from .loops import at_each, real, zeroed
+from .potential import Potential
+from .sweep import Sweep
+
+HALF = "ti.f64(0.5) * h"
+
+
+class Backward:
+    """The way back through the steps on an integrator's tape.
+
+    `adjoints`: dL/d(field) of all that moves and of the fields among `names`; `parameters`:
+    dL/d("term.argument") as rows of values. They are those of the state that the way back has come to.
+    Raises `EnergyError` for names that L cannot be differentiated by.
+    """
+
+    def __init__(self, integrator: Integrator, names: Sequence[str]):
+        assert integrator.tape is not None
+        self.one, self.tape, self.motions = integrator, integrator.tape, integrator.motions
+        fields = self.one.potential.fields
+        moving = [n for m in self.motions for n in (m.position, m.velocity)]
+        nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
+        self.adjoints, self.product = self._arrays(nodal), self._arrays(nodal)
+        self.kicked = self._arrays([m.position for m in self.motions])
+        self.force = self._arrays([m.position for m in self.motions])
+        self.heavy = [m for m in self.motions if m.inertia in nodal]
+        parts = {p: [n for n in names if self._owner(n) is p] for p in self._potentials}
+        self.parameters = {n: rows_of(p, n) for p, owned in parts.items() for n in owned}
+        self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
+        self.pull = self._asked(self.one.potential, parts, self.force, self.kicked)
+        if self.one.dissipation and self.one.friction:
+            self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
+            self.rub = self._asked(self.one.dissipation, parts, self.one.friction.force, self.rubbed)
+        self._launches: dict[str, Launch | None] = {}
+        steps = self._steps() if integrator.fused else None
+        fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
+        self._many = Launch(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
+
+    # What is asked of the potential and of the dissipation
+
+    @property
+    def _potentials(self) -> list[Potential]:
+        return [p for p in (self.one.potential, self.one.dissipation) if p]
+
+    def _owner(self, name: str) -> Potential | None:
+        """The potential whose parameter it is; None for a field."""
+        if name in self.one.potential.fields:
+            return None
+        term, _, argument = name.partition(".")
+        for potential in self._potentials:
+            if term in potential.parts and argument in getattr(potential.parts[term], "parameters", {}):
+                return potential
+        known = [f"{t}.{a}" for p in self._potentials for t in p.terms for a in p.parts[t].parameters]
+        raise EnergyError(
+            f"a run has no derivative with respect to '{name}' (there are: its fields, {', '.join(known)})"
+        )
+
+    def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
+        fields = self.one.potential.fields
+        return {n: runtime.allocate(np.zeros_like(fields[n].values)) for n in names}
+
+    def _asked(
+        self, potential: Potential, parts: Mapping, force: Mapping[str, Any], tangents: Mapping[str, Any]
+    ) -> Sweep:
+        read = {n: array for n, array in self.product.items() if n in potential.reads}
+        felt = {t for t, part in potential.parts.items() for f in part.fields.values() if f.name in tangents}
+        changes = [n for n in parts[potential] if n.partition(".")[0] in felt]
+        return Sweep(
+            gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
+        )
+
+    # The two ways: many steps in one kernel, or launch by launch
+
+    def back(self, last: int, steps: int) -> None:
+        """From the end of step number `last` to the start of the first of so many steps."""
+        at = last - steps - self.tape.first
+        if self._many is not None and steps:
+            self._many(steps, float(last - steps), self.one.t0, self.one.dt, at)
+            return
+        for step in reversed(range(steps)):
+            self._step(last - steps + step, at + step)
+
+    def finish(self) -> None:
+        """The kicks at the first place of the tape, which is that of the initial state."""
+        self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
+        self._transposed_kick(self.one.t0)
+        self._run("hold", self._hold)
+
+    def _step(self, step: int, at: int) -> None:
+        s, one = self.one.scheme, self.one
+        ends = [*accumulate(s.drifts[:-1]), 1.0]
+        self._unrub(one.t0 + (step + 1) * one.dt, (at + 1) * len(s.drifts), 2 * at + 1)
+        for move in reversed(range(len(s.drifts))):
+            self._run("pull", self._pull, "h", s.kicks[move + 1] * one.dt)
+            self._run("read", lambda: self.tape.read_positions("at"), "at", at * len(s.drifts) + move + 1)
+            self._transposed_kick(one.t0 + (step + ends[move]) * one.dt)
+            self._run("hold", self._hold)
+            self._run("drift", self._drift, "h", s.drifts[move] * one.dt)
+        self._run("pull", self._pull, "h", s.kicks[0] * one.dt)
+        self._unrub(one.t0 + step * one.dt, at * len(s.drifts), 2 * at)
+
+    def _transposed_kick(self, t: float) -> None:
+        self._take(self.one.potential.sweep(self.pull, t).changes)
+        self._run("take", self._take_kick)
+
+    def _unrub(self, t: float, position: int, velocity: int) -> None:
+        if self.one.dissipation is None:
+            return
+        h, moves = 0.5 * self.one.dt, self.one.moves
+        self._run("read", lambda: self.tape.read_positions("at"), "at", position)
+        self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
+        self._run("remember", self._remember)
+        self._run("half", lambda: Code.joined(moves.rubbed(HALF)), "t", "h", t, h)
+        self._run("u", lambda: self._divided(self.rubbed, self._velocity_adjoints, "h"), "h", h)
+        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("take first", self._take_first)
+        self._run("u'", lambda: self._divided(self.rubbed, self.after, HALF), "h", h)
+        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("take second", self._take_second)
+
+    def _take(self, changes: Mapping[str, np.ndarray]) -> None:
+        for name, values in changes.items():
+            if name in self.parameters:
+                array = self.parameters[name]
+                runtime.store(array, runtime.host(array) - values.reshape(tuple(array.shape)))
+
+    def _run(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
+        """Launch a piece: names of its scalars, then their values."""
+        half = len(scalars) // 2
+        if name not in self._launches:
+            made = code()
+            self._launches[name] = Launch(made, *scalars[:half]) if made.text else None
+        if launch := self._launches[name]:
+            launch(*scalars[half:])
+
+    def _steps(self) -> Code:
+        """For a kernel of (steps, first, t0, dt, at): back through so many steps from number `first` on.
+
+        `at`: the number of the first of them on the tape.
+        """
+        s = self.one.scheme
+        rows = {"kicks": s.kicks, "drifts": s.drifts, "ends": [*accumulate(s.drifts[:-1]), 1.0]}
+        count = len(s.drifts)
+        move = [
+            Code(f"move = {count - 1} - back\nh = kicks[move + 1] * dt\n"),
+            self._pull(),
+            self.tape.read_positions(f"(at + sub) * {count} + move + 1"),
+            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            self._sweep(self.one.potential, self.pull, "term"),
+            self._take_kick(),
+            self._hold(),
+            Code("h = drifts[move] * dt\n"),
+            self._drift(),
+        ]
+        step = [
+            Code("sub = steps - 1 - k\nt = t0 + (first + ti.f64(sub + 1)) * dt\n"),
+            *self._unrubbed(f"(at + sub + 1) * {count}", "(at + sub) * 2 + 1"),
+            Code.joined(move).inside(f"for back in range({count}):"),
+            Code("h = kicks[0] * dt\n"),
+            self._pull(),
+            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            *self._unrubbed(f"(at + sub) * {count}", "(at + sub) * 2"),
+        ]
+        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
+        arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
+        return Code(loop.text, {**loop.arrays, **arrays})
+
+    def _unrubbed(self, position: str, velocity: str) -> list[Code]:
+        if self.one.dissipation is None:
+            return []
+        sweep = self._sweep(self.one.dissipation, self.rub, "loss")
+        return [
+            Code("h = ti.f64(0.5) * dt\n"),
+            self.tape.read_positions(position),
+            self.tape.read_velocities(velocity),
+            self._remember(),
+            *self.one.moves.rubbed(HALF),
+            self._divided(self.rubbed, self._velocity_adjoints, "h"),
+            sweep,
+            self._take_first(),
+            self._divided(self.rubbed, self.after, HALF),
+            sweep,
+            self._take_second(),
+        ]
+
+    def _sweep(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+        """What is asked, from zero, with the changes of parameters taken."""
+        targets = {f"g_{n}": a for n, a in asked.gradient.items()}
+        targets |= {f"h_{n}": a for n, a in asked.product.items()}
+        zeros = [zeroed(name, array) for name, array in targets.items()]
+        taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
+        return Code.joined([*zeros, potential.sweep_code(asked, prefix), *taken])
+
+    # Pieces
+
+    @property
+    def _velocity_adjoints(self) -> dict[str, Any]:
+        return {m.velocity: self.adjoints[m.velocity] for m in self.motions}
+
+    def _pull(self) -> Code:
+        """w <- w + h lv / m where nothing holds"""
+        return Code.joined(
+            self._over_mass(
+                m, f"w_{m.position}", self.kicked[m.position], f"l_{m.velocity}", "h", add=True
+            ).naming(**{f"l_{m.velocity}": self.adjoints[m.velocity]})
+            for m in self.motions
+        )
+
+    def _divided(self, into: Mapping[str, Any], source: Mapping[str, Any], h: str) -> Code:
+        """u <- h (source) / m where nothing holds"""
+        letter = "after" if source is self.after else "l"
+        return Code.joined(
+            self._over_mass(m, f"w_{m.velocity}", into[m.velocity], f"{letter}_{m.velocity}", h).naming(
+                **{f"{letter}_{m.velocity}": source[m.velocity]}
+            )
+            for m in self.motions
+        )
+
+    def _over_mass(
+        self, motion: Motion, name: str, array: Any, source: str, h: str, add: bool = False
+    ) -> Code:
+        x = self.one.potential.fields[motion.position]
+        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        value = f"{real(x.dtype)}({h}) * {source}[{{at}}] / i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        value = value if free is None else f"free_{x.name}[{{at}}] * ({value})"
+        line = f"{name}[{{at}}] = {f'{name}[{{at}}] + ' if add else ''}{value}"
+        arrays = {name: array, f"i_{x.name}": inertia} | ({} if free is None else {f"free_{x.name}": free})
+        return Code(at_each(name, array, line), arrays)
+
+    def _take_kick(self) -> Code:
+        """l <- l - (changes), lm <- lm + w.U_x / m; w is spent."""
+        spent = [zeroed(f"w_{n}", array) for n, array in self.kicked.items()]
+        return Code.joined([*self._taken(self.pull), *self._weighed(self.kicked, self.force), *spent])
+
+    def _take_first(self) -> Code:
+        """n <- -(change of R_v), the others l <- l - (changes); back to v0."""
+        velocities = [m.velocity for m in self.motions]
+        kept = [
+            self._copied(f"after_{v}", self.after[v], f"-h_{v}[{{at}}]").naming(**{f"h_{v}": self.product[v]})
+            for v in velocities
+        ]
+        again = [
+            self._copied(f"f_{v}", self.one.potential.fields[v].array, f"before_{v}[{{at}}]").naming(
+                **{f"before_{v}": self._before[v]}
+            )
+            for v in velocities
+        ]
+        others = self._taken(self.rub, leave=velocities)
+        return Code.joined([*kept, *others, *self._weighed(self.rubbed, self._friction), *again])
+
+    def _take_second(self) -> Code:
+        """lv <- lv + n, and l <- l - (changes)"""
+        added = [
+            self._copied(f"l_{v}", self.adjoints[v], f"l_{v}[{{at}}] + after_{v}[{{at}}]").naming(
+                **{f"after_{v}": self.after[v]}
+            )
+            for v in self.rubbed
+        ]
+        return Code.joined([*added, *self._taken(self.rub), *self._weighed(self.rubbed, self._friction)])
+
+    def _taken(self, asked: Sweep, leave: Sequence[str] = ()) -> list[Code]:
+        return [
+            self._copied(f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] - h_{n}[{{at}}]").naming(
+                **{f"h_{n}": array}
+            )
+            for n, array in asked.product.items()
+            if n not in leave
+        ]
+
+    def _weighed(self, tangents: Mapping[str, Any], force: Mapping[str, Any]) -> list[Code]:
+        """lm <- lm + w.force / m"""
+        pieces = []
+        for motion in self.heavy:
+            name = motion.position if motion.position in tangents else motion.velocity
+            line = f"l_{motion.inertia}[n] = l_{motion.inertia}[n] + w_{name}[{{at}}] * g_{name}[{{at}}]"
+            arrays = {
+                f"l_{motion.inertia}": self.adjoints[str(motion.inertia)],
+                f"w_{name}": tangents[name],
+                f"g_{name}": force[name],
+                f"i_{motion.position}": self.one.inertia[motion.position],
+            }
+            text = at_each(f"w_{name}", tangents[name], f"{line} / i_{motion.position}[n]")
+            pieces.append(Code(text, arrays))
+        return pieces
+
+    def _drift(self) -> Code:
+        """lv <- lv + h lx"""
+        pieces = []
+        for m in self.motions:
+            kind = real(self.one.potential.fields[m.position].dtype)
+            text = f"l_{m.velocity}[{{at}}] + {kind}(h) * l_{m.position}[{{at}}]"
+            piece = self._copied(f"l_{m.velocity}", self.adjoints[m.velocity], text)
+            pieces.append(piece.naming(**{f"l_{m.position}": self.adjoints[m.position]}))
+        return Code.joined(pieces)
+
+    def _hold(self) -> Code:
+        """What is held is put where it belongs, wherever it was."""
+        pieces = []
+        for m in self.motions:
+            if (free := self.one.holds.mask(m.position)) is not None:
+                for n in (m.position, m.velocity):
+                    piece = self._copied(
+                        f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] * free_{m.position}[{{at}}]"
+                    )
+                    pieces.append(piece.naming(**{f"free_{m.position}": free}))
+        return Code.joined(pieces)
+
+    def _remember(self) -> Code:
+        fields = self.one.potential.fields
+        return Code.joined(
+            self._copied(f"before_{v}", self._before[v], f"f_{v}[{{at}}]").naming(
+                **{f"f_{v}": fields[v].array}
+            )
+            for v in self.rubbed
+        )
+
+    def _copied(self, name: str, array: Any, text: str) -> Code:
+        return Code(at_each(name, array, f"{name}[{{at}}] = {text}"), {name: array})
+
+    @property
+    def _before(self) -> dict[str, Any]:
+        assert self.one.friction
+        return self.one.friction.before
+
+    @property
+    def _friction(self) -> dict[str, Any]:
+        assert self.one.friction
+        return self.one.friction.force
+
+
+def rows_of(potential: Potential, name: str) -> Any:
+    """Zeros in f64 for the values of "term.argument": (rows, components)."""
+    term, _, argument = name.partition(".")
+    rows = potential.parts[term].parameters[argument].rows
+    return runtime.allocate(np.zeros((len(rows), rows[0].size)))

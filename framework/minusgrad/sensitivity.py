@@ -1,0 +1,230 @@
+"""How a run changes when its start or its parameters do: tangents go with the state from step to step.
+
+With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the inertia,
+
+    kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
+    drift d   x. <- x. + d h v.
+    friction  the same with R_v at v0, and at v1, the velocity after half of it
+
+is the derivative of each move, taken beside it: exact for the discrete scheme, like the way back, and dearer
+by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
+"""
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .backward import HALF
+from .fields import Motion
+from .integrators import Integrator
+from .kernels import MOST_ARRAYS, Code, Launch
+from .loops import at_each, real, zeroed
+from .potential import Potential
+from .sweep import Sweep
+
+
+class Sensitivity:
+    """A run beside which the tangent along one direction goes; `tangents` by field are the present ones."""
+
+    def __init__(self, integrator: Integrator, names: Sequence[str]):
+        self.one, self.motions = integrator, integrator.motions
+        fields = integrator.potential.fields
+        moving = [n for m in self.motions for n in (m.position, m.velocity)]
+        self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
+        self.parameters = {n: np.zeros(()) for n in names if n not in fields}
+        self.bend = self._arrays(m.position for m in self.motions)
+        self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])
+        self.before = self._arrays(self.rubbed)
+        self._many: Launch | None = None
+        self._launches: dict[str, Launch] = {}
+
+    def _arrays(self, names: Any) -> dict[str, Any]:
+        fields = self.one.potential.fields
+        return {n: runtime.allocate(np.zeros_like(fields[n].values)) for n in names}
+
+    def start(self, direction: Mapping[str, np.ndarray]) -> None:
+        """Begin at the integrator's present state, with these tangents; others are zero."""
+        for name, array in self.tangents.items():
+            runtime.store(array, np.broadcast_to(direction.get(name, 0.0), tuple(array.shape)))
+        self.parameters = {n: np.asarray(direction.get(n, 0.0), np.float64) for n in self.parameters}
+        for potential in (self.one.potential, self.one.dissipation):
+            if potential:
+                potential.put_tangents({n: self.parameters[n] for n in self._own(potential)})
+        self._run("hold", self._hold())
+        self.one.potential.sweep(self._asked(self.one.potential), self.one.time)
+        if self.one.fused and self._many is None:
+            steps = self._steps()
+            fits = len(steps.arrays) <= MOST_ARRAYS
+            self._many = Launch(steps, "steps", "first", "t0", "dt") if fits else None
+
+    def advance(self, steps: int) -> None:
+        """Move the state and its tangent by so many steps."""
+        if self._many is not None and steps:
+            self._many(steps, float(self.one.step), self.one.t0, self.one.dt)
+        else:
+            for step in range(steps):
+                self._step(self.one.step + step)
+        self.one.step += steps
+
+    def _asked(self, potential: Potential) -> Sweep:
+        """The force and how it changes along the tangent."""
+        own = {n: self.parameters[n] for n in self._own(potential)}
+        nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
+        if potential is self.one.potential:
+            return Sweep(gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own)
+        assert self.one.friction
+        return Sweep(gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own)
+
+    def _own(self, potential: Potential) -> list[str]:
+        return [n for n in self.parameters if n.partition(".")[0] in potential.parts]
+
+    # Step by step
+
+    def _step(self, step: int) -> None:
+        s, one = self.one.scheme, self.one
+        self._rub(one.t0 + step * one.dt)
+        self._run("kick", self._kick(), "h", s.kicks[0] * one.dt)
+        for drift, kick, end in zip(s.drifts, s.kicks[1:], [*accumulate(s.drifts[:-1]), 1.0], strict=True):
+            t = one.t0 + (step + end) * one.dt
+            self._run("drift", self._drift(), "h", drift * one.dt)
+            one.holds.place(t)
+            self._run("hold", self._hold())
+            one.potential.sweep(self._asked(one.potential), t)
+            self._run("kick", self._kick(), "h", kick * one.dt)
+        self._rub(one.t0 + (step + 1) * one.dt)
+
+    def _rub(self, t: float) -> None:
+        if self.one.dissipation is None:
+            return
+        asked = self._asked(self.one.dissipation)
+        self._run("remember", self._remember())
+        for h in (HALF, "h"):
+            self.one.dissipation.sweep(asked, t)
+            self._run(f"rub {h}", self._slow(h), "h", 0.5 * self.one.dt)
+
+    def _run(self, name: str, code: Code, *scalars: Any) -> None:
+        half = len(scalars) // 2
+        if code.text:
+            if name not in self._launches:
+                self._launches[name] = Launch(code, *scalars[:half])
+            self._launches[name](*scalars[half:])
+
+    def _steps(self) -> Code:
+        """For a kernel of (steps, first, t0, dt)."""
+        s = self.one.scheme
+        rows = {"kicks": s.kicks, "drifts": s.drifts, "ends": [*accumulate(s.drifts[:-1]), 1.0]}
+        move = [
+            Code("h = drifts[move] * dt\n"),
+            self._drift(),
+            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            self.one.holds.code(),
+            self._hold(),
+            self._swept(self.one.potential, "term"),
+            Code("h = kicks[move + 1] * dt\n"),
+            self._kick(),
+        ]
+        step = [
+            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            *self._rubs(),
+            Code("h = kicks[0] * dt\n"),
+            self._kick(),
+            Code.joined(move).inside("for move in range(drifts.shape[0]):"),
+            *self._rubs(),
+        ]
+        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
+        return Code(loop.text, {**loop.arrays, **{n: runtime.allocate(np.array(r)) for n, r in rows.items()}})
+
+    def _rubs(self) -> list[Code]:
+        if self.one.dissipation is None:
+            return []
+        sweep = self._swept(self.one.dissipation, "loss")
+        half = Code("h = ti.f64(0.5) * dt\n")
+        return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
+
+    def _swept(self, potential: Potential, prefix: str) -> Code:
+        asked = self._asked(potential)
+        targets = {f"g_{n}": a for n, a in asked.gradient.items()} | {
+            f"h_{n}": a for n, a in asked.product.items()
+        }
+        zeros = [zeroed(name, array) for name, array in targets.items()]
+        return Code.joined([*zeros, potential.sweep_code(asked, prefix)])
+
+    # Pieces
+
+    def _kick(self) -> Code:
+        return Code.joined(
+            self._accelerated(m, m.position, self.one.gradient[m.position], self.bend[m.position], "h")
+            for m in self.motions
+        )
+
+    def _slow(self, h: str) -> Code:
+        """A part of half a step of friction, from the velocities remembered."""
+        assert self.one.friction
+        pieces = []
+        for m in self.motions:
+            v, force = m.velocity, self.one.friction.force[m.velocity]
+            pieces.append(self._accelerated(m, v, force, self.rubbed[v], h, remembered=True))
+        return Code.joined(pieces)
+
+    def _accelerated(
+        self, motion: Motion, by: str, force: Any, bend: Any, h: str, remembered: bool = False
+    ) -> Code:
+        """v <- v - h g / m, and its derivative, where nothing holds; from what is remembered, or from v."""
+        x, v = (self.one.potential.fields[n] for n in (motion.position, motion.velocity))
+        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        step = f"{real(x.dtype)}({h}) / {mass}" + ("" if free is None else f" * free_{x.name}[{{at}}]")
+        heavy = motion.inertia in self.tangents
+        change = f"h_{by}[{{at}}]" + (f" - g_{by}[{{at}}] * w_{motion.inertia}[n] / {mass}" if heavy else "")
+        old, its = (f"before_{v.name}", f"dot_{v.name}") if remembered else (f"f_{v.name}", f"w_{v.name}")
+        lines = [
+            f"w_{v.name}[{{at}}] = {its}[{{at}}] - {step} * ({change})",
+            f"f_{v.name}[{{at}}] = {old}[{{at}}] - {step} * g_{by}[{{at}}]",
+        ]
+        arrays = {f"g_{by}": force, f"h_{by}": bend, f"i_{x.name}": inertia}
+        arrays |= {f"f_{v.name}": v.array, f"w_{v.name}": self.tangents[v.name]}
+        arrays |= {f"w_{motion.inertia}": self.tangents[str(motion.inertia)]} if heavy else {}
+        arrays |= {} if free is None else {f"free_{x.name}": free}
+        arrays |= self._remembered(v.name) if remembered else {}
+        return Code(at_each(f"f_{v.name}", v.array, *lines), arrays)
+
+    def _remember(self) -> Code:
+        pieces = []
+        for m in self.motions:
+            v, field = m.velocity, self.one.potential.fields[m.velocity]
+            lines = [f"before_{v}[{{at}}] = f_{v}[{{at}}]", f"dot_{v}[{{at}}] = w_{v}[{{at}}]"]
+            arrays = {f"f_{v}": field.array, f"w_{v}": self.tangents[v]} | self._remembered(v)
+            pieces.append(Code(at_each(f"f_{v}", field.array, *lines), arrays))
+        return Code.joined(pieces)
+
+    def _remembered(self, v: str) -> dict[str, Any]:
+        assert self.one.friction
+        return {f"before_{v}": self.one.friction.before[v], f"dot_{v}": self.before[v]}
+
+    def _drift(self) -> Code:
+        """x <- x + h v, and its derivative."""
+        pieces = []
+        for m in self.motions:
+            x, v = (self.one.potential.fields[n] for n in (m.position, m.velocity))
+            h = f"{real(x.dtype)}(h)"
+            lines = [
+                f"{k}_{x.name}[{{at}}] = {k}_{x.name}[{{at}}] + {h} * {k}_{v.name}[{{at}}]" for k in "fw"
+            ]
+            arrays = {f"f_{f.name}": f.array for f in (x, v)}
+            arrays |= {f"w_{f.name}": self.tangents[f.name] for f in (x, v)}
+            pieces.append(Code(at_each(f"f_{x.name}", x.array, *lines), arrays))
+        return Code.joined(pieces)
+
+    def _hold(self) -> Code:
+        """What is held does not change."""
+        pieces = []
+        for m in self.motions:
+            if (free := self.one.holds.mask(m.position)) is not None:
+                names = (m.position, m.velocity)
+                lines = [f"w_{n}[{{at}}] = w_{n}[{{at}}] * free_{m.position}[{{at}}]" for n in names]
+                arrays = {f"w_{n}": self.tangents[n] for n in names} | {f"free_{m.position}": free}
+                pieces.append(Code(at_each(f"w_{m.position}", self.tangents[m.position], *lines), arrays))
+        return Code.joined(pieces)

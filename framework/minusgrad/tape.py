@@ -1,0 +1,76 @@
+"""The tape: what the way back through some steps of an integrator needs to know of the way there.
+
+positions    after every drift, and before the first step      (steps moves + 1, *shape of the field)
+velocities   before either half step of friction               (2 steps, *shape of the field), if anything rubs
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .fields import Field, Fields, Motion
+from .kernels import Code, Launch
+from .loops import at_each
+
+
+@dataclass
+class Tape:
+    """Room for so many `steps` from number `first` on; arrays by field."""
+
+    fields: Fields
+    positions: Mapping[str, Any]
+    velocities: Mapping[str, Any]
+    steps: int
+    first: int = 0
+
+    @classmethod
+    def of(cls, fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> "Tape":
+        """An empty tape for steps of so many drifts."""
+
+        def room(field: Field, rows: int) -> Any:
+            return runtime.allocate(np.zeros((rows, *field.shape), field.dtype))
+
+        positions = {m.position: room(fields[m.position], steps * moves + 1) for m in motions}
+        rubbing = motions if friction else ()
+        velocities = {m.velocity: room(fields[m.velocity], 2 * steps) for m in rubbing}
+        return cls(fields, positions, velocities, steps)
+
+    @staticmethod
+    def size(fields: Fields, motions: Sequence[Motion], moves: int, friction: bool) -> int:
+        """Bytes of a step."""
+        each = sum(fields[m.position].values.nbytes for m in motions)
+        return each * (moves + 2 * friction)
+
+    def note_positions(self, place: str) -> Code:
+        """Writes the positions down in row `place`."""
+        return Code.joined(self._noted(n, array, place) for n, array in self.positions.items())
+
+    def note_velocities(self, place: str) -> Code:
+        """Writes the velocities down in row `place`; nothing where nothing rubs."""
+        return Code.joined(self._noted(n, array, place) for n, array in self.velocities.items())
+
+    def read_positions(self, place: str) -> Code:
+        """Puts the fields where they were."""
+        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.positions.items())
+
+    def read_velocities(self, place: str) -> Code:
+        """Gives the fields the velocities that they had."""
+        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.velocities.items())
+
+    def _noted(self, name: str, array: Any, place: str, back: bool = False) -> Code:
+        field = self.fields[name]
+        here, there = f"f_{name}[{{at}}]", f"tape_{name}[row, {{at}}]"
+        line = f"{here} = {there}" if back else f"{there} = {here}"
+        text = f"row = {place}\n" + at_each(f"f_{name}", field.array, line)
+        return Code(text, {f"f_{name}": field.array, f"tape_{name}": array})
+
+
+class Notes:
+    """The tape's own kernels, for steps that are launched move by move: each takes the row."""
+
+    def __init__(self, tape: Tape):
+        self.positions = Launch(tape.note_positions("at"), "at")
+        self.velocities = Launch(tape.note_velocities("at"), "at") if tape.velocities else None
