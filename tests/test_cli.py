@@ -341,7 +341,12 @@ def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, told) ->
 def test_the_schema_offers_every_kind(told) -> None:
     schema = json.loads(told("schema")[1])
     for section, models in Registry.load().models().items():
-        node = resolved(schema, schema["properties"][section])
+        where = (
+            schema["properties"]
+            if section != "loss"
+            else arms(schema, schema["properties"]["fit"])[0]["properties"]
+        )
+        node = resolved(schema, where[section])
         offered = {t["properties"]["kind"]["const"] for t in arms(schema, node.get("items", node))}
         assert offered == models.keys()
 
@@ -368,8 +373,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(told, here: Path) 
         "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",
         "bad.toml:40:2: checkpont: no key 'checkpont'; did you mean 'checkpoint'? "
-        "(keys: checkpoint, dissipation, energy, hold, map, observe, plugins, run, runtime, state, stepper, "
-        "title, units)",
+        "(keys: checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, "
+        "stepper, title, units)",
         "override 'observe.0.every=0': observe.0.every: needs a whole number of at least 1, not 0",
     ]
     assert not (here / "runs").exists()

@@ -35,6 +35,7 @@ CLAIMED = {
     "stretch": "test_elastic_scenes.py::test_stretch",
     "two_body": "test_scenes.py::test_two_body",
     "walker": "test_elastic_scenes.py::test_walker",
+    "weigh_a_planet": "test_fit_scenes.py::test_weigh_a_planet",
 }
 """Where the claim of each scene is asserted."""
 

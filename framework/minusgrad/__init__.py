@@ -34,6 +34,7 @@ _HOME = {
     "Potential": "potential",
     "hookimpl": "hooks",
     "run": "door",
+    "fit": "door",
 }
 
 __all__ = ["ti", *_HOME]

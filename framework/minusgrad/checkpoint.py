@@ -195,11 +195,12 @@ def _walk(group: h5py.Group, prefix: str, seen: set[int]) -> Iterator[tuple[str,
         if isinstance(item, h5py.Group):
             yield from _walk(item, path + "/", seen)
         else:
-            _refuse_strange(path, item)
+            refuse_strange(path, item, "a checkpoint holds")
             yield path, item
 
 
-def _refuse_strange(path: str, item: h5py.Dataset) -> None:
+def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
+    """Raise CheckpointError for what is no array that holds plain numbers in one piece, by itself."""
     plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
     if plan is None or not _is_plain(item.dtype):
         what = f"holds {item.dtype}" if plan else "is no array"
@@ -213,7 +214,7 @@ def _refuse_strange(path: str, item: h5py.Dataset) -> None:
         what = "claims more data than is stored"
     else:
         return
-    raise CheckpointError(f"'{path}' {what}; a checkpoint holds plain arrays only: do not trust it")
+    raise CheckpointError(f"'{path}' {what}; {who} plain arrays only: do not trust it")
 
 
 def _is_plain(dtype: np.dtype) -> bool:

@@ -76,7 +76,17 @@ def _parser() -> argparse.ArgumentParser:
     _plugin_option(run)
     _json_option(run)
 
-    resume = _verb(verbs, "resume", _resume, "go on with a run, bit for bit")
+    fit = _verb(verbs, "fit", _fit, "find the parameters of a scene's [fit], into a new folder")
+    fit.add_argument("scene", type=Path)
+    fit.add_argument(
+        "overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. fit.iterations=50"
+    )
+    fit.add_argument("--out", type=Path, help="the fit's folder (default: runs/NAME-fit)")
+    fit.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
+    _plugin_option(fit)
+    _json_option(fit)
+
+    resume = _verb(verbs, "resume", _resume, "go on with a run or a fit, bit for bit")
     resume.add_argument("folder", type=Path)
     resume.add_argument(
         "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
@@ -133,11 +143,40 @@ def _run(a: argparse.Namespace) -> int:
     return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress), a.json)
 
 
-def _resume(a: argparse.Namespace) -> int:
-    from .door import resume
+def _fit(a: argparse.Namespace) -> int:
+    from .door import fit
     from .progress import progress
 
-    return _told(resume(a.folder, a.plugin, a.allow_changed, progress), a.json)
+    def told(fitting: Any) -> None:
+        if not a.json:
+            print(fitting.plan, flush=True)
+
+    done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, told)
+    return _found(done, a.json)
+
+
+def _resume(a: argparse.Namespace) -> int:
+    from .door import Fit, resume
+    from .progress import progress
+
+    done = resume(a.folder, a.plugin, a.allow_changed, progress)
+    return _found(done, a.json) if isinstance(done, Fit) else _told(done, a.json)
+
+
+def _found(fit: Any, for_programs: bool) -> int:
+    """Say what was found, how well it is determined, and where it lies."""
+    from .show import found
+
+    _complain(*fit.remarks)
+    _warned(fit.simulation.registry)
+    unmet = int(fit.simulation.stepper.unmet)
+    if for_programs:
+        print(json.dumps({"folder": str(fit.folder)} | fit.estimates.as_dict(), indent=1))
+        return unmet
+    print(f"{fit.folder}: {fit.estimates.iterations} iterations")
+    found(fit.estimates)
+    print(f"  pictures: minusgrad plot {fit.folder}")
+    return unmet
 
 
 def _told(run: Any, for_programs: bool) -> int:

@@ -18,6 +18,8 @@ from typing import Any
 
 from . import durable, origin, scheduler, trajectory
 from .errors import CheckpointError, InterruptedRunError, RunFolderError, UserError
+from .estimates import Estimates
+from .fitting import Fitting
 from .judge import judge
 from .rundir import RunDir
 from .scene import load
@@ -30,6 +32,8 @@ Plugins = Sequence[Path | str | ModuleType]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 INPUTS = "inputs"
 """Where a run folder keeps the files that its scene reads."""
+FIT = "fit.json"
+"""Where it keeps what a fit has found."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +53,19 @@ class Run:
         return trajectory.series(self.folder, name)
 
 
+@dataclass(frozen=True)
+class Fit(Run):
+    """A finished fit: a run of iterations, and what it has found (in the folder as fit.json, too)."""
+
+    estimates: Estimates | None = None
+
+
 class Saver:
     """The checkpoint, as the scheduler sees it."""
 
     def __init__(self, simulation: Simulation, folder: RunDir, saved: int | None = None):
         self.simulation, self.folder = simulation, folder
-        self.trigger = Every(simulation.scene.checkpoint.every)
+        self.trigger = Every(simulation.between_saves)
         self.saved = saved
         self.remarks: list[str] = []
 
@@ -91,7 +102,38 @@ def run(
     """
     simulation = build(scene, overrides, plugins)
     simulation.look()
-    path = writable(Path(out)) if out is not None else _free(Path("runs") / Path(scene).stem)
+    path = _chosen(out, Path("runs") / Path(scene).stem)
+    return _begun(simulation, path, force, progress)
+
+
+def fit(
+    scene: Path | str,
+    overrides: Overrides = (),
+    out: Path | str | None = None,
+    plugins: Plugins = (),
+    force: bool = False,
+    progress: Progress = quiet,
+    told: Callable[[Fitting], None] = lambda fitting: None,
+) -> Fit:
+    """Do the `[fit]` of a scene in a new folder (`runs/NAME-fit`, where `out` is not given).
+
+    `told` hears of the fit before it begins. Raises as `run` does; `resume` goes on after a signal.
+    """
+    fitting = Fitting(judge(load(scene, as_overrides(overrides)), plugins))
+    fitting.look()
+    told(fitting)
+    path = _chosen(out, Path("runs") / f"{Path(scene).stem}-fit")
+    done = _begun(fitting, path, force, progress)
+    assert isinstance(done, Fit)
+    return done
+
+
+def _chosen(out: Path | str | None, otherwise: Path) -> Path:
+    return writable(Path(out)) if out is not None else _free(otherwise)
+
+
+def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) -> Run:
+    """Run into a folder that is new, or with `force` made new."""
     with RunDir.create(path, simulation.scene.source, simulation.scene.overrides, force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
         for name, data in simulation.start_files.items():
@@ -108,7 +150,7 @@ def run(
 def resume(
     path: Path | str, plugins: Plugins = (), allow_changed: bool = False, progress: Progress = quiet
 ) -> Run:
-    """Go on with a run from its newest good checkpoint, bit for bit as if it had never stopped.
+    """Go on with a run, or a fit, from its newest good checkpoint, bit for bit as if it had never stopped.
 
     Raises `CheckpointError` if the scene, its files or a plugin changed since (unless `allow_changed`).
     """
@@ -119,7 +161,8 @@ def resume(
         if lacking := origin.lacking(snapshot.meta):
             raise CheckpointError(f"{path}: {lacking}")
         document = load(path / "scene.toml", _overrides(folder))
-        simulation = Simulation(judge(document, plugins), path / INPUTS)
+        kind = Fitting if snapshot.meta.get("fit") is True else Simulation
+        simulation = kind(judge(document, plugins), path / INPUTS)
         grave, light = origin.differences(snapshot.meta, simulation.facts())
         if grave and not allow_changed:
             told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
@@ -137,11 +180,12 @@ def resume(
 
 def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
     """Run to the last step, or save and raise if asked to stop."""
-    folder, stepper, last = saver.folder, simulation.stepper, simulation.scene.run.steps
+    folder, stepper, last = saver.folder, simulation.stepper, simulation.last
     files = [
         plugin.target for plugin in simulation.registry.plugins.values() if plugin.distribution == "file"
     ]
     again = f"go on with: {_resume_line(folder.path, files)}"
+    estimates: Estimates | None = None
     try:
         with stop_requests() as asked, progress(stepper.step, last) as tell:
             if saver.saved is None:
@@ -149,6 +193,8 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
             outcome = scheduler.run(stepper, last, simulation.observers, saver, asked, tell)
             if outcome == "interrupted":
                 saver.observe(seal=False)
+            elif isinstance(simulation, Fitting):
+                estimates = _estimated(simulation, folder)
     except KeyboardInterrupt:
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(
@@ -163,7 +209,16 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
     folder.journal("finished", step=stepper.step, outcome=outcome)
-    return Run(folder.path, simulation, outcome, tuple(saver.remarks))
+    done = Run(folder.path, simulation, outcome, tuple(saver.remarks))
+    return Fit(**vars(done), estimates=estimates) if estimates is not None else done
+
+
+def _estimated(fitting: Fitting, folder: RunDir) -> Estimates:
+    """What the fit has found, written into its folder."""
+    estimates = fitting.estimates()
+    text = json.dumps(estimates.as_dict(), indent=1) + "\n"
+    durable.replace(folder.path / FIT, text.encode())
+    return estimates
 
 
 def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:

@@ -19,6 +19,7 @@ WHAT = {
     "dissipation": "dissipation",
     "stepper": "stepper",
     "observe": "observer",
+    "loss": "loss",
 }
 """What a block of each section is called in messages."""
 

@@ -4,7 +4,7 @@ Matplotlib comes with the extra `plot` and is imported only here, when a picture
 of it is touched. What is drawn depends on what was recorded: `particles/all/position` (2D or 3D) gives
 mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
 `mesh_<label>.png` for every frame series of one number a node, which also has its own `<label>.png`; a field
-over a plane grid gives `<label>.png`, energies give energy.png.
+over a plane grid gives `<label>.png`, energies give energy.png, and the iterations of a fit fit.png.
 """
 
 import io
@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import checkpoint, durable, grid_pictures, h5md, mesh_pictures, orbit_pictures, style, trajectory
+from . import (
+    checkpoint,
+    durable,
+    fit_pictures,
+    grid_pictures,
+    h5md,
+    mesh_pictures,
+    orbit_pictures,
+    style,
+    trajectory,
+)
 from .errors import UserError
 from .h5md import OBSERVABLES
 from .rundir import RunDir
@@ -42,6 +52,8 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
             jobs |= _meshes(run, names, lists)
         else:
             jobs["orbits"] = partial(orbit_pictures.draw, run=run, names=meta.get("names") or [])
+    if fit_pictures.LOSS in names:
+        jobs["fit"] = partial(fit_pictures.draw, run=run, names=names)
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for name in grid_pictures.drawable(run, names):

@@ -27,6 +27,12 @@ class Record(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
+class AnyBlock(Record, extra="allow"):
+    """A table with a kind; whoever knows the kind judges the rest."""
+
+    kind: str
+
+
 @dataclass(frozen=True)
 class Quantity:
     """Marks a field as a number in the run's units, or a text like "5 km" of the dimension of `unit`.

@@ -24,10 +24,12 @@ from .energy import LocalEnergy
 from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
 from .errors import PluginError, suggestion
+from .loss_block import LOSSES, loss_model
 from .maps import LocalMap
+from .scene import LOSS
 from .stages import Staged
 
-SECTIONS = tuple(hooks.HOOKS.values())
+SECTIONS = (*hooks.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "dissipation")
 """Sections whose kinds are local energies or maps; the others' are models that make something."""
 
@@ -144,6 +146,8 @@ class Registry:
             maps = [v for v in defined if isinstance(v, LocalMap)]
             yield from _energies("energy")(plugin, [v for v in defined if v not in maps])
             yield from _energies("map")(plugin, maps)
+        if plugin.name == "core":
+            yield from ((LOSS, kind, Entry(plugin, model)) for kind, model in LOSSES.items())
         for hook, section in hooks.HOOKS.items():
             for implementation in getattr(self._manager.hook, hook).get_hookimpls():
                 if implementation.plugin_name == plugin.name:
@@ -167,6 +171,8 @@ def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, 
             with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):
                 model = energy_model(energy)
             yield section, energy.name, Entry(plugin, model, energy)
+            if section == "energy" and (loss := loss_model(model)) is not None:
+                yield LOSS, energy.name, Entry(plugin, loss, energy)
 
     return entries
 

@@ -17,6 +17,7 @@ from . import runtime
 from .errors import EnergyError, NonFiniteError
 from .fields import Fields, Motion, ordered_sum
 from .holds import Holds
+from .minimisers import Minimiser
 from .potential import Potential
 from .stepper import Stepper
 from .trajectory import Recorder
@@ -161,6 +162,21 @@ class Reactions(Report):
             self.recorder.record_frame(step, time, {label: reaction})
             totals = self.holds.totals(field, reaction)
             self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+
+
+class Searches(Report):
+    """Of a fit: records the loss, its largest free slope, and the values of all that is sought."""
+
+    def __init__(self, stepper: Minimiser, recorder: Recorder, every: int):
+        super().__init__(stepper, recorder, every)
+        self.search = stepper
+
+    def observe(self) -> None:
+        coordinates, search = self.search.coordinates, self.search
+        free = coordinates.spread(np.ones(len(coordinates), bool))
+        values: dict[str, float | np.ndarray] = {"loss": search.energy, "slope": search.residual}
+        values |= {f"parameters/{f.name}": f.values[free[f.name]] for f in coordinates.fields}
+        self.recorder.record_observables(search.step, search.time, values)
 
 
 class Frames(Report):

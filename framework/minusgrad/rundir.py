@@ -4,6 +4,7 @@
     journal.jsonl                 one line an event, fsynced; the only wall-clock times; carries the lock
     ckpt/  traj/                  immutable checkpoints and trajectory segments
     trajectory.h5                 the master over the segments
+    fit.json                      of a fit that has ended: what it found
 
 A scheduled save: segment, checkpoint, master, prune, journal. The checkpoint is the commit: a segment newer
 than the newest checkpoint does not count, and is written again by the resumed run. The checkpoint of an
@@ -188,7 +189,7 @@ class RunDir:
         """Delete an earlier run's files, the journal last: until then it says that this is a run."""
         for folder in (self._ckpt, self._traj, self.path / "pictures"):
             shutil.rmtree(folder, ignore_errors=True)
-        for name in (master.NAME, "scene.toml", "overrides.json"):
+        for name in (master.NAME, "scene.toml", "overrides.json", "fit.json"):
             durable.remove(self.path / name)
         os.truncate(self._journal, 0)
 

@@ -22,8 +22,9 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 
 from . import scene_text
 from .errors import Problem, SceneError, UnitError, UserError, suggestion
+from .fit_table import FitTable
 from .mistakes import mistakes
-from .records import Quantity, Record, quantities
+from .records import AnyBlock, Quantity, Record, quantities
 from .toml_lines import KeyPath, index
 from .units import UnitSystem
 
@@ -32,6 +33,8 @@ __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantiti
 SECTIONS = ("state", "map", "energy", "dissipation", "stepper", "observe")
 MANY = ("map", "energy", "dissipation", "observe")
 """Sections of which a scene has a list."""
+LOSS = "loss"
+"""What the blocks of `[[fit.loss]]` are."""
 
 Count = Annotated[int, Field(ge=0)]
 M = TypeVar("M", bound=BaseModel)
@@ -107,12 +110,6 @@ class HoldTable(Record):
     velocity: tuple[float | str, ...] = ()
 
 
-class AnyBlock(Record, extra="allow"):
-    """A table with a kind; a plugin judges the rest."""
-
-    kind: str
-
-
 class Skeleton(Record):
     """All that a scene file may say, as far as the core knows it."""
 
@@ -129,6 +126,7 @@ class Skeleton(Record):
     run: Run
     observe: tuple[AnyBlock, ...] = ()
     checkpoint: Checkpoint = Checkpoint()
+    fit: FitTable | None = None
 
 
 @dataclass(frozen=True)
@@ -141,7 +139,7 @@ class Block:
 
     @property
     def section(self) -> str:
-        return str(self.path[0])
+        return LOSS if self.path[0] == "fit" else str(self.path[0])
 
 
 @dataclass(frozen=True)
@@ -161,6 +159,8 @@ class Scene:
     run: Run
     observe: tuple[Block, ...]
     checkpoint: Checkpoint
+    fit: FitTable | None
+    loss: tuple[Block, ...]
     document: "Document" = field(repr=False)
 
     @property
@@ -198,14 +198,15 @@ class Document:
         whole, problems = self._judge((), self.data, Skeleton)
         if whole is None:
             return None, problems
-        of = {s: tuple(b for b in self.blocks() if b.section == s) for s in SECTIONS}
+        of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
-            of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint, self,
+            of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
+            whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:
-        """All blocks that have a kind, in the order of SECTIONS, even where other parts are wrong."""
+        """All blocks that have a kind: in the order of SECTIONS, then losses; even where others are wrong."""
         tables: list[tuple[KeyPath, Any]] = []
         for section in SECTIONS:
             value = self.data.get(section)
@@ -214,6 +215,9 @@ class Document:
                 [((section, i), v) for i, v in enumerate(value)] if many and isinstance(value, list) else []
             )
             tables += [] if many else [((section,), value)]
+        fit = self.data.get("fit")
+        losses = fit.get(LOSS) if isinstance(fit, dict) else None
+        tables += [(("fit", LOSS, i), v) for i, v in enumerate(losses)] if isinstance(losses, list) else []
         return [
             Block(table["kind"], {k: v for k, v in table.items() if k != "kind"}, path)
             for path, table in tables

@@ -10,6 +10,7 @@ from rich.table import Table
 
 if TYPE_CHECKING:
     from .check import Finding
+    from .estimates import Estimates
     from .registry import Entry
 
 
@@ -47,6 +48,21 @@ def findings(answers: "Sequence[Finding]") -> None:
     for f in failed:
         print(f"{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text}")
     print(f"{len(answers)} questions, {len(failed)} findings")
+
+
+def found(estimates: "Estimates") -> None:
+    """How a fit ended, and a table of what it found."""
+    print(f"  {estimates.verdict}")
+    data = f" over {estimates.observations} observations" if estimates.observations else ""
+    print(f"  loss: {estimates.loss:.6g}{data}")
+    if estimates.reduced is not None:
+        print(f"  chi^2 / (n - p) = {estimates.reduced:.3g} (about 1 if the model and sigma are right)")
+    rows = [row for parameter in estimates.parameters for row in parameter.rows()]
+    table(("parameter", "value", "standard error", "unit"), rows)
+    sigma = f" = {estimates.sigma:.3g}" if estimates.sigma is not None else ""
+    print(f"  standard errors: {estimates.errors_from}{sigma}")
+    for combination in estimates.undetermined:
+        print(f"  the data do not determine {combination} (each in its scale)")
 
 
 def _badness(f: "Finding") -> tuple[bool, float]:

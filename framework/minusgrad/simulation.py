@@ -6,7 +6,7 @@ judged scene -> state -> fields, terms, potential -> stepper -> observers
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 
@@ -56,12 +56,12 @@ class Simulation:
         self._start_engine()
         self.starting = Starting(self.units, scene.runtime.seed, folder or scene.path.parent)
         self.state = self._made(scene.state, self.starting, State)
-        with self._placed(("state",)):
+        with self.placed(("state",)):
             self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
         refuse_non_finite(list(self.fields.values()), "the initial state")
-        maps = [self._term(block) for block in scene.map]
-        bound = [self._term(block) for block in scene.energy]
-        with self._placed(("map" if maps else "energy",)):
+        maps = [self.term(block) for block in scene.map]
+        bound = [self.term(block) for block in scene.energy]
+        with self.placed(("map" if maps else "energy",)):
             self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
         self.holds = self._holds()
@@ -95,11 +95,11 @@ class Simulation:
         Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory, and
         for checkpoints so close that the trajectory would have more segments than a reader can open.
         """
-        run, often = self.scene.run.steps, self.scene.checkpoint.every
+        run, often = self.last, self.between_saves
         if often and run // often >= MOST_SEGMENTS:
             text = f"makes {run // often + 1} segments, more than a reader of trajectory.h5 can open"
             cure = f"; save at most every {-(-run // (MOST_SEGMENTS - 1))} steps"
-            raise SceneError([self.scene.document.problem(("checkpoint", "every"), text + cure)])
+            raise SceneError([self.scene.document.problem(self.saves_at, text + cure)])
         for number, observer in enumerate(self.observers):
             before = self._noted()
             try:
@@ -117,6 +117,19 @@ class Simulation:
                 )
                 raise SceneError([self.scene.document.problem(("observe", number), text)])
 
+    saves_at: ClassVar[KeyPath] = ("checkpoint", "every")
+    """The key that says how often it is saved."""
+
+    @property
+    def last(self) -> int:
+        """The step at which it ends."""
+        return self.scene.run.steps
+
+    @property
+    def between_saves(self) -> int:
+        """Steps from one checkpoint to the next; 0: there is only that of the end."""
+        return self.scene.checkpoint.every
+
     def _noted(self) -> int:
         return sum(array.nbytes for array in self.recorder.state().values())
 
@@ -124,13 +137,13 @@ class Simulation:
 
     def _start_engine(self) -> None:
         s = self.scene.runtime
-        with self._placed(("runtime", "engine")):
+        with self.placed(("runtime", "engine")):
             runtime.engine(s.engine)
-        with self._placed(("runtime", "arch")):
+        with self.placed(("runtime", "arch")):
             runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.seed))
 
     @contextmanager
-    def _placed(self, path: KeyPath) -> Iterator[None]:
+    def placed(self, path: KeyPath) -> Iterator[None]:
         """Tell the user's mistakes with their place in the scene."""
         try:
             yield
@@ -145,7 +158,7 @@ class Simulation:
     def _made(self, block: Block, context: Any, wanted: type[T]) -> T:
         """What the block's model makes; a plugin that fails is named."""
         owner, what = self._judged.entries[block.path].owner, f"{WHAT[block.section]} '{block.kind}'"
-        with self._placed(block.path):
+        with self.placed(block.path):
             with blamed(owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
                 made = self._judged.models[block.path].make(context)
             if not isinstance(made, wanted):
@@ -162,13 +175,14 @@ class Simulation:
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
             raise SceneError([self.scene.document.problem(block.path, text)])
 
-    def _term(self, block: Block) -> Any:
+    def term(self, block: Block) -> Any:
+        """The energy, or map, of a block, bound to the fields as the block says."""
         energy = self._judged.entries[block.path].energy
         assert energy is not None
         model, roles = self._judged.models[block.path], energy.roles
         given = {a: v for a, v in quantities(model, self.units).items() if v is not None and a in roles}
         data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
-        with self._placed(block.path):
+        with self.placed(block.path):
             if isinstance(energy, Staged):
                 return bind_staged(
                     energy,
@@ -186,7 +200,7 @@ class Simulation:
                 self.fields,
                 name=model.name,
                 tuples=tuples,
-                bodies=self._bodies(model.body if model.body is not None else _named_in(given)),
+                bodies=self.bodies(model.body if model.body is not None else _named_in(given)),
                 renamed=model.fields,
                 data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | data,
                 parameters={a: v for a, v in given.items() if a not in data},
@@ -222,24 +236,24 @@ class Simulation:
 
     def _dissipation(self) -> Potential | None:
         """The sum of what rubs. Raises `SceneError` for a term that depends on no velocity."""
-        bound = [self._term(block) for block in self.scene.dissipation]
+        bound = [self.term(block) for block in self.scene.dissipation]
         for block, term in zip(self.scene.dissipation, bound, strict=True):
-            with self._placed(block.path):
+            with self.placed(block.path):
                 refuse_idle(term, self.state.motions)
-        with self._placed(("dissipation",)):
+        with self.placed(("dissipation",)):
             return Potential(self.fields, bound) if bound else None
 
     def _holds(self) -> Holds:
         """What the state holds, and what the scene does."""
         holds = list(self.state.holds)
         for number, table in enumerate(self.scene.hold):
-            with self._placed(("hold", number)):
+            with self.placed(("hold", number)):
                 holds.append(self._hold(table))
                 Holds(self.fields, holds, self.state.motions)  # so that a mistake is told at its table
         return Holds(self.fields, holds, self.state.motions)
 
     def _hold(self, table: HoldTable) -> Hold:
-        bodies = self._bodies(table.body)
+        bodies = self.bodies(table.body)
         positions = [m.position for m in self.state.motions]
         if table.field is None and len(positions) != 1:
             raise EnergyError(f"say which field is held (there move: {', '.join(positions) or 'none'})")
@@ -257,7 +271,8 @@ class Simulation:
             velocity=speed,
         )
 
-    def _bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
+    def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
+        """The state's bodies of these names; none if no name is given."""
         known = {b.name: b for b in self.state.bodies}
         if names == ():
             raise EnergyError("body = [] names no body; leave it out for all nodes")

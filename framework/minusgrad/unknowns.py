@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .energy import Node
+from .energy import Bounded, Node
 from .errors import EnergyError
 from .fields import Field
 from .potential import Potential
@@ -77,6 +77,16 @@ class Coordinates:
             whole.reshape(-1)[part.places] = x[start : start + part.count]
             part.field.set(whole)
             start += part.count
+
+    def spread(self, components: np.ndarray) -> dict[str, np.ndarray]:
+        """Components as arrays of the fields' shapes, by field; zero where nothing is free."""
+        found, start = {}, 0
+        for part in self._parts:
+            whole = np.zeros(part.field.values.size, components.dtype)
+            whole[part.places] = components[start : start + part.count]
+            found[part.field.name] = whole.reshape(part.field.shape)
+            start += part.count
+        return found
 
     def slope(self, gradients: Mapping[str, Any]) -> np.ndarray:
         """dU/dz, from arrays of dU/dx by field."""
@@ -146,21 +156,26 @@ def _within_roles(potential: Potential, unknown: Unknown) -> Unknown:
     Raises `EnergyError` where it could reach an open bound: there the energy has no value.
     """
     held = potential.fields[unknown.field].dtype.type
-    lower, upper = float(held(unknown.lower)), float(held(unknown.upper))
+    unknown = replace(unknown, lower=float(held(unknown.lower)), upper=float(held(unknown.upper)))
     for name, part in potential.parts.items():
         for argument, role in part.energy.of_role(Node).items():
-            if part.fields[argument].name != unknown.field:
-                continue
-            low, high = role.bounds
-            for side, bound, reached in (("lower", low, lower <= low), ("upper", high, upper >= high)):
-                if role.open and math.isfinite(bound) and reached:
-                    beyond = f"{'above' if side == 'lower' else 'below'} {bound:g}"
-                    raise EnergyError(
-                        f"'{unknown.field}' could reach {bound:g}, and {name}.{argument} is only defined"
-                        f" {role.limits()}: give it a `{side}` bound {beyond}"
-                    )
-            lower, upper = max(lower, low), min(upper, high)
-    return replace(unknown, lower=lower, upper=upper)
+            if part.fields[argument].name == unknown.field:
+                unknown = within_role(unknown, f"{name}.{argument}", role)
+    return unknown
+
+
+def within_role(unknown: Unknown, what: str, role: Bounded) -> Unknown:
+    """The unknown within the bounds of a role that it plays as argument `what`; raises `EnergyError`."""
+    low, high = role.bounds
+    reach = ("lower", low, unknown.lower <= low), ("upper", high, unknown.upper >= high)
+    for side, bound, reached in reach:
+        if role.open and math.isfinite(bound) and reached:
+            beyond = f"{'above' if side == 'lower' else 'below'} {bound:g}"
+            raise EnergyError(
+                f"'{unknown.field}' could reach {bound:g}, and {what} is only defined"
+                f" {role.limits()}: give it a `{side}` bound {beyond}"
+            )
+    return replace(unknown, lower=max(unknown.lower, low), upper=min(unknown.upper, high))
 
 
 def positive(what: str, value: float) -> float:

@@ -1,0 +1,68 @@
+"""What the engine makes of an energy: how large its graph is, and the Taichi that it writes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from . import derive
+from .check import instance
+from .emit import Emitter
+from .energy import LocalEnergy, Node
+from .errors import EnergyError
+from .forward import loops_of
+from .graph import Scalar, reachable
+from .kernels import Code
+from .maps import LocalMap
+from .stages import Staged
+from .sweep import Sweep, tangents
+from .trace import Trace, of_term
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """Of one element in a space of `dimension`: operations in the graph, and the text of the kernels' loops.
+
+    Both by what is computed: value, gradient (in all node fields), product (of the Hessian in them).
+    """
+
+    energy: str
+    dimension: int
+    operations: dict[str, int]
+    source: dict[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
+    """Look into an energy or map, at a small random state. Raises `EnergyError` for a staged one."""
+    if isinstance(energy, Staged):
+        raise EnergyError(f"'{energy.name}' is a staged energy: it has no graph, Taichi reverses its kernels")
+    potential = instance(energy, d, np.random.default_rng(0))
+    (term,) = potential.parts.values()
+    emitter = loops_of(term, term.gives) if term.gives else Emitter(term)
+    arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
+    sweeps = {"gradient": Sweep(gradient=arrays), "product": Sweep(product=arrays, tangents=arrays)}
+    source = {what: _text(emitter.sweep(sweep)[0]) for what, sweep in sweeps.items()}
+    if isinstance(energy, LocalMap):
+        source = {"value": _text(emitter.forward()), **source}  # type: ignore[attr-defined]
+    else:
+        source = {"value": _text(emitter.value()[0]), **source}
+    return Anatomy(energy.name, d, _operations(of_term(term), list(arrays), term.arity), source)
+
+
+def _text(code: Code) -> str:
+    return code.text
+
+
+def _operations(traced: Trace, nodal: list[str], arity: int) -> dict[str, int]:
+    """How many operations the graphs of value, gradient and product have."""
+    leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
+    gradient = derive.gradient(traced.value, leaves)
+    product = derive.tangent(gradient, tangents(traced, nodal))
+    return {"value": _size([traced.value]), "gradient": _size(gradient), "product": _size(product)}
+
+
+def _size(outputs: list[Scalar]) -> int:
+    return sum(node.op not in ("input", "constant") for node in reachable(outputs))
