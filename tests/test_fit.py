@@ -986,7 +986,7 @@ def test_the_command_line(here: Path, told) -> None:
     assert re.fullmatch(r"  loss: 19.9\d+ over 54 observations", lines[3])
     assert re.search(r"^tether.k\[0\] +1.3\d\d\d +0.00\d\d ", out, re.MULTILINE)
     assert re.search(r"^v\[left\].y +0.3\d\d\d +0.00\d\d ", out, re.MULTILINE)
-    assert "standard errors: from the Hessian of the loss and the sigma given" in out
+    assert "standard errors: from the Gauss-Newton Hessian of the loss and the sigma given" in out
     code, out, _ = told("resume", "run", "--plugin", PLUGIN, "--json")
     facts = json.loads(out)
     assert code == 0

@@ -75,6 +75,23 @@ def test_the_path_that_leaves_a_dose(folder: Path) -> None:
     assert {"dose", "error", "energy", "mesh", "mesh_speed"} <= pictures
 
 
+def test_what_the_commands_print(folder: Path) -> None:
+    """Line for line, but for the one whose last digits may be another machine's."""
+    shown = {name: text.splitlines() for language, name, text in blocks("README.md") if language == "text"}
+    commands = {
+        "fit": ("fit", "swing.toml", "--out", "runs/swing"),
+        "source": ("source", "spring", "--dimension", "2"),
+    }
+    assert shown.keys() == commands.keys()
+    for name, command in commands.items():
+        lines = [line.rstrip() for line in run(folder, "minusgrad", *command).splitlines()]
+        assert [_plain(line) for line in lines] == [_plain(line) for line in shown[name]]
+
+
+def _plain(line: str) -> str:
+    return line.split(":")[0] if "settled" in line else line
+
+
 def test_python_blocks(folder: Path) -> None:
     texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
     assert len(texts) == 3

@@ -112,6 +112,13 @@ def _parser() -> argparse.ArgumentParser:
     _plugin_option(energies)
     _json_option(energies)
 
+    source = _verb(verbs, "source", _source, "what the engine makes of an energy: its graph, and the Taichi")
+    source.add_argument("energy", metavar="ENERGY")
+    source.add_argument("--of", choices=("value", "gradient", "product"), default="gradient", help="of what")
+    source.add_argument("--dimension", type=int, choices=(2, 3), default=3, help="of space (default: 3)")
+    _plugin_option(source)
+    _json_option(source)
+
     _json_option(_verb(verbs, "plugins", _plugins, "the plugins that are installed"))
 
     _plugin_option(_verb(verbs, "schema", _schema, "the JSON schema of scene files, for editors"))
@@ -276,6 +283,22 @@ def _energies(a: argparse.Namespace) -> int:
             if some:
                 head = (section, "plugin", "over", "arguments", "what it is")
                 table(head, [_energy_row(e, section) for e in some])
+    return _warned(registry)
+
+
+def _source(a: argparse.Namespace) -> int:
+    from .anatomy import of_energy
+    from .registry import Registry
+
+    registry = Registry.load(None, a.plugin)
+    found = of_energy(_energy(registry, a.energy), a.dimension)
+    if a.json:
+        print(json.dumps(found.as_dict(), indent=1))
+        return _warned(registry)
+    counts = ", ".join(f"{what} {count}" for what, count in found.operations.items())
+    print(f"# {found.energy} in {found.dimension}D, operations an element: {counts}")
+    print(f"# the loops of its {a.of}:")
+    print(found.source[a.of], end="")
     return _warned(registry)
 
 
