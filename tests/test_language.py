@@ -4,19 +4,23 @@ import importlib.util
 import inspect
 import math
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
 import taichi
 from taichi.math import clamp as limited
 from taichi.math import fract as fraction
+from taichi.math import isnan as is_nothing
 from taichi.math import vec3
 
 import references
 from minusgrad import Datum, Fields, Node, Parameter, Potential, bind, local_energy, runtime, ti
 from minusgrad.errors import TraceError
+from minusgrad.graph import Graph
+from minusgrad.source import CURES, LENT
 from minusgrad.tensors import Tensor
 from minusgrad.trace import Symbolic, trace
 
@@ -29,6 +33,7 @@ WEIGHTS = ti.Matrix([[1.0, 0.5], [0.25, 2.0]])
 REAL = ti.f64
 FACTOR = 1.75
 POINTS = [(0, 1), (1, 2)]
+STORED = ti.ndarray(ti.f64, 3)
 
 
 def energy_of(function: Callable):
@@ -92,7 +97,7 @@ def functions_without_a_taichi_gradient(x):
         ti.tan(0.5 * x[0][0])
         + ti.round(3.0 * x[0][1]) * x[0][2]
         + ti.math.tan(0.3 * x[1][0])
-        + ti.i8(x[1][1])
+        + ti.i32(x[1][1])
     )
 
 
@@ -223,8 +228,127 @@ def integers(x, kind):
     return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * (kind // 49)
 
 
+def functions_of_graphics(x, k):
+    """Those of ti.math that Taichi has written in its own language."""
+    a, b, c, s = x[0], x[1], x[0].xy, x[1][2]
+    u = ti.math.step(0.4, a).dot(b) + ti.math.step(b, a)[0] * s + ti.math.fract(3.0 * a).sum() + fraction(s)
+    u += ti.math.smoothstep(0.1, 1.9, a).sum() + ti.math.smoothstep(-1.0, 1.0, s) + ti.math.mod(b, 0.7).dot(a)
+    u += (
+        ti.math.degrees(s) + ti.math.radians(a).sum() + ti.math.log2(b * b + 1.0).sum() + ti.math.eye(3).sum()
+    )
+    u += ti.math.reflect(a, b)[1] + ti.math.refract(a, 0.3 * b, 0.8)[2] + ti.math.vdir(s)[0] + a @ b
+    u += (ti.math.rotation2d(s) @ c)[1] + (ti.math.rotation3d(s, a[0], a[1]) @ ti.math.vec4(b, 1.0))[2]
+    u += ti.math.rot_yaw_pitch_roll(s, a[0], b[1])[0, 1] + ti.math.rot_by_axis(a, s)[1, 2]
+    u += (ti.math.translate(s, a[0], 2.0) @ ti.math.scale(k[0], s, 3.0)).sum() + ti.math.cinv(c)[0]
+    u += (ti.math.cmul(c, b.xy) + ti.math.cdiv(c, b.yz) + ti.math.cconj(c) * s).dot(c)
+    return u + (ti.math.cexp(c) + ti.math.clog(c) + ti.math.csqrt(c) + ti.math.cpow(c, 3)).sum()
+
+
+def kinds(x, kind):
+    """Casts, also of comparisons; zero and one; roundings to integers."""
+    a, b = x[0][0], x[1][1]
+    u = (
+        ti.cast(a > b, ti.f64) * a
+        + float(a > 0.0) * b
+        + int(b > 0.0) * a
+        + ti.cast(x[0] > 0.2, ti.i32).sum() * b
+    )
+    u += ti.floor(3.7 * a, ti.i32) * b + ti.ceil(b, dtype=ti.i64) * a + ti.floor(2.3 * b, ti.f64) * a
+    u += (ti.zero(x[0]) + ti.one(x[1]) * x[0]).sum() + ti.one(a) * b + ti.one(kind) * a + ti.zero(b)
+    n = ti.floor(5.3 * a, ti.i32)
+    u += (n // 2 + n % 3) * b + x[0].cast(ti.i32).sum() * b + ti.Vector([1.7, a], dt=ti.i32)[0] * b
+    v = ti.math.ivec3(1.7, kind, 3 * a)
+    w = ti.types.vector(2, ti.types.f64)(x[0].xy)
+    return (
+        u
+        + v.sum() * a
+        + (v // 2)[1] * b
+        + (v / 2)[1] * b
+        + w.sum()
+        + ti.select(bool(kind), a, b)
+        + b * bool(1)
+    )
+
+
+def masks(x, kind):
+    """What is true of some entries, or of all."""
+    a, b = x[0], x[1]
+    u = ti.select((a > b).any(), a[0], b[1]) + ti.select((a * a > 0.01).all(), a[1], b[0])
+    u += ti.select((a > 0.0) & (b > 0.0), a, b).sum() + ti.select((a > b) | (b < 0.4), b * b, a).sum()
+    u += ti.select(ti.Vector([kind, 0]).any(), a[2], b[2]) + ti.select(any(a > 0.3), b[0], 2.0 * a[0])
+    if all(b > -0.4):
+        u += a.dot(b)
+    return u + ti.select(ti.Vector([kind, 1]).all(), a[0] * b[0], a[2])
+
+
+def operators(x):
+    """Of what stands left and right, and in place."""
+    a, b, s = x[0], x[1], x[0][1]
+    u = (2.0 % a).sum() * s + (2.0 // b).dot(a) + (1.7 - a * b).sum() + (2.0 ** (0.1 * a)).dot(b) + s**-2
+    u += (
+        (a % b)[0] + (a // 0.3).dot(b) + -0.7 % 0.5 * s + s % -0.3 + s // 0.4 * b[0] + 2**-1 * s + 7 // -2 * s
+    )
+    s **= 2
+    s %= 0.7
+    s //= -0.2
+    a **= 2
+    a %= 0.6
+    a /= 1.5
+    a -= 0.5 * b
+    a *= b
+    p, q, r = s, a[0], a.y
+    p, q = q * r, p
+    f, g, h = b
+    return u + s * x[1][2] + a.sum() + p + q * r + f * g - h
+
+
+def parts(x, k):
+    """Parts of vectors and matrices, read and written."""
+    v, A = x[0], ti.Matrix.diag(3, x[0][1])
+    v[0:2] = x[1].yz
+    v[1:3] += x[0].xy
+    v.zx = k
+    v.xy *= 2.0
+    v.yz += v.xy
+    A[0, :] = x[1]
+    A[1:3, 2] = x[0].yx
+    A[:, 0] *= 0.5
+    A[2, 0:2] -= ti.Vector([k[0], x[1][1]])
+    B = ti.Matrix([[x[0][0], 2.0], [k[1], x[1][0]]])
+    B[:, :] = B @ B
+    u = v[::2].sum() + v[1:].dot(A[0, 1:]) + A[::2, ::2].determinant()
+    return u + A.determinant() + B[1, 0] * B.trace() + B.norm() + v.get_shape()[0] * A.get_shape()[1]
+
+
+def loops(x, k):
+    """Ways to run through what is known when it is compiled."""
+    u, a = 0.0, [x[i][j] * (i + j) for i in range(2) for j in range(3) if i != j]
+    for c in ti.static(a):
+        u += c * c
+    for i in ti.static(range(4)):
+        if ti.static(i == 1):
+            continue
+        if ti.static(i == 3):
+            break
+        for j in ti.static(range(i, 5, 2)):
+            u += x[0][i] * j
+    for i, j in ti.static(ti.ndrange((1, 3), 2)):
+        u += x[j][i] * k[j]
+    for i in range(1, 4):
+        u += x[0][0] * i
+    for i, p in ti.static(enumerate(x)):
+        u += p.dot(x[0]) + p[i]
+    w = ti.Vector([sum([x[0][i], x[1][i]]) for i in ti.static(range(3))])
+    return u + w.norm_sqr()
+
+
 @pytest.mark.parametrize("function", [functions_of_numbers, vectors, matrices, conditions, integers])
 def test_it_means_what_it_means_in_taichi_and_in_python(function: Callable) -> None:
+    assert_understood(function)
+
+
+@pytest.mark.parametrize("function", [functions_of_graphics, kinds, masks, operators, parts, loops])
+def test_so_do_casts_masks_parts_and_loops(function: Callable) -> None:
     assert_understood(function)
 
 
@@ -234,11 +358,13 @@ def test_functions_that_taichi_cannot_differentiate() -> None:
 
 def test_everything_that_the_stand_ins_provide_is_tried_above() -> None:
     here = inspect.getsource(inspect.getmodule(test_everything_that_the_stand_ins_provide_is_tried_above))
-    numbers = ["i8", "i16", "i32", "u8", "u16", "u32", "u64", "f16", "f32", "vec2", "vec4", "mat3", "mat4"]
+    numbers = ["f16", "f32", "float16", "float32", "float64", "int32", "int64", "vec2", "ivec2", "ivec4"]
+    numbers += ["mat3", "mat4"]
     stand_ins = {n for n in dir(Symbolic(None)) if not n.startswith("_")} - {
         "graph",
         "builtins",
         "erf",
+        "truth",
         *numbers,
     }
     methods = {n for n in dir(Tensor) if not n.startswith("_")} - {
@@ -249,7 +375,9 @@ def test_everything_that_the_stand_ins_provide_is_tried_above() -> None:
         "shape",
     }
     internal = {"as_real", "copy", "map", "row"}
-    untried = [n for n in sorted(stand_ins | (methods - internal)) if not re.search(rf"\.{n}\b", here)]
+    untried = [
+        n for n in sorted(stand_ins | {*LENT} | (methods - internal)) if not re.search(rf"\.{n}\b", here)
+    ]
     assert untried == []
 
 
@@ -675,14 +803,110 @@ def no_such_name(x):
     return undefined_name * x[0][0]  # noqa: F821  # HERE
 
 
-def not_in_the_language(x):  # HERE
-    return fraction(x[0][0])
+def not_in_the_language(x):
+    u = x[0][0]
+    return is_nothing(u)  # HERE
 
 
-def writes_a_slice(x):
+def writes_too_many(x):
     v = x[0]
-    v[0:2] = x[1].xy  # HERE
+    v[0:2] = x[1]  # HERE
     return v.sum()
+
+
+def writes_a_row_into_an_entry(x):
+    A = x[0].outer_product(x[1])
+    A[0, 1] = x[1]  # HERE
+    return A.sum()
+
+
+def bits_of_a_comparison(x):
+    return ti.select(~(x[0][0] > 0.0), 1.0, 2.0)  # HERE
+
+
+def bits_of_two(x):
+    return ti.select((x[0][0] > 0.0) ^ (x[0][1] > 0.0), 1.0, 2.0)  # HERE
+
+
+def bits_of_an_integer(x, kind):
+    return x[0][0] * (kind << 1)  # HERE
+
+
+def bits_of_integers(x, kind):
+    return x[0][0] * (kind & 1)  # HERE
+
+
+def transposes_a_vector(x):
+    return x[0].transpose()[0, 1]  # HERE
+
+
+def normalizes_a_matrix(x):
+    return x[0].outer_product(x[1]).normalized().sum()  # HERE
+
+
+def large_determinant(x):
+    return x[0][0] * ti.Matrix.identity(ti.f64, 5).determinant()  # HERE
+
+
+def mistake_in_a_function_of_taichi(x):
+    return ti.math.reflect(x[0], x[0].xy).sum()  # HERE
+
+
+def prints(x):
+    print(x[0][0])  # HERE
+    return x[0][0]
+
+
+def deletes(x):
+    u = x[0][0]
+    del u  # HERE
+    return 1.0
+
+
+def raises(x):
+    raise ValueError  # HERE
+
+
+def matches(x, kind):
+    match kind:  # HERE
+        case 1:
+            return x[0][0]
+    return 0.0
+
+
+def writes_a_global(x):
+    global FACTOR  # HERE
+    FACTOR = x[0][0]
+    return FACTOR
+
+
+def yields(x):
+    yield x[0][0]  # HERE
+
+
+def with_a_lambda(x):
+    f = lambda a: a * a  # noqa: E731  # HERE
+    return f(x[0][0])
+
+
+def with_a_context(x):
+    with open("file"):  # HERE
+        return x[0][0]
+
+
+def with_a_class(x):
+    class Thing:  # HERE
+        pass
+
+    return x[0][0]
+
+
+def rounds_by_python(x):
+    return round(x[0][0])  # HERE
+
+
+def reads_an_array(x):
+    return STORED[0] * x[0][0]  # HERE
 
 
 def writes_a_misspelt_component(x):
@@ -726,7 +950,7 @@ REFUSALS = [
     (calls_with_stars, "Taichi knows no *args and no keyword-only arguments"),
     (real_condition, "a real number is no condition; compare it: `x != 0.0`"),
     (truth_as_a_number, "a comparison is no number; write ti.select(condition, 1.0, 0.0)"),
-    (truth_of_a_vector, "a vector has no truth of its own; compare its entries"),
+    (truth_of_a_vector, "a vector has no truth of its own; say .any() or .all()"),
     (shapes_that_differ, "shapes [3] and [2] do not go together"),
     (determinant_of_two_by_three, "a square matrix is needed, not one of shape [2, 3]"),
     (cross_of_four, "a cross product takes two vectors of 2 or of 3 components"),
@@ -736,8 +960,34 @@ REFUSALS = [
     (tries, "`try` has no meaning in an energy"),
     (imports, "an import has no meaning in an energy"),
     (no_such_name, "name 'undefined_name' is not defined"),
-    (not_in_the_language, "fraction: ti.fract is not part of the language of energies"),
-    (writes_a_slice, "elements are written one at a time"),
+    (
+        not_in_the_language,
+        "is_nothing: ti.isnan is not part of the language of energies: it may be folded away",
+    ),
+    (writes_too_many, "3 numbers are put in the place of 2"),
+    (writes_a_row_into_an_entry, "3 numbers are put in the place of 1"),
+    (bits_of_a_comparison, "bad operand type for unary ~: 'Scalar'; the opposite of a comparison is `not`"),
+    (bits_of_two, "unsupported operand type(s) for ^: 'Scalar' and 'Scalar'; a power is **, and of two"),
+    (bits_of_an_integer, "unsupported operand type(s) for <<: 'Scalar' and 'int'; write a * 2**n"),
+    (bits_of_integers, "& and | join comparisons; they do not work on the bits of integers"),
+    (transposes_a_vector, "a vector has no transpose; for a @ b.transpose() write a.outer_product(b)"),
+    (normalizes_a_matrix, "normalized takes vectors; take columns with A[:, j], or (A * B).sum()"),
+    (large_determinant, "determinants and inverses go to 4 x 4, as in Taichi"),
+    (mistake_in_a_function_of_taichi, "shapes [3] and [2] do not go together"),
+    (prints, "print shows nothing in a derived kernel; take it out"),
+    (deletes, "a `del` cannot be compiled by Taichi"),
+    (raises, "a `raise` has no meaning in an energy"),
+    (matches, "a `match` cannot be compiled by Taichi"),
+    (writes_a_global, "an energy writes no globals"),
+    (yields, "an energy returns one number"),
+    (with_a_lambda, "a `lambda` cannot be compiled by Taichi"),
+    (with_a_context, "`with` has no meaning in an energy"),
+    (with_a_class, "a class has no meaning in an energy"),
+    (rounds_by_python, "type Scalar doesn't define __round__ method"),
+    (
+        reads_an_array,
+        "STORED: ti.ScalarNdarray is not part of the language of energies: it is an array; pass it",
+    ),
     (writes_a_misspelt_component, "'Tensor' object has no attribute 'first'"),
 ]
 CALLED = {
@@ -757,6 +1007,82 @@ def test_refused_with_file_line_and_cure(function: Callable, text: str) -> None:
     assert message.startswith(f"{__file__}:{line}: {text}"), message
     cure = "write it with static loops, `if` and ti.select, or as staged kernels"
     assert message.endswith(cure) or "one real number" in message
+
+
+# Every name that Taichi has --------------------------------------------------------------------------
+
+
+def names_of(owner: object) -> list[str]:
+    """The public names, without the combinations of letters that choose components."""
+    letters = [set(swizzle) for swizzle in ("xyzw", "rgba", "stpq")]
+    names = [n for n in dir(owner) if not n.startswith("_")]
+    return [n for n in names if not isinstance(owner, type) or not any(set(n) <= s for s in letters)]
+
+
+def sayings() -> Iterator[str]:
+    """How an energy would say each name that Taichi has, and the engine has not."""
+    known = Symbolic(Graph())
+    for text, owner, stand_in in (
+        ("ti", taichi, known),
+        ("ti.math", taichi.math, known),
+        ("ti.types", taichi.types, known.types),
+        ("ti.Matrix", taichi.Matrix, known.Matrix),
+        ("ti.Vector", taichi.Vector, known.Vector),
+        ("x[0]", taichi.Matrix, Tensor),
+    ):
+        provided = {*dir(stand_in), *(LENT if stand_in is known else ())}
+        yield from (f"{text}.{n}" for n in names_of(owner) if n not in provided)
+
+
+@pytest.fixture(scope="module")
+def saying(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Callable]:
+    """An energy that says something, from a file."""
+    folder = tmp_path_factory.mktemp("sayings")
+
+    def made(text: str) -> Callable:
+        path = folder / f"says_{re.sub(r'[^a-zA-Z0-9]+', '_', text)}.py"
+        path.write_text(f"from minusgrad import ti\n\n\ndef energy(x):\n    return {text}\n")
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        return module.energy
+
+    return made
+
+
+@pytest.mark.parametrize("text", [*sayings()])
+def test_every_other_name_of_taichi_is_refused_with_file_line_and_cure(text: str, saying: Callable) -> None:
+    energy = saying(text)
+    with pytest.raises(TraceError) as caught:
+        trace(energy_of(energy), None, 2)
+    message, name = str(caught.value), text.rpartition(".")[2]
+    assert message.startswith(f"{energy.__code__.co_filename}:5: "), message
+    assert name in message
+    assert message.endswith("write it with static loops, `if` and ti.select, or as staged kernels")
+
+
+@pytest.mark.parametrize("owner", [taichi, taichi.math], ids=lambda owner: owner.__name__)
+def test_every_other_function_of_taichi_has_a_cure_of_its_own(owner: ModuleType) -> None:
+    """A newcomer fails here: give it a meaning in `trace.Symbolic` and `plain.NUMPY`, or a row in CURES."""
+    cured = {name for names in CURES.values() for name in names.split()}
+    functions = {n for n in names_of(owner) if isinstance(getattr(owner, n), FunctionType)}
+    assert functions - {*dir(Symbolic(Graph())), *LENT} - cured == set()
+
+
+def test_cures_are_for_names_that_exist_and_have_no_meaning_here() -> None:
+    names = {name for names in CURES.values() for name in names.split()}
+    places = (taichi, taichi.math, taichi.Matrix)
+    assert [n for n in names if not any(hasattr(p, n.rpartition(".")[2]) for p in places)] == []
+    assert names & {*dir(Symbolic(Graph())), *LENT} == set()
+
+
+def test_a_function_that_is_refused_says_what_to_write(saying: Callable) -> None:
+    with pytest.raises(TraceError, match=r"ti\.random .*: it differs at every call; .* pass it as a Datum"):
+        trace(energy_of(saying("ti.random(ti.f64)")), None, 2)
+    with pytest.raises(TraceError, match=r"ti\.svd .*: it takes other steps near equal .* in invariants"):
+        trace(energy_of(saying("ti.svd(x[0].outer_product(x[1]))")), None, 2)
+    with pytest.raises(TraceError, match=r"no 'to_numpy' .*; read its entries: v\[0\]"):
+        trace(energy_of(saying("x[0].to_numpy()[0]")), None, 2)
 
 
 # Branches -------------------------------------------------------------------------------------------

@@ -72,7 +72,7 @@ class Graph:
         elif any(a.op in TRUTHS for a in args):
             raise TypeError("a comparison is no number; write ti.select(condition, 1.0, 0.0)")
         elif op != "to_real" and not all(a.integer for a in args):
-            return tuple(self.apply("to_real", a) for a in args)
+            return tuple([self.apply("to_real", a) if a.integer else a for a in args])
         return tuple(args)
 
     def _node(self, op: str, args: "tuple[Scalar, ...]", value: Any = None, integer: bool = False):

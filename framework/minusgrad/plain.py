@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from .source import number, rebind, run, unknown
+from .source import Types, missing, number, rebind, run, unknown, unprinted
 from .special import erf
 
 
@@ -26,6 +26,18 @@ class Array(np.ndarray):
     def norm(self, eps=0.0):
         return np.sqrt(self.norm_sqr() + eps)
 
+    def any(self):  # type: ignore[override]
+        return np.asarray(self).any()
+
+    def all(self):  # type: ignore[override]
+        return np.asarray(self).all()
+
+    def get_shape(self):
+        return self.shape
+
+    def cast(self, dtype):
+        return dtype(self)
+
     def norm_inv(self, eps=0.0):
         return 1.0 / self.norm(eps)
 
@@ -34,6 +46,10 @@ class Array(np.ndarray):
 
     def dot(self, other):  # type: ignore[override]
         return np.dot(np.asarray(self), np.asarray(other))
+
+    def __matmul__(self, other):
+        made = np.matmul(np.asarray(self), np.asarray(other))
+        return array(made) if np.ndim(made) else made
 
     def sum(self):  # type: ignore[override]
         return np.asarray(self).sum()
@@ -108,17 +124,24 @@ def array(values: Any) -> Array:
     return np.array(values, dtype=float).view(Array)
 
 
-def _maker(*shape: int) -> Callable[..., Array]:
+def _maker(*shape: int, dtype: Callable[[Any], Any] | None = None) -> Callable[..., Array]:
     def make(*parts: Any) -> Array:
         flat = np.concatenate([np.ravel(p) for p in parts]).astype(float)
-        return array(np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape))
+        made = array(np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape))
+        return made if dtype is None else dtype(made)
 
     return make
 
 
 class _Constructor:
+    def __getattr__(self, name):
+        raise unknown(f"Matrix.{name}", self)
+
     def __call__(self, rows, dt=None):
-        return array(rows)
+        return array(rows) if dt is None else dt(array(rows))
+
+    def diag(self, dim, val):
+        return array(val * np.eye(dim))
 
     def zero(self, dt, *shape):
         return array(np.zeros(shape))
@@ -158,6 +181,27 @@ def _round(value):
     return np.copysign(np.floor(np.abs(value) + 0.5), value)
 
 
+def _rounded(function):
+    return lambda value, dtype=_real: dtype(function(value))
+
+
+def _alike(number):
+    """`ti.zero` and `ti.one`: the number in the kind and the shape of a value."""
+    return lambda value: array(np.full(np.shape(value), number)) if np.ndim(value) else type(value)(number)
+
+
+def _any(values):
+    return values.any() if isinstance(values, np.ndarray) else any(values)
+
+
+def _all(values):
+    return values.all() if isinstance(values, np.ndarray) else all(values)
+
+
+def _truth(value):
+    return np.not_equal(value, 0)
+
+
 def _select(condition, a, b):
     chosen = np.where(condition, a, b)
     return array(chosen) if chosen.ndim else chosen[()]
@@ -165,15 +209,16 @@ def _select(condition, a, b):
 
 class _Numpy(SimpleNamespace):
     def __getattr__(self, name):
-        raise unknown(name, self)
+        return missing(name, self)
 
 
 NUMPY = _Numpy(
-    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh", "floor")},
-    **{name: getattr(np, name) for name in ("ceil", "abs", "sign", "pi", "e", "inf", "dot")},
-    **dict.fromkeys(("f16", "f32", "f64"), _real),
-    **dict.fromkeys(("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64"), _whole),
+    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh")},
+    **{name: getattr(np, name) for name in ("abs", "sign", "pi", "e", "inf", "dot")},
+    **(REALS := dict.fromkeys(("f16", "f32", "f64", "float16", "float32", "float64"), _real)),
+    **(WHOLES := dict.fromkeys(("i32", "i64", "int32", "int64"), _whole)),
     **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
+    **{f"ivec{n}": _maker(n, dtype=_whole) for n in (2, 3, 4)},
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
     asin=np.arcsin,
     acos=np.arccos,
@@ -181,7 +226,13 @@ NUMPY = _Numpy(
     atan2=np.arctan2,
     pow=lambda a, b: a**b,
     rsqrt=lambda value: 1.0 / np.sqrt(value),
-    round=_round,
+    floor=_rounded(np.floor),
+    ceil=_rounded(np.ceil),
+    round=_rounded(_round),
+    zero=_alike(0),
+    one=_alike(1),
+    truth=_truth,
+    template=None,
     min=_fold(np.minimum),
     max=_fold(np.maximum),
     select=_select,
@@ -199,10 +250,17 @@ NUMPY = _Numpy(
     inverse=lambda a: a.inverse(),
     Vector=_Constructor(),
     Matrix=_Constructor(),
-    types=SimpleNamespace(vector=lambda n, dt=None: _maker(n), matrix=lambda n, m, dt=None: _maker(n, m)),
+    types=Types(
+        vector=lambda n, dtype=_real: _maker(n, dtype=dtype),
+        matrix=lambda n, m, dtype=_real: _maker(n, m, dtype=dtype),
+        template=None,
+        **REALS,
+        **WHOLES,
+    ),
 )
 NUMPY.math = NUMPY
 NUMPY.builtins = {"min": NUMPY.min, "max": NUMPY.max, "pow": NUMPY.pow, "int": _whole, "float": _real}
+NUMPY.builtins |= {"bool": _truth, "any": _any, "all": _all, "print": unprinted}
 
 
 def evaluate(function: Callable, arguments: Mapping[str, Any]) -> float:

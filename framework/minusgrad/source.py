@@ -11,14 +11,17 @@ differently, is refused here, with file, line and cure.
 import ast
 import builtins
 import inspect
+import re
 import sys
 import textwrap
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from types import CodeType, FrameType, FunctionType, ModuleType
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
 from typing import Any
+from weakref import WeakKeyDictionary
 
-from . import special
+from . import runtime, special
 from .errors import MinusgradError, TraceError, suggestion
 from .tensors import TRUNCATES, as_real, is_integer
 
@@ -35,11 +38,68 @@ REFUSED = {
     ast.Yield: "an energy returns one number",
     ast.Await: "an energy returns one number",
     ast.ClassDef: "a class has no meaning in an energy",
+    ast.Delete: "a `del` cannot be compiled by Taichi",
+    ast.Raise: "a `raise` has no meaning in an energy",
+    ast.Match: "a `match` cannot be compiled by Taichi",
     ast.Import: "an import has no meaning in an energy",
     ast.ImportFrom: "an import has no meaning in an energy",
 }
 RETURNED = {"NoneType": "nothing", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
 MARK = "__minusgrad_stand_in__"
+LENT = """
+    degrees eye fract log2 mod radians reflect refract rot_by_axis rot_yaw_pitch_roll rotation2d rotation3d
+    scale smoothstep step translate vdir cconj cdiv cexp cinv clog cmul cpow csqrt
+""".split()  # noqa: SIM905
+"""Functions of `ti.math` that are written in the language of energies: they run from Taichi's own source."""
+
+SHOWS = "shows nothing in a derived kernel; take it out, and look inside with the energy's evaluator()"
+CURES = {
+    "differs at every call; draw it in Python and pass it as a Datum": "random randn",
+    "is an array; pass it as an argument: a Node, Datum, Parameter or Table": (
+        "field ndarray Field ScalarField MatrixField StructField Texture root Ndarray ScalarNdarray"
+        " MatrixNdarray VectorNdarray Matrix.field Matrix.ndarray"
+    ),
+    "wraps round; use ti.i32 or ti.i64, whole numbers that are exact to 2^53 here": (
+        "i8 i16 u8 u16 u32 u64 int8 int16 uint8 uint16 uint32 uint64 uvec2 uvec3 uvec4"
+    ),
+    "is no number; compare instead: x != 0.0": "u1 uint1",
+    "works on the bits of a number, which have no derivative; use arithmetic and comparisons": (
+        "bit_cast bit_shr popcnt clz frexp"
+    ),
+    "is for what threads share; write a += b, ti.min(a, b) or ti.max(a, b)": (
+        "atomic_add atomic_sub atomic_mul atomic_min atomic_max atomic_and atomic_or atomic_xor"
+    ),
+    "takes other steps near equal values; write the energy in invariants (norms, traces, determinants of"
+    " F and F.transpose() @ F), for 2 x 2 in closed form": "svd polar_decompose sym_eig eig",
+    "is elimination; write A.inverse() @ b": "solve",
+    "depends on the types of its arguments; write a / b, a // b or a % b": "raw_div raw_mod",
+    "is for fields; write `for i, j in ti.static(ti.ndrange(2, 3))`": "grouped",
+    "is for kernels, and the engine writes those; take it out": (
+        "loop_config block_local mesh_local cache_read_only assume_in_range no_activate global_thread_idx"
+        " mesh_patch_idx"
+    ),
+    "may be folded away by the compiler; compare with a bound: ti.abs(x) < 1e300": "isnan isinf nan",
+    "hides a dependence from the derivative; pass what is held fixed as a Datum or Parameter": "stop_grad",
+    "is no part of an energy; use vectors, matrices and lists of them": (
+        "Struct dataclass ArgPack argpack data_oriented"
+    ),
+    "is about sparse fields; an energy reads only its arguments": (
+        "is_active activate deactivate deactivate_all_snodes append SNode rescale_index get_addr"
+    ),
+    "is for Python around kernels; call it outside of the energy": (
+        "init reset sync kernel func pyfunc real_func ref axes hex_to_rgb rgb_to_hex is_logging_effective"
+        " set_logging_level"
+    ),
+    SHOWS: "static_print",
+}
+"""Why some of Taichi's names are no part of energies and what to write instead, and which."""
+OPERATORS = {
+    "~": "; the opposite of a comparison is `not`",
+    "^": "; a power is **, and of two comparisons one is `(a and not b) or (b and not a)`",
+    "<<": "; write a * 2**n",
+    ">>": "; write a // 2**n",
+}
+"""What to write instead of an operator that works on bits."""
 
 
 def rebind(function: Callable, namespace: Any) -> Callable:
@@ -60,9 +120,9 @@ def run(body: Callable, arguments: Sequence[Any]) -> Any:
         raise
     except Exception as error:
         frames = traceback.walk_tb(error.__traceback__)
-        places = [_place(frame, line) for frame, line in frames if MARK in frame.f_globals]
+        places = [_place(frame, line) for frame, line in frames if frame.f_globals.get(MARK)]
         where = places[-1] if places else _place_of(body)
-        raise TraceError(f"{where}: {error}; the engine cannot follow this: {CURE}") from error
+        raise TraceError(f"{where}: {_told(error)}; the engine cannot follow this: {CURE}") from error
 
 
 def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
@@ -77,9 +137,16 @@ def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], 
 def here() -> str:
     """The file and line that a rebound function is running at."""
     frame: FrameType | None = sys._getframe()
-    while frame is not None and MARK not in frame.f_globals:
+    while frame is not None and not frame.f_globals.get(MARK):
         frame = frame.f_back
     return "<energy>" if frame is None else _place(frame, frame.f_lineno)
+
+
+def _told(error: Exception) -> str:
+    """A Python error, with a cure where an operator is the trouble."""
+    symbol = re.search(r"(?:operand type\(s\) for|operand type for unary) ([^:]+): ", str(error))
+    told = " (a negative constant to a broken power)" if "'complex'" in str(error) else ""
+    return f"{error}{told}{OPERATORS.get(symbol[1] if symbol else '', '')}"
 
 
 def _place(frame: FrameType, line: int) -> str:
@@ -102,17 +169,18 @@ class _Rebinder:
         return self.done[function]
 
     def _compiled(self, function: Callable) -> Callable:
-        definition, file = _parsed(function)
-        tree = ast.fix_missing_locations(ast.Module([_Rewriter(file).function(definition)], []))
-        scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins, MARK: True}
-        scope |= {"__assign__": assign, "__copied__": copied}
-        for name, value in _visible(function, definition).items():
+        rewritten = _rewritten(function)
+        scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins}
+        scope |= {"__assign__": assign, "__copied__": copied, MARK: not _of_engine(function)}
+        for name, value in _visible(function, rewritten.uses).items():
             try:
                 scope[name] = self._replaced(value)
             except AttributeError as error:
-                raise TraceError(f"{file}:{definition.lineno}: {name}: {error}; {CURE}") from None
-        exec(compile(tree, file, "exec"), scope)
-        body = scope[definition.name]
+                line = rewritten.uses.get(name, function.__code__.co_firstlineno)
+                where = f"{rewritten.code.co_filename}:{line}"
+                raise TraceError(f"{where}: {name}: {error}; {CURE}") from None
+        exec(rewritten.code, scope)
+        body = scope[function.__code__.co_name]
         body.__defaults__ = function.__defaults__
         return body
 
@@ -143,15 +211,65 @@ class _Rebinder:
         return getattr(self.namespace, name)
 
 
+class Types(SimpleNamespace):
+    """What `ti.types` is."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(f"types.{name}", self)
+
+
+def missing(name: str, namespace: Any) -> Callable:
+    """What a stand-in for `ti` lacks: lent by Taichi's own source, or refused."""
+    if name not in LENT:
+        raise unknown(name, namespace)
+    body = rebind(getattr(runtime.engine().math, name), namespace)
+    setattr(namespace, name, body)
+    return body
+
+
 def unknown(name: str, namespace: Any) -> AttributeError:
     """The error for a name of `ti` that has no stand-in."""
     known = [n for n in dir(namespace) if not n.startswith("_")]
-    return AttributeError(f"ti.{name} is not part of the language of energies{suggestion(name, known)}")
+    cures = [f": it {cure}" for cure, names in CURES.items() if name in names.split()]
+    cure = cures[0] if cures else suggestion(name, [*known, *LENT])
+    return AttributeError(f"ti.{name} is not part of the language of energies{cure}")
 
 
-def _visible(function: Callable, definition: ast.FunctionDef) -> dict[str, Any]:
+def unprinted(*_: Any, **__: Any) -> None:
+    """`print` in an energy."""
+    raise TypeError(f"print {SHOWS}")
+
+
+def _of_engine(function: Callable) -> bool:
+    """Whether a function is Taichi's own: mistakes in it are its caller's."""
+    return (function.__module__ or "").split(".")[0] in ENGINES
+
+
+@dataclass(frozen=True)
+class _Rewritten:
+    """A function's source as it runs with stand-ins; the names that it says, each with its first line."""
+
+    code: CodeType
+    uses: dict[str, int]
+
+
+_known: WeakKeyDictionary[Callable, _Rewritten] = WeakKeyDictionary()
+
+
+def _rewritten(function: Callable) -> _Rewritten:
+    if function not in _known:
+        definition, file = _parsed(function)
+        tree = ast.fix_missing_locations(ast.Module([_Rewriter(file).function(definition)], []))
+        uses: dict[str, int] = {}
+        for node in ast.walk(definition):
+            if isinstance(node, ast.Name):
+                uses[node.id] = min(node.lineno, uses.get(node.id, node.lineno))
+        _known[function] = _Rewritten(compile(tree, file, "exec"), uses)
+    return _known[function]
+
+
+def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
     """The globals and closure variables that the function's source names."""
-    used = {node.id for node in ast.walk(definition) if isinstance(node, ast.Name)}
     names = {n: function.__globals__[n] for n in used if n in function.__globals__}
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         names[name] = cell.cell_contents

@@ -4,13 +4,17 @@ Entries are any scalars with + - * /; `functions` supplies sqrt, min and the lik
 tensor holds integers or real numbers, never both.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
-from operator import add, eq, floordiv, ge, gt, le, lt, mod, mul, ne, sub, truediv
+from operator import add, and_, eq, floordiv, ge, gt, le, lt, mod, mul, ne, or_, sub, truediv
 from operator import index as to_index
 from typing import Any
 
+LARGEST = 4
+"""Rows of a matrix whose determinant Taichi computes."""
 SWIZZLES = ("xyzw", "rgba", "stpq")
+MAKERS = ("zero", "one", "unit", "identity", "diag", "rows", "cols")
+"""Methods of the class `ti.Matrix`, not of a matrix."""
 TRUNCATES = "began as an integer and is given a real number, which Taichi truncates; begin with 0.0"
 
 
@@ -73,7 +77,11 @@ class Tensor:
         return iter(self.entries) if len(self.shape) == 1 else (self.row(i) for i in range(self.n))
 
     def __bool__(self) -> bool:
-        raise TypeError("a vector has no truth of its own; compare its entries")
+        told = "a vector has no truth of its own; say .any() or .all(), and & and | between comparisons"
+        raise TypeError(told)
+
+    def get_shape(self) -> tuple[int, ...]:
+        return self.shape
 
     # Elements
 
@@ -101,10 +109,16 @@ class Tensor:
         return Tensor(shape, chosen, self.functions) if shape else chosen[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        offsets = self._offsets(self._places(index))
-        if len(offsets) != 1 or isinstance(value, (Tensor, list, tuple)):
-            raise TypeError("elements are written one at a time")
-        self.entries[offsets[0]] = self._stored(value)
+        self._put(self._offsets(self._places(index)), value)
+
+    def _put(self, offsets: Sequence[int], value: Any) -> None:
+        """Write one number for each offset, or the same to all."""
+        several = isinstance(value, (Tensor, list, tuple))
+        values = list(flat(value)) if several else [value] * len(offsets)
+        if len(values) != len(offsets) or (several and len(offsets) == 1):
+            raise TypeError(f"{len(values)} numbers are put in the place of {len(offsets)}")
+        for offset, entry in zip(offsets, values, strict=True):
+            self.entries[offset] = self._stored(entry)
 
     def _stored(self, value: Any) -> Any:
         """The value as this tensor holds it."""
@@ -114,7 +128,7 @@ class Tensor:
 
     def __getattr__(self, name: str) -> Any:
         if (places := _swizzled(name)) is None or len(self.shape) != 1:
-            raise AttributeError(f"a tensor has no '{name}' that the engine knows")
+            raise AttributeError(f"a tensor has no '{name}' that the engine knows{_cure(name)}")
         chosen = [self[place] for place in places]
         return chosen[0] if len(name) == 1 else Tensor.of(chosen, self.functions)
 
@@ -122,8 +136,7 @@ class Tensor:
         if (places := _swizzled(name)) is None:
             super().__setattr__(name, value)
         else:
-            for place, entry in zip(places, [value] if len(name) == 1 else value, strict=True):
-                self[place] = entry
+            self._put([o for place in places for o in self._offsets(self._places(place))], value)
 
     # Arithmetic, element by element
 
@@ -167,8 +180,14 @@ class Tensor:
     def __floordiv__(self, other):
         return self._with(other, floordiv)
 
+    def __rfloordiv__(self, other):
+        return self._with(other, lambda a, b: b // a)
+
     def __mod__(self, other):
         return self._with(other, mod)
+
+    def __rmod__(self, other):
+        return self._with(other, lambda a, b: b % a)
 
     def __pow__(self, other):
         return self._with(other, pow)
@@ -194,6 +213,13 @@ class Tensor:
     def __ne__(self, other):
         return self._with(other, ne)
 
+    def __and__(self, other):
+        return self._with(other, and_)
+
+    def __or__(self, other):
+        return self._with(other, or_)
+
+    __rand__, __ror__ = __and__, __or__
     __hash__ = object.__hash__
 
     def __neg__(self):
@@ -210,7 +236,7 @@ class Tensor:
     def __matmul__(self, other: "Tensor") -> Any:
         if len(self.shape) == 1:
             if len(other.shape) == 1:
-                raise TypeError("two vectors do not go together in @; use dot or outer_product")
+                return self.dot(other)
             return other.transpose() @ self
         if self.m != other.n:
             raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together in @")
@@ -223,10 +249,10 @@ class Tensor:
         return self._fold(add)
 
     def dot(self, other: "Tensor") -> Any:
-        return self._with(other, mul).sum()
+        return self._vector("dot")._with(other, mul).sum()
 
     def norm_sqr(self) -> Any:
-        return self.dot(self)
+        return (self * self).sum()
 
     def norm(self, eps: Any = 0.0) -> Any:
         """sqrt(|v|^2 + eps), as in Taichi."""
@@ -236,7 +262,7 @@ class Tensor:
         return 1.0 / self.norm(eps)
 
     def normalized(self, eps: Any = 0.0) -> "Tensor":
-        return self * (1.0 / (self.norm() + eps))
+        return self._vector("normalized") * (1.0 / (self.norm() + eps))
 
     def cross(self, other: "Tensor") -> Any:
         a, b = self, other
@@ -247,9 +273,15 @@ class Tensor:
         return self._like(a[j] * b[k] - a[k] * b[j] for j, k in ((1, 2), (2, 0), (0, 1)))
 
     def outer_product(self, other: "Tensor") -> "Tensor":
-        return Tensor((self.n, other.n), (a * b for a, b in product(self, other)), self.functions)
+        return Tensor(
+            (self._vector("outer_product").n, other._vector("outer_product").n),
+            (a * b for a, b in product(self, other)),
+            self.functions,
+        )
 
     def transpose(self) -> "Tensor":
+        if len(self.shape) == 1:
+            raise TypeError("a vector has no transpose; for a @ b.transpose() write a.outer_product(b)")
         entries = (self.entries[i * self.m + j] for j, i in product(range(self.m), range(self.n)))
         return Tensor((self.m, self.n), entries, self.functions)
 
@@ -258,7 +290,7 @@ class Tensor:
 
     def determinant(self) -> Any:
         """By cofactors of the first row."""
-        if self._order() == 1:
+        if self._small() == 1:
             return self[0, 0]
         signed = [self[0, j] * self._minor(0, j) * (-1.0) ** j for j in range(self.n)]
         return Tensor.of(signed, self.functions).sum()
@@ -276,11 +308,34 @@ class Tensor:
             raise TypeError(f"a square matrix is needed, not one of shape {list(self.shape)}")
         return self.n
 
+    def _small(self) -> int:
+        if self._order() > LARGEST:
+            raise TypeError(f"determinants and inverses go to {LARGEST} x {LARGEST}, as in Taichi")
+        return self.n
+
+    def _vector(self, operation: str) -> "Tensor":
+        if len(self.shape) != 1:
+            raise TypeError(f"{operation} takes vectors; take columns with A[:, j], or (A * B).sum()")
+        return self
+
     def _minor(self, i: int, j: int) -> Any:
         if self.n == 1:
             return 1.0
         kept = [[self[r, c] for c in range(self.n) if c != j] for r in range(self.n) if r != i]
         return Tensor.of(kept, self.functions).determinant()
+
+    def any(self) -> Any:
+        return self._truths()._fold(or_)
+
+    def all(self) -> Any:
+        return self._truths()._fold(and_)
+
+    def _truths(self) -> "Tensor":
+        """Of each entry whether it is not zero."""
+        return self.map(self.functions.truth)
+
+    def cast(self, dtype: Callable[[Any], Any]) -> "Tensor":
+        return self.functions.cast(self, dtype)
 
     def max(self) -> Any:
         return self._fold(self.functions.max)
@@ -300,6 +355,26 @@ class Tensor:
 
 def _axes(index: Any) -> tuple:
     return index if isinstance(index, tuple) else (index,)
+
+
+def flat(value: Any) -> Iterator[Any]:
+    """The numbers in a tensor, or in nested lists."""
+    if isinstance(value, (Tensor, list, tuple)):
+        for part in value:
+            yield from flat(part)
+    else:
+        yield value
+
+
+def _cure(method: str) -> str:
+    """What to write in the place of a method of Taichi's that has no meaning in an energy."""
+    if method in ("to_list", "to_numpy"):
+        return "; read its entries: v[0], A[0, 1]"
+    if method in ("field", "ndarray"):
+        return "; arrays are arguments of the energy: a Node, Datum, Parameter or Table"
+    if method in MAKERS:
+        return f"; it makes a matrix: ti.Matrix.{method}(...)"
+    return ""
 
 
 def _swizzled(name: str) -> list[int] | None:

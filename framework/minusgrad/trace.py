@@ -9,12 +9,12 @@ and cure.
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import product
 from operator import add
-from types import MappingProxyType, SimpleNamespace
+from types import MappingProxyType
 from typing import Any
 
 from .energy import Datum, Linear, LocalEnergy, Node, Table, concrete
@@ -22,8 +22,8 @@ from .errors import TraceError
 from .folding import TRUTHS
 from .graph import Graph, Scalar
 from .maps import Cell, LocalMap
-from .source import here, number, rebind, run, unknown
-from .tensors import Tensor, as_real
+from .source import Types, here, missing, number, rebind, run, unknown, unprinted
+from .tensors import Tensor, as_real, flat, is_integer
 from .terms import Term
 
 NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
@@ -77,7 +77,7 @@ def trace(
         values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
     for name, made in energy.linear.items():
         values[name] = _linear(made, values, functions)
-        inputs[name] = [list(_flat(values[name]))]
+        inputs[name] = [list(flat(values[name]))]
     body = rebind(energy.function, functions)
 
     def traced(values: dict[str, Any]) -> Scalar:
@@ -145,7 +145,7 @@ def _linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tens
     weights = values[made.weights]
     of_weight = weights.shape[1:]
     rows = _rows(weights.entries, math.prod(of_weight))[1:]
-    terms = [[leg * w for leg in _flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
+    terms = [[leg * w for leg in flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
     entries = [reduce(add, parts) for parts in zip(*terms, strict=True)]
     shape = (*(first.shape if isinstance(first, Tensor) else ()), *of_weight)
     return Tensor(shape, entries, functions) if shape else entries[0]
@@ -201,13 +201,12 @@ UNARY = (
     "acos",
     "tanh",
     "erf",
-    "floor",
-    "ceil",
-    "round",
     "abs",
 )
-REALS = ("f16", "f32", "f64")
-WHOLES = ("i8", "i16", "i32", "i64", "u8", "u16", "u32", "u64")
+ROUNDINGS = ("floor", "ceil", "round")
+REALS = ("f16", "f32", "f64", "float16", "float32", "float64")
+WHOLES = ("i32", "i64", "int32", "int64")
+"""Narrower and unsigned integers wrap round in Taichi: refused."""
 
 
 class Symbolic:
@@ -219,20 +218,29 @@ class Symbolic:
         self.pi, self.e, self.inf = math.pi, math.e, math.inf
         for op in UNARY:
             setattr(self, op, self._unary(op))
+        for op in ROUNDINGS:
+            setattr(self, op, partial(self._rounded, op))
         for dtype in REALS:
-            setattr(self, dtype, self._unary("to_real"))
+            setattr(self, dtype, partial(self._number, "to_real"))
         for dtype in WHOLES:
-            setattr(self, dtype, self._unary("to_int"))
+            setattr(self, dtype, partial(self._number, "to_int"))
         self.Vector = self.Matrix = _Constructor(self)
-        self.types = SimpleNamespace(vector=self._vector_type, matrix=self._matrix_type)
+        self.types = Types(
+            **{dtype: getattr(self, dtype) for dtype in (*REALS, *WHOLES)},
+            vector=self._vector_type,
+            matrix=self._matrix_type,
+            template=self.template,
+        )
         for n in (2, 3, 4):
             setattr(self, f"vec{n}", self._vector_type(n, self.f64))
+            setattr(self, f"ivec{n}", self._vector_type(n, self.i32))
             setattr(self, f"mat{n}", self._matrix_type(n, n, self.f64))
-        self.builtins = {"min": self.min, "max": self.max, "pow": self.pow}
-        self.builtins |= {"int": self.i32, "float": self.f64}
+        self.builtins = {"min": self.min, "max": self.max, "pow": self.pow, "print": unprinted}
+        self.builtins |= {"int": self.i32, "float": self.f64, "bool": self.truth}
+        self.builtins |= {"any": self._any, "all": self._all}
 
     def __getattr__(self, name: str) -> Any:
-        raise unknown(name, self)
+        return missing(name, self)
 
     # Scalars, and tensors entry by entry
 
@@ -248,6 +256,33 @@ class Symbolic:
 
     def _unary(self, op: str) -> Callable[[Any], Any]:
         return lambda value: self._apply(op, value)
+
+    def _number(self, op: str, value: Any) -> Any:
+        """A cast: of a comparison 1 where it holds, else 0."""
+        kind = float if op == "to_real" else int
+
+        def cast(entry: Any) -> Any:
+            truth = isinstance(entry, Scalar) and entry.op in TRUTHS
+            return (
+                self.graph.apply("select", entry, kind(1), kind(0)) if truth else self.graph.apply(op, entry)
+            )
+
+        return self._each(cast, value)
+
+    def _rounded(self, op: str, value: Any, dtype: Any = None) -> Any:
+        whole = self._apply(op, value)
+        return whole if dtype is None else self.cast(whole, dtype)
+
+    def truth(self, value: Any) -> Any:
+        """Whether a number is not zero; of a comparison, whether it holds."""
+        decided = isinstance(value, bool) or (isinstance(value, Scalar) and value.op in TRUTHS)
+        return value if decided else self._each(lambda v: self.graph.apply("ne", v, 0), value)
+
+    def _any(self, values: Any) -> Any:
+        return values.any() if isinstance(values, Tensor) else any(values)
+
+    def _all(self, values: Any) -> Any:
+        return values.all() if isinstance(values, Tensor) else all(values)
 
     def max(self, *values: Any) -> Any:
         return reduce(lambda a, b: self._apply("max", a, b), values)
@@ -279,6 +314,16 @@ class Symbolic:
     def cast(self, value: Any, dtype: Callable[[Any], Any]) -> Any:
         return dtype(value)
 
+    def zero(self, value: Any) -> Any:
+        """Zero of the value's kind and shape."""
+        return self._each(lambda v: 0 if is_integer(v) else 0.0, value)
+
+    def one(self, value: Any) -> Any:
+        return self._each(lambda v: 1 if is_integer(v) else 1.0, value)
+
+    def template(self) -> None:
+        """An annotation: the argument is the caller's own."""
+
     def static(self, *values: Any) -> Any:
         return values[0] if len(values) == 1 else values
 
@@ -298,7 +343,7 @@ class Symbolic:
 
     def _shaped(self, shape: tuple[int, ...], parts: Sequence[Any], dtype: Callable[[Any], Any]) -> Tensor:
         """A tensor from numbers, lists and tensors, one after another; one number fills it."""
-        entries, size = list(_flat(parts)), math.prod(shape)
+        entries, size = list(flat(parts)), math.prod(shape)
         if len(entries) not in (1, size):
             raise TypeError(f"{len(entries)} numbers do not make a tensor of shape {list(shape)}")
         return self.cast(Tensor(shape, entries * (size // len(entries)), self), dtype)
@@ -330,19 +375,14 @@ def _rows(values: list, size: int) -> list[list]:
     return [values[begin : begin + size] for begin in range(0, len(values), size)]
 
 
-def _flat(value: Any) -> Iterator[Any]:
-    if isinstance(value, (Tensor, list, tuple)):
-        for part in value:
-            yield from _flat(part)
-    else:
-        yield value
-
-
 class _Constructor:
     """`ti.Vector([...])`, `ti.Matrix([...])`, and the named makers zero, one, unit, identity, rows, cols."""
 
     def __init__(self, functions: Symbolic):
         self.functions = functions
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(f"Matrix.{name}", self)
 
     def __call__(self, rows: Any, dt: Any = None) -> Tensor:
         made = Tensor.of(rows, self.functions)
@@ -363,6 +403,10 @@ class _Constructor:
 
     def identity(self, dt: Any, n: int) -> Tensor:
         return self._filled(dt, (n, n), lambda p: int(p[0] == p[1]))
+
+    def diag(self, dim: int, val: Any) -> Tensor:
+        places = product(range(dim), range(dim))
+        return Tensor((dim, dim), (val if i == j else 0 for i, j in places), self.functions)
 
     def rows(self, rows: Sequence[Any]) -> Tensor:
         return Tensor.of(rows, self.functions)
