@@ -1,7 +1,11 @@
-"""Angles and dihedrals against paper: known shapes, closed-form gradients, periods of small molecules."""
+"""Angles and dihedrals against paper: known shapes, closed-form gradients, periods of small molecules.
 
-from collections.abc import Sequence
+Where arms are nearly straight the exact formula is asked in 100 digits.
+"""
 
+from collections.abc import Callable, Sequence
+
+import mpmath
 import numpy as np
 import pytest
 
@@ -94,17 +98,17 @@ def test_the_force_of_an_angle_against_paper(d: int) -> None:
 @SPACES
 @pytest.mark.parametrize("rest", [0.0, np.pi])
 def test_at_its_rest_a_straight_or_folded_angle_is_smooth(rest: float, d: int) -> None:
-    """No force at rest; with the middle node h off the line U = k (h / p + h / q)^2 / 2, to a digit of pi."""
-    for h in (0.0, 1e-9, 1e-7, 1e-4):
+    """No force at rest; with the middle node h off the line U = k (h / p + h / q)^2 / 2."""
+    for h in (0.0, 1e-30, 1e-9, 1e-7, 1e-4):
         x = np.zeros((3, d))
         x[0, 0], x[2, 0], x[1, 1] = -0.7, 1.6 if rest else -1.6, h
         ends = np.array([1.0 / 0.7, 1.0 / 1.6 if rest else -1.0 / 1.6])
         bend = abs(h * ends.sum())
-        potential, digit = bent(x, rest), 1e-15
-        assert potential.value() == pytest.approx(0.5 * K * bend**2, rel=1e-7, abs=2.0 * K * digit * bend)
+        potential = bent(x, rest)
+        assert potential.value() == pytest.approx(0.5 * K * bend**2, rel=1e-7, abs=0.0)
         g = potential.gradient("x")
         across = K * h * ends.sum() * np.array([-ends[0], ends.sum(), -ends[1]])
-        np.testing.assert_allclose(g[:, 1], across, rtol=1e-7, atol=4.0 * K * digit)
+        np.testing.assert_allclose(g[:, 1], across, rtol=1e-7)
         assert np.abs(np.delete(g, 1, axis=1)).max() <= 1.001 * K * bend * h * ends[0] ** 2
 
 
@@ -117,6 +121,168 @@ def test_a_straight_angle_that_wants_to_bend_has_no_direction_and_no_force(d: in
     assert potential.value() == pytest.approx(0.5 * K * (np.pi - 2.0) ** 2, rel=1e-6)
     assert potential.gradient("x").tolist() == np.zeros((3, d)).tolist()
     assert potential.gradient("angle.rest") == pytest.approx([-K * (np.pi - 2.0)], rel=1e-6)
+
+
+# Stiffness where arms are flat: dbend = (-1/p, 1/p + 1/q, -1/q) across, q < 0 of arms that lie on each other
+
+EPS = {"f64": 2.0**-52, "f32": 2.0**-23}
+PRECISIONS = pytest.mark.parametrize("precision", EPS)
+FLATS = pytest.mark.parametrize("flat", [0.0, np.pi], ids=["folded", "straight"])
+
+
+def laid(flat: float, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Three nodes exactly on a line along no axis, and the stiffness there (3, d, 3, d) of k = 1."""
+    along = np.array([3.0, 4.0] if d == 2 else [1.0, 2.0, 2.0])
+    length = np.linalg.norm(along)
+    places = np.array([-2.0, 0.0, 3.0 if flat else -3.0])
+    p, q = -places[0] * length, places[2] * length
+    dbend = np.array([-1.0 / p, 1.0 / p + 1.0 / q, -1.0 / q])
+    across = np.eye(d) - np.outer(along, along) / length**2
+    return places[:, None] * along + 1.0, np.einsum("i,j,ab->iajb", dbend, dbend, across)
+
+
+def stiffness(potential: Potential) -> np.ndarray:
+    """All second derivatives by x (n, d, n, d), a product for each column."""
+    shape = potential.fields["x"].shape
+    units = np.eye(np.prod(shape), dtype=potential.fields.dtype).reshape(-1, *shape)
+    return np.stack([potential.product({"x": w}, "x") for w in units], axis=-1).reshape(*shape, *shape)
+
+
+@SPACES
+@FLATS
+@PRECISIONS
+@pytest.mark.parametrize("away", [0.0, 1e-5, 1.0])
+def test_the_stiffness_of_flat_arms_against_paper(flat: float, d: int, away: float, precision: str) -> None:
+    """k dbend (x) dbend, not zero; away from rest that of d^2 alone, the mean of both sides in the plane."""
+    x, expected = laid(flat, d)
+    found = stiffness(bent(x, abs(flat - away), precision))
+    np.testing.assert_allclose(
+        found, K * expected, rtol=0.0, atol=8.0 * EPS[precision] * K * np.abs(expected).max()
+    )
+
+
+@SPACES
+@FLATS
+@PRECISIONS
+def test_near_flat_all_is_finite(flat: float, d: int, precision: str) -> None:
+    """However little the arms lean, short or long; at rest the stiffness does not see it."""
+    x = np.zeros((3, d))
+    x[0, 0], x[2, 0] = -0.5, 1.5 if flat else -1.5
+    size = K * (2.0 + (1.0 / 1.5 if flat else -1.0 / 1.5)) ** 2
+    around = 10.0 ** -np.arange(15.0, 17.0, 0.1)  # where kinks end
+    for length, rest in ((1.0, flat), (1.0, 2.0), (1e-3, 2.0)):
+        potential = bent(x, rest, precision)
+        for h in (0.0, *10.0 ** -np.arange(3.0, 46.0), *around, 1e-151, 1e-160, 1e-300, 5e-324):
+            x[1, -1] = h
+            potential.fields["x"].set(length * x)
+            found = potential.value(), potential.gradient("x"), potential.gradient("angle.rest")
+            stiff = stiffness(potential)
+            assert all(np.isfinite(v).all() for v in (*found, stiff)), (h, length, rest)
+            if rest == flat:
+                across = pytest.approx(size, rel=max(8.0 * EPS[precision], 50.0 * h * h))
+                assert stiff[1, -1, 1, -1] == across, h
+
+
+def exact(rest: float) -> Callable[[np.ndarray], mpmath.mpf]:
+    """U of three nodes as it is written, in any number of digits; a rest of pi is pi."""
+
+    def of(x: np.ndarray) -> mpmath.mpf:
+        a, b = x[0] - x[1], x[2] - x[1]
+        area = (a @ a) * (b @ b) - (a @ b) ** 2  # Lagrange's identity: here are digits to lose
+        return K * (mpmath.atan2(mpmath.sqrt(area), a @ b) - (mpmath.pi if rest == np.pi else rest)) ** 2 / 2
+
+    return of
+
+
+def exactly(x: np.ndarray, w: np.ndarray, rest: float) -> tuple[float, np.ndarray, np.ndarray]:
+    """U, its gradient and its product with w, by differences in many digits."""
+    at, along = (np.vectorize(mpmath.mpf, otypes=[object])(v.astype(float)) for v in (x, w))
+    h, energy = mpmath.mpf(10) ** -25, exact(rest)
+    gradient, product = np.zeros(x.shape), np.zeros(x.shape)
+    for place in np.ndindex(x.shape):
+        unit = np.zeros(x.shape, dtype=int)
+        unit[place] = 1
+        (pp, pm), (mp, mm) = ([energy(at + s * h * unit + r * h * along) for r in (1, -1)] for s in (1, -1))
+        gradient[place] = (pp + pm - mp - mm) / (4 * h)
+        product[place] = (pp - pm - mp + mm) / (4 * h * h)
+    return float(energy(at)), gradient, product
+
+
+@SPACES
+@FLATS
+@PRECISIONS
+@pytest.mark.parametrize("away", [0.0, 1.0])
+def test_all_digits_on_both_sides_of_the_series(flat: float, d: int, away: float, precision: str) -> None:
+    """Value, gradient and product against 100 digits, from near flat through the end of the series.
+
+    A kink that is passed at the distance d bends U by 1 / d, and of this the digits are counted.
+    """
+    rng, rest, eps = np.random.default_rng(d), abs(flat - away), EPS[precision]
+    dtype = np.dtype("f4" if precision == "f32" else "f8")
+    around = np.sqrt(angles.NEAR) * np.array([0.5, 1.0 - 1e-5, 1.0 + 1e-5, 2.0])
+    for lean in (1e-12, 1e-8, 1e-5, *around, 0.02, 0.3):
+        x, w = np.zeros((3, d)), rng.normal(size=(3, d)).astype(dtype)
+        x[0, 0], x[2, 0] = -0.75, 1.5 if flat else -1.5
+        x[2, 1:] = 1.5 * np.tan(lean) * np.array([1.0] if d == 2 else [0.6, -0.8])
+        x = x.astype(dtype)
+        with mpmath.workdps(100):
+            value, gradient, product = exactly(x, w, rest)
+        potential = bent(x, rest, precision)
+        assert potential.value() == pytest.approx(value, rel=8.0 * eps), lean
+        size = np.abs(gradient).max()
+        np.testing.assert_allclose(potential.gradient("x"), gradient, rtol=0.0, atol=8.0 * eps * size)
+        size = K * 4.0 * np.abs(w).max() * (1.0 + away / lean)
+        np.testing.assert_allclose(potential.product({"x": w}, "x"), product, rtol=0.0, atol=8.0 * eps * size)
+
+
+@SPACES
+@PRECISIONS
+def test_a_right_angle_is_no_place_of_note(d: int, precision: str) -> None:
+    """Where theta is as far from pi as from 0."""
+    rng, eps = np.random.default_rng(d), EPS[precision]
+    x = np.zeros((3, d)) + 1.0
+    x[0, 0], x[2, -1] = 1.5, 3.0
+    w = rng.normal(size=(3, d)).astype("f4" if precision == "f32" else "f8")
+    with mpmath.workdps(100):
+        value, gradient, product = exactly(x, w, 2.0)
+    potential = bent(x, 2.0, precision)
+    assert potential.value() == pytest.approx(value, rel=8.0 * eps)
+    np.testing.assert_allclose(potential.gradient("x"), gradient, rtol=0.0, atol=16.0 * eps * K)
+    np.testing.assert_allclose(potential.product({"x": w}, "x"), product, rtol=0.0, atol=64.0 * eps * K)
+
+
+@SPACES
+def test_the_frequency_of_a_straight_hinge(d: int) -> None:
+    """w^2 = k/l^2 (2/m + 4/M) of a molecule m-M-m, once in the plane and twice in space; all else is free."""
+    m, big, length = 1.3, 2.1, 0.8
+    x = np.zeros((3, d))
+    x[:, 0] = length * np.array([-1.0, 0.0, 1.0])
+    roots = np.repeat(np.sqrt([m, big, m]), d)
+    squares = np.linalg.eigvalsh(stiffness(bent(x, np.pi)).reshape(3 * d, 3 * d) / np.outer(roots, roots))
+    expected = np.zeros(3 * d)
+    expected[1 - d :] = K / length**2 * (2.0 / m + 4.0 / big)
+    np.testing.assert_allclose(squares, expected, atol=1e-13 * expected[-1])
+
+
+@SPACES
+def test_bending_waves_of_a_straight_rod(d: int) -> None:
+    """m w^2 = 16 k/l^2 sin^4(a / 2), a the phase from node to node: B a^4 / l^4 of a thin beam, B = k l."""
+    n, length = 40, 0.25
+    x = np.zeros((n, d))
+    x[:, 0] = length * np.arange(n)
+    fields = Fields({"x": x})
+    joints = np.arange(n - 2)[:, None] + np.arange(3)
+    rod = Potential(
+        fields,
+        [bind(angles.angle, fields, tuples=joints, data={"rest": np.pi}, parameters={"stiffness": K})],
+    )
+    for phase in (0.1, 1.0, 2.5, np.pi):
+        wave = np.cos(phase * np.arange(n))[:, None]
+        assert not rod.product({"x": wave * np.eye(d)[0]}, "x").any()  # along the rod nothing
+        w = wave * np.arange(d)
+        inner = rod.product({"x": w}, "x")[2:-2]
+        square = 16.0 * K / length**2 * np.sin(0.5 * phase) ** 4
+        np.testing.assert_allclose(inner, square * w[2:-2], rtol=0.0, atol=1e-13 * 16.0 * K / length**2)
 
 
 def test_an_arm_of_length_zero_is_heard() -> None:
