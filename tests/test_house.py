@@ -16,24 +16,30 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").iterdir() if (p / "__init__.py").
 
 FLOORS = {  # ground first; a room imports only from rooms that come before it, on its own floor too
     "ground": (
-        "errors hooks entry_points memory units toml_lines mistakes records scene_text scene schema runtime"
+        "errors hooks entry_points memory units toml_lines mistakes records scene_text fit_table scene"
+        " schema runtime"
     ),
-    "files": "durable checkpoint h5md trajectory master rundir",
+    "files": "durable checkpoint h5md trajectory master rundir csv_table measurements",
     "language": "folding graph whole tensors special source plain",
-    "what exists": "fields interactions energy maps schedule reverse_rules stages terms",
+    "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
-        "trace derive kernels emit map_loops window_loops forward staged summand potential probe check"
+        "trace derive sweep kernels loops semidefinite emit hessian_loops map_loops window_loops forward"
+        " staged summand hessian potential probe check anatomy"
     ),
     "motion": (
-        "triggers schemes holds stepper moves integrators"
-        " outcomes unknowns minimisers line_search descent lbfgs"
+        "triggers schemes holds stepper tape moves integrators"
+        " losses storage backward sensitivity adjoint"
+        " outcomes unknowns minimisers line_search descent lbfgs gauss_newton objective standard_errors"
     ),
     "looking": (
-        "reports style surfaces mesh_artists mesh_pictures orbit_pictures grid_pictures pictures"
-        " show progress signals"
+        "reports style estimates surfaces mesh_artists mesh_pictures orbit_pictures grid_pictures"
+        " fit_pictures pictures show progress signals"
     ),
     "time": "scheduler",
-    "assembly": "contexts builtin energy_block registry judge origin simulation",
+    "assembly": (
+        "contexts builtin energy_block loss_block registry judge origin simulation"
+        " observed parameters fitting"
+    ),
     "doors": "door cli",
 }
 ROOMS = [room for floor in FLOORS.values() for room in floor.split()]

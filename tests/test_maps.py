@@ -397,7 +397,9 @@ def test_each_question_in_any_order_has_the_same_answer() -> None:
         potential.value(2.0 * T)
         potential.fields["s"].set(chain().fields["s"].values)
     several = {n: np.zeros_like(potential.fields[n].values) for n in ("x", "depth", "rho")}
-    rounding = 4.0 * np.finfo(np.float64).eps * potential.magnitude(T)  # another kernel than that of the value
+    rounding = (
+        4.0 * np.finfo(np.float64).eps * potential.magnitude(T)
+    )  # another kernel than that of the value
     assert abs(potential.evaluate_into(several, T) - potential.value(T)) <= rounding
     assert all(np.array_equal(several[n], first[n]) for n in several)
 

@@ -140,7 +140,10 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
             problems.append(unknown_kind(document, block, "energy", ["spring", "gravity", "neo_hookean"]))
             problems += document.judge(block, Gravity)[1]
     keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
-    tops = "checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, stepper, title"
+    tops = (
+        "checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, stepper,"
+        " title"
+    )
     tops += ", units"
     assert scene is None
     assert str(SceneError(problems)).splitlines() == [

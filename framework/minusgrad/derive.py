@@ -10,8 +10,8 @@ an infinite derivative on the side not taken never meets a zero (0 * inf), so
 Conventions at kinks: min and max take the branch that the forward pass took, abs'(0) = 0; a power of zero
 does not change with its exponent (0^y), nor the power zero with its base (x^0).
 
-Forward accumulation (`tangent`) goes from the leaves to the outputs, ydot = sum of dy/da adot; of a select it is
-that of the side taken. A Hessian product is the tangent of a gradient.
+Forward accumulation (`tangent`) goes from the leaves to the outputs, ydot = sum of dy/da adot; of a select it
+is that of the side taken. A Hessian product is the tangent of a gradient.
 
 What is piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) has the derivative zero: it is
 absent from the table below.

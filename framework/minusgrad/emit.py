@@ -62,13 +62,16 @@ BLOCK = 64
 
 
 class Emitter:
-    """The loops of one term. `prefix` begins the names of its own arrays in a kernel of several terms."""
+    """The loops of one term. `prefix` begins the names of its own arrays in a kernel of several terms.
 
-    def __init__(self, term: Term):
+    `arrays`: by name, those of another emitter, to be shared with it.
+    """
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
         self.term, self.prefix = term, ""
         self.type = f"ti.{runtime.ENGINE_DTYPES[term.dtype.name]}"
         self.pairs = isinstance(term.elements, Pairs)
-        self._arrays: dict[str, Any] = {}
+        self._arrays: dict[str, Any] = dict(arrays or {})
         self._own("nodes", term.elements.nodes)
         self.scalars = self._packed()
 
@@ -136,8 +139,8 @@ class Emitter:
     def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
         """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
 
-        The buffers are (rows, components) in f64, by `Place.buffer`. To what belongs to nodes is added, in the
-        arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for their changes.
+        The buffers are (rows, components) in f64, by `Place.buffer`. To what belongs to nodes is added, in
+        the arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for changes.
         """
         self._check_shapes(wanted)
         traced = self._trace()

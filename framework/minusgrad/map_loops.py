@@ -3,8 +3,8 @@
     forward   y_p += f(e)                  tuples: gathered per receiver; pairs: receiver i reads all j != i
     adjoint   dU/dq += lambda_p df/dq      the gradient of the local energy lambda_p f, with lambda = dU/dy
 
-Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy, with
-lambdadot the tangent of lambda.
+Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy,
+with lambdadot the tangent of lambda.
 
 The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic.
 """

@@ -11,7 +11,7 @@ Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,12 +21,16 @@ from .energy import Time
 from .errors import EnergyError, NonFiniteError
 from .fields import Field, Fields
 from .forward import Forward, loops_of
+from .hessian import Hessians
 from .kernels import Code
 from .map_loops import ADJOINT
 from .staged import StagedTerm
 from .summand import Summand
 from .sweep import Sweep, Swept
 from .terms import Term
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Potential:
@@ -70,6 +74,8 @@ class Potential:
             name: part if isinstance(part, StagedTerm) else Summand(part, loops.get(name) or Emitter(part))
             for name, part in self.parts.items()
         }
+        emitters = {n: w.emitter if isinstance(w, Summand) else None for n, w in self._work.items()}
+        self._hessians = Hessians(fields, self.parts, self.maps, emitters)
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
 
@@ -145,6 +151,29 @@ class Potential:
         out = self._output(wrt)
         self.sweep(Sweep(product={wrt: out}, tangents=moved), t)
         return runtime.host(out).copy()
+
+    def hessian(self, wrt: str | Sequence[str], t: float = 0.0, project: str | None = None) -> "csr_matrix":
+        """d2U/(d(wrt) d(wrt)), sparse and in f64; of several fields over all of them, one after another.
+
+        Row of a number: where its field begins + node * components + component. `project`: first make each
+        element's part positive semi-definite, negative eigenvalues zero ("clamp") or positive ("abs"). The
+        pattern never changes, zeros are kept, and all matrices share the arrays `indices` and `indptr`: never
+        write them.
+
+        Raises `EnergyError` where it is no sum over elements (fields that maps read, stages), or too large.
+        """
+        self.refresh(t)
+        return self._hessians.matrix(wrt, t, project)
+
+    def element_hessians(
+        self, term: str, wrt: str | Sequence[str], t: float = 0.0, project: str | None = None
+    ) -> np.ndarray:
+        """The Hessian of each element of a term, (E, m, m) in f64, rows by (field, slot, component).
+
+        Of pairs, of each two nodes i < j, in the order (0, 1), (0, 2), ...; `project` as in `hessian`.
+        """
+        self.refresh(t)
+        return self._hessians.elements(term, wrt, t, project)
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
@@ -254,9 +283,9 @@ class Potential:
         return Code.joined(pieces)
 
     def sweep_code(self, asked: Sweep, prefix: str = "term") -> Code:
-        """Loops for what is asked (`gradient`, `product`, `changes`), by names, for a larger kernel (scalar `t`).
+        """Loops for what is asked (`gradient`, `product`, `changes`), for a larger kernel (scalar `t`).
 
-        Targets are added to. The changes of what is no field are in buffers: see `changes_code`.
+        By names of this potential. Targets are added to. The changes of what is no field are in buffers: see `changes_code`.
         """
         pieces = []
         self.put_tangents({n: v for n, v in asked.tangents.items() if n not in self.fields})

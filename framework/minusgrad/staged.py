@@ -122,11 +122,11 @@ class StagedTerm:
         return {name: self._values(name) for name in self.energy.outputs}
 
     def sweep(self, wanted: Sweep, t: float = 0.0) -> Swept:
-        """All that is wanted of the term. Raises `EnergyError` for how derivatives change: it has no second ones."""
+        """All that is wanted of the term. Raises `EnergyError` for changes: it has no second derivatives."""
         if wanted.product or wanted.changes:
             raise EnergyError(
-                f"{self.name}: a staged energy has first derivatives only, because Taichi reverses its kernels"
-                " once; for second ones write it as a local energy, or as maps and one"
+                f"{self.name}: a staged energy has first derivatives only, because Taichi reverses its"
+                " kernels once; for second ones write it as a local energy, or as maps and one"
             )
         found = (
             self.gradients((*wanted.gradient, *wanted.slopes), t) if wanted.gradient or wanted.slopes else {}
