@@ -94,7 +94,7 @@ def _plain(line: str) -> str:
 
 def test_python_blocks(folder: Path) -> None:
     texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
-    assert len(texts) == 3
+    assert len(texts) == 4
     for text in texts:
         run(folder, sys.executable, "-c", text)
     assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51

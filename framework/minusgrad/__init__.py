@@ -32,7 +32,10 @@ _HOME = {
     "bind_staged": "staged",
     "staged_energy": "stages",
     "Potential": "potential",
+    "Loss": "losses",
+    "Rollout": "adjoint",
     "hookimpl": "hooks",
+    "build": "door",
     "run": "door",
     "fit": "door",
 }

@@ -285,7 +285,8 @@ class Potential:
     def sweep_code(self, asked: Sweep, prefix: str = "term") -> Code:
         """Loops for what is asked (`gradient`, `product`, `changes`), for a larger kernel (scalar `t`).
 
-        By names of this potential. Targets are added to. The changes of what is no field are in buffers: see `changes_code`.
+        By names of this potential. Targets are added to; the changes of what is no field are left in
+        buffers, for `changes_code`.
         """
         pieces = []
         self.put_tangents({n: v for n, v in asked.tangents.items() if n not in self.fields})
