@@ -8,9 +8,9 @@ computed again.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
-from typing import Any
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 
 import numpy as np
 
@@ -20,10 +20,10 @@ from .errors import EnergyError, NonFiniteError
 from .fields import ordered_sum
 from .integrators import Integrator
 from .losses import Loss
-from .potential import refuse_non_finite
+from .memory import size
+from .potential import Potential, refuse_non_finite
 from .sensitivity import Sensitivity
 from .storage import Plan
-from .sweep import Sweep
 from .tape import Tape
 
 
@@ -41,22 +41,18 @@ class Rollout:
         if beyond := [k for k in self.observed if not 0 <= k <= steps]:
             raise EnergyError(f"a loss looks at step {beyond[0]}, and the run has steps 0 to {steps}")
         self.trouble = ""
-        fields, motions = integrator.potential.fields, integrator.motions
-        moves, rubs = len(integrator.scheme.drifts), integrator.dissipation is not None
-        state = sum(a.nbytes for a in self._state().values())
-        seeds = sum(f.values.nbytes for f in integrator.moving)
-        often = len(self.observed) / max(steps, 1)
-        each = Tape.size(fields, motions, moves, rubs) + math.ceil(often * seeds)
-        self.plan = Plan.of(steps, each, state, budget)
+        self._state_size = sum(a.nbytes for a in self._state(integrator).values())
+        self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._longest)
         self._sensitivities: dict[tuple[str, ...], Sensitivity] = {}
-        self._backward: dict[tuple[str, ...], tuple[Backward, Integrator]] = {}
+        self._backward: dict[tuple[str, ...], Backward] = {}
+        self._recorded: Integrator | None = None
 
     # Questions
 
     def value(self) -> float:
         """L: a run forward."""
         with self._from_here():
-            return self._guarded(lambda: self._forward(0, self.steps, judged=True))
+            return self._guarded(self._there)
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
         """L and dL/d(name): initial fields, masses among them, and parameters "term.argument".
@@ -64,10 +60,10 @@ class Rollout:
         Of the shape of the field, in its precision, or of the parameter's values, in f64; nan where L is nan.
         What is held has the derivative zero.
         """
-        back, recorded = self._way_back(names)
         with self._from_here():
-            value = self._guarded(lambda: self._there_and_back(back, recorded))
-        found = {n: self._found(back, n) for n in names}
+            back = self._way_back(names)
+            value = self._guarded(lambda: self._there_and_back(back))
+        found = {n: back.found(n) for n in names}
         if not math.isfinite(value):
             found = {n: np.full_like(values, math.nan) for n, values in found.items()}
         return value, found
@@ -75,15 +71,16 @@ class Rollout:
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """Sum over observed steps of J' l'' J, (P, P): J how the states there change along the P directions.
 
-        `directions`: by the names that `evaluate` takes. This is the matrix of Gauss and Newton: the Hessian of L
-        but for l' times the second derivatives of the states, which vanishes with the residuals; where L is minus
-        the logarithm of a likelihood, Fisher's information. Raises `NonFiniteError` for a run that explodes, and
-        `EnergyError` where the states along all directions do not fit into the budget.
+        `directions`: by the names that `evaluate` takes. This is the matrix of Gauss and Newton: the Hessian
+        of L but for l' times the second derivatives of the states, which vanishes with the residuals; where L
+        is minus the logarithm of a likelihood, Fisher's information. Raises `NonFiniteError` for a run that
+        explodes, and `EnergyError` where the states along all directions do not fit into the budget.
         """
         names = list(dict.fromkeys(n for direction in directions for n in direction))
         beside = self._beside(names)
+        self._refuse_large(beside, len(directions))
         with self._from_here():
-            start = self._state()
+            start = self._state(self.one)
             tracks = []
             for direction in directions:
                 self._restore(self.one, start)
@@ -97,148 +94,200 @@ class Rollout:
             self._sensitivities[key] = Sensitivity(self.one, names)
         return self._sensitivities[key]
 
+    def _refuse_large(self, beside: Sensitivity, directions: int) -> None:
+        looked = sum(a.nbytes for n, a in beside.tangents.items() if n in self._looked)
+        if (needed := directions * len(self.observed) * looked) > self.budget:
+            raise EnergyError(
+                f"the observed states along {directions} directions need {size(needed)}, and the budget is"
+                f" {size(self.budget)}: give it more `memory`"
+            )
+
     def _track(self, beside: Sensitivity) -> list[dict[str, np.ndarray]]:
-        """The tangents at the observed steps."""
+        """The tangents, at the observed steps, of what losses look at."""
         found = []
         for stop in self.observed:
             beside.advance(stop - self.one.step)
             refuse_non_finite(self.one.moving, f"step {stop}")
-            found.append({n: runtime.host(a).copy() for n, a in beside.tangents.items()})
+            tangents = {n: a for n, a in beside.tangents.items() if n in self._looked}
+            found.append({n: runtime.host(a).copy() for n, a in tangents.items()})
         return found
 
     def _bent(
         self, tracks: Sequence[list[dict[str, np.ndarray]]], start: dict[str, np.ndarray]
     ) -> np.ndarray:
+        """The sum over observed steps, of a second run."""
         matrix = np.zeros((len(tracks), len(tracks)))
         self._restore(self.one, start)
         for k, stop in enumerate(self.observed):
-            self.one.advance(stop - self.one.step)
+            self._go(self.one, stop)
             for loss in self.losses:
-                if stop in loss.steps:
+                if stop in loss:
                     loss.look(stop)
-                    for row, track in zip(matrix, tracks, strict=True):
-                        moved = {n: w for n, w in track[k].items() if n in loss.potential.reads}
-                        bent = {n: loss.potential.product(moved, n, self._time(stop)) for n in moved}
-                        row += [sum(ordered_sum(bent[n] * other[k][n]) for n in bent) for other in tracks]
+                    matrix += self._bent_by(loss.potential, stop, [track[k] for track in tracks])
         return 0.5 * (matrix + matrix.T)
+
+    def _bent_by(
+        self, potential: Potential, step: int, tangents: Sequence[dict[str, np.ndarray]]
+    ) -> np.ndarray:
+        """t' l'' t for any two of the tangents."""
+        rows = []
+        for tangent in tangents:
+            moved = {n: w for n, w in tangent.items() if n in potential.reads}
+            bent = {n: potential.product(moved, n, self._time(step)) for n in moved}
+            rows.append([sum(ordered_sum(bent[n] * other[n]) for n in bent) for other in tangents])
+        return np.array(rows)
 
     # There and back
 
-    def _there_and_back(self, back: Backward, recorded: Integrator) -> float:
-        value, reached = 0.0, 0
+    def _there(self) -> float:
+        worth: dict[int, float] = {}
+        self._forward(0, self.steps, worth)
+        return self._total(worth)
+
+    def _there_and_back(self, back: Backward) -> float:
         kept: dict[int, dict[str, np.ndarray]] = {}
-        seeds: dict[int, dict[str, np.ndarray]] = {}
+        worth: dict[int, float] = {}
+        seeds: Seeds = {}
         blocks = self.plan.blocks
-        for array in (*back.adjoints.values(), *back.kicked.values(), *back.parameters.values()):
-            array.fill(0)
+        back.clear()
         for action in self.plan.actions():
             match type(action).__name__:
                 case "Forward":
                     first, end = blocks[action.n0][0], blocks[action.n1 - 1][1]
                     if action.write_ics:
-                        kept[action.n0] = self._state()
+                        kept[action.n0] = self._state(self.one)
                     if action.write_adj_deps:
-                        value += self._record(recorded, first, end, back, seeds, judged=end > reached)
+                        self._record(first, end, back, worth, seeds)
                     else:
-                        value += self._forward(first, end, judged=end > reached)
-                    reached = max(reached, end)
+                        self._forward(first, end, worth)
                 case "Reverse":
                     self._back(back, blocks[action.n1 - 1], seeds)
-                case "Copy" | "Move":
+                case "Copy":
                     self._restore(self.one, kept[action.n])
-                    if type(action).__name__ == "Move":
-                        del kept[action.n]
+                case "Move":
+                    self._restore(self.one, kept.pop(action.n))
                 case "EndReverse":
                     break
         back.finish()
-        return value
+        return self._total(worth)
 
-    def _forward(self, first: int, end: int, judged: bool) -> float:
-        """From one step to another; what the losses are on the way (at `first` only if it is the start)."""
-        value = self._judged(0) if judged and first == 0 else 0.0
-        for stop in self._stops(first, end) if judged else [end]:
-            self.one.advance(stop - self.one.step)
-            value += self._judged(stop) if judged else 0.0
-        return value
+    def _forward(self, first: int, end: int, worth: dict[int, float]) -> None:
+        """From one step to another; what the losses are on the way, where nobody has looked yet."""
+        for stop in self._stops(first, end):
+            if stop not in worth:
+                self._go(self.one, stop)
+                worth[stop] = sum(loss.value(stop, self._time(stop)) for loss in self.losses if stop in loss)
+        self._go(self.one, end)
 
-    def _record(
-        self, recorded: Integrator, first: int, end: int, back: Backward, seeds: dict, judged: bool
-    ) -> float:
+    def _record(self, first: int, end: int, back: Backward, worth: dict[int, float], seeds: "Seeds") -> None:
         """A block onto the tape, with the derivatives of the losses on its way."""
-        self._restore(recorded, self._state())
+        recorded = back.one
+        self._restore(recorded, self._state(self.one))
         recorded.begin_tape(first)
-        value, stops = 0.0, self._stops(first, end)
-        for stop in [*([0] if first == 0 else []), *stops]:
-            recorded.advance(stop - recorded.step)
-            value += self._judged(stop) if judged else 0.0
-            seeds[stop] = self._seed(stop, back)
-        self._restore(self.one, self._state(recorded))
-        return value
+        for stop in self._stops(first, end):
+            self._go(recorded, stop)
+            value, seeds[stop] = self._looked_at(stop, back)
+            worth.setdefault(stop, value)
+        self._go(recorded, end)
 
-    def _back(self, back: Backward, block: tuple[int, int], seeds: dict) -> None:
-        first, end = block
-        here = end
-        for stop in [*reversed(self._stops(first, end)), *([0] if first == 0 else [])]:
+    def _looked_at(self, step: int, back: Backward) -> tuple[float, dict[str, np.ndarray]]:
+        """The sum of the losses at an observed step, and its derivatives."""
+        total = 0.0
+        slopes: dict[str, np.ndarray] = {}
+        for loss in self.losses:
+            if step in loss:
+                value, found = loss.evaluate(step, self._time(step), back.adjoints)
+                total += value
+                slopes |= {n: slopes[n] + a if n in slopes else a for n, a in found.items()}
+        return total, slopes
+
+    def _back(self, back: Backward, block: tuple[int, int], seeds: "Seeds") -> None:
+        first, here = block
+        for stop in reversed(self._stops(*block)):
             back.back(here, here - stop)
+            back.add(seeds.pop(stop))
             here = stop
-            for name, seed in seeds.pop(stop).items():
-                array = back.adjoints[name]
-                runtime.store(array, runtime.host(array) + seed)
         back.back(here, here - first)
 
     def _stops(self, first: int, end: int) -> list[int]:
-        """The observed steps after `first`, and the end."""
-        within = [k for k in self.observed if first < k < end]
-        return [*within, end] if end > first else []
+        """The observed steps after `first` until `end`; with the first one of all, if it is `first`."""
+        begin = bisect_right(self.observed, first) if first else 0
+        return self.observed[begin : bisect_right(self.observed, end)]
 
-    # Losses
+    def _go(self, one: Integrator, step: int) -> None:
+        if step > one.step:
+            one.advance(step - one.step)
 
-    def _judged(self, step: int) -> float:
-        value = 0.0
-        for loss in self.losses:
-            if step in loss.steps:
-                loss.look(step)
-                value += loss.potential.value(self._time(step))
-        return value
-
-    def _seed(self, step: int, back: Backward) -> dict[str, np.ndarray]:
-        """dl/d(field) at an observed step."""
-        found: dict[str, np.ndarray] = {}
-        for loss in self.losses:
-            if step in loss.steps:
-                loss.look(step)
-                for name in back.adjoints.keys() & loss.potential.reads:
-                    slope = loss.potential.gradient(name, self._time(step))
-                    found[name] = found[name] + slope if name in found else slope
-        return found
+    def _total(self, worth: Mapping[int, float]) -> float:
+        """L, summed in the order of the steps."""
+        total = sum(worth[step] for step in self.observed)
+        if not math.isfinite(total):
+            step = next(k for k in self.observed if not math.isfinite(worth[k]))
+            self.trouble = f"step {step}: what the run is judged by is not finite"
+        return total
 
     def _time(self, step: int) -> float:
         return self.one.t0 + step * self.one.dt
 
+    # What is stored
+
+    @property
+    def _looked(self) -> set[str]:
+        """The fields that losses look at."""
+        return {name for loss in self.losses for name in loss.reads}
+
+    def _tape_size(self, block: int) -> int:
+        """Bytes of what is stored for the way back through so many steps: the tape, derivatives of losses."""
+        fields, one = self.one.potential.fields, self.one
+        moves, rubs = len(one.scheme.drifts), one.dissipation is not None
+        looks = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
+        seeds = sum(fields[n].values.nbytes for n in self._looked)
+        return Tape.size(fields, one.motions, block, moves, rubs) + int(looks) * seeds
+
+    @property
+    def _longest(self) -> int:
+        return Tape.longest(self.one.potential.fields, self.one.motions, len(self.one.scheme.drifts))
+
+    def _way_back(self, names: Sequence[str]) -> Backward:
+        """All of them share one tape."""
+        if self._recorded is None:
+            one, rubs = self.one, self.one.dissipation is not None
+            tape = Tape.of(one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), rubs)
+            self._recorded = Integrator(
+                one.potential, one.motions, one.scheme, one.dt, one.t0, one.holds, one.dissipation, tape
+            )
+        key = tuple(names)
+        if key not in self._backward:
+            self._backward[key] = Backward(self._recorded, names)
+        return self._backward[key]
+
     # States
 
     @contextmanager
-    def _from_here(self):
-        """Begin a run at the present fields; they, and what the integrator holds, come back at the end."""
-        before = self._state()
+    def _from_here(self) -> Iterator[None]:
+        """Begin a run at the present fields; all is at the end as it was."""
+        before = self._state(self.one)
         try:
-            self.one.step = 0
-            self.one.holds.place(self.one.t0)
-            self.one.evaluate()
-            yield
+            with ExitStack() as data:
+                for loss in self.losses:
+                    data.enter_context(loss.unchanged())
+                self.one.step = 0
+                self.one.holds.place(self.one.t0)
+                self.one.evaluate()
+                yield
         finally:
             self._restore(self.one, before)
 
-    def _state(self, integrator: Integrator | None = None) -> dict[str, np.ndarray]:
-        one = integrator or self.one
+    def _state(self, one: Integrator) -> dict[str, np.ndarray]:
         return one.state() | {f"fields/{f.name}": f.values.copy() for f in one.moving}
 
-    def _restore(self, one: Integrator, state: dict[str, np.ndarray]) -> None:
+    def _restore(self, one: Integrator, state: Mapping[str, np.ndarray]) -> None:
         for field in one.moving:
             field.set(state[f"fields/{field.name}"])
-        one.restore(state)
+        one.restore(dict(state))
 
-    def _guarded(self, run: Any) -> float:
+    def _guarded(self, run: Callable[[], float]) -> float:
+        """What a run is worth; nan, and why, for one that is not finite."""
         self.trouble = ""
         try:
             return run()
@@ -246,23 +295,6 @@ class Rollout:
             self.trouble = str(error)
             return math.nan
 
-    def _way_back(self, names: Sequence[str]) -> tuple[Backward, Integrator]:
-        key = tuple(names)
-        if key not in self._backward:
-            one = self.one
-            rubs = one.dissipation is not None
-            tape = Tape.of(one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), rubs)
-            recorded = Integrator(
-                one.potential, one.motions, one.scheme, one.dt, one.t0, one.holds, one.dissipation, tape
-            )
-            self._backward[key] = Backward(recorded, names), recorded
-        return self._backward[key]
 
-    def _found(self, back: Backward, name: str) -> np.ndarray:
-        if name in back.adjoints:
-            return runtime.host(back.adjoints[name]).copy()
-        owner = (
-            back.one.potential if name.partition(".")[0] in back.one.potential.parts else back.one.dissipation
-        )
-        assert owner
-        return runtime.host(back.parameters[name]).reshape(owner.parameter(name).shape).copy()
+Seeds = dict[int, dict[str, np.ndarray]]
+"""Derivatives of the losses by the fields, at observed steps."""

@@ -7,10 +7,10 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
 
-p: parameters, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete scheme.
-Two kicks at one place add up their w and share a product, which is taken at the next drift backwards. What is
-held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed: positions at
-kicks, velocities where something rubs.
+p: parameters, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
+scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
+What is held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed:
+positions at kicks, velocities where something rubs.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -42,6 +42,8 @@ class Backward:
     def __init__(self, integrator: Integrator, names: Sequence[str]):
         assert integrator.tape is not None
         self.one, self.tape, self.motions = integrator, integrator.tape, integrator.motions
+        refuse_velocities(integrator)
+        owners = {n: owner(integrator, n) for n in names}
         fields = self.one.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
@@ -49,47 +51,52 @@ class Backward:
         self.kicked = self._arrays([m.position for m in self.motions])
         self.force = self._arrays([m.position for m in self.motions])
         self.heavy = [m for m in self.motions if m.inertia in nodal]
-        parts = {p: [n for n in names if self._owner(n) is p] for p in self._potentials}
-        self.parameters = {n: rows_of(p, n) for p, owned in parts.items() for n in owned}
+        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
         self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
-        self.pull = self._asked(self.one.potential, parts, self.force, self.kicked)
+        self.pull = self._asked(self.one.potential, owners, self.force, self.kicked)
         if self.one.dissipation and self.one.friction:
             self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
-            self.rub = self._asked(self.one.dissipation, parts, self.one.friction.force, self.rubbed)
+            self.rub = self._asked(self.one.dissipation, owners, self.one.friction.force, self.rubbed)
         self._launches: dict[str, Launch | None] = {}
         steps = self._steps() if integrator.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
         self._many = Launch(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
 
-    # What is asked of the potential and of the dissipation
+    # Adjoints
 
-    @property
-    def _potentials(self) -> list[Potential]:
-        return [p for p in (self.one.potential, self.one.dissipation) if p]
+    def clear(self) -> None:
+        """The end of a run, of which nothing is known yet."""
+        for array in (*self.adjoints.values(), *self.kicked.values(), *self.parameters.values()):
+            array.fill(0)
 
-    def _owner(self, name: str) -> Potential | None:
-        """The potential whose parameter it is; None for a field."""
-        if name in self.one.potential.fields:
-            return None
-        term, _, argument = name.partition(".")
-        for potential in self._potentials:
-            if term in potential.parts and argument in getattr(potential.parts[term], "parameters", {}):
-                return potential
-        known = [f"{t}.{a}" for p in self._potentials for t in p.terms for a in p.parts[t].parameters]
-        raise EnergyError(
-            f"a run has no derivative with respect to '{name}' (there are: its fields, {', '.join(known)})"
-        )
+    def add(self, slopes: Mapping[str, np.ndarray]) -> None:
+        """What a loss that looks at the present state adds to the adjoints."""
+        for name, slope in slopes.items():
+            runtime.store(self.adjoints[name], runtime.host(self.adjoints[name]) + slope)
+
+    def found(self, name: str) -> np.ndarray:
+        """dL/d(name), of the shape of the field or of the parameter's values."""
+        if name in self.adjoints:
+            return runtime.host(self.adjoints[name]).copy()
+        potential = owner(self.one, name)
+        assert potential
+        return runtime.host(self.parameters[name]).reshape(potential.parameter(name).shape).copy()
 
     def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
         fields = self.one.potential.fields
         return {n: runtime.allocate(np.zeros_like(fields[n].values)) for n in names}
 
     def _asked(
-        self, potential: Potential, parts: Mapping, force: Mapping[str, Any], tangents: Mapping[str, Any]
+        self,
+        potential: Potential,
+        owners: Mapping[str, Potential | None],
+        force: Mapping[str, Any],
+        tangents: Mapping[str, Any],
     ) -> Sweep:
+        """How the derivatives change along the tangents; the force itself, where it has to be weighed."""
         read = {n: array for n, array in self.product.items() if n in potential.reads}
-        felt = {t for t, part in potential.parts.items() for f in part.fields.values() if f.name in tangents}
-        changes = [n for n in parts[potential] if n.partition(".")[0] in felt]
+        felt = _felt(potential, set(tangents))
+        changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
         return Sweep(
             gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
         )
@@ -210,11 +217,8 @@ class Backward:
 
     def _sweep(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
         """What is asked, from zero, with the changes of parameters taken."""
-        targets = {f"g_{n}": a for n, a in asked.gradient.items()}
-        targets |= {f"h_{n}": a for n, a in asked.product.items()}
-        zeros = [zeroed(name, array) for name, array in targets.items()]
         taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
-        return Code.joined([*zeros, potential.sweep_code(asked, prefix), *taken])
+        return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix), *taken])
 
     # Pieces
 
@@ -351,6 +355,52 @@ class Backward:
     def _friction(self) -> dict[str, Any]:
         assert self.one.friction
         return self.one.friction.force
+
+
+def owner(integrator: Integrator, name: str) -> Potential | None:
+    """The potential whose parameter it is; None for a field.
+
+    Raises `EnergyError` for what a run cannot be differentiated by.
+    """
+    potentials = [p for p in (integrator.potential, integrator.dissipation) if p]
+    fields = [n for n in integrator.potential.fields if n not in integrator.potential.fields.derived]
+    if name in fields:
+        return None
+    term, _, argument = name.partition(".")
+    for potential in potentials:
+        if argument in _parameters(potential, term):
+            return potential
+    known = [f"{t}.{a}" for p in potentials for t in p.parts for a in _parameters(p, t)]
+    told = ", ".join([*fields, *known])
+    raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {told})")
+
+
+def zeros(asked: Sweep) -> list[Code]:
+    """Zeros in all that a sweep adds to."""
+    targets = {f"g_{n}": a for n, a in asked.gradient.items()}
+    targets |= {f"h_{n}": a for n, a in asked.product.items()}
+    return [zeroed(name, array) for name, array in targets.items()]
+
+
+def refuse_velocities(integrator: Integrator) -> None:
+    """Raise `EnergyError` where U depends on velocities: then no scheme here is symplectic."""
+    for motion in integrator.motions:
+        if motion.velocity in integrator.potential.reads:
+            raise EnergyError(
+                f"the potential depends on the velocity '{motion.velocity}': a run with such forces has no"
+                " derivative here"
+            )
+
+
+def _parameters(potential: Potential, term: str) -> Mapping[str, Any]:
+    return getattr(potential.parts.get(term), "parameters", {})
+
+
+def _felt(potential: Potential, moved: set[str]) -> set[str]:
+    """The terms that depend on what moves or on what maps give; and the maps, which change if those do."""
+    moved = moved | set(potential.given)
+    felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}
+    return felt | set(potential.maps)
 
 
 def rows_of(potential: Potential, name: str) -> Any:

@@ -1,6 +1,7 @@
 """How a run changes when its start or its parameters do: tangents go with the state from step to step.
 
-With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the inertia,
+With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the
+inertia,
 
     kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
     drift d   x. <- x. + d h v.
@@ -10,51 +11,62 @@ is the derivative of each move, taken beside it: exact for the discrete scheme, 
 by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
 from . import runtime
-from .backward import HALF
+from .backward import HALF, owner, zeros
+from .errors import EnergyError
 from .fields import Motion
 from .integrators import Integrator
 from .kernels import MOST_ARRAYS, Code, Launch
-from .loops import at_each, real, zeroed
+from .loops import at_each, real
 from .potential import Potential
 from .sweep import Sweep
 
 
 class Sensitivity:
-    """A run beside which the tangent along one direction goes; `tangents` by field are the present ones."""
+    """A run beside which the tangent along one direction goes; `tangents` by field are the present ones.
+
+    Raises `EnergyError` for names that a run cannot be differentiated by.
+    """
 
     def __init__(self, integrator: Integrator, names: Sequence[str]):
         self.one, self.motions = integrator, integrator.motions
         fields = integrator.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
-        self.parameters = {n: np.zeros(()) for n in names if n not in fields}
+        owners = {n: owner(integrator, n) for n in names}
+        self.parameters = {n: np.zeros_like(p.parameter(n), np.float64) for n, p in owners.items() if p}
+        self._owners = owners
         self.bend = self._arrays(m.position for m in self.motions)
         self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])
         self.before = self._arrays(self.rubbed)
+        self._whole = self._asked(integrator.potential)
+        self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else Sweep()
         self._many: Launch | None = None
-        self._launches: dict[str, Launch] = {}
+        self._launches: dict[str, Launch | None] = {}
 
     def _arrays(self, names: Any) -> dict[str, Any]:
         fields = self.one.potential.fields
         return {n: runtime.allocate(np.zeros_like(fields[n].values)) for n in names}
 
     def start(self, direction: Mapping[str, np.ndarray]) -> None:
-        """Begin at the integrator's present state, with these tangents; others are zero."""
-        for name, array in self.tangents.items():
-            runtime.store(array, np.broadcast_to(direction.get(name, 0.0), tuple(array.shape)))
-        self.parameters = {n: np.asarray(direction.get(n, 0.0), np.float64) for n in self.parameters}
+        """Begin at the integrator's present state, with these tangents; others are zero.
+
+        Raises `EnergyError` for a tangent of another shape.
+        """
+        for name, array in (self.tangents | self.parameters).items():
+            runtime.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
         for potential in (self.one.potential, self.one.dissipation):
-            if potential:
-                potential.put_tangents({n: self.parameters[n] for n in self._own(potential)})
-        self._run("hold", self._hold())
-        self.one.potential.sweep(self._asked(self.one.potential), self.one.time)
+            if potential and not potential.maps:
+                potential.put_tangents(self._own(potential))
+        self._run("hold", self._hold)
+        self.one.potential.sweep(self._whole, self.one.time)
         if self.one.fused and self._many is None:
             steps = self._steps()
             fits = len(steps.arrays) <= MOST_ARRAYS
@@ -71,46 +83,47 @@ class Sensitivity:
 
     def _asked(self, potential: Potential) -> Sweep:
         """The force and how it changes along the tangent."""
-        own = {n: self.parameters[n] for n in self._own(potential)}
+        own = self._own(potential)
         nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
         if potential is self.one.potential:
             return Sweep(gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own)
         assert self.one.friction
         return Sweep(gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own)
 
-    def _own(self, potential: Potential) -> list[str]:
-        return [n for n in self.parameters if n.partition(".")[0] in potential.parts]
+    def _own(self, potential: Potential) -> dict[str, np.ndarray]:
+        return {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
 
     # Step by step
 
     def _step(self, step: int) -> None:
         s, one = self.one.scheme, self.one
         self._rub(one.t0 + step * one.dt)
-        self._run("kick", self._kick(), "h", s.kicks[0] * one.dt)
+        self._run("kick", self._kick, "h", s.kicks[0] * one.dt)
         for drift, kick, end in zip(s.drifts, s.kicks[1:], [*accumulate(s.drifts[:-1]), 1.0], strict=True):
             t = one.t0 + (step + end) * one.dt
-            self._run("drift", self._drift(), "h", drift * one.dt)
+            self._run("drift", self._drift, "h", drift * one.dt)
             one.holds.place(t)
-            self._run("hold", self._hold())
-            one.potential.sweep(self._asked(one.potential), t)
-            self._run("kick", self._kick(), "h", kick * one.dt)
+            self._run("hold", self._hold)
+            one.potential.sweep(self._whole, t)
+            self._run("kick", self._kick, "h", kick * one.dt)
         self._rub(one.t0 + (step + 1) * one.dt)
 
     def _rub(self, t: float) -> None:
         if self.one.dissipation is None:
             return
-        asked = self._asked(self.one.dissipation)
-        self._run("remember", self._remember())
+        self._run("remember", self._remember)
         for h in (HALF, "h"):
-            self.one.dissipation.sweep(asked, t)
-            self._run(f"rub {h}", self._slow(h), "h", 0.5 * self.one.dt)
+            self.one.dissipation.sweep(self._rubs, t)
+            self._run(f"rub {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
 
-    def _run(self, name: str, code: Code, *scalars: Any) -> None:
+    def _run(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
+        """Launch a piece: names of its scalars, then their values."""
         half = len(scalars) // 2
-        if code.text:
-            if name not in self._launches:
-                self._launches[name] = Launch(code, *scalars[:half])
-            self._launches[name](*scalars[half:])
+        if name not in self._launches:
+            made = code()
+            self._launches[name] = Launch(made, *scalars[:half]) if made.text else None
+        if launch := self._launches[name]:
+            launch(*scalars[half:])
 
     def _steps(self) -> Code:
         """For a kernel of (steps, first, t0, dt)."""
@@ -122,35 +135,30 @@ class Sensitivity:
             Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
             self.one.holds.code(),
             self._hold(),
-            self._swept(self.one.potential, "term"),
+            self._swept(self.one.potential, self._whole, "term"),
             Code("h = kicks[move + 1] * dt\n"),
             self._kick(),
         ]
         step = [
             Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
-            *self._rubs(),
+            *self._half_a_step_of_friction(),
             Code("h = kicks[0] * dt\n"),
             self._kick(),
             Code.joined(move).inside("for move in range(drifts.shape[0]):"),
-            *self._rubs(),
+            *self._half_a_step_of_friction(),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
         return Code(loop.text, {**loop.arrays, **{n: runtime.allocate(np.array(r)) for n, r in rows.items()}})
 
-    def _rubs(self) -> list[Code]:
+    def _half_a_step_of_friction(self) -> list[Code]:
         if self.one.dissipation is None:
             return []
-        sweep = self._swept(self.one.dissipation, "loss")
+        sweep = self._swept(self.one.dissipation, self._rubs, "loss")
         half = Code("h = ti.f64(0.5) * dt\n")
         return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
 
-    def _swept(self, potential: Potential, prefix: str) -> Code:
-        asked = self._asked(potential)
-        targets = {f"g_{n}": a for n, a in asked.gradient.items()} | {
-            f"h_{n}": a for n, a in asked.product.items()
-        }
-        zeros = [zeroed(name, array) for name, array in targets.items()]
-        return Code.joined([*zeros, potential.sweep_code(asked, prefix)])
+    def _swept(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+        return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix)])
 
     # Pieces
 
@@ -228,3 +236,11 @@ class Sensitivity:
                 arrays = {f"w_{n}": self.tangents[n] for n in names} | {f"free_{m.position}": free}
                 pieces.append(Code(at_each(f"w_{m.position}", self.tangents[m.position], *lines), arrays))
         return Code.joined(pieces)
+
+
+def _shaped(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A tangent, or zeros in its place."""
+    found = np.zeros(shape) if values is None else np.asarray(values, np.float64)
+    if found.shape != shape:
+        raise EnergyError(f"the tangent of '{name}' has shape {list(found.shape)}, needed: {list(shape)}")
+    return found

@@ -1,7 +1,7 @@
 """The tape: what the way back through some steps of an integrator needs to know of the way there.
 
-positions    after every drift, and before the first step      (steps moves + 1, *shape of the field)
-velocities   before either half step of friction               (2 steps, *shape of the field), if anything rubs
+positions    after every drift, and before the first step    (steps moves + 1, *shape of the field)
+velocities   before either half step of friction             (2 steps, *shape of the field), if anything rubs
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,6 +14,9 @@ from . import runtime
 from .fields import Field, Fields, Motion
 from .kernels import Code, Launch
 from .loops import at_each
+
+MOST_NUMBERS = 2**31 - 1
+"""Of an array: Taichi counts them in 32 bits."""
 
 
 @dataclass
@@ -39,10 +42,16 @@ class Tape:
         return cls(fields, positions, velocities, steps)
 
     @staticmethod
-    def size(fields: Fields, motions: Sequence[Motion], moves: int, friction: bool) -> int:
-        """Bytes of a step."""
+    def size(fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> int:
+        """Bytes of a tape."""
         each = sum(fields[m.position].values.nbytes for m in motions)
-        return each * (moves + 2 * friction)
+        return each * (steps * moves + 1 + 2 * steps * friction)
+
+    @staticmethod
+    def longest(fields: Fields, motions: Sequence[Motion], moves: int) -> int:
+        """The most steps that a kernel can find its way in."""
+        most = max(fields[m.position].values.size for m in motions)
+        return max(1, (MOST_NUMBERS // most - 1) // max(moves, 2))
 
     def note_positions(self, place: str) -> Code:
         """Writes the positions down in row `place`."""
