@@ -13,8 +13,7 @@ What is held has no adjoint: it is put where it belongs, wherever it was. The ta
 positions at kicks, velocities where something rubs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import accumulate
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from . import runtime
 from .errors import EnergyError
 from .fields import Motion
 from .integrators import Integrator
-from .kernels import MOST_ARRAYS, Code, Launch
+from .kernels import MOST_ARRAYS, Code, Launch, Launches
 from .loops import at_each, real, zeroed
 from .potential import Potential
 from .sweep import Sweep
@@ -57,7 +56,7 @@ class Backward:
         if self.one.dissipation and self.one.friction:
             self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
             self.rub = self._asked(self.one.dissipation, owners, self.one.friction.force, self.rubbed)
-        self._launches: dict[str, Launch | None] = {}
+        self._run = Launches()
         steps = self._steps() if integrator.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
         self._many = Launch(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
@@ -120,12 +119,11 @@ class Backward:
 
     def _step(self, step: int, at: int) -> None:
         s, one = self.one.scheme, self.one
-        ends = [*accumulate(s.drifts[:-1]), 1.0]
         self._unrub(one.t0 + (step + 1) * one.dt, (at + 1) * len(s.drifts), 2 * at + 1)
         for move in reversed(range(len(s.drifts))):
             self._run("pull", self._pull, "h", s.kicks[move + 1] * one.dt)
             self._run("read", lambda: self.tape.read_positions("at"), "at", at * len(s.drifts) + move + 1)
-            self._transposed_kick(one.t0 + (step + ends[move]) * one.dt)
+            self._transposed_kick(one.t0 + (step + s.ends[move]) * one.dt)
             self._run("hold", self._hold)
             self._run("drift", self._drift, "h", s.drifts[move] * one.dt)
         self._run("pull", self._pull, "h", s.kicks[0] * one.dt)
@@ -156,22 +154,12 @@ class Backward:
                 array = self.parameters[name]
                 runtime.store(array, runtime.host(array) - values.reshape(tuple(array.shape)))
 
-    def _run(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
-        """Launch a piece: names of its scalars, then their values."""
-        half = len(scalars) // 2
-        if name not in self._launches:
-            made = code()
-            self._launches[name] = Launch(made, *scalars[:half]) if made.text else None
-        if launch := self._launches[name]:
-            launch(*scalars[half:])
-
     def _steps(self) -> Code:
         """For a kernel of (steps, first, t0, dt, at): back through so many steps from number `first` on.
 
         `at`: the number of the first of them on the tape.
         """
         s = self.one.scheme
-        rows = {"kicks": s.kicks, "drifts": s.drifts, "ends": [*accumulate(s.drifts[:-1]), 1.0]}
         count = len(s.drifts)
         move = [
             Code(f"move = {count - 1} - back\nh = kicks[move + 1] * dt\n"),
@@ -194,7 +182,7 @@ class Backward:
             *self._unrubbed(f"(at + sub) * {count}", "(at + sub) * 2"),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
-        arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
+        arrays = {name: runtime.allocate(np.array(row)) for name, row in s.rows.items()}
         return Code(loop.text, {**loop.arrays, **arrays})
 
     def _unrubbed(self, position: str, velocity: str) -> list[Code]:

@@ -170,7 +170,9 @@ class Fitting(Simulation):
         spare = self.observed.count - found.determined
         reduced = 2.0 * self.search.energy / spare if spare > 0 else None
         if self.observed.with_sigma:
-            return Uncertainty(found, "from the Gauss-Newton Hessian of the loss and the sigma given", reduced=reduced)
+            return Uncertainty(
+                found, "from the Gauss-Newton Hessian of the loss and the sigma given", reduced=reduced
+            )
         if reduced is None:
             return Uncertainty(nothing, "none, because there are no more observations than parameters")
         told = "from the Gauss-Newton Hessian of the loss and sigma = sqrt(2 loss / (n - p))"

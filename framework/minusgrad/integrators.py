@@ -24,7 +24,6 @@ do not depend on how many steps a call takes; which way a system goes depends on
 """
 
 from collections.abc import Sequence
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -219,7 +218,7 @@ class Integrator(Stepper):
 
     def _times(self) -> list[float]:
         """The time after each drift of the present step; the last is exactly that of the next step."""
-        inner = [self.t0 + (self.step + f) * self.dt for f in accumulate(self.scheme.drifts[:-1])]
+        inner = [self.t0 + (self.step + f) * self.dt for f in self.scheme.ends[:-1]]
         return [*inner, self.t0 + (self.step + 1) * self.dt]
 
     def evaluate(self, t: float | None = None) -> None:

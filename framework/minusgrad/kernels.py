@@ -75,6 +75,22 @@ class Launch:
         _kernel(self.source)(*self.arrays, *scalars)
 
 
+class Launches:
+    """Pieces of code as kernels by name, each made when it is first launched."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Launch | None] = {}
+
+    def __call__(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
+        """Launch a piece: names of its scalars, then their values; nothing where it has no loops."""
+        half = len(scalars) // 2
+        if name not in self._made:
+            made = code()
+            self._made[name] = Launch(made, *scalars[:half]) if made.text else None
+        if launch := self._made[name]:
+            launch(*scalars[half:])
+
+
 def _source(code: Code, scalars: tuple[str, ...]) -> str:
     arguments = [f"{name}: {_annotation(array)}" for name, array in code.arrays.items()]
     arguments += [f"{name}: {SCALARS[name]}" for name in scalars]

@@ -5,7 +5,6 @@ The text of a step inside the one kernel is joined from the pieces of which sing
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -57,11 +56,6 @@ class Moves:
 
         With a tape also of `at`, the number of the first step on the tape: it is written as we go.
         """
-        rows = {
-            "kicks": scheme.kicks,
-            "drifts": scheme.drifts,
-            "ends": [*accumulate(scheme.drifts[:-1]), 1.0],
-        }
         move = [
             Code("h = drifts[move] * dt\n"),
             self.drift(),
@@ -84,7 +78,7 @@ class Moves:
             *self._half_a_step_of_friction(),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
-        arrays = {name: runtime.allocate(np.array(row)) for name, row in rows.items()}
+        arrays = {name: runtime.allocate(np.array(row)) for name, row in scheme.rows.items()}
         return Code(loop.text, {**loop.arrays, **arrays})
 
     def _noted_positions(self, moves: int) -> Code:

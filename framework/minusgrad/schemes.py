@@ -6,7 +6,7 @@ order 4 and solution A of order 6 (Yoshida 1990, Phys. Lett. A 150, 262).
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
 
 @dataclass(frozen=True)
@@ -16,6 +16,16 @@ class Scheme:
     order: int
     kicks: tuple[float, ...]
     drifts: tuple[float, ...]
+
+    @property
+    def ends(self) -> tuple[float, ...]:
+        """The part of a step that is over after each drift; exactly 1 after the last."""
+        return (*accumulate(self.drifts[:-1]), 1.0)
+
+    @property
+    def rows(self) -> dict[str, tuple[float, ...]]:
+        """The coefficients as kernels take them, by name."""
+        return {"kicks": self.kicks, "drifts": self.drifts, "ends": self.ends}
 
 
 def composed(order: int, weights: Sequence[float]) -> Scheme:

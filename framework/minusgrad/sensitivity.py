@@ -11,9 +11,8 @@ is the derivative of each move, taken beside it: exact for the discrete scheme, 
 by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
-from itertools import accumulate
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,7 @@ from .backward import HALF, owner, zeros
 from .errors import EnergyError
 from .fields import Motion
 from .integrators import Integrator
-from .kernels import MOST_ARRAYS, Code, Launch
+from .kernels import MOST_ARRAYS, Code, Launch, Launches
 from .loops import at_each, real
 from .potential import Potential
 from .sweep import Sweep
@@ -49,7 +48,7 @@ class Sensitivity:
         self._whole = self._asked(integrator.potential)
         self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else Sweep()
         self._many: Launch | None = None
-        self._launches: dict[str, Launch | None] = {}
+        self._run = Launches()
 
     def _arrays(self, names: Any) -> dict[str, Any]:
         fields = self.one.potential.fields
@@ -99,7 +98,7 @@ class Sensitivity:
         s, one = self.one.scheme, self.one
         self._rub(one.t0 + step * one.dt)
         self._run("kick", self._kick, "h", s.kicks[0] * one.dt)
-        for drift, kick, end in zip(s.drifts, s.kicks[1:], [*accumulate(s.drifts[:-1]), 1.0], strict=True):
+        for drift, kick, end in zip(s.drifts, s.kicks[1:], s.ends, strict=True):
             t = one.t0 + (step + end) * one.dt
             self._run("drift", self._drift, "h", drift * one.dt)
             one.holds.place(t)
@@ -116,19 +115,9 @@ class Sensitivity:
             self.one.dissipation.sweep(self._rubs, t)
             self._run(f"rub {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
 
-    def _run(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
-        """Launch a piece: names of its scalars, then their values."""
-        half = len(scalars) // 2
-        if name not in self._launches:
-            made = code()
-            self._launches[name] = Launch(made, *scalars[:half]) if made.text else None
-        if launch := self._launches[name]:
-            launch(*scalars[half:])
-
     def _steps(self) -> Code:
         """For a kernel of (steps, first, t0, dt)."""
         s = self.one.scheme
-        rows = {"kicks": s.kicks, "drifts": s.drifts, "ends": [*accumulate(s.drifts[:-1]), 1.0]}
         move = [
             Code("h = drifts[move] * dt\n"),
             self._drift(),
@@ -148,7 +137,9 @@ class Sensitivity:
             *self._half_a_step_of_friction(),
         ]
         loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
-        return Code(loop.text, {**loop.arrays, **{n: runtime.allocate(np.array(r)) for n, r in rows.items()}})
+        return Code(
+            loop.text, {**loop.arrays, **{n: runtime.allocate(np.array(r)) for n, r in s.rows.items()}}
+        )
 
     def _half_a_step_of_friction(self) -> list[Code]:
         if self.one.dissipation is None:
