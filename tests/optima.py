@@ -36,6 +36,12 @@ def bowl(q, k, c):
     return 0.5 * k * (q[0] - c) * (q[0] - c)
 
 
+@local_energy("walls", over="nodes", q=Node())
+def walls(q):
+    """q^8 + q: flat, between walls that are steeper than any parabola."""
+    return q[0] ** 8 + q[0]
+
+
 @local_energy("valley", over=2, q=Node())
 def valley(q):
     """Rosenbrock's."""

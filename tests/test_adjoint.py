@@ -16,6 +16,7 @@ from minusgrad.adjoint import Rollout
 from minusgrad.backward import Backward
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.integrators import Integrator
+from minusgrad.kernels import Launches
 from minusgrad.losses import Loss
 from minusgrad.misfit import misfit
 from minusgrad.schemes import SCHEMES
@@ -462,6 +463,94 @@ def maps_sloped() -> None:
     assert_differences(Rollout(one, probes(one, LOOKS)[0], STEPS), 2.5e-4)
 
 
+def looked_through(steps: tuple[int, ...]) -> tuple[Integrator, Callable[[], Loss]]:
+    """A loss of what a map gives, whose parameters the run feels too; and how it is made."""
+    one = mapped()
+    fields, maps = one.potential.fields, list(one.potential.maps.values())
+    look = bind(bowl, fields, name="look", renamed={"y": "rho"}, parameters={"k": 1.0})
+    return one, lambda: Loss(Potential(fields, [look], maps), steps)
+
+
+def test_a_loss_of_what_a_map_gives_has_the_slope_of_the_maps_parameters() -> None:
+    """Against a loss that is made anew for each value: nothing of the old one can be left over."""
+    one, made = looked_through((0, 5))
+    rollout, direction = Rollout(one, [made()], 5), drawn(one)
+    value, found = rollout.evaluate(names(one))
+    for name in ("electron_density.tilt", "electron_density.reach", "threshold.level"):
+        values = []
+        for by in (1e-4, -1e-4):
+            with moved(one, {name: direction[name]}, by):
+                values.append(Rollout(one, [made()], 5).value())
+                assert rollout.value() == pytest.approx(values[-1], rel=1e-14)
+        slope = dot(found, {name: direction[name]})
+        assert slope == pytest.approx((values[0] - values[1]) / 2e-4, rel=1e-5), name
+    assert rollout.value() == pytest.approx(value, rel=1e-14)
+
+
+def test_curvature_looks_through_maps_without_what_they_bend() -> None:
+    """J'J of what the map gives, for half the sum of its squares."""
+    one, made = looked_through((3, 5))
+    asked = ("x", "v", "electron_density.tilt")
+    directions = [{n: w for n, w in drawn(one, seed).items() if n in asked} for seed in (1, 2)]
+    found, rows = Rollout(one, [made()], 5).curvature(directions), []
+    for direction in directions:
+        ends = []
+        for by in (1e-5, -1e-5):
+            with moved(one, direction, by):
+                ends.append(given(one, (3, 5)))
+        rows.append((ends[0] - ends[1]) / 2e-5)
+    expected = np.array(rows) @ np.array(rows).T
+    np.testing.assert_allclose(found, expected, rtol=1e-6)
+    assert np.linalg.eigvalsh(found).min() > 0.0
+
+
+def given(one: Integrator, steps: tuple[int, ...]) -> np.ndarray:
+    """What the map gives after some steps."""
+    seen = []
+    with Rollout(one, [], steps[-1])._from_here():
+        for step in steps:
+            one.advance(step - one.step)
+            one.potential.refresh(one.time)
+            seen.append(one.potential.fields["rho"].values.copy())
+    return np.concatenate(seen)
+
+
+def test_another_step_length_is_obeyed_on_the_way_back() -> None:
+    one = line()
+    rollout = judged(one)
+    rollout.evaluate(["q"])
+    one.dt = 0.05
+    value, slope = rollout.evaluate(["q"])
+    assert value == pytest.approx(rollout.value(), rel=1e-14)
+    np.testing.assert_allclose(slope["q"], judged(line(dt=0.05)).evaluate(["q"])[1]["q"], rtol=1e-12)
+
+
+def test_who_else_asks_does_not_disturb_a_tangent() -> None:
+    found = []
+    for disturb in (False, True):
+        one = line()
+        one.evaluate()
+        beside = Sensitivity(one, ["swing.k"])
+        beside.start({"swing.k": drawn(one)["swing.k"]})
+        if disturb:
+            one.potential.product({"swing.k": np.full(one.potential.parameter("swing.k").shape, 9.0)}, "q")
+        beside.advance(10)
+        found.append(runtime.host(beside.tangents["q"]).copy())
+    np.testing.assert_array_equal(*found)
+
+
+def test_a_run_of_what_has_no_inertia_is_none() -> None:
+    one = space("leapfrog")
+    rollout = Rollout(one, probes(one, (2,))[0], 2)
+    assert np.isfinite(rollout.value())
+    mass = one.potential.fields["m"]
+    mass.set(np.where(np.arange(len(mass)) == 1, -1.0, mass.values))
+    assert np.isnan(rollout.value())
+    assert "moves with inertia -1 at node 1" in rollout.trouble
+    with pytest.raises(NonFiniteError, match="moves with inertia -1 at node 1"):
+        rollout.curvature([{"x": np.zeros(one.potential.fields["x"].shape)}])
+
+
 def untouched() -> None:
     test_every_question_leaves_all_as_it_was(0, None)
 
@@ -472,14 +561,13 @@ def bent() -> None:
 
 def skips(name: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Leave a piece of the way back out."""
-    right = Backward._run
+    right = Launches.__call__
 
-    def damage(patch: pytest.MonkeyPatch) -> None:
-        patch.setattr(
-            Backward, "_run", lambda self, piece, *rest: None if piece == name else right(self, piece, *rest)
-        )
+    def some(self: Launches, piece: str, *rest) -> None:
+        if piece != name:
+            right(self, piece, *rest)
 
-    return damage
+    return lambda patch: patch.setattr(Launches, "__call__", some)
 
 
 def first_row(right, self, step):

@@ -362,6 +362,8 @@ def test_stages_are_refused_where_they_read_the_field() -> None:
     with pytest.raises(EnergyError, match=told):
         potential.element_hessians("cubic", "x")
     assert potential.hessian("s").toarray().tolist() == [[2.0, 0.0], [0.0, 2.0]]
-    with pytest.raises(EnergyError, match="cubic: a staged energy has first derivatives only, because Taichi"):
+    with pytest.raises(
+        EnergyError, match="cubic: a staged energy has first derivatives only, because Taichi"
+    ):
         potential.product({"x": np.ones(2)}, "x")
     assert potential.product({"s": np.ones(2)}, "s").tolist() == [2.0, 2.0]

@@ -36,6 +36,7 @@ _HOME = {
     "Rollout": "adjoint",
     "hookimpl": "hooks",
     "build": "door",
+    "resume": "door",
     "run": "door",
     "fit": "door",
 }

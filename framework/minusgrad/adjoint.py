@@ -17,10 +17,10 @@ import numpy as np
 from . import runtime
 from .backward import Backward
 from .errors import EnergyError, NonFiniteError
-from .integrators import Integrator
+from .integrators import Integrator, inertia
 from .losses import Loss
 from .memory import size
-from .potential import Potential, refuse_non_finite
+from .potential import refuse_non_finite
 from .sensitivity import Sensitivity
 from .storage import Plan
 from .tape import Tape
@@ -78,6 +78,7 @@ class Rollout:
         names = list(dict.fromkeys(n for direction in directions for n in direction))
         beside = self._beside(names)
         self._refuse_large(beside, len(directions))
+        self._refuse_massless()
         with self._from_here():
             start = self._state(self.one)
             tracks = []
@@ -85,7 +86,7 @@ class Rollout:
                 self._restore(self.one, start)
                 beside.start(direction)
                 tracks.append(self._track(beside))
-            return self._bent(tracks, start)
+            return self._bent(directions, tracks, start)
 
     def _beside(self, names: Sequence[str]) -> Sensitivity:
         key = tuple(names)
@@ -112,7 +113,10 @@ class Rollout:
         return found
 
     def _bent(
-        self, tracks: Sequence[list[dict[str, np.ndarray]]], start: dict[str, np.ndarray]
+        self,
+        directions: Sequence[Mapping[str, np.ndarray]],
+        tracks: Sequence[list[dict[str, np.ndarray]]],
+        start: dict[str, np.ndarray],
     ) -> np.ndarray:
         """The sum over observed steps, of a second run."""
         matrix = np.zeros((len(tracks), len(tracks)))
@@ -121,27 +125,18 @@ class Rollout:
             self._go(self.one, stop)
             for loss in self.losses:
                 if stop in loss:
-                    loss.look(stop)
-                    matrix += self._bent_by(loss.potential, stop, [track[k] for track in tracks])
+                    states = [
+                        self._seen_by(loss, d, track[k]) for d, track in zip(directions, tracks, strict=True)
+                    ]
+                    matrix += loss.bent(stop, self._time(stop), states)
         return 0.5 * (matrix + matrix.T)
 
-    def _bent_by(
-        self, potential: Potential, step: int, tangents: Sequence[dict[str, np.ndarray]]
-    ) -> np.ndarray:
-        """t' l'' t for any two of the tangents; einsum adds up in one order, which BLAS does not promise."""
-        total = np.zeros((len(tangents), len(tangents)))
-        bent = [self._bent_along(potential, step, tangent) for tangent in tangents]
-        for name in bent[0] if bent else ():
-            rows, columns = (np.array([one[name].ravel() for one in some]) for some in (bent, tangents))
-            total += np.einsum("pi,qi->pq", rows.astype(np.float64), columns.astype(np.float64))
-        return total
-
-    def _bent_along(
-        self, potential: Potential, step: int, tangent: Mapping[str, np.ndarray]
+    def _seen_by(
+        self, loss: Loss, direction: Mapping[str, np.ndarray], track: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
-        """l'' t, by field."""
-        moved = {n: w for n, w in tangent.items() if n in potential.reads}
-        return {n: potential.product(moved, n, self._time(step)) for n in moved}
+        """The tangents that a loss sees: of states, and of the parameters of maps that it looks through."""
+        shared = loss.shared(direction, self.one.potential)
+        return {n: w for n, w in track.items() if n in loss.reads} | {n: direction[n] for n in shared}
 
     # There and back
 
@@ -188,6 +183,7 @@ class Rollout:
     def _record(self, first: int, end: int, back: Backward, worth: dict[int, float], seeds: "Seeds") -> None:
         """A block onto the tape, with the derivatives of the losses on its way."""
         recorded = back.one
+        recorded.dt = self.one.dt
         self._restore(recorded, self._state(self.one))
         recorded.begin_tape(first)
         for stop in self._stops(first, end):
@@ -202,7 +198,8 @@ class Rollout:
         slopes: dict[str, np.ndarray] = {}
         for loss in self.losses:
             if step in loss:
-                value, found = loss.evaluate(step, self._time(step), back.adjoints)
+                shared = loss.shared(back.parameters, self.one.potential)
+                value, found = loss.evaluate(step, self._time(step), back.adjoints, shared)
                 total += value
                 slopes |= {n: slopes[n] + a if n in slopes else a for n, a in found.items()}
         return total, slopes
@@ -292,10 +289,19 @@ class Rollout:
             field.set(state[f"fields/{field.name}"])
         one.restore(dict(state))
 
+    def _refuse_massless(self) -> None:
+        """A search may have walked to an inertia that is none."""
+        for motion in self.one.motions:
+            try:
+                inertia(motion, self.one.potential)
+            except EnergyError as error:
+                raise NonFiniteError(str(error)) from error
+
     def _guarded(self, run: Callable[[], float]) -> float:
         """What a run is worth; nan, and why, for one that is not finite."""
         self.trouble = ""
         try:
+            self._refuse_massless()
             return run()
         except NonFiniteError as error:
             self.trouble = str(error)

@@ -71,7 +71,8 @@ class Backward:
     def add(self, slopes: Mapping[str, np.ndarray]) -> None:
         """What a loss that looks at the present state adds to the adjoints."""
         for name, slope in slopes.items():
-            runtime.store(self.adjoints[name], runtime.host(self.adjoints[name]) + slope)
+            array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
+            runtime.store(array, runtime.host(array) + slope.reshape(tuple(array.shape)))
 
     def found(self, name: str) -> np.ndarray:
         """dL/d(name), of the shape of the field or of the parameter's values."""

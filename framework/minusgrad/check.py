@@ -448,7 +448,7 @@ def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples:
     parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
     if isinstance(term.elements, Pairs):
         chosen = np.sort(rng.permutation(term.elements.nodes)[:nodes])
-        return replace(term, elements=Pairs(chosen), parameters=parameters)
+        return replace(term, elements=Pairs(chosen), parameters=parameters, shared={})
     rows = np.sort(rng.permutation(term.elements.elements)[:tuples])
     return replace(
         term,
@@ -457,6 +457,7 @@ def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples:
         parameters={
             a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
         },
+        shared={},
     )
 
 

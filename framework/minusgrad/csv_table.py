@@ -14,7 +14,9 @@ class CsvTable:
     def __init__(self, file: str, data: bytes):
         text = data.decode("utf-8-sig", "replace").splitlines()
         numbered = [(k, line) for k, line in enumerate(text, 1) if line.strip() and line.lstrip()[0] != "#"]
-        rows = [(k, [value.strip() for value in row]) for k, line in numbered for row in csv.reader([line])]
+        rows = [
+            (k, [value.strip() for value in row]) for k, line in numbered for row in _split(file, k, line)
+        ]
         if len(rows) < 2:
             raise UserError(f"'{file}' has no rows; it needs a line of column names, then rows of numbers")
         self.file, self.columns, self._rows = file, rows[0][1], rows[1:]
@@ -54,3 +56,10 @@ class CsvTable:
         if not np.isfinite(number):
             raise UserError(f"{place}: '{text}' is not a finite number")
         return number
+
+
+def _split(file: str, k: int, line: str) -> list[list[str]]:
+    try:
+        return list(csv.reader([line]))
+    except csv.Error as error:
+        raise UserError(f"'{file}', line {k}: {error}") from error

@@ -88,6 +88,12 @@ class Emitter:
             self._arrays[name] = runtime.allocate(values)
         return self._arrays[name]
 
+    def _share(self, name: str, values: np.ndarray) -> None:
+        """An array that belongs to the term: who sets a parameter sets it for all that work on the term."""
+        if name not in self.term.shared:
+            self.term.shared[name] = runtime.allocate(values)
+        self._arrays[name] = self.term.shared[name]
+
     def _packed(self) -> dict[str, int]:
         """Parameters with one value for all elements share one array; returns where each begins."""
         places: dict[str, int] = {}
@@ -97,14 +103,14 @@ class Emitter:
                 places[argument] = len(values)
                 values += np.ravel(parameter.rows).tolist()
             else:
-                self._own(f"rows_{argument}", parameter.rows)
+                self._share(f"rows_{argument}", parameter.rows)
                 self._own(f"row_of_{argument}", parameter.index)
         for argument, array in self.term.data.items():
             self._arrays[f"data_{argument}"] = array
         for argument, table in self.term.tables.items():
             self._own(f"table_{argument}", table)
         if values:
-            self._own("scalars", np.array(values, self.term.dtype))
+            self._share("scalars", np.array(values, self.term.dtype))
         return places
 
     def set_parameter(self, argument: str, rows: np.ndarray) -> None:

@@ -62,6 +62,22 @@ class Estimates:
     reduced: float | None = None
     undetermined: Sequence[str] = ()
 
+    @property
+    def ended(self) -> bool:
+        """Whether the search came to a minimum."""
+        return self.outcome in ("converged", "settled")
+
+    @property
+    def judgement(self) -> str:
+        """What chi^2 / (n - p) says of model and sigma: it scatters about 1 by sqrt(2 / (n - p))."""
+        reduced = 1.0 if self.reduced is None else self.reduced
+        spare = self.observations - sum(len(p.labels) for p in self.parameters)
+        if abs(reduced - 1.0) <= 5.0 * np.sqrt(2.0 / max(spare, 1)):
+            return "about 1 if the model and sigma are right"
+        if reduced < 1.0:
+            return "far below 1: the data are nearer to the model than sigma says"
+        return f"far from 1: the model is wrong, or sigma too small by a factor of {np.sqrt(reduced):.3g}"
+
     def as_dict(self) -> dict[str, Any]:
         """Plain data for JSON, without wall-clock times."""
         return {
@@ -85,7 +101,12 @@ def rounded(value: float, error: float) -> tuple[str, str]:
     near = round(value, -last)
     digits = int(np.floor(np.log10(abs(near)))) - last + 1 if near else 1
     shown = f"{near:#.{min(digits, 17)}g}" if near else f"{0.0:.{max(-last, 0)}f}"
-    return shown.rstrip("."), f"{error:#.2g}".rstrip(".")
+    return _undotted(shown), _undotted(f"{error:#.2g}")
+
+
+def _undotted(number: str) -> str:
+    """Without a point that no digit follows: 8e-07."""
+    return number.replace(".e", "e").rstrip(".")
 
 
 def combination(direction: np.ndarray, labels: Sequence[str]) -> str:

@@ -159,6 +159,8 @@ class Fields(Mapping[str, Field]):
         self.precision = precision
         self.derived: set[str] = set()
         units = units or {}
+        for name in values:
+            _refuse_the_time(name)
         self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
 
     def __getitem__(self, name: str) -> Field:
@@ -180,6 +182,7 @@ class Fields(Mapping[str, Field]):
 
         Raises `EnergyError` if the name is another field's, or the field has another length or unit.
         """
+        _refuse_the_time(name)
         if name not in self._fields:
             self._fields[name] = Field.of(name, np.zeros(count), unit, self.dtype)
             self.derived.add(name)
@@ -191,6 +194,11 @@ class Fields(Mapping[str, Field]):
                 f"'{name}' has {len(field)} nodes in {field.unit}; another map gives it {count} in {unit}"
             )
         return field
+
+
+def _refuse_the_time(name: str) -> None:
+    if name == "t":
+        raise EnergyError("a field cannot be called 't', which is the time; give it another name")
 
 
 def ordered_sum(values: np.ndarray) -> float:

@@ -40,7 +40,7 @@ class Forward:
 
         The fields have not changed since the map was called.
         """
-        key = *Sweep(tangents=tangents).key, id(into)
+        key = *Sweep(tangents=tangents).key(self.loops.term.fields), id(into)
         for argument, values in tangents.items():
             if argument not in self.loops.term.fields:
                 self.loops.set_tangent(argument, values)

@@ -76,6 +76,8 @@ def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
 
     It is scaled to a unit diagonal first, so that only what is truly singular fails.
     """
+    if not (np.diag(system) > 0.0).all():
+        return np.full(len(right), np.nan)
     scale = np.sqrt(np.diag(system))
     try:
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -68,7 +68,7 @@ class Integrator(Stepper):
         self.gradient = {
             m.position: runtime.allocate(np.zeros_like(fields[m.position].values)) for m in motions
         }
-        self.inertia = {m.position: _inertia(m, potential) for m in motions}
+        self.inertia = {m.position: inertia(m, potential) for m in motions}
         self.holds, self.dissipation = holds or Holds(fields), dissipation
         self.holds.refuse_unmoved(self.motions)
         self.friction = Friction.of(dissipation, motions) if dissipation else None
@@ -302,7 +302,7 @@ def _add(total: Any, value: float) -> None:
     runtime.store(total, runtime.host(total) + value)
 
 
-def _inertia(motion: Motion, potential: Potential) -> Any:
+def inertia(motion: Motion, potential: Potential) -> Any:
     """The array of inertias: one for each node, or a single one.
 
     Raises `EnergyError` for zero inertia, and for a velocity or inertia that does not fit the position.

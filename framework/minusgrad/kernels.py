@@ -17,8 +17,8 @@ import numpy as np
 from . import runtime, special
 from .errors import EnergyError
 
-MOST_ARRAYS = 60
-"""A kernel of Taichi has at most 64 arguments; a few are scalars."""
+MOST_ARRAYS = 59
+"""A kernel of Taichi has at most 64 arguments; up to five are scalars."""
 
 SCALARS = {
     "t": "ti.f64",

@@ -82,14 +82,19 @@ def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
     if by_energy == by_slopes:
         return by_energy
     size = abs(change)
-    drowned = size <= minimiser.rounding() or size <= SCATTERS * scatter(minimiser, there, s, last - first)
-    return by_slopes if drowned else by_energy
+    if size <= minimiser.rounding():
+        return by_slopes
+    rough, smooth = scatter(minimiser, there, s, last - first)
+    return by_slopes if size <= SCATTERS * (rough if by_energy else min(rough, smooth)) else by_energy
 
 
-def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> float:
+def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> tuple[float, float]:
     """How unlike neighbours U is, close to a point, less the parabola of its slope and of `bend` = s.H.s.
 
-    The median of six differences: a jump or two are no rounding.
+    Two estimates: the median of six differences, for which a jump or two are no rounding; and that of fourth
+    differences, for which no smooth U is, however it bends (Hamming's table: of independent noise they have
+    sqrt(70) times its size). A fall that slopes do not confirm may be doubted by the first alone; a rise has
+    to be rounding by both.
     """
     off = [0.0]
     with np.errstate(invalid="ignore", over="ignore"):
@@ -98,7 +103,9 @@ def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> f
             line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
             off.append(minimiser.potential.value(minimiser.t) - line - 0.5 * part * part * bend)
         minimiser.coordinates.put(there.x)
-        return float(np.median(np.abs(np.diff(off))))
+        estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
+        rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)
+        return rough, smooth
 
 
 def _mark(length: float, there: Point, s: np.ndarray) -> Mark:

@@ -3,9 +3,10 @@
 L = sum over observed steps k of  l(fields at step k, data at step k)
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from . import runtime
 from .errors import EnergyError
 from .potential import Potential
+from .sweep import Sweep
 
 
 @dataclass
@@ -29,6 +31,8 @@ class Loss:
     data: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
+        if not isinstance(self.steps, Iterable):
+            raise EnergyError(f"steps = {self.steps!r}: a loss names its steps, e.g. steps=({self.steps!r},)")
         self._row = {step: row for row, step in enumerate(self.steps)}
         if len(self._row) < len(self.steps):
             twice = next(k for row, k in enumerate(self.steps) if self._row[k] != row)
@@ -56,12 +60,50 @@ class Loss:
         self.look(step)
         return self.potential.value(t)
 
-    def evaluate(self, step: int, t: float, names: Iterable[str]) -> tuple[float, dict[str, np.ndarray]]:
-        """l, and dl/d(field) of those fields among `names` that it looks at."""
+    def evaluate(
+        self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """l, and dl/d(field) of those fields among `names` that it looks at, and dl/d(parameter) of `own`."""
         self.look(step)
         targets = {n: self._slope(n) for n in sorted(self.reads.intersection(names))}
-        value = self.potential.evaluate_into(targets, t)
-        return value, {n: runtime.host(a).copy() for n, a in targets.items()}
+        found = self.potential.sweep(Sweep(value=True, gradient=targets, slopes=tuple(own)), t)
+        return found.value, {n: runtime.host(a).copy() for n, a in targets.items()} | found.slopes
+
+    def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
+        """Those parameters among `names` that a map has which gives to this loss and to that potential."""
+        found = []
+        for name in names:
+            term = name.partition(".")[0]
+            if term in self.potential.maps and self.potential.maps[term] is potential.maps.get(term):
+                found.append(name)
+        return found
+
+    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """s' l'' s for any two tangents, s that of all that l looks at, l'' without what maps bend.
+
+        Tangents are of fields and of shared parameters; what the maps give moves along. l'' is that of the
+        terms, so that a sum of squares of what maps give has a semi-definite matrix too.
+        """
+        self.look(step)
+        moved = [self._looked_at(tangent, t) for tangent in tangents]
+        bent = [{n: self._terms.product(one, n, t) for n in one} for one in moved]
+        total = np.zeros((len(moved), len(moved)))
+        for name in sorted(moved[0]) if moved else ():
+            rows, columns = (np.array([one[name].ravel() for one in some]) for some in (bent, moved))
+            # einsum adds up in one order, which BLAS does not promise
+            total += np.einsum("pi,qi->pq", rows.astype(np.float64), columns.astype(np.float64))
+        return total
+
+    def _looked_at(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
+        """The tangents of all fields that the terms read, those that maps give among them."""
+        whole = dict(tangent) | self.potential.given_tangents(tangent, t)
+        return {n: w for n, w in whole.items() if n in self._terms.reads}
+
+    @cached_property
+    def _terms(self) -> Potential:
+        """The terms alone, what maps give being fields like others."""
+        loss = self.potential
+        return Potential(loss.fields, list(loss.terms.values()), frozen=True) if loss.maps else loss
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:

@@ -79,6 +79,9 @@ def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
     """The columns of one value's components."""
     if not wanted.shape:
         return [wanted.field]
+    if wanted.shape[0] > 3:
+        told = f"'{wanted.field}' has {wanted.shape[0]} numbers at each node"
+        raise UserError(f"'{table.file}': {told}, and columns are x, y, z; write a trajectory in HDF5")
     axes = "xyz"[: wanted.shape[0]]
     plain, own = list(axes), [f"{wanted.field}{axis}" for axis in axes]
     return own if own[0] in table.columns else plain

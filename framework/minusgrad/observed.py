@@ -49,8 +49,8 @@ class Clock:
                 " times of all measurements, or leave it out"
             )
         if not 0 <= step <= self.last:
-            cure = f"needed: [run] steps = {step:.0f}" if step > 0 else "shift the times: a run begins at 0"
-            raise UserError(f"{what} is step {step:.0f}, and the run ends at {self.last}; {cure}")
+            cure = f"needed: [run] steps = {step:.10g}" if step > 0 else "shift the times: a run begins at 0"
+            raise UserError(f"{what} is step {step:.10g}, and the run ends at {self.last}; {cure}")
 
 
 class Observed:
@@ -104,12 +104,13 @@ class Observed:
     def _misfit(self, model: Misfit) -> Loss:
         simulation = self.simulation
         field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
+        energy = misfit(field)
         measured = self._measured(model, field, bodies)
         steps, unit = self.clock.steps(measured), UnitSystem.si().symbol(field.unit)
         targets = measured.values.astype(simulation.fields.dtype)
         sigma = {} if model.sigma is None else {"sigma": simulation.units.convert(model.sigma, unit)}
         term = terms.bind(
-            misfit(field),
+            energy,
             simulation.fields,
             name=model.name,
             bodies=bodies,

@@ -145,6 +145,8 @@ class Potential:
 
         Raises `EnergyError` for a name that nothing can be differentiated by, another shape, staged energies.
         """
+        if not isinstance(tangents, Mapping):
+            raise EnergyError('tangents are given by name: potential.product({"x": w}, "x")')
         moved = {n: self._tangent(n, values) for n, values in tangents.items()}
         if wrt not in self.fields:
             return self.sweep(Sweep(changes=(wrt,), tangents=moved), t).changes[wrt]
@@ -218,6 +220,15 @@ class Potential:
         """Of the values of "term.argument", or of the time."""
         term, _, argument = name.partition(".")
         return () if name == "t" else self._work[term].shape(argument)
+
+    def given_tangents(self, tangents: Mapping[str, Any], t: float = 0.0) -> dict[str, np.ndarray]:
+        """How what the maps give changes along tangents, by field: those of which anything moves."""
+        if not self.maps:
+            return {}
+        self.refresh(t)
+        known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in self.maps}
+        moved = self._moved({n: self._tangent(n, w) for n, w in known.items()}, t)
+        return {n: runtime.host(moved[n]).copy() for n in self.given if n in moved}
 
     def _moved(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of what the maps give."""
@@ -380,7 +391,13 @@ class Potential:
 
     def _tangent(self, name: str, values: Any) -> Any:
         """A tangent as kernels take it: of a field in an array, kept for the next call."""
+        if np.asarray(values).dtype.kind not in "iuf":
+            raise EnergyError(f"the tangent of '{name}' needs real numbers")
         if name not in self.fields:
+            self._check_argument(name, True) if name != "t" else None
+            if np.shape(values) not in ((), self._shape(name)):
+                shapes = f"{list(np.shape(values))}, its values {list(self._shape(name))}"
+                raise EnergyError(f"the tangent of '{name}' has shape {shapes}")
             return np.asarray(values, np.float64)
         if np.shape(values) != self.fields[name].shape:
             shapes = f"{list(np.shape(values))}, the field {list(self.fields[name].shape)}"
@@ -392,6 +409,10 @@ class Potential:
 
     def _check_names(self, asked: Sweep) -> None:
         """Raises `EnergyError` for a name that nothing here has, and for tangents of what maps give."""
+        for name in (*asked.gradient, *asked.product):
+            self.fields[name]
+        if found := [n for n in (*asked.slopes, *asked.changes) if n in self.fields]:
+            raise EnergyError(f"'{found[0]}' is a field: its derivatives go into an array of its shape")
         for name in (*asked.slopes, *asked.changes, *asked.tangents):
             if name in self.given and name in asked.tangents:
                 told = ", ".join(sorted(self.reads))

@@ -34,7 +34,7 @@ def probed(term: Term, rng: np.random.Generator) -> Potential:
     fields = Fields(values | {"probe_weight": rng.normal(size=len(term.gives))}, units)
     given = fields.derive(term.gives.name, len(term.gives), term.gives.unit)
     own = {a: fields[f.name] for a, f in term.fields.items()}
-    made = replace(term, fields=own, gives=given, dtype=fields.dtype)
+    made = replace(term, fields=own, gives=given, dtype=fields.dtype, shared={})
     return Potential(fields, [bind(probe, fields, renamed={"given": given.name})], [made])
 
 

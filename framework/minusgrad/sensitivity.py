@@ -61,9 +61,7 @@ class Sensitivity:
         """
         for name, array in (self.tangents | self.parameters).items():
             runtime.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
-        for potential in (self.one.potential, self.one.dissipation):
-            if potential and not potential.maps:
-                potential.put_tangents(self._own(potential))
+        self._put_parameters()
         self._run("hold", self._hold)
         self.one.potential.sweep(self._whole, self.one.time)
         if self.one.fused and self._many is None:
@@ -71,8 +69,15 @@ class Sensitivity:
             fits = len(steps.arrays) <= MOST_ARRAYS
             self._many = Launch(steps, "steps", "first", "t0", "dt") if fits else None
 
+    def _put_parameters(self) -> None:
+        """Tangents of parameters where kernels read them: others may have asked since."""
+        for potential in (self.one.potential, self.one.dissipation):
+            if potential and not potential.maps:
+                potential.put_tangents(self._own(potential))
+
     def advance(self, steps: int) -> None:
         """Move the state and its tangent by so many steps."""
+        self._put_parameters()
         if self._many is not None and steps:
             self._many(steps, float(self.one.step), self.one.t0, self.one.dt)
         else:

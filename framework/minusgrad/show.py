@@ -56,11 +56,13 @@ def found(estimates: "Estimates") -> None:
     data = f" over {estimates.observations} observations" if estimates.observations else ""
     print(f"  loss: {estimates.loss:.6g}{data}")
     if estimates.reduced is not None:
-        print(f"  chi^2 / (n - p) = {estimates.reduced:.3g} (about 1 if the model and sigma are right)")
+        print(f"  chi^2 / (n - p) = {estimates.reduced:.3g} ({estimates.judgement})")
     rows = [row for parameter in estimates.parameters for row in parameter.rows()]
     table(("parameter", "value", "standard error", "unit"), rows)
     sigma = f" = {estimates.sigma:.3g}" if estimates.sigma is not None else ""
     print(f"  standard errors: {estimates.errors_from}{sigma}")
+    if not estimates.ended:
+        print("  they are those of where the search stopped, and that is no minimum yet")
     for combination in estimates.undetermined:
         print(f"  the data do not determine {combination} (each in its scale)")
 

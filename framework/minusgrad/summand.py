@@ -43,9 +43,10 @@ class Summand:
 
     def sweep(self, wanted: Sweep, t: float) -> Swept:
         """All that is wanted of the term, by one kernel; adds to the arrays of fields."""
-        if wanted.key not in self._sweeps:
-            self._sweeps[wanted.key] = self._made(wanted), wanted  # which keeps the arrays that the key names
-        (launch, buffers), _ = self._sweeps[wanted.key]
+        key = wanted.key(self.emitter.term.fields)
+        if key not in self._sweeps:
+            self._sweeps[key] = self._made(wanted), wanted  # which keeps the arrays that the key names
+        (launch, buffers), _ = self._sweeps[key]
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.fields:
                 self.emitter.set_tangent(argument, values)

@@ -8,7 +8,7 @@ a and b are any subsets of fields and parameters. The changes are the one produc
 in, fields out), both mixed ones (fields and parameters), and the one of parameters alone.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,11 +38,10 @@ class Sweep:
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
 
-    @property
-    def key(self) -> tuple:
-        """What tells this sweep from others of the same term: names, and which arrays."""
+    def key(self, nodal: Container[str]) -> tuple:
+        """What tells this sweep from others of the same term; of `nodal` arguments also which arrays."""
         arrays = (self.gradient, self.product, self.tangents)
-        named = (tuple((a, id(v) if hasattr(v, "shape") else 0) for a, v in some.items()) for some in arrays)
+        named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
         return self.value, tuple(self.slopes), tuple(self.changes), *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":

@@ -48,6 +48,8 @@ class Term:
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     gives: Field | None = None
     grid: Grid | None = None
+    shared: dict[str, Any] = field(default_factory=dict, repr=False)
+    """The arrays of its parameters' values, one for all potentials that the term stands in."""
 
     @property
     def dimension(self) -> int | None:
