@@ -297,6 +297,7 @@ def test_tables_of_one_node_need_no_names() -> None:
         ("time,x\n1,2\n", "'x.csv' has no column 'y' (it has: time, x)"),
         ("time,x,x\n1,2,3\n", "'x.csv': 2 columns are called 'x'; give each its own name"),
         ("time,x,y\n1,2\n", "'x.csv', line 2: 2 values for 3 columns"),
+        ("time,x,y\n1,2," + "3" * 140_000, "'x.csv', line 2: field larger than field limit (131072)"),
         ("# a\ntime,x,y\n1,2,nan\n", "'x.csv', line 3, column 'y': 'nan' is not a finite number"),
         ("time,x,y\nnow,2,3\n", "'x.csv', line 2, column 'time': 'now' is not a finite number"),
         ("time,x,y\n1,2,3\n", "'x.csv' has no column 'node', and there are 3 nodes to tell apart; add it"),
@@ -328,6 +329,12 @@ def written(value: Any, time: Any) -> Callable[[h5py.File], None]:
         file["particles/all/position/value"] = value
 
     return fill
+
+
+def test_a_table_tells_vectors_of_three_at_most() -> None:
+    told = "'q.csv': 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
+    with pytest.raises(UserError, match=re.escape(told)):
+        read("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
 
 
 def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
@@ -752,6 +759,7 @@ def test_a_bad_scale_is_no_singular_matrix() -> None:
         (3.0, 40.0, ("3", "40")),
         (1.0 / 3.0, np.nan, ("0.3333333333", "")),
         (2.0, 0.0, ("2", "0")),
+        (8.0e-7, 1.0e-6, ("8e-07", "1.0e-06")),
     ],
 )
 def test_values_are_told_to_the_second_digit_of_their_error(value: float, error: float, shown: tuple) -> None:
@@ -1047,7 +1055,7 @@ def test_an_explosion_at_the_start_is_told(here: Path) -> None:
 def test_a_budget_that_is_too_small_is_told_at_its_place(here: Path) -> None:
     with pytest.raises(SceneError, match="fit: "):
         fitted({"fit.memory": 100})
-    best, lean = fitted(), fitted({"fit.memory": "1 kB"}, "lean")
+    best, lean = fitted(), fitted({"fit.memory": "2.2 kB"}, "lean")
     assert best.simulation.plan != lean.simulation.plan
     np.testing.assert_array_equal(numbers(best)[0], numbers(lean)[0])
 

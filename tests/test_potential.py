@@ -795,3 +795,12 @@ def test_what_an_energy_cannot_be() -> None:
         local_energy("a/b", over=1, x=X)(lambda x: x[0].x)
     with pytest.raises(EnergyError, match=r"a term cannot be called 'a\.b'"):
         spring_term(some_fields(), name="a.b", parameters={"k": 1.0})
+
+
+def test_a_kernel_has_room_for_its_arrays_and_scalars() -> None:
+    """The compiler takes 64 arguments; the longest kernels take five scalars."""
+    arrays = {f"a{k}": np.zeros(1) for k in range(kernels.MOST_ARRAYS)}
+    body = "".join(f"    {name}[0] = t0 + dt + first + ti.f64(steps + at)\n" for name in arrays)
+    scalars = ("steps", "first", "t0", "dt", "at")
+    kernels.Launch(kernels.Code(f"for i in range(1):\n{body}", arrays), *scalars)(1, 1.0, 1.0, 1.0, 1)
+    assert all(array[0] == 5.0 for array in arrays.values())

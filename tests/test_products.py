@@ -14,6 +14,7 @@ from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ru
 from minusgrad.energy import Datum, Time
 from minusgrad.errors import EnergyError
 from minusgrad.sweep import Sweep
+from minusgrad_elastic.springs import spring
 
 EPS = float(np.finfo(np.float64).eps)
 T = 0.37
@@ -266,3 +267,67 @@ def test_what_maps_give_moves_with_what_it_is_made_of() -> None:
     (given,) = potential.given
     with pytest.raises(EnergyError, match=f"'{given}' is what maps give; it moves with"):
         potential.product({given: np.ones(6)}, "x")
+
+
+def two_terms() -> Potential:
+    """Springs with a stiffness each, as a term that reads x, and one that does not."""
+    fields = Fields({"x": np.arange(6.0).reshape(3, 2) ** 2, "y": [1.0, 2.0, 3.0], "lean": [0.5, 0.5, 0.5]})
+    rows = {"tuples": [[0, 1], [1, 2]], "data": {"rest": 1.0}, "parameters": {"stiffness": [1.0, 2.0]}}
+    return Potential(fields, [bind(spring, fields, **rows), bind(readout, fields)])
+
+
+def test_a_field_is_asked_for_by_an_array_of_its_shape() -> None:
+    potential = two_terms()
+    for asked in (Sweep(slopes=("x",)), Sweep(changes=("x",), tangents={"x": np.ones((3, 2))})):
+        with pytest.raises(
+            EnergyError, match="'x' is a field: its derivatives go into an array of its shape"
+        ):
+            potential.sweep(asked)
+    with pytest.raises(EnergyError, match="no field named 'typo'"):
+        potential.gradient_into({"typo": np.zeros(3)})
+    with pytest.raises(EnergyError, match=r'tangents are given by name: potential\.product\({"x": w}, "x"\)'):
+        potential.product(np.ones((3, 2)), "x")
+
+
+def test_tangents_have_the_shape_of_their_values() -> None:
+    potential = two_terms()
+    for wrong in (np.ones(3), np.ones((2, 1)), np.ones((1, 2))):
+        with pytest.raises(
+            EnergyError, match=r"the tangent of 'spring\.stiffness' has shape \[.*\], its values"
+        ):
+            potential.product({"spring.stiffness": wrong}, "x")
+    for wrong in ("1", 1j, np.ones(2, complex)):
+        with pytest.raises(EnergyError, match=r"the tangent of 'spring\.stiffness' needs real numbers"):
+            potential.product({"spring.stiffness": wrong}, "x")
+    with pytest.raises(EnergyError, match="the tangent of 't' has shape"):
+        potential.product({"t": np.ones(3)}, "x")
+    one, all_alike = (potential.product({"spring.stiffness": w}, "x") for w in (2.0, [2.0, 2.0]))
+    np.testing.assert_array_equal(one, all_alike)
+
+
+def test_what_nothing_moves_has_a_product_of_zeros_of_its_shape() -> None:
+    potential = two_terms()
+    assert potential.product({"y": np.ones(3)}, "spring.stiffness").tolist() == [0.0, 0.0]
+    assert potential.product({"y": np.ones(3)}, "x").tolist() == np.zeros((3, 2)).tolist()
+
+
+def test_products_by_parameters_leave_no_kernels_behind() -> None:
+    potential = two_terms()
+    for k in range(20):
+        potential.product({"spring.stiffness": float(k)}, "x")
+        potential.product({"spring.stiffness": np.full(2, float(k)), "x": np.ones((3, 2))}, "x")
+    assert len(potential._work["spring"]._sweeps) == 2
+
+
+def test_the_time_is_no_field() -> None:
+    with pytest.raises(EnergyError, match="a field cannot be called 't', which is the time"):
+        Fields({"t": [1.0]})
+
+
+def test_who_sets_a_parameter_sets_it_for_every_potential_of_the_term() -> None:
+    potential = two_terms()
+    twin = Potential(potential.fields, list(potential.terms.values()))
+    before = twin.value()
+    potential.set_parameter("spring.stiffness", [3.0, 5.0])
+    assert twin.value() == potential.value() != before
+    np.testing.assert_array_equal(twin.gradient("x"), potential.gradient("x"))

@@ -211,9 +211,7 @@ class Potential:
             for name in targets.keys() & found.keys():
                 runtime.store(targets[name], runtime.host(found[name]))
         for names, values in ((asked.slopes, answer.slopes), (asked.changes, answer.changes)):
-            values.update(
-                {name: np.zeros(()) for name in names if name not in values}
-            )  # t, where nothing has it
+            values.update({n: np.zeros(self._shape(n)) for n in names if n not in values})
         return answer
 
     def _shape(self, name: str) -> tuple[int, ...]:
