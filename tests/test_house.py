@@ -23,8 +23,8 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "language": "folding graph whole tensors special source plain",
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
-        "trace derive sweep kernels loops semidefinite emit hessian_loops map_loops window_loops forward"
-        " staged summand hessian potential probe check anatomy"
+        "trace derive sweep kernels loops semidefinite statements emit hessian_loops map_loops"
+        " window_loops forward staged summand hessian potential probe check anatomy"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"

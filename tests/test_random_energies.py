@@ -30,11 +30,12 @@ from mpmath import mpf
 import random_energies
 from minusgrad import Fields, bind, local_energy, runtime, ti
 from minusgrad.derive import BRANCHES, SMOOTH, gradient, tangent
-from minusgrad.emit import Emitter, leaf_name
+from minusgrad.emit import Emitter
 from minusgrad.graph import Scalar, inputs, reachable
 from minusgrad.kernels import Code, Launch
 from minusgrad.plain import evaluate
 from minusgrad.special import erf, helpers
+from minusgrad.statements import leaf_name
 from minusgrad.trace import trace
 from precise import array, precise
 from random_energies import HEADER, ROLES, programs

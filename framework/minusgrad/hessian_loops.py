@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from . import derive
-from .emit import Emitter, indented, subscript
+from .emit import Emitter
 from .graph import Scalar, inputs, reachable
 from .interactions import Pairs, Tuples
 from .kernels import Code
+from .statements import indented, subscript
 from .trace import Trace
 
 

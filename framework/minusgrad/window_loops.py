@@ -17,11 +17,12 @@ from dataclasses import replace
 import numpy as np
 
 from . import derive, runtime
-from .emit import WHOLE_TYPE, Emitter, filled, indented, leaf_name, within
+from .emit import Emitter
 from .fields import Field
 from .graph import Scalar, inputs, reachable
 from .kernels import Code
 from .map_loops import ADJOINT, MapLoops, given
+from .statements import WHOLE_TYPE, filled, indented, leaf_name, within
 from .sweep import Place, Sweep, outputs
 from .terms import Term
 from .trace import Trace
