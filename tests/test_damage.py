@@ -216,7 +216,7 @@ def test_damage_is_seen_in_single_launches(name, monkeypatch):
 
 GATHER = {
     "force gathered into the next node": method(Gather, "of", lambda of, rows, n: of((rows + 1) % n, n)),
-    "no third law": text("slot_phi[e * 2 + 1] =", "slot_phi[e * 2 + 1] = -"),
+    "no third law": text("slot_d_phi[e * 2 + 1] =", "slot_d_phi[e * 2 + 1] = -"),
     "last slot missed": text("start[n + 1])", "start[n + 1] - 1)"),
     "a force of 1.001": text("- ti.f64(h) * (g_phi", "- 1.001 * ti.f64(h) * (g_phi"),
 }
