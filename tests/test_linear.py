@@ -560,9 +560,11 @@ def summed_up(made_of, values, functions):
     return Tensor(shape, entries, functions) if shape else entries[0]
 
 
-def transposed(right, self, argument, t):
-    found = right(self, argument, t)
-    return found.swapaxes(-1, -2) if found.ndim == 3 else found
+def transposed(right, self, wanted, t):
+    """The stress of each element transposed."""
+    found = right(self, wanted, t)
+    found.slopes = {a: np.swapaxes(p, -1, -2) if p.ndim == 3 else p for a, p in found.slopes.items()}
+    return found
 
 
 far = partial(test_far_from_the_origin_no_digit_is_lost, "f32", 1000.0, 2.0**-12, 2)
@@ -574,7 +576,7 @@ MUTANTS = {
         method(trace, "_rows", lambda right, values, size: [(rows := right(values, size))[0], *rows[:0:-1]]),
         matrices,
     ),
-    "stress transposed": (method(Summand, "gradient", transposed), matrices),
+    "stress transposed": (method(Summand, "sweep", transposed), matrices),
     "any weights will do": (
         lambda patch: patch.setattr(terms, "_check_weights", lambda *_: None),
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),
