@@ -12,8 +12,7 @@ from .energy import LocalEnergy, Node
 from .errors import EnergyError
 from .forward import loops_of
 from .graph import Scalar, reachable
-from .kernels import Code
-from .maps import LocalMap
+from .map_loops import MapLoops
 from .stages import Staged
 from .sweep import Sweep, tangents
 from .trace import Trace, of_term
@@ -44,19 +43,13 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
     emitter = loops_of(term, term.gives) if term.gives else Emitter(term)
     arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
     sweeps = {"gradient": Sweep(gradient=arrays), "product": Sweep(product=arrays, tangents=arrays)}
-    source = {what: _text(emitter.sweep(sweep)[0]) for what, sweep in sweeps.items()}
-    if isinstance(energy, LocalMap):
-        source = {"value": _text(emitter.forward()), **source}  # type: ignore[attr-defined]
-    else:
-        source = {"value": _text(emitter.value()[0]), **source}
-    return Anatomy(energy.name, d, _operations(of_term(term), list(arrays), term.arity), source)
+    value = emitter.forward() if isinstance(emitter, MapLoops) else emitter.value()[0]
+    codes = {"value": value} | {what: emitter.sweep(sweep)[0] for what, sweep in sweeps.items()}
+    source = {what: code.text for what, code in codes.items()}
+    return Anatomy(energy.name, d, _operations(of_term(term), list(arrays)), source)
 
 
-def _text(code: Code) -> str:
-    return code.text
-
-
-def _operations(traced: Trace, nodal: list[str], arity: int) -> dict[str, int]:
+def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
     """How many operations the graphs of value, gradient and product have."""
     leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
     gradient = derive.gradient(traced.value, leaves)

@@ -313,23 +313,18 @@ class Potential:
     def changes_code(self, name: str, into: str, array: Any, prefix: str = "term") -> Code:
         """Serial loops that subtract the changes of "term.argument", which a sweep left, from `into`.
 
-        The array is (rows, components) in f64, as `rows` makes it.
+        The array is (rows, components) in f64, as `backward.rows_of` makes it.
         """
         term, _, argument = name.partition(".")
         k = list(self.terms).index(term)
         return self._work[term].emitter.named(f"{prefix}{k}_").taken(argument, into, array)
-
-    @property
-    def simple(self) -> bool:
-        """Whether it is a sum of local energies alone, without maps and staged terms."""
-        return all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts)
 
     def statements(self, targets: Mapping[str, Any]) -> float:
         """About how many statements one evaluation of the gradient runs: what a serial step costs.
 
         Infinitely many with maps or staged terms, whose kernels are launched one by one.
         """
-        if not self.simple:
+        if not all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts):
             return math.inf
         total = 0
         for name, term in self.terms.items():

@@ -61,7 +61,6 @@ class Sensitivity:
         """
         for name, array in (self.tangents | self.parameters).items():
             runtime.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
-        self._put_parameters()
         self._run("hold", self._hold)
         self.one.potential.sweep(self._whole, self.one.time)
         if self.one.fused and self._many is None:
@@ -72,13 +71,13 @@ class Sensitivity:
     def _put_parameters(self) -> None:
         """Tangents of parameters where kernels read them: others may have asked since."""
         for potential in (self.one.potential, self.one.dissipation):
-            if potential and not potential.maps:
+            if potential:
                 potential.put_tangents(self._own(potential))
 
     def advance(self, steps: int) -> None:
         """Move the state and its tangent by so many steps."""
-        self._put_parameters()
         if self._many is not None and steps:
+            self._put_parameters()
             self._many(steps, float(self.one.step), self.one.t0, self.one.dt)
         else:
             for step in range(steps):

@@ -43,13 +43,13 @@ class Summand:
 
     def sweep(self, wanted: Sweep, t: float) -> Swept:
         """All that is wanted of the term, by one kernel; adds to the arrays of fields."""
+        for argument, values in wanted.tangents.items():
+            if argument not in self.emitter.term.fields:
+                self.emitter.set_tangent(argument, values)  # makes the array, too
         key = wanted.key(self.emitter.term.fields)
         if key not in self._sweeps:
             self._sweeps[key] = self._made(wanted), wanted  # which keeps the arrays that the key names
         (launch, buffers), _ = self._sweeps[key]
-        for argument, values in wanted.tangents.items():
-            if argument not in self.emitter.term.fields:
-                self.emitter.set_tangent(argument, values)
         launch(t)
         found = {name: runtime.host(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
@@ -57,9 +57,6 @@ class Summand:
         return Swept(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
 
     def _made(self, wanted: Sweep) -> tuple[Launch, dict[str, Any]]:
-        for argument, values in wanted.tangents.items():
-            if argument not in self.emitter.term.fields:
-                self.emitter.set_tangent(argument, values)  # makes the array
         code, buffers = self.emitter.sweep(wanted)
         if wanted.value:
             more, buffers["total"] = self.emitter.summed()
