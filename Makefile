@@ -3,13 +3,14 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
+ON_QUADRANTS := exam hessians holds integrators minimisers potential runtime special staged
 SCENES := two_body outer_solar_system stretch laser_butterfly
 
 .PHONY: help demo test quick lint bench pictures clean
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
-	@echo "make test   install with the test extra, run the whole suite"
+	@echo "make test   install with the test extra, run the whole suite, and its core on the second engine"
 	@echo "make quick  the suite without its slow tests"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  where we stand, in ratios"
@@ -23,6 +24,7 @@ demo: $(VENV)/plot
 
 test: $(VENV)/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile
+	MINUSGRAD_ENGINE=quadrants $(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow" $(ON_QUADRANTS:%=tests/test_%.py)
 
 quick: $(VENV)/test
 	$(BIN)/python -m pytest -n 2 --dist loadfile -m "not slow"

@@ -404,7 +404,6 @@ def test_a_kind_of_a_plugin_that_the_scene_does_not_name(told) -> None:
         ("energy.0.fields={x='q'}", "17:3: energy.0", "no field named 'q' (there are: x, v, m)"),
         ("energy.0.G=-1", "", "energy.0.G: needs a quantity of at least 0, not -1"),
         ("energy.0.G='1 kg'", "", "energy.0.G: '1 kg' is a mass, but 'm^3 kg^-1 s^-2' "),
-        ("runtime.engine=quadrants", "", "engine 'quadrants' is not supported yet; use engine = \"taichi\""),
         ("observe.2.fields=['q']", "36:3: observe.2", "no field named 'q' (there are: x, v, m)"),
         ("observe.1={kind='energies', every=1}", "", "two observers record one name"),
         ("run={steps=10, stop=3}", "", "no key 'stop'; did you mean 'steps'?"),

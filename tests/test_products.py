@@ -10,7 +10,7 @@ import pytest
 import exam
 from energies import readout
 from exam import CANONICAL, MAPS
-from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, runtime
+from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, runtime, ti
 from minusgrad.energy import Datum, Time
 from minusgrad.errors import EnergyError
 from minusgrad.sweep import Sweep
@@ -236,8 +236,6 @@ def test_one_pass_gives_all(instance) -> None:
 
 
 def test_a_guarded_root_has_a_finite_product() -> None:
-    import taichi as ti
-
     @local_energy("guarded", over="nodes", s=Node(), k=Parameter(default=2.0))
     def guarded(s, k):
         return k * ti.select(s[0] > 0.0, ti.sqrt(s[0]) ** 3, 0.0)

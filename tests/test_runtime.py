@@ -31,6 +31,16 @@ def config() -> Any:
     return runtime.engine().lang.impl.current_cfg()
 
 
+def ours() -> str:
+    """How the names of this engine's variables begin."""
+    return runtime.PREFIXES[runtime.engine_name()]
+
+
+def settings(**values: str) -> dict[str, str]:
+    """Variables of this engine."""
+    return {ours() + name: value for name, value in values.items()}
+
+
 def works() -> None:
     """The engine can still do what it is for."""
     simulation = build(TWO_BODY)
@@ -40,12 +50,12 @@ def works() -> None:
 
 
 def test_the_options_that_hold() -> None:
-    """`force_scalarize_matrix` is not cosmetic: without it Taichi miscompiles writes to vector elements."""
-    ti = runtime.engine()
-    for options in (Options(), Options(threads=1, fast_math=False, seed=3), Options(threads=2)):
+    """`force_scalarize_matrix` is not cosmetic: without it engines miscompile writes to vector elements."""
+    ti, one = runtime.engine(), Options(threads=1, fast_math=False, seed=3)
+    for options in (Options(), one, Options(threads=2), Options(lanes=False)):
         runtime.start(options)
-        assert config().force_scalarize_matrix is True
-        assert config().real_matrix_scalarize is True
+        assert config().force_scalarize_matrix is not options.lanes
+        assert config().real_matrix_scalarize is not options.lanes
         assert config().default_fp == ti.f64
         assert config().fast_math is options.fast_math
         assert config().random_seed == options.seed
@@ -56,25 +66,19 @@ def test_the_options_that_hold() -> None:
 
 
 def test_what_the_environment_says_changes_nothing() -> None:
-    """TI_ARCH and its like would overrule the scene without a word."""
+    """TI_ARCH and its like (QD_ARCH) would overrule the scene without a word."""
     code = (
         "from minusgrad import runtime; runtime.start(); "
-        "import os, taichi as ti; c = ti.lang.impl.current_cfg(); "
+        "import os; from minusgrad import ti; c = ti.lang.impl.current_cfg(); "
         "print(c.arch, c.default_fp, c.fast_math, c.debug, c.opt_level, c.advanced_optimization, "
-        "os.environ['TI_ARCH'], 'TI_SKIP_VERSION_CHECK' in os.environ)"
+        f"os.environ['{ours()}ARCH'], 'TI_SKIP_VERSION_CHECK' in os.environ)"
     )
-    env = {
-        "TI_ARCH": "cuda",
-        "TI_FAST_MATH": "0",
-        "TI_DEBUG": "1",
-        "TI_OPT_LEVEL": "0",
-        "TI_DEFAULT_FP": "32",
-    }
-    env |= {"TI_ADVANCED_OPTIMIZATION": "0"}
+    env = settings(ARCH="cuda", FAST_MATH="0", DEBUG="1", OPT_LEVEL="0", DEFAULT_FP="32")
+    env |= settings(ADVANCED_OPTIMIZATION="0")
     plain, set_ = (
         subprocess.run(
             [sys.executable, "-c", code],
-            env={**os.environ, "TI_ARCH": "x64", **more},
+            env={**os.environ, **settings(ARCH="x64"), **more},
             capture_output=True,
             text=True,
         )
@@ -88,7 +92,7 @@ def test_what_the_environment_says_changes_nothing() -> None:
 
 def test_a_run_is_the_same_whatever_the_environment_says(tmp_path: Path) -> None:
     expected = files(run(TWO_BODY, {"run.steps": 50}, tmp_path / "expected").folder)
-    env = {"TI_ARCH": "cuda", "TI_FAST_MATH": "0", "TI_DEBUG": "1", "TI_CPU_MAX_NUM_THREADS": "1"}
+    env = settings(ARCH="cuda", FAST_MATH="0", DEBUG="1", CPU_MAX_NUM_THREADS="1")
     done = minusgrad("run", TWO_BODY, "run.steps=50", "--out", tmp_path / "run", **env)
     assert (done.returncode, done.stderr) == (0, "")
     actual = files(tmp_path / "run")
@@ -100,19 +104,21 @@ def test_a_run_is_the_same_whatever_the_environment_says(tmp_path: Path) -> None
 def test_taichi_asks_no_server_for_its_version() -> None:
     code = "import taichi._version_check as v; v.try_check_version = lambda: print('asked'); "
     code += "from minusgrad import runtime; runtime.start()"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    env = {**os.environ, runtime.VARIABLE: "taichi", "ENABLE_TAICHI_HEADER_PRINT": "0"}
+    done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("", "")
 
 
 def test_another_engine_is_refused_with_its_place() -> None:
-    with pytest.raises(
-        RuntimeUnavailableError, match="engine 'quadrants' is not supported yet; use engine = \"taichi\""
-    ):
-        runtime.engine("quadrants")
+    ours = runtime.engine_name()
+    (other,) = {*runtime.PREFIXES} - {ours}
+    text = f"this process computes with engine '{ours}'; '{other}' needs a process of its own"
+    with pytest.raises(RuntimeUnavailableError, match=text):
+        runtime.engine(other)
     with pytest.raises(SceneError) as refusal:
-        build(TWO_BODY, {"runtime.engine": "quadrants"})
+        build(TWO_BODY, {"runtime.engine": other})
     (problem,) = refusal.value.problems
-    assert problem.key == "runtime.engine"
+    assert (problem.key, problem.message) == ("runtime.engine", text)
     assert refusal.value.exit_code == 2
     works()
 

@@ -251,10 +251,11 @@ def test_fields_of_different_lengths() -> None:
 
 
 def test_a_kernel_is_compiled_once_for_all_sizes() -> None:
+    kept = "compiled_kernels" if hasattr(deposit._primal, "compiled_kernels") else "materialized_kernels"
     for n in (5, 20, 40):
         clumping(n).gradient("x")
-        assert len(deposit._primal.compiled_kernels) == 1  # type: ignore[attr-defined]
-        assert len(deposit._adjoint.compiled_kernels) == 1  # type: ignore[attr-defined]
+        assert len(getattr(deposit._primal, kept)) == 1
+        assert len(getattr(deposit._adjoint, kept)) == 1
 
 
 def test_it_survives_a_new_start_of_the_engine(two_threads) -> None:
@@ -273,7 +274,7 @@ def test_arrays_of_an_engine_that_is_gone_are_not_freed_in_the_next(two_threads)
     assert all(array.arr is not None for array in kept)
     runtime.start(runtime.Options(threads=1))
     assert all(array.arr is None for array in kept)
-    assert all(array.grad.arr is None for array in kept)
+    assert all(array.grad is None or array.grad.arr is None for array in kept)  # Quadrants drops them
     kept = list(term.arrays.values())
     del term
     assert all(array.arr is not None for array in kept)
@@ -642,6 +643,42 @@ def test_other_loops_are_let_pass_and_right() -> None:
         return term.value()
 
     assert order(value, start, term.gradient("x")) > 1.9
+
+
+@ti.kernel
+def within_a_number(x: A(ndim=1), U: A(ndim=0), n: ti.i32):
+    for i in range(3):
+        s = 0.0
+        for j in range(n):
+            s += ti.sin(x[i] * (j + 1.0))
+        U[None] += s
+
+
+@ti.kernel
+def within_a_shape(x: A(ndim=1), U: A(ndim=0)):
+    for i in range(3):
+        s = 0.0
+        for j in range(x.shape[0]):
+            s += ti.sin(x[i] * (j + 1.0))
+        U[None] += s
+
+
+def test_a_loop_within_a_loop_ends_where_an_array_says() -> None:
+    """Quadrants keeps what such a loop makes on a stack, whose size it must know; Taichi's holds 31."""
+    x = np.array([0.3, 0.7, 1.1])
+    of_sines = sum(k * np.cos(k * x) for k in (1, 2, 3))
+
+    def slope(kernel: Callable, **numbers: float) -> np.ndarray:
+        energy = staged_energy("e", stages=[Stage(kernel, ("U",), numbers=numbers)], x=Node())
+        return bind_staged(energy, Fields({"x": x})).gradient("x")
+
+    np.testing.assert_allclose(slope(within_a_shape), of_sines, rtol=1e-14)
+    if runtime.engine_name() == "taichi":
+        np.testing.assert_allclose(slope(within_a_number, n=3), of_sines, rtol=1e-14)
+    else:
+        text = "e, stage 'within_a_number': Taichi cannot reverse this kernel (is unresolved"
+        with pytest.raises(EnergyError, match=re.escape(text)):
+            slope(within_a_number, n=3)
 
 
 # Refused when bound ---------------------------------------------------------------------------------

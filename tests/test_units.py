@@ -159,11 +159,12 @@ def test_no_spelling_has_two_meanings() -> None:
 
 
 def test_every_unit_reads_back_as_itself() -> None:
-    for name, unit in UNITS.items():
+    for name in UNITS:
+        unit = parse_unit(name)
         assert parse_quantity(f"2 {name}") == (2.0, unit)
         assert parse_unit(f"{name}^2/{name}") == unit
     assert parse_unit("") == parse_unit("1") == parse_unit("m/m")
-    assert UNITS["kg"].scale == Fraction(1)
+    assert parse_unit("kg").scale == Fraction(1)
 
 
 def test_hostile_texts_are_refused_or_read_and_quickly() -> None:

@@ -3,8 +3,11 @@
 Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi.
 """
 
-from importlib import import_module
-from typing import Any
+from __future__ import annotations
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
+if TYPE_CHECKING:
+    from typing import Any
 
 __version__ = "0.1.0"
 
@@ -45,6 +48,8 @@ __all__ = ["ti", *_HOME]
 
 
 def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
     if name == "ti":
         return import_module(".runtime", __name__).engine()
     if name in _HOME:

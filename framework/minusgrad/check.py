@@ -304,7 +304,7 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
     if isinstance(term, StagedTerm):
         return term.inputs[argument].copy(), partial(term.set_input, argument)
     array = term.data[argument]
-    return runtime.host(array).copy(), partial(runtime.store, array)
+    return runtime.host(array).copy(), partial(term.set_datum, argument)
 
 
 def _window(subject: _Subject) -> Finding:

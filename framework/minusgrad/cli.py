@@ -4,24 +4,26 @@ Exit codes: 0 done, 1 findings, 2 the user's mistake, 3 the run failed, 4 interr
 Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
 """
 
+from __future__ import annotations
+
 import argparse
-import json
 import os
 import sys
-import traceback
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
 
 from . import __version__
 from .errors import MinusgradError, SceneError, UserError
+
+TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Any
 
 EPILOG = "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Parse, do, and turn our errors into messages and an exit code."""
-    arguments = _parsed(argv)
+    arguments = _parsed(sys.argv[1:] if argv is None else argv)
     try:
         code = arguments.do(arguments)
         sys.stdout.flush()
@@ -36,14 +38,16 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
     except Exception:
+        import traceback
+
         traceback.print_exc()
         _complain("this is a mistake of minusgrad's, not yours: please report what stands above")
         return MinusgradError.exit_code
 
 
-def _parsed(argv: Sequence[str] | None) -> argparse.Namespace:
+def _parsed(argv: Sequence[str]) -> argparse.Namespace:
     """The arguments; argparse itself gives up on overrides that stand behind an option."""
-    parser = _parser()
+    parser = _parser(argv)
     arguments, rest = parser.parse_known_args(argv)
     if hasattr(arguments, "overrides") and not any(word.startswith("-") for word in rest):
         arguments.overrides += rest
@@ -59,85 +63,108 @@ def _complain(*messages: object) -> None:
         print(f"{prefix}{message}", file=sys.stderr)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _print_json(data: object) -> None:
+    import json
+
+    print(json.dumps(data, indent=1))
+
+
+class _Help(argparse.HelpFormatter):
+    """As wide as the terminal; argparse would ask `shutil`, which takes a while to import."""
+
+    def __init__(self, prog: str):
+        try:
+            columns = int(os.environ.get("COLUMNS", 0)) or os.get_terminal_size().columns
+        except (ValueError, OSError):
+            columns = 80
+        super().__init__(prog, width=columns - 2)
+
+
+def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
+    """Knows all verbs, and the arguments of those that stand in `argv`."""
     parser = argparse.ArgumentParser(
-        "minusgrad", description="Write U once; the rest is derived.", epilog=EPILOG
+        "minusgrad", description="Write U once; the rest is derived.", epilog=EPILOG, formatter_class=_Help
     )
     parser.add_argument("--version", action="version", version=f"minusgrad {__version__}")
     verbs = parser.add_subparsers(metavar="VERB", required=True)
-
-    run = _verb(verbs, "run", _run, "run a scene into a new folder")
-    run.add_argument("scene", type=Path)
-    run.add_argument(
-        "overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. stepper.dt=0.01"
-    )
-    run.add_argument("--out", type=Path, help="the run's folder (default: runs/NAME)")
-    run.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
-    _plugin_option(run)
-    _json_option(run)
-
-    fit = _verb(verbs, "fit", _fit, "find the parameters of a scene's [fit], into a new folder")
-    fit.add_argument("scene", type=Path)
-    fit.add_argument(
-        "overrides", nargs="*", metavar="key.sub=value", help="change the scene, e.g. fit.iterations=50"
-    )
-    fit.add_argument("--out", type=Path, help="the fit's folder (default: runs/NAME-fit)")
-    fit.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
-    _plugin_option(fit)
-    _json_option(fit)
-
-    resume = _verb(verbs, "resume", _resume, "go on with a run or a fit, bit for bit")
-    resume.add_argument("folder", type=Path)
-    resume.add_argument(
-        "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
-    )
-    _plugin_option(resume)
-    _json_option(resume)
-
-    check = _verb(verbs, "check", _check, "is every gradient of a scene, or of one energy, true?")
-    check.add_argument("what", metavar="SCENE|ENERGY")
-    check.add_argument("overrides", nargs="*", metavar="key.sub=value")
-    _plugin_option(check)
-    _json_option(check)
-
-    plot = _verb(verbs, "plot", _plot, "pictures of a run")
-    plot.add_argument("folder", type=Path)
-    plot.add_argument("--out", type=Path, help="where to (default: pictures/ in the run)")
-
-    scenes = _verb(verbs, "scenes", _scenes, "the scenes in a folder, with their claims")
-    scenes.add_argument("folder", type=Path, nargs="?", default=Path("scenes"))
-    _json_option(scenes)
-
-    energies = _verb(verbs, "energies", _energies, "the energies that scenes may name")
-    _plugin_option(energies)
-    _json_option(energies)
-
-    source = _verb(verbs, "source", _source, "what the engine makes of an energy: its graph, and the Taichi")
-    source.add_argument("energy", metavar="ENERGY")
-    source.add_argument("--of", choices=("value", "gradient", "product"), default="gradient", help="of what")
-    source.add_argument("--dimension", type=int, choices=(2, 3), default=3, help="of space (default: 3)")
-    _plugin_option(source)
-    _json_option(source)
-
-    _json_option(_verb(verbs, "plugins", _plugins, "the plugins that are installed"))
-
-    _plugin_option(_verb(verbs, "schema", _schema, "the JSON schema of scene files, for editors"))
+    for name, (do, arguments, text) in VERBS.items():
+        verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG, formatter_class=_Help)
+        verb.set_defaults(do=do)
+        if name in argv:
+            arguments(verb)
     return parser
 
 
-def _verb(verbs: Any, name: str, do: Any, text: str) -> argparse.ArgumentParser:
-    verb = verbs.add_parser(name, help=text, description=text, epilog=EPILOG)
-    verb.set_defaults(do=do)
-    return verb
+# Arguments ------------------------------------------------------------------------------------------
+
+
+def _scene_arguments(verb: argparse.ArgumentParser, example: str, out: str) -> None:
+    verb.add_argument("scene", type=_path)
+    verb.add_argument(
+        "overrides", nargs="*", metavar="key.sub=value", help=f"change the scene, e.g. {example}"
+    )
+    verb.add_argument("--out", type=_path, help=out)
+    verb.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
+    _common_arguments(verb)
+
+
+def _run_arguments(verb: argparse.ArgumentParser) -> None:
+    _scene_arguments(verb, "stepper.dt=0.01", "the run's folder (default: runs/NAME)")
+
+
+def _fit_arguments(verb: argparse.ArgumentParser) -> None:
+    _scene_arguments(verb, "fit.iterations=50", "the fit's folder (default: runs/NAME-fit)")
+
+
+def _resume_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", type=_path)
+    verb.add_argument(
+        "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
+    )
+    _common_arguments(verb)
+
+
+def _check_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("what", metavar="SCENE|ENERGY")
+    verb.add_argument("overrides", nargs="*", metavar="key.sub=value")
+    _common_arguments(verb)
+
+
+def _plot_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", type=_path)
+    verb.add_argument("--out", type=_path, help="where to (default: pictures/ in the run)")
+
+
+def _scenes_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", type=_path, nargs="?", default="scenes")
+    _json_option(verb)
+
+
+def _source_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("energy", metavar="ENERGY")
+    verb.add_argument("--of", choices=("value", "gradient", "product"), default="gradient", help="of what")
+    verb.add_argument("--dimension", type=int, choices=(2, 3), default=3, help="of space (default: 3)")
+    _common_arguments(verb)
+
+
+def _common_arguments(verb: argparse.ArgumentParser) -> None:
+    _plugin_option(verb)
+    _json_option(verb)
 
 
 def _plugin_option(verb: argparse.ArgumentParser) -> None:
     text = "a file with energies of your own"
-    verb.add_argument("--plugin", type=Path, action="append", default=[], metavar="FILE.py", help=text)
+    verb.add_argument("--plugin", type=_path, action="append", default=[], metavar="FILE.py", help=text)
 
 
 def _json_option(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", action="store_true", help="for programs")
+
+
+def _path(text: str) -> Any:
+    from pathlib import Path
+
+    return Path(text)
 
 
 # Verbs ----------------------------------------------------------------------------------------------
@@ -178,7 +205,7 @@ def _found(fit: Any, for_programs: bool) -> int:
     _warned(fit.simulation.registry)
     unmet = int(fit.simulation.stepper.unmet)
     if for_programs:
-        print(json.dumps({"folder": str(fit.folder)} | fit.estimates.as_dict(), indent=1))
+        _print_json({"folder": str(fit.folder)} | fit.estimates.as_dict())
         return unmet
     print(f"{fit.folder}: {fit.estimates.iterations} iterations")
     found(fit.estimates)
@@ -201,7 +228,7 @@ def _told(run: Any, for_programs: bool) -> int:
     if for_programs:
         facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
         facts |= {"time": stepper.time, "time_unit": unit}
-        print(json.dumps(facts | last, indent=1))
+        _print_json(facts | last)
         return int(stepper.unmet)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
     print(f"{run.folder}: {stepper.step} {clock if stepper.residual is None else 'iterations'}")
@@ -228,7 +255,7 @@ def _check(a: argparse.Namespace) -> int:
         found = check.of_energy(_energy(Registry.load(None, a.plugin), a.what))
     answers = list(found)
     if a.json:
-        print(json.dumps([f.as_dict() for f in answers], indent=1))
+        _print_json([f.as_dict() for f in answers])
     else:
         findings(answers)
     return 0 if all(f.passed for f in answers) else 1
@@ -264,7 +291,7 @@ def _scenes(a: argparse.Namespace) -> int:
         raise UserError(f"no scenes in {a.folder}; name another folder")
     rows = [(str(f), claim(f)) for f in files]
     if a.json:
-        print(json.dumps([{"scene": f, "claim": c} for f, c in rows], indent=1))
+        _print_json([{"scene": f, "claim": c} for f, c in rows])
     else:
         table(("scene", "what is true of it"), rows)
     return 0
@@ -277,7 +304,7 @@ def _energies(a: argparse.Namespace) -> int:
     registry = Registry.load(None, a.plugin)
     entries = {section: registry.tables[section].values() for section in ENERGIES}
     if a.json:
-        print(json.dumps([described(e, s) for s, some in entries.items() for e in some], indent=1))
+        _print_json([described(e, s) for s, some in entries.items() for e in some])
     else:
         for section, some in entries.items():
             if some:
@@ -293,7 +320,7 @@ def _source(a: argparse.Namespace) -> int:
     registry = Registry.load(None, a.plugin)
     found = of_energy(_energy(registry, a.energy), a.dimension)
     if a.json:
-        print(json.dumps(found.as_dict(), indent=1))
+        _print_json(found.as_dict())
         return _warned(registry)
     counts = ", ".join(f"{what} {count}" for what, count in found.operations.items())
     print(f"# {found.energy} in {found.dimension}D, operations an element: {counts}")
@@ -324,7 +351,7 @@ def _plugins(a: argparse.Namespace) -> int:
     rows = [(p.name, p.distribution, p.version, p.target) for p in listed()]
     if a.json:
         keys = ("name", "distribution", "version", "module")
-        print(json.dumps([dict(zip(keys, row, strict=True)) for row in rows], indent=1))
+        _print_json([dict(zip(keys, row, strict=True)) for row in rows])
     else:
         table(("plugin", "distribution", "version", "module"), rows)
     return 0
@@ -335,5 +362,20 @@ def _schema(a: argparse.Namespace) -> int:
     from .schema import schema_of
 
     registry = Registry.load(None, a.plugin)
-    print(json.dumps(schema_of(registry.models()), indent=1))
+    _print_json(schema_of(registry.models()))
     return _warned(registry)
+
+
+VERBS = {
+    "run": (_run, _run_arguments, "run a scene into a new folder"),
+    "fit": (_fit, _fit_arguments, "find the parameters of a scene's [fit], into a new folder"),
+    "resume": (_resume, _resume_arguments, "go on with a run or a fit, bit for bit"),
+    "check": (_check, _check_arguments, "is every gradient of a scene, or of one energy, true?"),
+    "plot": (_plot, _plot_arguments, "pictures of a run"),
+    "scenes": (_scenes, _scenes_arguments, "the scenes in a folder, with their claims"),
+    "energies": (_energies, _common_arguments, "the energies that scenes may name"),
+    "source": (_source, _source_arguments, "what the engine makes of an energy: its graph, and the Taichi"),
+    "plugins": (_plugins, _json_option, "the plugins that are installed"),
+    "schema": (_schema, _plugin_option, "the JSON schema of scene files, for editors"),
+}
+"""By its name what a verb does, what arguments it takes, and a word about it."""

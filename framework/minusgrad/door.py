@@ -16,13 +16,19 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from . import durable, origin, scheduler, trajectory
-from .errors import CheckpointError, InterruptedRunError, RunFolderError, UserError
+from . import durable, origin, runtime, scheduler, trajectory
+from .errors import (
+    CheckpointError,
+    InterruptedRunError,
+    RunFolderError,
+    RuntimeUnavailableError,
+    UserError,
+)
 from .estimates import Estimates
 from .fitting import Fitting
 from .judge import judge
 from .rundir import RunDir
-from .scene import load
+from .scene import Document, load
 from .signals import stop_requests
 from .simulation import Simulation
 from .triggers import Every
@@ -141,7 +147,8 @@ def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) 
             target.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(target, data)
         threads = simulation.scene.runtime.threads
-        folder.journal("built", threads=threads, plugins=list(simulation.registry.plugins))
+        plugins, engine = list(simulation.registry.plugins), runtime.engine_name()
+        folder.journal("built", engine=engine, threads=threads, plugins=plugins)
         saver = Saver(simulation, folder)
         saver.remarks += simulation.starting.remarks
         return _finished(simulation, saver, progress)
@@ -152,7 +159,8 @@ def resume(
 ) -> Run:
     """Go on with a run, or a fit, from its newest good checkpoint, bit for bit as if it had never stopped.
 
-    Raises `CheckpointError` if the scene, its files or a plugin changed since (unless `allow_changed`).
+    Raises `CheckpointError` if the scene, its files, a plugin or the engine changed since (unless
+    `allow_changed`).
     """
     path = Path(path)
     with RunDir.open(path) as folder:
@@ -161,6 +169,7 @@ def resume(
         if lacking := origin.lacking(snapshot.meta):
             raise CheckpointError(f"{path}: {lacking}")
         document = load(path / "scene.toml", _overrides(folder))
+        _bind_again(path, document, origin.engine(snapshot.meta), allow_changed)
         kind = Fitting if snapshot.meta.get("fit") is True else Simulation
         simulation = kind(judge(document, plugins), path / INPUTS)
         grave, light = origin.differences(snapshot.meta, simulation.facts())
@@ -219,6 +228,21 @@ def _estimated(fitting: Fitting, folder: RunDir) -> Estimates:
     text = json.dumps(estimates.as_dict(), indent=1) + "\n"
     durable.replace(folder.path / FIT, text.encode())
     return estimates
+
+
+def _bind_again(path: Path, document: Document, computed: str | None, allow_changed: bool) -> None:
+    """Bind the engine that computed the run, where the scene leaves it open: no other gives its bits.
+
+    Raises `CheckpointError` where that cannot be, unless `allow_changed`: then it is told as a difference.
+    """
+    if document.engine not in (None, runtime.AUTO) or computed is None:
+        return
+    try:
+        runtime.engine(computed)
+    except RuntimeUnavailableError as error:
+        if not allow_changed:
+            text = f"{path}: was computed by engine '{computed}', whose bits no other gives: {error}"
+            raise CheckpointError(text) from None
 
 
 def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:

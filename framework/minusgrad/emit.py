@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from . import runtime
 from .errors import EnergyError
 from .graph import Scalar, inputs
 from .interactions import Gather
@@ -34,7 +35,7 @@ class Emitter(Statements):
     def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
         """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
 
-        The buffers are (rows, components) in f64, by `Place.buffer`. To what belongs to nodes is added, in
+        The buffers, for `rows`, are in f64 and named by `Place.buffer`. To what belongs to nodes is added, in
         the arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for changes.
         """
         self._check_shapes(wanted)
@@ -47,7 +48,7 @@ class Emitter(Statements):
         return self._code(loops(traced.value, places, along), wanted), buffers
 
     def value(self) -> tuple[Code, Any]:
-        """The loops that fill a buffer of partial energies, shape (rows, 1) in f64, and the buffer."""
+        """The loops that fill a buffer of partial energies, one component in f64, and the buffer."""
         code, buffers = self.sweep(Sweep(value=True))
         return code, buffers["value"]
 
@@ -64,7 +65,8 @@ class Emitter(Statements):
         if self.pairs:
             return Code(""), self._arrays["value"]
         buffer, p = self._own_total(), self.prefix
-        loop = self._in_blocks(["", f"    s += {p}value[e, 0]"], ["s = ti.f64(0.0)"], [f"{p}total[b, 0] = s"])
+        add = f"    s += {self.row('value', 0)}"
+        loop = self._in_blocks(["", add], ["s = ti.f64(0.0)"], [f"{p}total[b, 0] = s"])
         return self._code(loop), buffer
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
@@ -80,9 +82,21 @@ class Emitter(Statements):
         p, columns = self.prefix, range(array.shape[1])
         values = self.term.parameters.get(argument)
         row = "e" if values is None else "0" if values.index is None else f"{p}row_of_{argument}[e]"
-        buffer = f"{p}dd_{argument}"
-        lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {buffer}[e, {c}]" for c in columns]
-        return self._code([f"for e in range({buffer}.shape[0]):", *indented(lines)]).naming(**{into: array})
+        changes = [self.row(f"dd_{argument}", c) for c in columns]
+        lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {changes[c]}" for c in columns]
+        return self._code([f"for e in range({p}nodes.shape[0]):", *indented(lines)]).naming(**{into: array})
+
+    def row(self, buffer: str, column: int) -> str:
+        """The number of element e (pairs: of target e) in a buffer that a sweep has filled."""
+        return f"{self.prefix}{buffer}[e, {column}]"
+
+    def rows(self, buffer: Any) -> np.ndarray:
+        """The values of a buffer, (rows, components)."""
+        return runtime.host(buffer)
+
+    def naming(self, text: str) -> Code:
+        """Lines of another's hand, with those of the term's arrays that they name."""
+        return self._code(text.splitlines())
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
@@ -214,15 +228,8 @@ class Emitter(Statements):
 
         `ranges` of j, each with the numbers (of `wanted`) that are added there.
         """
-        p, n = self.prefix, len(self.term.elements.nodes)
-        leaves = list(inputs(wanted))
-        sources = [leaf for leaf in leaves if leaf.value[1] == 1]
-        for packed in {_packed_in(leaf) for leaf in sources}:
-            self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
-        at = {leaf.serial: f"{p}{_packed_in(leaf)}[{self._source_row(leaf)}, j]" for leaf in sources}
-        pack = [f"{at[leaf.serial]} = {self._nodal(leaf)}" for leaf in sources]
-        fetch = [f"{leaf_name(leaf)} = {at[leaf.serial]}" for leaf in sources]
-        late = {leaf.serial for leaf in sources}
+        p, leaves = self.prefix, list(inputs(wanted))
+        pack, fetch, late = self._sources(leaves)
         early, lines, texts = self._hoisted(wanted, late, {})
         target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
         adds = filled(add, texts)
@@ -231,11 +238,21 @@ class Emitter(Statements):
             if numbers:
                 sweeps += [f"for j in {r}:", *indented([*fetch, *lines, *(adds[k] for k in numbers)])]
         return [
-            f"for j in range({p}nodes.shape[0]):",
-            *indented([f"n1 = {p}nodes[j]", *pack]),
+            *pack,
             f"for i in range({p}nodes.shape[0]):",
             *indented([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
         ]
+
+    def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], set[int]]:
+        """A loop that packs the sources, the statements that read source j, and which leaves are its."""
+        n, late = len(self.term.elements.nodes), [leaf for leaf in leaves if leaf.value[1] == 1]
+        for packed in {_packed_in(leaf) for leaf in late}:
+            self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
+        at = [f"{self.prefix}{_packed_in(leaf)}[{self._source_row(leaf)}, j]" for leaf in late]
+        nodal = [f"{place} = {self._nodal(leaf)}" for place, leaf in zip(at, late, strict=True)]
+        head = [f"for j in range({self.prefix}nodes.shape[0]):", f"    n1 = {self.prefix}nodes[j]"]
+        fetch = [f"{leaf_name(leaf)} = {place}" for place, leaf in zip(at, late, strict=True)]
+        return [*head, *indented(nodal)], fetch, {leaf.serial for leaf in late}
 
     def _source_size(self) -> int:
         return sum(int(np.prod(f.shape[1:], dtype=int)) for f in self.term.fields.values())

@@ -5,8 +5,7 @@
 Every message says what was asked, where, and what exists or cures it.
 """
 
-from dataclasses import dataclass
-from difflib import get_close_matches
+from collections import namedtuple
 
 
 class MinusgradError(Exception):
@@ -21,15 +20,10 @@ class UserError(MinusgradError):
     exit_code = 2
 
 
-@dataclass(frozen=True, order=True)
-class Problem:
+class Problem(namedtuple("Problem", ("file", "line", "column", "key", "message"))):
     """One mistake in a scene file; line and column count from 1 (0: not in the file, e.g. an override)."""
 
-    file: str
-    line: int
-    column: int
-    key: str
-    message: str
+    __slots__ = ()
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
@@ -88,5 +82,7 @@ class InterruptedRunError(MinusgradError):
 
 def suggestion(word: str, known: list[str]) -> str:
     """`; did you mean 'gravity'?` where something close exists, else nothing."""
+    from difflib import get_close_matches
+
     close = get_close_matches(word, known, n=1, cutoff=0.6)
     return f"; did you mean '{close[0]}'?" if close else ""

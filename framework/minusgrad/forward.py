@@ -8,6 +8,7 @@ from .kernels import Launch
 from .map_loops import MapLoops
 from .sweep import Sweep
 from .terms import Term
+from .window_lanes import WindowLanes, suits
 from .window_loops import WindowLoops
 
 
@@ -51,4 +52,6 @@ class Forward:
 
 def loops_of(term: Term, adjoint: Field) -> MapLoops:
     """The loops of a bound map."""
-    return (WindowLoops if term.grid else MapLoops)(term, adjoint)
+    if not term.grid:
+        return MapLoops(term, adjoint)
+    return (WindowLanes if suits(term) else WindowLoops)(term, adjoint)

@@ -20,13 +20,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from . import memory, runtime
+from . import blocks, memory, runtime
 from .emit import Emitter
 from .errors import EnergyError
 from .fields import Field
 from .hessian_loops import HessianLoops
 from .interactions import Gather, Pairs
 from .kernels import Code, Launch
+from .lane_hessians import LaneHessians
+from .lanes import Lanes
 from .semidefinite import PROJECTIONS, projection
 from .terms import Term
 
@@ -130,14 +132,14 @@ class ElementHessians:
         self.fields = [self.term.fields[a] for a in arguments]
         self.widths = [prod(f.shape[1:]) for f in self.fields]
         self._refuse_beyond_memory()
-        loops = HessianLoops(emitter)
+        loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
         self.nodes, self.rows = loops.term.elements.nodes, loops.rows(arguments)
         code, self.packed = loops.hessians(arguments)
         self._fill = Launch(code, "t")
         self._projections: dict[str, Launch] = {}
 
     def fill(self, t: float, project: str | None) -> None:
-        """Compute them into `packed`, the lower halves row by row, (E, m (m + 1) / 2)."""
+        """Compute them into `packed`, the lower halves row by row, (E, m (m + 1) / 2) in rows or blocks."""
         self._fill(t)
         if project is not None:
             if project not in self._projections:
@@ -147,7 +149,7 @@ class ElementHessians:
     def whole(self, t: float, project: str | None) -> np.ndarray:
         """All of them, (E, m, m) in f64."""
         self.fill(t, project)
-        packed = runtime.host(self.packed)
+        packed = blocks.rows(runtime.host(self.packed), len(self.nodes))
         found = np.zeros((len(packed), self.rows, self.rows))
         low, high = np.tril_indices(self.rows)
         found[:, low, high] = found[:, high, low] = packed
@@ -319,9 +321,9 @@ class _Entries:
 
     def _gather(self, pattern: Pattern, data: Any, mine: np.ndarray, of: tuple[int, int]) -> Launch:
         layout = self.layout
-        blocks, which = np.unique(self.keys[mine], return_inverse=True)
-        gather = Gather.of(which, len(blocks))
-        later, earlier = np.divmod(blocks, layout.first[-1])
+        found, which = np.unique(self.keys[mine], return_inverse=True)
+        gather = Gather.of(which, len(found))
+        later, earlier = np.divmod(found, layout.first[-1])
         chosen = mine[gather.slots]
         arrays = {
             "start": gather.start,
@@ -334,8 +336,8 @@ class _Entries:
             "at": self._table(layout.widths[of[0]], layout.widths[of[1]]),
         }
         made = {name: runtime.allocate(array) for name, array in arrays.items()}
-        text = _sums(layout.widths[of[0]], layout.widths[of[1]], of[0] == of[1])
-        return Launch(Code(text, {**made, "packed": self.share.packed, "data": data}))
+        text = _sums(self.share.packed, layout.widths[of[0]], layout.widths[of[1]], of[0] == of[1])
+        return Launch(Code(text, {**made, "packed": blocks.single(self.share.packed), "data": data}))
 
     def _table(self, rows: int, columns: int) -> np.ndarray:
         """Where the numbers of each two (argument, slot) stand in a half, (codes, rows * columns)."""
@@ -346,13 +348,14 @@ class _Entries:
         return (high * (high + 1) // 2 + low).reshape(self.places**2, -1).astype(np.int32)
 
 
-def _sums(rows: int, columns: int, square: bool) -> str:
+def _sums(packed: Any, rows: int, columns: int, square: bool) -> str:
     """Loops that sum the entries of each block, and write it as it is and transposed; f64.
 
     A block on the diagonal is symmetric: its lower half is written twice.
     """
     places = [*product(range(rows), range(columns))]
-    add = [f"s{a}_{b} += ti.f64(packed[e, at[c, {a * columns + b}]])" for a, b in places]
+    numbers = {(a, b): blocks.entry(packed, "packed", "e", f"at[c, {a * columns + b}]") for a, b in places}
+    add = [f"s{a}_{b} += ti.f64({numbers[a, b]})" for a, b in places]
 
     def write(where: str, row: int, column: int, number: str) -> str:
         begin, stride = ("here", "stride") if where == "here" else ("there", "stride_there")

@@ -51,10 +51,9 @@ class HessianLoops(Emitter):
         return prod(self.term.fields[argument].shape[1:])
 
     def hessians(self, arguments: Sequence[str]) -> tuple[Code, Any]:
-        """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2), in the run's precision."""
+        """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2) in rows or blocks."""
         name, m = f"hessian_{'_'.join(arguments)}", self.rows(arguments)
-        shape = (len(self.term.elements.nodes), m * (m + 1) // 2)
-        buffer = self._own(name, np.zeros(shape, self.term.dtype))
+        buffer = self._halves(name, m * (m + 1) // 2)
         traced = self._trace()
         forms = self._forms(traced, arguments)
         value = replaced(traced.value, {n.serial: leaf for form in forms for leaf, n in form.numbers})
@@ -63,10 +62,21 @@ class HessianLoops(Emitter):
             return self._code(self._straight(name, lower(traced.value, leaves))), buffer
         return self._code(self._congruence(name, value, forms)), buffer
 
+    def _halves(self, name: str, numbers: int) -> Any:
+        return self._own(name, np.zeros((len(self.term.elements.nodes), numbers), self.term.dtype))
+
+    def _entry(self, out: str, number: str) -> str:
+        """Where a number of element e is written."""
+        return f"{out}[e, {number}]"
+
+    def _weight(self, weights: str, node: str, component: tuple[int, ...]) -> str:
+        """The text of a weight of a node of element e."""
+        return f"data_{weights}[e, {node}{subscript(component)}]"
+
     def _straight(self, out: str, wanted: list[Scalar]) -> list[str]:
         """Every entry by a line of its own."""
         lines, texts = self._statements(wanted)
-        stores = [f"{out}[e, {k}] = {text}" for k, text in enumerate(texts)]
+        stores = [f"{self._entry(out, str(k))} = {text}" for k, text in enumerate(texts)]
         return self._each(list(inputs(wanted)), [*lines, *stores])
 
     def _each(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
@@ -115,15 +125,20 @@ class HessianLoops(Emitter):
             for i, d in product(range(len(f.numbers)), range(g.width))
         ]
         first = "b + 1" if f is g else "0"
-        inner = [*f.weighed("v", "a"), *self._entries(out, f, g, ("a", "v"), False)]
+        inner = [*self._weighed(f, "v", "a"), *self._entries(out, f, g, ("a", "v"), False)]
         loop = [
-            *g.weighed("w", "b"),
+            *self._weighed(g, "w", "b"),
             *half,
             *(self._entries(out, f, g, ("b", "w"), True) if f is g else []),
             f"for a in range({first}, {self.term.arity}):",
             *indented(inner),
         ]
         return [f"for b in range({self.term.arity}):", *indented(loop)]
+
+    def _weighed(self, form: "Form", name: str, node: str) -> list[str]:
+        """The weights of a node as locals."""
+        places = [self._weight(form.weights, node, c) for c in np.ndindex(*form.shape)]
+        return [f"{name}{k} = {place}" for k, place in enumerate(places)]
 
     def _entries(self, out: str, f: "Form", g: "Form", of: tuple[str, str], lower_only: bool) -> list[str]:
         """Those of a node, whose weights have a name, with node b."""
@@ -134,7 +149,7 @@ class HessianLoops(Emitter):
             lines.append(f"at = row * (row + 1) // 2 + {g.begin} + b * {g.width}")
             for d in range(c + 1 if lower_only else g.width):
                 text = _sum(f"{weight}{k} * t{c * f.axes + k}_{d}" for k in range(f.axes))
-                lines.append(f"{out}[e, at + {d}] = {text}")
+                lines.append(f"{self._entry(out, f'at + {d}')} = {text}")
         return lines
 
 
@@ -158,11 +173,6 @@ class Form:
     def leaf(self, k: int) -> int:
         """The serial of a number's leaf."""
         return self.numbers[k][0].serial
-
-    def weighed(self, name: str, node: str) -> list[str]:
-        """The weights of a node as locals."""
-        places = [f"data_{self.weights}[e, {node}{subscript(c)}]" for c in np.ndindex(*self.shape)]
-        return [f"{name}{k} = {place}" for k, place in enumerate(places)]
 
 
 def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:

@@ -223,7 +223,21 @@ class Integrator(Stepper):
 
     def evaluate(self, t: float | None = None) -> None:
         """The forces anew; needed only if something other than a step has changed what they depend on."""
-        self.potential.gradient_into(self.gradient, self.time if t is None else t)
+        t = self.time if t is None else t
+        if self._steps is None or self.tape:
+            self.potential.gradient_into(self.gradient, t)
+        else:
+            self._stand_still(t)
+
+    def _stand_still(self, t: float) -> None:
+        """A step of no length, of which only the forces are kept: one kernel to compile, and not two."""
+        assert self._steps
+        before, fields = self._memory()
+        for array in self.gradient.values():
+            array.fill(0)
+        self._steps(1, 0.0, t, 0.0)
+        forces = {n: values for n, values in self.state().items() if n.startswith("gradient/")}
+        self._recall((before | forces, fields))
 
     def _kicked(self, coefficient: float, t: float) -> None:
         self._kick(coefficient * self.dt)

@@ -1,13 +1,14 @@
 """A scene judged: the skeleton by the core, every block by the model of its kind; all mistakes at once."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+from . import runtime
 from .entry_points import installed
-from .errors import Problem, SceneError
+from .errors import Problem, RuntimeUnavailableError, SceneError
 from .registry import Entry, Registry
 from .scene import Block, Document, Scene, unknown_kind
 from .toml_lines import KeyPath
@@ -37,9 +38,14 @@ class Judged:
 def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> Judged:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
 
-    While a plugin that the scene names is missing, its kinds are not told one by one.
+    While a plugin that the scene names is missing, its kinds are not told one by one; without its engine,
+    which plugins take as `ti`, none is imported.
     """
     scene, problems = document.skeleton()
+    try:
+        runtime.engine(document.engine)
+    except RuntimeUnavailableError as error:
+        raise SceneError([*problems, document.problem(("runtime", "engine"), str(error))]) from error
     names = _named(document)
     registry = Registry.load(names, plugins)
     for number, name in enumerate(names or ()):
@@ -74,4 +80,4 @@ def _unknown(document: Document, block: Block, registry: Registry, names: list[s
     else:
         unnamed = [name for name in installed() if name not in ("core", *names)]
         hint = f"; not in the scene's `plugins`: {', '.join(unnamed)}" if unnamed else ""
-    return replace(problem, message=problem.message + hint)
+    return problem._replace(message=problem.message + hint)

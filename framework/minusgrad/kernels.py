@@ -9,12 +9,14 @@ import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from textwrap import indent
 from typing import Any
 
 import numpy as np
 
-from . import runtime, special
+from . import runtime, special, vectors
+from .blocks import Blocks
 from .errors import EnergyError
 
 MOST_ARRAYS = 59
@@ -68,11 +70,16 @@ class Launch:
                 f"{len(code.arrays)} arrays for one kernel, and the compiler takes {MOST_ARRAYS}: put several"
                 " numbers of an element into one Datum of shape (k,)"
             )
-        self.arrays = tuple(code.arrays.values())
+        self.arrays, self.scalars = tuple(code.arrays.values()), scalars
         self.source = _source(code, scalars)
+        self._bound: Callable[..., None] | None = None
+        self._life: Any = None
 
     def __call__(self, *scalars: float) -> None:
-        _kernel(self.source)(*self.arrays, *scalars)
+        if self._bound is None or self._life is not _life():
+            self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
+            self._life = _life()
+        self._bound(*scalars)
 
 
 class Launches:
@@ -98,6 +105,9 @@ def _source(code: Code, scalars: tuple[str, ...]) -> str:
 
 
 def _annotation(array: Any) -> str:
+    if isinstance(array, Blocks):
+        vector = f"ti.types.vector({array.shape[-1]}, ti.{runtime.ENGINE_DTYPES[array.dtype.name]})"
+        return f"ti.types.ndarray(dtype={vector}, ndim={array.ndim - 1})"
     if isinstance(array, np.ndarray):
         dtype, ndim = runtime.ENGINE_DTYPES[array.dtype.name], array.ndim
     else:
@@ -117,10 +127,49 @@ def _kernel(source: str) -> Callable:
         ti = runtime.engine()
         file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {"ti": ti, **special.helpers(ti, source)}
+        scope: dict[str, Any] = {"ti": ti, **special.helpers(ti, source), **vectors.helpers(ti, source)}
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = ti.kernel(scope["kernel"])
     return _compiled[key]
+
+
+def _life() -> Any:
+    """An object that the engine makes anew whenever it starts: what was bound under another is stale."""
+    return runtime.engine().lang.impl.get_runtime()
+
+
+def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
+    """The kernel with its arrays, to be called with the scalars.
+
+    Taichi looks at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
+    are, so that they are shown to it once.
+    """
+    if runtime.engine_name() != "taichi" or not all(_stays(array) for array in arrays):
+        return partial(kernel, *arrays)
+    primal = kernel._primal  # type: ignore[attr-defined]
+    compiled = primal.compiled_kernels[primal.ensure_compiled(*arrays, *[0 for _ in scalars])]
+    program, context = _life().prog, compiled.make_launch_context()
+    code = program.compile_kernel(program.config(), program.get_device_caps(), compiled)
+    for place, array in enumerate(arrays):
+        shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
+        context.set_arg_external_array_with_shape((place,), array.ctypes.data, array.nbytes, shape, 0)
+    put = [
+        partial(
+            context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, (len(arrays) + k,)
+        )
+        for k, name in enumerate(scalars)
+    ]
+
+    def launch(*values: float) -> None:
+        for one, value in zip(put, values, strict=True):
+            one(value)
+        program.launch_kernel(code, context)
+
+    return launch
+
+
+def _stays(array: Any) -> bool:
+    return isinstance(array, np.ndarray) and array.flags.c_contiguous
 
 
 def compiled() -> int:

@@ -52,8 +52,7 @@ class Loss:
     def look(self, step: int) -> None:
         """Give the data their values at an observed step."""
         for name, rows in self.data.items():
-            array = self._datum(name)
-            runtime.store(array, np.asarray(rows[self._row[step]], runtime.host(array).dtype))
+            self._put(name, rows[self._row[step]])
 
     def value(self, step: int, t: float) -> float:
         """l at the present fields, which are those of an observed step at time t."""
@@ -113,7 +112,7 @@ class Loss:
             yield
         finally:
             for name, values in before.items():
-                runtime.store(self._datum(name), values)
+                self._put(name, values)
 
     def _slope(self, name: str) -> Any:
         """An array for dl/d(field), kept for the next look."""
@@ -124,6 +123,10 @@ class Loss:
     def _datum(self, name: str) -> Any:
         term, _, argument = name.partition(".")
         return self.potential.parts[term].data[argument]
+
+    def _put(self, name: str, values: Any) -> None:
+        term, _, argument = name.partition(".")
+        self.potential.parts[term].set_datum(argument, values)
 
     def _check(self, name: str, shape: tuple[int, ...]) -> None:
         term, _, argument = name.partition(".")

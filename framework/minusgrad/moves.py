@@ -89,10 +89,8 @@ class Moves:
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""
-        pieces = [self.kick()]
-        for code, buffer in self.potential.rate_code():
-            add = f"for e in range({buffer}.shape[0]):\n    work[0] = work[0] + h * {buffer}[e, 0]\n"
-            pieces += [code, Code(add, {"work": self.work})]
+        rates = self.potential.rate_code("work[0] = work[0] + h * {}")
+        pieces = [self.kick(), *(rate.naming(work=self.work) for rate in rates)]
         if self.holds.moving:
             forces = {name: f"g_{name}" for name in self.gradient}
             pieces.append(self.holds.power_code(forces, "work").naming(work=self.work))

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from importlib.metadata import version
 from typing import Any
 
+from . import runtime
 from .entry_points import Plugin, installed
 from .registry import Registry
 from .scene import Scene
@@ -24,6 +25,7 @@ def facts(
     """Scene, files, plugins that it uses, machine and versions, as plain data without wall-clock times."""
     resolved = scene.resolved()
     resolved["runtime"].pop("threads")
+    resolved["runtime"]["engine"] = engine = runtime.engine_name()
     return {
         "title": scene.title,
         "scene": resolved,
@@ -31,7 +33,7 @@ def facts(
         "files": {name: _sha(data) for name, data in sorted(files.items())},
         "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
         "machine": platform.machine(),
-        "versions": {package: version(package) for package in ("minusgrad", "taichi", "numpy", "h5py")},
+        "versions": {package: version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
     }
 
 
@@ -44,6 +46,14 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
     if not grave:
         light += _lines("the scene's text", then.get("text"), now.get("text"))
     return grave, light
+
+
+def engine(then: Mapping[str, Any]) -> str | None:
+    """The engine that computed the run, where it is known."""
+    scene = then.get("scene")
+    found = scene.get("runtime") if isinstance(scene, dict) else None
+    name = found.get("engine") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def plugin_files(then: Mapping[str, Any]) -> list[str]:

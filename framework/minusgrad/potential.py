@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from . import runtime
-from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError, NonFiniteError
 from .fields import Field, Fields
 from .forward import Forward, loops_of
 from .hessian import Hessians
 from .kernels import Code
+from .lanes import loops_of_energy
 from .map_loops import ADJOINT
 from .staged import StagedTerm
 from .summand import Summand
@@ -71,7 +71,9 @@ class Potential:
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
         self._forward = [Forward(loop) for loop in loops.values()]
         self._work: dict[str, Any] = {
-            name: part if isinstance(part, StagedTerm) else Summand(part, loops.get(name) or Emitter(part))
+            name: part
+            if isinstance(part, StagedTerm)
+            else Summand(part, loops.get(name) or loops_of_energy(part))
             for name, part in self.parts.items()
         }
         emitters = {n: w.emitter if isinstance(w, Summand) else None for n, w in self._work.items()}
@@ -332,14 +334,16 @@ class Potential:
                 total += term.elements.elements * self._work[name].emitter.gradient(wanted).text.count("\n")
         return total
 
-    def rate_code(self) -> list[tuple[Code, str]]:
-        """For each term that depends on time: loops that fill a buffer of dU/dt, and the buffer's name."""
+    def rate_code(self, add: str) -> list[Code]:
+        """For each term that depends on time: loops that find dU/dt, and a serial one of `add` ({}: a part of it)."""
         found = []
         for k, (name, term) in enumerate(self.terms.items()):
             if term.uses_time:
                 clock = next(iter(term.energy.of_role(Time)))
-                code, _ = self._work[name].emitter.named(f"term{k}_").derivative(clock)
-                found.append((code, f"term{k}_d_{clock}"))
+                emitter = self._work[name].emitter.named(f"term{k}_")
+                found.append(emitter.derivative(clock)[0])
+                line = add.format(emitter.row(f"d_{clock}", 0))
+                found.append(emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n    {line}\n"))
         return found
 
     # Parameters

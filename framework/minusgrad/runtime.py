@@ -1,6 +1,13 @@
-"""The engine: which compiler turns kernels into machine code, and the only place that starts it.
+"""The engine: which compiler turns kernels into machine code, and the only place that imports or starts it.
 
-`engine()` is Taichi itself; everything else says `from minusgrad import ti`. One engine serves a process.
+    taichi      Taichi itself
+    quadrants   its maintained fork: the same language, a newer LLVM (`pip install "minusgrad[quadrants]"`)
+
+`engine()` is the module; everything else says `from minusgrad import ti`. One engine serves a process, bound
+when it is first asked for: the one asked for by name (a scene's `[runtime] engine`, that of a run to resume),
+else the one that the variable MINUSGRAD_ENGINE names, else Taichi. "auto" is that variable, else Quadrants
+where it is installed. Their bits differ, so a run keeps to the engine that it began with.
+
 `start` may be called again for the next scene: kernels are recompiled when they are next called, fields
 are untouched, because they live in arrays of their own and not in the engine.
 """
@@ -9,7 +16,8 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar
 from weakref import WeakSet
@@ -19,59 +27,119 @@ import numpy as np
 from .errors import RuntimeUnavailableError
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
-_FREE = ("TI_OFFLINE_CACHE", "TI_VISIBLE_DEVICE", "TI_LIB_DIR")
-"""Taichi's variables that change no result: where its cache is, which device it takes."""
+AUTO = "auto"
+VARIABLE = "MINUSGRAD_ENGINE"
+PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
+"""The engines, and how the names of their variables begin."""
+_OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
+"""Settings that one engine has: without its stack Quadrants reverses no loop within a loop; other kernels
+keep their bits."""
+_FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
+"""An engine's variables that change no result: where its cache is, which device it takes."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `start` was asked for. `threads` 0: all cores. `seed`: for randomness, all counter-based."""
+    """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
 
-    engine: str = "taichi"
+    `seed`: for randomness, all counter-based. `lanes`: vectors are kept whole, for kernels that take a block of
+    elements to one (on the CPU); no place for kernels of another's hand (`without_lanes`).
+    """
+
+    engine: str | None = None
     arch: str = "cpu"
     threads: int = 0
     fast_math: bool = True
     seed: int = 0
+    lanes: bool = True
 
 
 class _Running:
-    """The engine of this process: the module, the options in force, and how often it was started."""
+    """The engine of this process: name and module, the options in force, and how often it was started."""
 
+    name: str = ""
     module: ModuleType | None = None
     options: Options | None = None
     starts: int = 0
     arrays: ClassVar[WeakSet] = WeakSet()
 
 
-def engine(name: str = "taichi") -> ModuleType:
-    """The engine's module; imported on first use.
+def engine(name: str | None = None) -> ModuleType:
+    """The engine's module, bound on first use: the one named, or as the head of this file says.
 
-    Raises `RuntimeUnavailableError` for any engine but Taichi.
+    Raises `RuntimeUnavailableError` for an engine that there is not, that is not installed, or that is not
+    the one of this process.
     """
-    if name != "taichi":
-        raise RuntimeUnavailableError(f"engine '{name}' is not supported yet; use engine = \"taichi\"")
     if _Running.module is None:
-        os.environ.setdefault("ENABLE_TAICHI_HEADER_PRINT", "0")
-        import taichi
-
-        _Running.module = taichi
+        chosen = _chosen(name)
+        _Running.module = _imported(chosen)
+        _Running.name = chosen
+    elif name not in (None, AUTO) and _known(name) != _Running.name:
+        raise RuntimeUnavailableError(
+            f"this process computes with engine '{_Running.name}'; '{name}' needs a process of its own"
+        )
     return _Running.module
+
+
+def engine_name() -> str:
+    """What the engine of this process is called: "taichi" or "quadrants"."""
+    engine()
+    return _Running.name
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """What the engine raises where it cannot compile a kernel."""
+    return RuntimeError, getattr(engine(), f"{engine_name().capitalize()}CompilationError")
+
+
+def _chosen(name: str | None) -> str:
+    """The engine that a process without one takes when it is asked for this one."""
+    if name in (None, AUTO) and (set_ := os.environ.get(VARIABLE)):
+        if set_ not in (AUTO, *PREFIXES):
+            there = ", ".join((*PREFIXES, AUTO))
+            raise RuntimeUnavailableError(f"{VARIABLE}={set_} names no engine; there are {there}")
+        name = set_
+    if name == AUTO:
+        return "quadrants" if find_spec("quadrants") else "taichi"
+    return _known(name or "taichi")
+
+
+def _known(name: str) -> str:
+    if name not in PREFIXES:
+        raise RuntimeUnavailableError(f"no engine '{name}'; there are {', '.join(PREFIXES)}")
+    return name
+
+
+def _imported(name: str) -> ModuleType:
+    os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
+    try:
+        if name == "quadrants":
+            import quadrants as module
+        else:
+            import taichi as module
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        package = "minusgrad" if name == "taichi" else f"minusgrad[{name}]"
+        raise RuntimeUnavailableError(f"engine '{name}' is not installed; pip install '{package}'") from None
+    return module
 
 
 def start(options: Options | None = None) -> None:
     """Make the engine run with these options; nothing happens if it already does.
 
-    `force_scalarize_matrix`: without it Taichi 1.7.4 gives wrong values after writes to vector elements in
+    `force_scalarize_matrix`: without it both engines give wrong values after writes to vector elements in
     an `if`. `default_fp` is f64 always: emitted kernels state every type, so scenes of both precisions
     share a process, and nobody's untyped literal loses digits.
 
-    Raises `RuntimeUnavailableError` if the machine does not have the architecture; the process can go on with
-    another.
+    Raises `RuntimeUnavailableError` if the process has another engine, or if the machine does not have the
+    architecture; the process can go on with another.
     """
     options = options or _Running.options or Options()
+    ti = engine(options.engine)
+    options = replace(options, engine=_Running.name)
     if options == _Running.options:
         return
-    ti = engine(options.engine)
     if options.arch not in ARCHS:
         raise RuntimeUnavailableError(f"no architecture '{options.arch}'; there are {', '.join(ARCHS)}")
     absent = f"arch '{options.arch}' is not available on this machine"
@@ -95,28 +163,53 @@ def _init(ti: ModuleType, options: Options) -> None:
             default_fp=ti.f64,
             fast_math=options.fast_math,
             random_seed=options.seed,
-            force_scalarize_matrix=True,
+            force_scalarize_matrix=not _lanes(options),
+            real_matrix_scalarize=not _lanes(options),
             enable_fallback=False,
             log_level=ti.ERROR,
+            **_OWN[_Running.name],
             **threads,
         )
 
 
 @contextmanager
 def _no_settings_from_outside() -> Iterator[None]:
-    """Hide the variables TI_ARCH, TI_DEBUG, ... from Taichi: the scene alone says how it is computed.
+    """Hide the variables TI_ARCH, QD_DEBUG, ... from the engine: the scene alone says how it is computed.
 
     And Taichi asks no server for its newest version.
     """
-    hidden = {
-        k: os.environ.pop(k) for k in list(os.environ) if k.startswith("TI_") and not k.startswith(_FREE)
-    }
+    prefix = PREFIXES[_Running.name]
+    free = tuple(prefix + name for name in _FREE)
+    settings = [k for k in os.environ if k.startswith(prefix) and not k.startswith(free)]
+    hidden = {k: os.environ.pop(k) for k in settings}
     os.environ["TI_SKIP_VERSION_CHECK"] = "ON"
     try:
         yield
     finally:
         del os.environ["TI_SKIP_VERSION_CHECK"]
         os.environ.update(hidden)
+
+
+def _lanes(options: Options) -> bool:
+    return options.lanes and options.arch == "cpu"
+
+
+def lanes(dtype: Any) -> int:
+    """How many numbers of this precision one vector of a kernel takes; 0: kernels compute with single numbers."""
+    start()
+    assert _Running.options is not None
+    return 64 // np.dtype(dtype).itemsize if _lanes(_Running.options) else 0
+
+
+def without_lanes() -> None:
+    """Start the engine anew as kernels of another's hand need it, if it runs otherwise.
+
+    With vectors kept whole both engines give wrong values after writes to a vector's elements in an `if`.
+    """
+    start()
+    assert _Running.options is not None
+    if _lanes(_Running.options):
+        start(replace(_Running.options, lanes=False))
 
 
 def started() -> int:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
@@ -37,6 +37,7 @@ LOSS = "loss"
 """What the blocks of `[[fit.loss]]` are."""
 
 Count = Annotated[int, Field(ge=0)]
+Engine = Literal["taichi", "quadrants", "auto"]
 M = TypeVar("M", bound=BaseModel)
 
 
@@ -71,9 +72,12 @@ class Units(Record):
 
 
 class Runtime(Record):
-    """`[runtime]`: where and how precisely to compute; threads = 0 means all cores."""
+    """`[runtime]`: where and how precisely to compute; threads = 0 means all cores.
 
-    engine: Literal["taichi", "quadrants"] = "taichi"
+    engine: left out, that of the process (`runtime`); "auto": Quadrants where it is installed.
+    """
+
+    engine: Engine | None = None
     arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
     precision: Literal["f64", "f32"] = "f64"
     threads: Count = 0
@@ -192,6 +196,13 @@ class Document:
     data: dict[str, Any]
     origins: dict[KeyPath, str] = field(repr=False)
     """Which override a key comes from, for those that come from one."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """What `[runtime] engine` says, if it is one of those that there are."""
+        table = self.data.get("runtime")
+        named = table.get("engine") if isinstance(table, dict) else None
+        return named if named in get_args(Engine) else None
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene as far as the core knows it, or all that is wrong with it."""

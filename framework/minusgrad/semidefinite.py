@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime
+from . import blocks, runtime
 from .kernels import Code, Launch
 
 PROJECTIONS = {"clamp": 1.0, "abs": 2.0}
@@ -38,12 +38,12 @@ for iteration in range({jobs} * {grain}):
         job = iteration // {grain}
         h = job * {rows}
         z, v, w, d, e, u = h + {m}, h + {v}, h + {w}, h + {d}, h + {e}, h + {u}
-        for turn in range((packed.shape[0] + {jobs} - 1) // {jobs}):
+        for turn in range(({count} + {jobs} - 1) // {jobs}):
             n = turn * {jobs} + job
-            if n < packed.shape[0]:
+            if n < {count}:
                 largest = {real}(0.0)
                 for k in range({size}):
-                    largest = ti.max(largest, ti.abs(packed[n, k]))
+                    largest = ti.max(largest, ti.abs({entry_k}))
                 scale = {real}(1.0) / ti.max(largest, {tiny})
 """
 """Every matrix n. Rows of `work`: H from h on, Z from z on, vectors v, w and u, the diagonals d and e."""
@@ -51,7 +51,8 @@ for iteration in range({jobs} * {grain}):
 UNPACKED = """\
 for i in range({m}):
     for j in range(i + 1):
-        entry = packed[n, i * (i + 1) // 2 + j] * scale
+        at = i * (i + 1) // 2 + j
+        entry = {entry_at} * scale
         work[h + i, j] = entry
         work[h + j, i] = entry
 """
@@ -174,25 +175,28 @@ for k in range({m}):
             factor = taken * work[z + k, i]
             for j in range(i + 1):
                 at = i * (i + 1) // 2 + j
-                packed[n, at] = packed[n, at] - factor * work[z + k, j]
+                {entry_at} = {entry_at} - factor * work[z + k, j]
 """
 
 
 def projection(packed: Any, m: int, how: str) -> Launch:
     """A kernel that projects matrices of m rows in place.
 
-    `packed`: their lower halves row by row, shape (E, m (m + 1) / 2); `how`: of `PROJECTIONS`.
+    `packed`: their lower halves row by row, (E, m (m + 1) / 2) in rows or blocks; `how`: of `PROJECTIONS`.
     """
     dtype = runtime.host(packed).dtype
     work = runtime.allocate(np.zeros((JOBS * (2 * m + 5), m), dtype))
-    return Launch(Code(_text(m, dtype, how), {"packed": packed, "work": work}))
+    return Launch(Code(_text(packed, m, dtype, how), {"packed": blocks.single(packed), "work": work}))
 
 
-def _text(m: int, dtype: np.dtype, how: str) -> str:
+def _text(packed: Any, m: int, dtype: np.dtype, how: str) -> str:
     real, eps = f"ti.{runtime.ENGINE_DTYPES[dtype.name]}", float(np.finfo(dtype).eps)
+    size = m * (m + 1) // 2
     known = {
+        **{f"entry_{number}": blocks.entry(packed, "packed", "n", number) for number in ("k", "at")},
+        "count": "packed.shape[0]" if blocks.single(packed) is packed else f"(packed.shape[0] // {size})",
         "m": m,
-        "size": m * (m + 1) // 2,
+        "size": size,
         "rows": 2 * m + 5,
         **{name: 2 * m + k for k, name in enumerate("vwdeu")},
         **{"real": real, "tiny": f"{real}(1e-30)", "eps": f"{real}({eps!r})"},

@@ -137,8 +137,6 @@ class Simulation:
 
     def _start_engine(self) -> None:
         s = self.scene.runtime
-        with self.placed(("runtime", "engine")):
-            runtime.engine(s.engine)
         with self.placed(("runtime", "arch")):
             runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.seed))
 

@@ -25,7 +25,6 @@ from . import runtime, special
 from .errors import MinusgradError, TraceError, suggestion
 from .tensors import TRUNCATES, as_real, is_integer
 
-ENGINES = ("taichi", "quadrants")
 CURE = "write it with static loops, `if` and ti.select, or as staged kernels"
 REFUSED = {
     ast.While: "a `while` loop runs an unknown number of times",
@@ -188,13 +187,13 @@ class _Rebinder:
         """What a name of the function's surroundings stands for here."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         path = (home or type(value).__module__).split(".")
-        if path[0] in ENGINES:
+        if path[0] in runtime.PREFIXES:
             of_engine = isinstance(value, ModuleType)
-            return getattr(self.namespace, path[-1], self.namespace) if of_engine else self._own_name(value)
+            return vars(self.namespace).get(path[-1], self.namespace) if of_engine else self._own_name(value)
         if home == special.__name__:
             return getattr(self.namespace, value.__name__)
-        if isinstance(value, FunctionType):
-            function = inspect.unwrap(value)
+        function = inspect.unwrap(value) if callable(value) else None  # Quadrants wraps in objects
+        if isinstance(function, FunctionType):
             return lambda *args, **named: self.rebind(function)(*args, **named)
         return value
 
@@ -242,7 +241,7 @@ def unprinted(*_: Any, **__: Any) -> None:
 
 def _of_engine(function: Callable) -> bool:
     """Whether a function is Taichi's own: mistakes in it are its caller's."""
-    return (function.__module__ or "").split(".")[0] in ENGINES
+    return (function.__module__ or "").split(".")[0] in runtime.PREFIXES
 
 
 @dataclass(frozen=True)

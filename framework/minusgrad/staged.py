@@ -256,7 +256,7 @@ class StagedTerm:
             return
         try:
             stage.kernel.grad(*self._passed(stage, stage.kernel))
-        except (RuntimeError, runtime.engine().TaichiCompilationError) as error:
+        except runtime.refusals() as error:
             raise EnergyError(
                 f"{self._where(stage)}: Taichi cannot reverse this kernel ({_reason(error)}); split it into"
                 " several stages, or give it a `backward`"
@@ -421,5 +421,6 @@ def _near(found: np.ndarray, expected: np.ndarray, rounding: float) -> np.ndarra
 
 
 def _reason(error: BaseException) -> str:
-    """The compiler's own words, without its file and line."""
-    return str(error).strip().split("\n")[0].split("] ", 1)[-1].strip().rstrip(".")
+    """The compiler's own words, without file and line: the first, or the last where a trace comes first."""
+    lines = str(error).strip().split("\n")
+    return lines[-1 if lines[0].endswith(":") else 0].split("] ", 1)[-1].strip().rstrip(".")

@@ -24,6 +24,9 @@ Same bits at any number of threads: a parallel loop that adds to shared elements
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
 one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
 `ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
+
+A loop within a loop ends at a constant, a shape or an array's entry, not at a number passed in: Quadrants
+must know how much to keep for the way back, and refuses others.
 """
 
 import inspect

@@ -189,7 +189,7 @@ class Statements:
             if node.op == "input":
                 names[node.serial] = leaf_name(node)
             elif node.number is not None:
-                names[node.serial] = f"{self._type(node)}({self._literal(node)})"
+                names[node.serial] = self._constant(node)
             else:
                 arguments = [names[a.serial] for a in self._needs(node)]
                 text = self._operation(node, arguments)
@@ -205,7 +205,7 @@ class Statements:
     def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
         if node.op == "lookup":
             return self._lookup(node, arguments)
-        return _template(node).format(*arguments, T=self._type(node), R=self.type[3:])
+        return template(node).format(*arguments, T=self._type(node), R=self.type[3:])
 
     def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
         """The number at a place of a table; zero outside."""
@@ -213,6 +213,9 @@ class Statements:
         return within(
             f"{self.prefix}table_{node.value}", [f"ti.cast({p}, ti.i32)" for p in places], sizes, self.type
         )
+
+    def _constant(self, node: Scalar) -> str:
+        return f"{self._type(node)}({self._literal(node)})"
 
     def _literal(self, constant: Scalar) -> str:
         number = float(constant.value)
@@ -236,7 +239,7 @@ class Statements:
         return Code(text, {name: array for name, array in named.items() if name in used})
 
 
-def _template(node: Scalar) -> str:
+def template(node: Scalar) -> str:
     """The text of an operation; of powers 1.5, 2.5, ... a root and products."""
     exponent = node.args[1].number if node.op == "pow" else None
     if exponent is not None and 0.0 < exponent < 16.0 and (2.0 * exponent).is_integer():

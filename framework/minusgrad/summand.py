@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime
 from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError
@@ -51,7 +50,7 @@ class Summand:
             self._sweeps[key] = self._made(wanted), wanted  # which keeps the arrays that the key names
         (launch, buffers), _ = self._sweeps[key]
         launch(t)
-        found = {name: runtime.host(buffer) for name, buffer in buffers.items()}
+        found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
         return Swept(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
@@ -122,4 +121,4 @@ class Summand:
             self._launches[what] = Launch(code, "t"), buffer
         launch, buffer = self._launches[what]
         launch(t)
-        return runtime.host(buffer)
+        return self.emitter.rows(buffer)

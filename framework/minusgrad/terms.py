@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime
+from . import blocks, runtime
 from .energy import (
     Datum,
     LocalEnergy,
@@ -49,7 +49,7 @@ class Term:
     gives: Field | None = None
     grid: Grid | None = None
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The arrays of its parameters' values, one for all potentials that the term stands in."""
+    """The arrays of parameters' values, and of data in blocks, for all potentials that the term stands in."""
 
     @property
     def dimension(self) -> int | None:
@@ -70,10 +70,23 @@ class Term:
             return (*self.fields[made.field].shape[1:], *self.shape(made.weights)[1:])
         return concrete(self.energy.roles[argument].shape, self.dimension, self.arity)
 
+    def set_datum(self, argument: str, values: Any) -> None:
+        """Give the elements other values of a datum, of the same shape."""
+        array = self.data[argument]
+        held = np.broadcast_to(np.asarray(values, runtime.host(array).dtype), array.shape)
+        runtime.store(array, held)
+        if (copy := self.shared.get(in_blocks(argument))) is not None:
+            blocks.store(copy, held)
+
     @property
     def uses_time(self) -> bool:
         """Whether the energy depends on the time explicitly."""
         return bool(self.energy.of_role(Time))
+
+
+def in_blocks(argument: str) -> str:
+    """The name of a datum's copy in blocks of lanes."""
+    return f"blocks_of_{argument}"
 
 
 def bind(
@@ -294,7 +307,7 @@ def check_unit(what: str, field: Field, role: Role) -> None:
 
 def _check_bounds(term: Term, derived: Set[str]) -> None:
     """The fields start within the bounds of their roles; what maps give is not made yet."""
-    nodes = np.unique(term.elements.nodes)
+    nodes = np.flatnonzero(np.bincount(term.elements.nodes.ravel()))
     for argument, role in term.energy.of_role(Node).items():
         if term.fields[argument].name in derived:
             continue

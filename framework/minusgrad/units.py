@@ -14,7 +14,7 @@ import math
 import re
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
+from functools import cache, lru_cache
 
 from .errors import UnitError, suggestion
 
@@ -47,7 +47,7 @@ class Unit:
 
 
 ONE = Unit(Fraction(1), (Fraction(0),) * len(BASE))
-UNITS = {name: Unit(Fraction(1), tuple(Fraction(name == base) for base in BASE)) for name in BASE}
+_OF_BASE = {name: Unit(Fraction(1), tuple(Fraction(name == base) for base in BASE)) for name in BASE}
 
 PREFIXES = dict(zip("qryzafpnum", range(-30, 0, 3), strict=True))
 PREFIXES |= {"µ": -6, "μ": -6, "c": -2, "d": -1, "da": 1, "h": 2}
@@ -121,27 +121,31 @@ def parse_quantity(text: str) -> tuple[float, Unit]:
     return number, parse_unit(parts[2])
 
 
+UNITS = {
+    **dict.fromkeys(BASE, (0, "")),
+    **{name: (0, text) for name, text in (_WITH_PREFIXES | _WITHOUT_PREFIXES).items()},
+    **{
+        prefix + name: (ten, text)
+        for name, text in _WITH_PREFIXES.items()
+        for prefix, ten in PREFIXES.items()
+    },
+}
+"""Every unit by its name: a power of ten, and what it is of."""
+
+
+@cache
 def _named(name: str) -> Unit:
     if name == "1":
         return ONE
+    if name in _OF_BASE:
+        return _OF_BASE[name]
     if name in UNITS:
-        return UNITS[name]
+        ten, definition = UNITS[name]
+        number, _, unit = definition.partition(" ")
+        return parse_unit(unit).times(Unit(Fraction(number) * Fraction(10) ** ten, ONE.dimension))
     plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
     hint = suggestion(name, [n for n in UNITS if n.lower() == name.lower()]) or suggestion(name, plain)
     raise UnitError(f"no unit '{name}'" + (hint or f" (known: {', '.join(plain)})"))
-
-
-def _define() -> None:
-    for name, definition in (_WITH_PREFIXES | _WITHOUT_PREFIXES).items():
-        number, _, unit = definition.partition(" ")
-        scaled = parse_unit(unit).times(Unit(Fraction(number), ONE.dimension))
-        UNITS[name] = scaled
-        if name in _WITH_PREFIXES:
-            tens = {p + name: Unit(Fraction(10) ** e, ONE.dimension) for p, e in PREFIXES.items()}
-            UNITS.update({n: ten.times(scaled) for n, ten in tens.items()})
-
-
-_define()
 
 
 def _dimension_name(dimension: Dimension) -> str:
@@ -207,7 +211,7 @@ class UnitSystem:
     def _coherent(self, unit: str) -> Fraction:
         dimension = parse_unit(unit).dimension
         return math.prod(
-            (UNITS[n].power(d).scale for n, d in zip(self.names, dimension, strict=False)), start=Fraction(1)
+            (_named(n).power(d).scale for n, d in zip(self.names, dimension, strict=False)), start=Fraction(1)
         )
 
 

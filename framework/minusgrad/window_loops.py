@@ -30,6 +30,10 @@ from .whole import ROUNDED, form
 
 Meets = Sequence[tuple[Scalar, Scalar]]
 """A cut: each new leaf with the node that it stands for."""
+Box = tuple[list[str], list[str]]
+"""Of cells: the lowest along each axis, and the one after the highest."""
+Read = Sequence[tuple[Scalar, str]]
+"""Leaves with the arrays over the cells that they are read from."""
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, by the number of axes."""
 GRAIN = 512
@@ -118,15 +122,35 @@ class WindowLoops(MapLoops):
         """Band by band."""
         p, traced = self.prefix, self._trace()
         value, places = given(traced, moved), self._late(traced)
-        early, late, (text,) = self._hoisted([value], places, dict(self._floors))
         leaves = [leaf for leaf in inputs([value]) if leaf.serial not in places]
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
-        cells = self._over_cells(traced, low, high, late, f"{out}[cell] = {out}[cell] + ", text)
+        early, cells = self._giving(traced, value, (low, high), out)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
-        band = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
-        job = [f"if job % {GRAIN} == 0:", f"    band = job // {GRAIN}", *indented(band)]
+        entries = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
+        job = [f"if job % {GRAIN} == 0:", f"    band = job // {GRAIN}", *indented(self._band(entries, out))]
         return [f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):", *indented(job)]
+
+    def _band(self, entries: list[str], out: str) -> list[str]:
+        """All that belongs to a band, from the loop over its entries."""
+        return entries
+
+    def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
+        """Statements for an element, and the loop that adds the value to the cells of a box."""
+        early, late, (text,) = self._hoisted([value], self._late(traced), dict(self._floors))
+        return early, self._over_cells(traced, *box, late, f"{out}[cell] = {out}[cell] + ", text)
+
+    def _summing(
+        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
+    ) -> tuple[list[str], list[str]]:
+        """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ..."""
+        late = self._late(traced) | {leaf.serial for leaf, _ in read}
+        early, each, adds = self._hoisted(summed, late, names)
+        fetch = [f"{leaf_name(leaf)} = {array}[cell]" for leaf, array in read]
+        begin = [f"s{k} = {self.type}(0.0)" for k in range(len(adds))]
+        add = [f"s{k} += {text}" for k, text in enumerate(adds)]
+        cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
+        return early, [*begin, *cells]
 
     def _element_loop(
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
@@ -160,20 +184,17 @@ class WindowLoops(MapLoops):
                 strict=True,
             )
         )
-        early, each, adds = self._hoisted([*of_cell, *changing], late, names)
+        read = [(weight, f"f_{self._field(ADJOINT)}")]
+        if its_tangent is not None:
+            read.append((its_tangent, f"w_{self._field(ADJOINT)}"))
+        early, cells = self._summing(traced, [*of_cell, *changing], read, names)
         _, after, results = self._hoisted(chain, None, names)
 
         needed = inputs([*known_at, *of_cell, *changing, *chain])
         leaves = [
             leaf for leaf in needed if leaf.serial not in late and leaf.value[0] in self.term.energy.roles
         ]
-        add = [f"s{k} += {text}" for k, text in enumerate(adds)]
-        fetch = [f"{leaf_name(weight)} = f_{self._field(ADJOINT)}[cell]"]
-        if its_tangent is not None:
-            fetch.append(f"{leaf_name(its_tangent)} = w_{self._field(ADJOINT)}[cell]")
-        begin = [f"s{k} = {self.type}(0.0)" for k in range(len(sums))]
-        cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
-        lines = [*self._loads(leaves), *self._windows(), *known, *early, *begin, *cells, *after]
+        lines = [*self._loads(leaves), *self._windows(), *known, *early, *cells, *after]
         return [
             f"for e in range({self.prefix}nodes.shape[0]):",
             *indented([*lines, *filled(write, results)]),

@@ -1,0 +1,1 @@
+"""How the scoreboard measures, records and shows; what it measures is in the rooms beside."""

@@ -1,0 +1,66 @@
+"""The C references: built here, for the machine they run on, into a folder of this process."""
+
+import atexit
+import ctypes
+import functools
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .cases import MissingColumnError
+
+REFERENCE = Path(__file__).parents[1] / "reference"
+FLAGS = ("-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp", "-shared", "-fPIC")
+REAL = {
+    "f32": ("-DREAL=float", "-DSQRT=sqrtf", "-DFLOOR=floorf", "-DSINGLE"),
+    "f64": ("-DREAL=double", "-DSQRT=sqrt", "-DFLOOR=floor"),
+}
+NUMBER = {"f32": ctypes.c_float, "f64": ctypes.c_double}
+DTYPE = {"f32": np.dtype(np.float32), "f64": np.dtype(np.float64)}
+ALIGNMENT = 64
+
+
+@functools.cache
+def library(source: str, precision: str) -> ctypes.CDLL:
+    """A source of `reference/` as a library.
+
+    Raises `MissingColumnError` without gcc; a source that does not compile is a mistake of ours.
+    """
+    if shutil.which("gcc") is None:
+        raise MissingColumnError("gcc is not on the PATH")
+    made = _folder() / f"{Path(source).stem}-{precision}.so"
+    command = ["gcc", *FLAGS, *REAL[precision], str(REFERENCE / source), "-o", str(made), "-lm"]
+    subprocess.run(command, check=True)
+    return ctypes.CDLL(str(made))
+
+
+@functools.cache
+def _folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="minusgrad-bench-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
+
+
+def width(precision: str) -> int:
+    """W of `lanes.h`: how many numbers are in 64 bytes."""
+    return 64 // DTYPE[precision].itemsize
+
+
+def aligned(values: Any, dtype: Any) -> np.ndarray:
+    """The values in an array that begins where a cache line begins."""
+    values = np.asarray(values, dtype)
+    raw = np.zeros(values.nbytes + ALIGNMENT, np.uint8)
+    began = -raw.ctypes.data % ALIGNMENT
+    made = raw[began : began + values.nbytes].view(values.dtype).reshape(values.shape)
+    made[...] = values
+    return made
+
+
+def pointers(arrays: Iterable[np.ndarray | None]) -> list[ctypes.c_void_p]:
+    """The arrays as C takes them; keep them alive."""
+    return [ctypes.c_void_p(None if a is None else a.ctypes.data) for a in arrays]

@@ -1,0 +1,157 @@
+"""A case from its question to its row of figures: every column in a process of its own, all in turns.
+
+The answers are compared before the clock matters, and the benchmark stops where one is wrong.
+"""
+
+import contextlib
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from functools import cache
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import numpy as np
+
+from .cases import BenchError, Case, Goal, WrongAnswerError, error
+from .pairing import Times, best, paired, ratio
+from .process import Process
+from .session import Settings
+from .worker import LONG
+
+ROUNDS, QUICK_ROUNDS = 7, 3
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Row:
+    """What was measured of one column on one engine ("" where it has none)."""
+
+    column: str
+    engine: str
+    peer: bool
+    first: float
+    times: Times
+    memory: int
+    error: float | None
+    to_base: float | None = None
+    to_peer: float | None = None
+
+    @property
+    def name(self) -> str:
+        """As tables show it."""
+        return f"{self.column}, {self.engine}" if self.engine else self.column
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A goal, and the ratio that was measured."""
+
+    goal: Goal
+    row: str
+    measured: float
+
+    @property
+    def met(self) -> bool:
+        """Whether it is kept to."""
+        return self.measured <= self.goal.ratio
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A case with its rows, the columns that are missing and why, and its goals."""
+
+    case: Case
+    rows: tuple[Row, ...]
+    missing: dict[str, str] = field(default_factory=dict)
+    verdicts: tuple[Verdict, ...] = ()
+
+
+def measure(case: Case, settings: Settings, engines: tuple[str, ...], say: Say = lambda line: None) -> Measured:
+    """Measure a case on the engines; columns that are not written for our engine are there once."""
+    settings = replace(settings, threads=case.threads or settings.threads)
+    right = cache(lambda expected: expected())
+    made: dict[tuple[str, str], Row] = {}
+    missing: dict[str, str] = {}
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(TemporaryDirectory(prefix="minusgrad-bench-")))
+        processes: dict[tuple[str, str], Process] = {}
+        for number, (name, engine) in enumerate(_columns(case, engines)):
+            shown = f"{name}, {engine}" if engine else name
+            if case.count > case.columns[name].most:
+                missing[shown] = "would take too long"
+                continue
+            process = stack.enter_context(contextlib.closing(Process(settings, engine or engines[0])))
+            file = folder / f"{number}.npy"
+            answer = _made(process, case, name, file)
+            if "missing" in answer:
+                missing[shown] = answer["missing"]
+                process.close()
+                continue
+            expected = case.columns[name].expected or case.expected
+            wrong = None if expected is None else error(np.load(file), right(expected))
+            file.unlink(missing_ok=True)
+            if wrong is not None and wrong > case.tolerance:
+                raise WrongAnswerError(f"{case.label}: {shown} computes something else, by {wrong:.1e}")
+            processes[name, engine] = process
+            row = Row(name, engine, case.columns[name].peer, answer["first"], Times(()), answer["memory"], wrong)
+            made[name, engine] = row
+            say(f"  {row.name}: first call {row.first:.3g} s" + ("" if wrong is None else f", error {wrong:.1e}"))
+        turns = {row.name: _turn(case, key, processes[key]) for key, row in made.items()}
+        times = paired(turns, QUICK_ROUNDS if settings.quick else ROUNDS)
+    return _judged(case, [replace(row, times=times[row.name]) for row in made.values()], missing)
+
+
+def _made(process: Process, case: Case, name: str, file: Path) -> dict[str, Any]:
+    """What the process says of the column. A peer that fails is missing; we and C must not."""
+    try:
+        return process.ask(do="make", case=case.label, column=name, answer=str(file))
+    except BenchError as failure:
+        if not case.columns[name].peer:
+            raise
+        return {"missing": f"it failed: {str(failure).strip().splitlines()[-1]}"}
+
+
+def _columns(case: Case, engines: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for name, column in case.columns.items():
+        for engine in engines if column.engine else ("",):
+            yield name, engine
+
+
+def _turn(case: Case, key: tuple[str, str], process: Process) -> Callable[[int], float]:
+    last = [0.0]
+
+    def turn(calls: int) -> float:
+        wake = last[0] < LONG
+        last[0] = process.ask(do="turn", case=case.label, column=key[0], calls=calls, wake=wake)["seconds"]
+        return last[0]
+
+    return turn
+
+
+def _judged(case: Case, rows: list[Row], missing: dict[str, str]) -> Measured:
+    """With ratios: to the base, to the fastest peer, and those of the goals."""
+    times = {row.name: row.times for row in rows}
+    peer = best(times, [row.name for row in rows if row.peer])
+    rows = [
+        replace(
+            row,
+            to_base=ratio(row.times, times[case.base]) if case.base in times else None,
+            to_peer=ratio(row.times, times[peer]) if peer else None,
+        )
+        for row in rows
+    ]
+    return Measured(case, tuple(rows), missing, tuple(_verdicts(case, rows)))
+
+
+def _verdicts(case: Case, rows: list[Row]) -> Iterator[Verdict]:
+    for goal in case.goals:
+        for row in rows:
+            if row.column != goal.column or (goal.engine and row.engine != goal.engine):
+                continue
+            for base in rows:
+                if base.column == goal.base and base.engine in ("", row.engine):
+                    yield Verdict(goal, row.name, ratio(row.times, base.times))
+

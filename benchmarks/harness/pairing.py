@@ -1,0 +1,68 @@
+"""Noise: columns take turns, A B A B, so that whatever else the machine does is felt by all of them.
+
+In its turn a column makes one call that is not timed (its threads wake) and then as many as fill TURN seconds; a turn
+gives one number, the time of a call. Of the turns the minimum and the median are kept. Where they differ by more than
+UNREST in any column, all columns take as many turns again, RERUNS times at most; what has not settled then is
+marked.
+"""
+
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+TURN, MOST_CALLS = 0.05, 1000
+UNREST, RERUNS = 0.2, 2
+
+Turn = Callable[[int], float]
+"""From a number of calls to the seconds of one."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """Seconds a call, turn by turn, of so many calls each."""
+
+    turns: Sequence[float]
+    calls: int = 1
+
+    @property
+    def minimum(self) -> float:
+        """The least."""
+        return min(self.turns)
+
+    @property
+    def median(self) -> float:
+        """The one in the middle."""
+        return statistics.median(self.turns)
+
+    @property
+    def settled(self) -> bool:
+        """Whether minimum and median agree."""
+        return self.median <= (1.0 + UNREST) * self.minimum
+
+
+def paired(columns: Mapping[str, Turn], rounds: int) -> dict[str, Times]:
+    """The times of all columns, taken in turns until they have settled."""
+    calls = {name: calls_in_turn(turn(1)) for name, turn in columns.items()}
+    turns: dict[str, list[float]] = {name: [] for name in columns}
+    for _ in range(1 + RERUNS):
+        for _ in range(rounds):
+            for name, turn in columns.items():
+                turns[name].append(turn(calls[name]))
+        if all(Times(series).settled for series in turns.values()):
+            break
+    return {name: Times(tuple(series), calls[name]) for name, series in turns.items()}
+
+
+def calls_in_turn(seconds: float) -> int:
+    """How many calls of so many seconds fill a turn."""
+    return max(1, min(MOST_CALLS, int(TURN / max(seconds, 1e-9))))
+
+
+def ratio(one: Times, other: Times) -> float:
+    """How many times as long, by the minima."""
+    return one.minimum / other.minimum
+
+
+def best(times: Mapping[str, Times], among: Iterable[str]) -> str | None:
+    """The name of the fastest of some columns, by their minima."""
+    return min((name for name in among if name in times), key=lambda name: times[name].minimum, default=None)

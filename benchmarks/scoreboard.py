@@ -1,0 +1,102 @@
+"""`minusgrad bench`, `python -m benchmarks`: measure, show, and keep what was measured.
+
+    minusgrad bench [WORK ...] [--engine NAME ...] [--columns WORD ...] [--quick] [--threads N] [--json FILE]
+
+WORK: a name of `works`, or one of its cases such as "gravity_forces[4096-f32]", or the beginning of one.
+"""
+
+import argparse
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from minusgrad.errors import UserError
+from minusgrad.runtime import PREFIXES
+
+from .harness import records, session, tables
+from .harness.cases import Case
+from .harness.measuring import Measured, measure
+from .harness.process import ROOT
+from .harness.session import Settings
+from .works import WORKS, cases
+
+
+def arguments(parser: argparse.ArgumentParser) -> None:
+    """What the command takes."""
+    parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
+    parser.add_argument("--list", action="store_true", help="what there is, and measure nothing")
+    parser.add_argument("--engine", action="append", choices=list(PREFIXES), help="default: all installed")
+    parser.add_argument("--columns", action="append", metavar="WORD", help="only columns with WORD in their name")
+    parser.add_argument("--quick", action="store_true", help="small sizes: does everything run?")
+    parser.add_argument("--threads", type=int, default=0, help="for every column (default: all cores)")
+    parser.add_argument("--json", metavar="FILE", type=Path, help="where to (default: runs/bench/WORKS.json)")
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Measure what was asked for; 0, and 1 where a goal is missed."""
+    if find_spec("pytest_benchmark") is None:
+        raise UserError("bench needs pytest-benchmark: pip install 'minusgrad[bench]'")
+    settings = Settings(asked.threads or session.cores(), asked.quick)
+    session.expect(settings)
+    chosen = [narrowed(case, asked.columns) for case in _chosen(asked.works or list(WORKS))]
+    if asked.list:
+        print("\n".join(case.label for case in chosen))
+        return 0
+    engines = tuple(asked.engine or installed())
+    measured: list[Measured] = []
+    file = asked.json or ROOT / "runs" / "bench" / f"{'-'.join(_named(asked.works)) or 'all'}.json"
+    for case in chosen:
+        _say(case.label)
+        measured.append(measure(case, settings, engines, _say))
+        document = records.document(measured, {"threads": settings.threads, "quick": settings.quick})
+        records.written(file, document)
+        _show(document, case.label)
+    return _verdict(document, file) if measured else 0
+
+
+def installed() -> list[str]:
+    """The engines that can be had."""
+    return [name for name in PREFIXES if find_spec(name)]
+
+
+def _chosen(asked: Iterable[str]) -> Iterator[Case]:
+    for word in asked:
+        found = [case for case in cases(word.partition("[")[0]) if case.label.startswith(word)]
+        if not found:
+            raise UserError(f"no case begins with '{word}'; minusgrad bench --list tells them")
+        yield from found
+
+
+def narrowed(case: Case, words: Sequence[str] | None) -> Case:
+    """With those columns alone whose name has one of the words, and the one that ratios are to."""
+    if not words:
+        return case
+    kept = {n: c for n, c in case.columns.items() if n == case.base or any(w in n for w in words)}
+    return replace(case, columns=kept)
+
+
+def _named(works: Iterable[str]) -> list[str]:
+    return [word.replace("[", "-").replace("]", "") for word in works]
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)
+
+
+def _show(document: dict[str, Any], label: str) -> None:
+    group = tables.groups(document)[label]
+    print(f"\n{label}\n{tables.text(tables.heads(group), [*tables.rows(group)])}")
+    for name, reason in document["missing"].get(label, {}).items():
+        print(f"missing: {name} ({reason})")
+    print(flush=True)
+
+
+def _verdict(document: dict[str, Any], file: Path) -> int:
+    found = tables.goals(document)
+    if found:
+        print(tables.text(("case", "column", "goal", "measured", ""), found))
+    print(f"{file}")
+    return int(any(not goal["met"] for goal in document["goals"]))

@@ -1,0 +1,31 @@
+"""The works of the scoreboard by name, and their cases."""
+
+from collections.abc import Callable, Iterator
+from importlib import import_module
+
+from minusgrad.errors import UserError, suggestion
+
+from .harness.cases import Case, Cases
+
+WORKS = {
+    "gravity_forces": "all-pairs gravity forces",
+    "neo_hookean": "neo-Hookean tetrahedra: gradient, Hessian product, element Hessians",
+    "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
+}
+"""By the room that has them, in the order of the tables."""
+
+
+def cases(work: str) -> Cases:
+    """The cases of a work, for the session's settings.
+
+    Raises `UserError` for a work that there is not.
+    """
+    if work not in WORKS:
+        raise UserError(f"no work named '{work}'{suggestion(work, list(WORKS))} (there are: {', '.join(WORKS)})")
+    made: Callable[[], Iterator[Case]] = import_module(f".{work}", __package__).cases
+    return made()
+
+
+def find(label: str) -> Case:
+    """The case of that label."""
+    return next(case for case in cases(label.partition("[")[0]) if case.label == label)

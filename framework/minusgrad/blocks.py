@@ -1,0 +1,77 @@
+"""Rows of elements in blocks: (blocks, numbers, lanes), so that the same number of a block's elements is a vector.
+
+    rows (E, numbers)   ->   blocks (ceil(E / lanes), numbers, lanes),    element e in lane e % lanes
+
+The last block is filled up with the last row. Kernels see arrays of vectors, whose memory begins at a multiple
+of `ALIGNMENT` bytes: a vector is loaded in one go, and elsewhere the process dies.
+"""
+
+from typing import Any
+
+import numpy as np
+
+ALIGNMENT = 64
+"""Bytes: of the widest vectors there are."""
+
+
+class Blocks(np.ndarray):
+    """Memory of shape (blocks, numbers, lanes), which kernels take as vectors of shape (blocks, numbers)."""
+
+
+def zeros(count: int, numbers: int, wide: int, dtype: Any) -> Blocks:
+    """Blocks for the rows of `count` elements, all zero."""
+    shape = (-(-count // wide), numbers, wide)
+    size = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    memory = np.zeros(size + ALIGNMENT, np.uint8)
+    begin = -memory.ctypes.data % ALIGNMENT
+    return memory[begin : begin + size].view(dtype).reshape(shape).view(Blocks)
+
+
+def store(blocks: Blocks, rows: np.ndarray) -> None:
+    """Write rows, (E, ...), into blocks of as many."""
+    count, numbers, wide = blocks.shape
+    flat = rows.reshape(len(rows), numbers)
+    whole = len(rows) // wide
+    blocks[:whole] = flat[: whole * wide].reshape(whole, wide, numbers).transpose(0, 2, 1)
+    if whole < count:
+        left = flat[whole * wide :]
+        blocks[whole, :, : len(left)] = left.T
+        blocks[whole, :, len(left) :] = left[-1][:, None]
+
+
+def blocked(rows: np.ndarray, wide: int) -> Blocks:
+    """A copy of rows, (E, ...), in blocks."""
+    made = zeros(len(rows), rows[0].size, wide, rows.dtype)
+    store(made, rows)
+    return made
+
+
+def rows(array: Any, count: int) -> Any:
+    """The rows of `count` elements, (count, numbers): a copy of blocks; of any other array itself."""
+    if not isinstance(array, Blocks):
+        return array
+    return array.transpose(0, 2, 1).reshape(-1, array.shape[1])[:count].view(np.ndarray)
+
+
+def flat(blocks: Blocks) -> np.ndarray:
+    """The same memory as one row of numbers: number k of element e at `place(...)`."""
+    return blocks.view(np.ndarray).reshape(-1)
+
+
+def place(element: Any, number: Any, numbers: int, wide: int) -> Any:
+    """Where in `flat` a number of an element stands; of numbers, arrays of them, or text."""
+    if isinstance(element, str):
+        return f"({element} // {wide} * {numbers} + {number}) * {wide} + {element} % {wide}"
+    return (element // wide * numbers + number) * wide + element % wide
+
+
+def single(array: Any) -> Any:
+    """The array of rows or blocks as kernels read it number by number, with `entry`."""
+    return flat(array) if isinstance(array, Blocks) else array
+
+
+def entry(array: Any, name: str, element: str, number: str) -> str:
+    """The text of a number of an element in rows or blocks, whose `single` has the name."""
+    if not isinstance(array, Blocks):
+        return f"{name}[{element}, {number}]"
+    return f"{name}[{place(element, number, *array.shape[1:])}]"

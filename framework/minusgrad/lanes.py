@@ -1,0 +1,346 @@
+"""Lanes: the loops of a term with 16 elements (f32) or 8 (f64) to one vector of the processor.
+
+    r8 = r6 * r6        one instruction for a block of elements
+
+Compilers make vectors of plain loops, and seldom of these, where an element reads its nodes here and there. So
+one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a vector.
+What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs to nodes is
+read lane by lane. A last block that is not full computes its last element several times, and nobody reads that.
+Of pairs a block of targets stands in the lanes, and each source is given to all of them.
+
+`VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these are was found
+by trying each on both engines: most others end the process, and the lanes of a condition are read wrongly.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from . import blocks, runtime, vectors
+from .emit import Emitter
+from .energy import Datum, Time
+from .fields import Field
+from .graph import Scalar, inputs
+from .interactions import Gather
+from .kernels import Code
+from .statements import indented, is_tangent, leaf_name, template
+from .sweep import Place, outputs
+from .terms import Term, in_blocks
+
+VECTORS = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "recip": "{one} / {}",
+    "sqrt": "ti.sqrt({})",
+    "floor": "ti.floor({})",
+    "ceil": "ti.ceil({})",
+    "min": "ti.min({}, {})",
+    "max": "ti.max({}, {})",
+    "abs": "ti.max({0}, {zero} - {0})",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "eq": "{} == {}",
+    "ne": "{} != {}",
+    "and": "{} & {}",
+    "or": "{} | {}",
+    "select": "ti.select({}, {}, {})",
+}
+"""Operations on whole vectors."""
+ROWS = ((2,), (3,), (4,))
+"""Shapes of numbers of a node that are loaded as one row of four."""
+LEAST = 1024
+"""Tuples, and targets of pairs, from which on lanes are worth their text."""
+CHUNK = 32
+"""Blocks of tuples that a thread takes at once."""
+STRETCH = 256
+"""Sources that are summed before their sum is added to the others': f32 loses fewer digits."""
+GRAIN = 512
+"""Iterations of a parallel loop that a thread takes at once, at least: one job in so many."""
+
+
+def loops_of_energy(term: Term) -> Emitter:
+    """The loops of a term, in lanes where they serve it."""
+    return Lanes(term) if runtime.lanes(term.dtype) and _suits(term) else Emitter(term)
+
+
+def _suits(term: Term) -> bool:
+    """Many elements that share nodes, and nothing computed in whole numbers."""
+    return term.arity > 1 and len(term.elements.nodes) >= LEAST
+
+
+class Lanes(Emitter):
+    """The loops of one term, a block of elements at a time."""
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
+        super().__init__(term, arrays)
+        self.wide = runtime.lanes(term.dtype)
+        for argument, role in term.energy.of_role(Datum).items():
+            if not role.integer:
+                name = in_blocks(argument)
+                if name not in term.shared:
+                    term.shared[name] = blocks.blocked(runtime.host(term.data[argument]), self.wide)
+                self._arrays[name] = term.shared[name]
+        nodes = blocks.blocked(term.elements.nodes, self.wide)
+        self._arrays["nodes_in_blocks"] = nodes.view(np.ndarray).reshape(len(nodes), -1)
+
+    # Vectors
+
+    def _broadcast(self, text: str) -> str:
+        return f"ti.Vector([{text}] * {self.wide})"
+
+    def _each_lane(self, text: str) -> str:
+        """A vector from the text of one number, {lane} its lane."""
+        return f"ti.Vector([{', '.join(text.format(lane=lane) for lane in range(self.wide))}])"
+
+    def _constant(self, node: Scalar) -> str:
+        return self._broadcast(super()._constant(node))
+
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        if node.op in VECTORS or template(node).startswith("ti.sqrt"):
+            text = VECTORS.get(node.op) or template(node)
+            one, zero = (self._broadcast(f"{self.type}({number})") for number in ("1.0", "0.0"))
+            return text.format(*arguments, one=one, zero=zero)
+        if node.op in vectors.FUNCTIONS:
+            return f"{vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
+        single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
+        return self._each_lane(single)
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, _, component = leaf.value[:3]
+        role = self.term.energy.roles[argument]
+        if isinstance(role, Datum) and not role.integer and not is_tangent(leaf):
+            shape = self.term.shape(argument)
+            number = int(np.ravel_multi_index(component, shape)) if component else 0
+            return f"{leaf_name(leaf)} = {self.prefix}{in_blocks(argument)}[block, {number}]"
+        name, _, text = super()._load(leaf).partition(" = ")
+        if array := next(iter(self._rowed([leaf])), None):
+            return f"{name} = {self._each_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
+        if self._uniform(leaf):
+            return f"{name} = {self._broadcast(text)}"
+        return f"{name} = {self._each_lane(self._in_lane(text))}"
+
+    def _in_lane(self, text: str) -> str:
+        """The text of a number of one element, or of a target, for each lane."""
+        for place in ("e", *(f"n{slot}" for slot in range(self.term.arity))):
+            text = text.replace(f"[{place}]", f"[{place}_{{lane}}]").replace(
+                f"[{place},", f"[{place}_{{lane}},"
+            )
+        return text
+
+    # Tuples
+
+    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """Per element into blocks, then per node over its slots."""
+        nodal = [place for place in places if not place.summed]
+        wanted = outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        own = [leaf for leaf in leaves if not self._uniform(leaf)]
+        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
+        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        store = [
+            line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)
+        ]
+        loop = self._block_loop(before, [*self._lane_loads(own), *lines, *store])
+        return [*self._rows_loop(own), *loop, *(self._gather_loops(nodal) if nodal else [])]
+
+    def _uniform(self, leaf: Scalar) -> bool:
+        """Whether a leaf is the same for all elements."""
+        return leaf.value[0] in self.scalars or isinstance(self.term.energy.roles[leaf.value[0]], Time)
+
+    def _stored(self, place: Place, text: str) -> list[str]:
+        """A vector to where it belongs."""
+        p = self.prefix
+        if not place.summed:
+            return [f"{p}slot_{place.buffer}[block, {self._number(place)}] = {text}"]
+        name = f"s_{place.buffer}_{place.column}"
+        return [f"{name} = {text}", f"{p}{place.buffer}[block, {place.column}] = {self._wide_sum(name)}"]
+
+    def _number(self, place: Place) -> int:
+        """Which of the numbers of an element in `slot_...` a place is."""
+        shape = self.term.fields[place.argument].shape[1:]
+        component = int(np.ravel_multi_index(place.component, shape)) if shape else 0
+        return place.slot * int(np.prod(shape, dtype=int)) + component
+
+    def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
+        count = f"{self.prefix}nodes_in_blocks.shape[0]"
+        first = f"job // {GRAIN} * {CHUNK}"
+        inner = [f"for block in range({first}, ti.min({first} + {CHUNK}, {count})):", *indented(lines)]
+        return [
+            f"for job in range(({count} + {CHUNK - 1}) // {CHUNK} * {GRAIN}):",
+            f"    if job % {GRAIN} == 0:",
+            *indented(indented([*before, *inner])),
+        ]
+
+    def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
+        """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
+        p, wide, last = self.prefix, self.wide, len(self.term.elements.nodes) - 1
+        loads = [self._load(leaf) for leaf in leaves]
+        slots = range(self._arrays["nodes_in_blocks"].shape[1] // wide)
+        each = [(slot, lane) for slot in slots for lane in range(wide)]
+        nodes = [f"n{slot}_{lane} = {p}nodes_in_blocks[block, {slot * wide + lane}]" for slot, lane in each]
+        elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
+        rows = [
+            f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}_{lane}]"
+            for array in self._rowed(leaves)
+            for slot, lane in each
+        ]
+        text = "\n".join(loads)
+        used = [line for line in (*elements, *rows) if re.search(rf"\b{line.split(' = ')[0]}\b", text)]
+        return [*nodes, *used, *loads]
+
+    def _rowed(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
+        """The arrays of node fields, or their tangents, that tuples read row by row, filled up to four numbers."""
+        fields = {} if self.pairs else self.term.fields
+        nodal = [leaf for leaf in leaves if leaf.value[0] in fields]
+        named = {self._nodal(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}
+        return {array: field for array, field in named.items() if field.shape[1:] in ROWS}
+
+    def _rows_loop(self, leaves: Sequence[Scalar]) -> list[str]:
+        """A loop that copies node fields into rows of four, each of which is one load."""
+        lines, count = [], len(next(iter(self.term.fields.values())))
+        for array, field in self._rowed(leaves).items():
+            if (name := f"rows_{array}") not in self._arrays:
+                self._arrays[name] = blocks.zeros(4 * count, 1, 4, field.dtype).reshape(count, 4)
+            numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
+            numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
+            lines.append(f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])")
+        return [f"for n in range({count}):", *lines] if lines else []
+
+    def _gather_loops(self, places: Sequence[Place]) -> list[str]:
+        """Sums over the slots of a node, in their order."""
+        p, arity = self.prefix, self.term.arity
+        nodes = self.term.elements.nodes
+        gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
+        self._own("start", gather.start)
+        element, slot = gather.slots // arity, gather.slots % arity
+        begin, inner, end = [], [], []
+        for k, place in enumerate(one for one in places if one.slot == 0):
+            shape = self.term.fields[place.argument].shape[1:]
+            width = int(np.prod(shape, dtype=int))
+            buffer, slots = f"slot_{place.buffer}", f"slots_{width}"
+            self._own_blocks(buffer, arity * width, self.term.dtype)
+            if slots not in self._arrays:
+                at = blocks.place(element, slot * width, arity * width, self.wide)
+                self._own(slots, at.astype(np.int32))
+            number = self._number(place) * self.wide
+            begin.append(f"a{k} = {self.type}(0.0)")
+            inner.append(f"a{k} += {p}{buffer}_flat[{p}{slots}[q] + {number}]")
+            end.append(self._added(place, "n", f"a{k}"))
+        loop = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(inner)]
+        return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *loop, *end])]
+
+    # Pairs
+
+    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """A block of targets over all sources before the block, behind it, and in it, where lanes differ.
+
+        What is summed takes each pair once: sources before the target.
+        """
+        p, count = self.prefix, len(self.term.elements.nodes)
+        wanted = outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        pack, fetch, late = self._sources(leaves)
+        early, lines, texts = self._hoisted(wanted, late, {})
+        body = [*(self._given_to_all(line) for line in fetch), *lines]
+        numbers = range(len(places))
+        zeros = [self._broadcast(f"{self.type}(0.0)")] * len(places)
+        nodal = [k for k in numbers if not places[k].summed]
+        begin = [f"a{k} = {zeros[k]}" for k in numbers]
+        end = [f"s{k} += {self._wide_sum(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
+        in_block = [
+            f"a{k} += ti.select(own {'>' if places[k].summed else '!='} other, {texts[k]}, {zeros[k]})"
+            for k in numbers
+        ]
+        stretch = [
+            *begin,
+            f"for j in range(begin, ti.min(begin + {STRETCH}, end)):",
+            *indented([*body, *(f"a{k} += {texts[k]}" for k in numbers)]),
+            *(end[k] for k in nodal),
+            *(line for k in numbers if places[k].summed for line in ("if side == 0:", f"    {end[k]}")),
+        ]
+        sides = [
+            f"end = ti.select(side == 0, first, {count})",
+            f"for part in range((end - side * (first + {self.wide}) + {STRETCH - 1}) // {STRETCH}):",
+            *indented([f"begin = side * (first + {self.wide}) + part * {STRETCH}", *stretch]),
+        ]
+        block = [
+            f"block = job // {GRAIN}",
+            f"first = block * {self.wide}",
+            *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
+            *early,
+            *(f"s{k} = {self._broadcast('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
+            f"for side in range({2 if nodal else 1}):",
+            *indented(sides),
+            *begin,
+            f"own = ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])",
+            f"for j in range(first, ti.min(first + {self.wide}, {count})):",
+            *indented([f"other = {self._broadcast(f'{self.type}(j - first)')}", *body, *in_block]),
+            *end,
+            *(self._kept(k, places[k], nodal) for k in numbers),
+        ]
+        loop = [
+            f"for job in range({p}nodes_in_blocks.shape[0] * {GRAIN}):",
+            f"    if job % {GRAIN} == 0:",
+            *indented(indented(block)),
+        ]
+        return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
+
+    def _given_to_all(self, fetch: str) -> str:
+        name, _, text = fetch.partition(" = ")
+        return f"{name} = {self._broadcast(text)}"
+
+    def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
+        """The sums of a block of targets to where they belong."""
+        p = self.prefix
+        if not place.summed:
+            return f"{p}{self._sums(len(nodal))}[block, {nodal.index(k)}] = s{k}"
+        return f"{p}{place.buffer}[block, {place.column}] = s{k}"
+
+    def _wide_sum(self, name: str) -> str:
+        """A vector in f64."""
+        return name if self.type == "ti.f64" else self._each_lane(f"ti.f64({name}[{{lane}}])")
+
+    def _sums(self, numbers: int) -> str:
+        """The name of the blocks for so many sums of each target."""
+        self._own_blocks(name := f"sums_{numbers}", numbers, self.term.dtype)
+        return name
+
+    def _added_to_targets(self, places: Sequence[Place]) -> list[str]:
+        if not places:
+            return []
+        p = self.prefix
+        sums = [self.row(self._sums(len(places)), column, "i") for column in range(len(places))]
+        adds = [self._added(place, "n0", text) for place, text in zip(places, sums, strict=True)]
+        return [f"for i in range({p}nodes.shape[0]):", *indented([f"n0 = {p}nodes[i]", *adds])]
+
+    # Buffers with rows of elements
+
+    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
+        for name, width in widths.items():
+            self._own_blocks(name, width, np.dtype(np.float64))
+        return {name: self._arrays[name] for name in widths}
+
+    def _own_blocks(self, name: str, numbers: int, dtype: np.dtype) -> blocks.Blocks:
+        """Blocks of so many numbers of an element; `..._flat` is the same memory, number by number."""
+        if name not in self._arrays:
+            made = blocks.zeros(len(self.term.elements.nodes), numbers, self.wide, dtype)
+            self._arrays[name], self._arrays[f"{name}_flat"] = made, blocks.flat(made)
+        return self._arrays[name]
+
+    def total(self) -> tuple[Code, Any]:
+        if self.pairs:
+            return self.value()
+        (values, _), (sums, buffer) = self.value(), self.summed()
+        return Code.joined([values, sums]), buffer
+
+    def row(self, buffer: str, column: int, element: str = "e") -> str:
+        numbers = self._arrays[buffer].shape[1]
+        return f"{self.prefix}{buffer}_flat[{blocks.place(element, column, numbers, self.wide)}]"
+
+    def rows(self, buffer: Any) -> np.ndarray:
+        return blocks.rows(buffer, len(self.term.elements.nodes))
