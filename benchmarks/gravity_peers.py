@@ -177,9 +177,7 @@ def in_openmm(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
     from .harness.session import threads
 
     platform = openmm.Platform.getPlatformByName("CPU")
-    context = openmm.Context(
-        system, openmm.VerletIntegrator(0.001), platform, {"Threads": str(threads())}
-    )
+    context = openmm.Context(system, openmm.VerletIntegrator(0.001), platform, {"Threads": str(threads())})
     context.setPositions(x.astype(float))
 
     def call() -> np.ndarray:

@@ -1,6 +1,6 @@
 """The best that any path can do: the mean squared error of the best non-negative dose on pixels.
 
-    python benchmarks/laser_optimum.py [RUN ...]
+    python -m benchmarks.laser_optimum [RUN ...]
 
 A point of a path deposits its stencil bilinearly at its sub-pixel offset (a, b). That is a sum of four
 stencils on whole pixels, weighted (1-a)(1-b), a (1-b), (1-a) b, a b; these are not negative, nor is what the
@@ -35,10 +35,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-from laser_deposit import airy_stencil, butterfly
 from scipy import fft
 
 from minusgrad import trajectory
+
+from .laser_post import airy_stencil, butterfly
 
 SPILL = 7
 GAP = 2e-4  # the search ends when (upper - lower) / upper is as small as this

@@ -71,7 +71,9 @@ def case(name: str, n: int, steps: int, precision: str) -> Case:
         )
         for shown, form in NAMES.items()
     }
-    ours = Column(lambda: (_our_program if name == "program" else _our_call)(n, steps, precision), engine=True)
+    ours = Column(
+        lambda: (_our_program if name == "program" else _our_call)(n, steps, precision), engine=True
+    )
     return Case(
         "leapfrog",
         name,
@@ -136,7 +138,13 @@ def _program(form: str, n: int, steps: int, precision: str) -> Call:
         FORMS[form](state(4, 1, precision))  # is it installed?
     folder = _folder()
     np.savez(folder / "state.npz", **state(n, steps, precision))
-    command = ["-m", "benchmarks.programs.leapfrog", form, str(folder / "state.npz"), str(folder / "last.npy")]
+    command = [
+        "-m",
+        "benchmarks.programs.leapfrog",
+        form,
+        str(folder / "state.npz"),
+        str(folder / "last.npy"),
+    ]
     return _timed([sys.executable, *command], lambda: np.load(folder / "last.npy"))
 
 

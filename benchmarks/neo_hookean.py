@@ -74,7 +74,9 @@ def columns(parts: tuple[int, int, int], precision: str, name: str) -> Mapping[s
         return Column(lambda: maker(box(parts, precision), precision), **more)
 
     theirs = {n: made(maker, peer=True) for n, maker in peers.OF[name].items()}
-    gradient = {"its gradient": made(our_gradient, engine=True, expected=lambda: box(parts, precision).gradient())}
+    gradient = {
+        "its gradient": made(our_gradient, engine=True, expected=lambda: box(parts, precision).gradient())
+    }
     if name == "hessians":
         return {"C": made(in_c), OURS: made(our_hessians, engine=True)} | gradient | theirs
     found = {

@@ -19,7 +19,10 @@ class _Arrays:
         dtype = np.float32 if precision == "f32" else np.float64
         self.x, self.along = array(solid.x.astype(dtype)), array(solid.along.astype(dtype))
         self.cells = array(solid.cells.astype(np.int64))
-        self.weights, self.volumes = array(solid.gradients[:, 1:].astype(dtype)), array(solid.volumes.astype(dtype))
+        self.weights, self.volumes = (
+            array(solid.gradients[:, 1:].astype(dtype)),
+            array(solid.volumes.astype(dtype)),
+        )
         self.lame, self.count = solid.lame, len(solid.x)
         # the cells at each node, padded with a cell beyond the last: an ordered gather
         order = np.argsort(solid.cells.reshape(-1), kind="stable")
@@ -165,7 +168,10 @@ def _density(jnp: Any, lame: tuple[float, float]) -> Callable[..., Any]:
     mu, lam = lame
 
     def of(x: Any, weights: Any, volume: Any) -> Any:
-        F = [[sum((x[q + 1, i] - x[0, i]) * weights[q, A] for q in range(3)) for A in range(3)] for i in range(3)]
+        F = [
+            [sum((x[q + 1, i] - x[0, i]) * weights[q, A] for q in range(3)) for A in range(3)]
+            for i in range(3)
+        ]
         C = _cofactor(F)
         log_J = jnp.log(F[0][0] * C[0][0] + F[0][1] * C[0][1] + F[0][2] * C[0][2])
         square = sum(F[i][A] * F[i][A] for i in range(3) for A in range(3))
@@ -238,7 +244,9 @@ def in_numba(solid: Solid, precision: str) -> Call:
                     d[q, i] = x[cells[e, q + 1], i] - x[cells[e, 0], i]
             for i in range(3):
                 for A in range(3):
-                    F[i, A] = d[0, i] * weights[e, 0, A] + d[1, i] * weights[e, 1, A] + d[2, i] * weights[e, 2, A]
+                    F[i, A] = (
+                        d[0, i] * weights[e, 0, A] + d[1, i] * weights[e, 1, A] + d[2, i] * weights[e, 2, A]
+                    )
             C = np.empty((3, 3), real)
             for i in range(3):
                 for A in range(3):

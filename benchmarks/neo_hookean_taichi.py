@@ -14,7 +14,7 @@ def by_hand(solid: Solid, precision: str) -> Call:
     real = getattr(ti, precision)
     vector = ti.types.vector(3, real)
     x, g = ti.ndarray(vector, len(solid.x)), ti.ndarray(vector, len(solid.x))
-    cells, weights, volumes = _given(solid, precision)
+    cells, weights, volumes = given(solid, precision)
     x.from_numpy(solid.x.astype(weights.dtype))
     mu, lam = solid.lame
 
@@ -58,12 +58,12 @@ def by_reverse_mode(solid: Solid, precision: str) -> Call:
     U = ti.field(real, (), needs_grad=True)
     x.from_numpy(solid.x.astype(np.float32 if precision == "f32" else np.float64))
     energy = reverse_mode_kernel(x, U, real, *solid.lame)
-    given = _given(solid, precision)
+    arrays = given(solid, precision)
 
     def call() -> np.ndarray:
         x.grad.fill(0.0)
         U.grad[None] = 1.0
-        energy.grad(*given)
+        energy.grad(*arrays)
         ti.sync()
         return x.grad
 
@@ -90,6 +90,7 @@ def reverse_mode_kernel(x, U, real, mu: float, lam: float):  # type: ignore[no-u
     return energy
 
 
-def _given(solid: Solid, precision: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def given(solid: Solid, precision: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Cells, weights (E, 4, 3) and volumes."""
     dtype = np.float32 if precision == "f32" else np.float64
     return solid.cells, np.ascontiguousarray(solid.gradients, dtype), solid.volumes.astype(dtype)

@@ -29,7 +29,9 @@ def arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
     parser.add_argument("--list", action="store_true", help="what there is, and measure nothing")
     parser.add_argument("--engine", action="append", choices=list(PREFIXES), help="default: all installed")
-    parser.add_argument("--columns", action="append", metavar="WORD", help="only columns with WORD in their name")
+    parser.add_argument(
+        "--columns", action="append", metavar="WORD", help="only columns with WORD in their name"
+    )
     parser.add_argument("--quick", action="store_true", help="small sizes: does everything run?")
     parser.add_argument("--threads", type=int, default=0, help="for every column (default: all cores)")
     parser.add_argument("--json", metavar="FILE", type=Path, help="where to (default: runs/bench/WORKS.json)")

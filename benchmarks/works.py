@@ -11,6 +11,10 @@ WORKS = {
     "gravity_forces": "all-pairs gravity forces",
     "neo_hookean": "neo-Hookean tetrahedra: gradient, Hessian product, element Hessians",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
+    "few_bodies": "leapfrog for 2 and 8 bodies",
+    "laser_deposit": "one iteration of laser deposition on the butterfly",
+    "first_call": "the cold first call",
+    "start": "from the command line to the first step",
 }
 """By the room that has them, in the order of the tables."""
 
@@ -21,7 +25,9 @@ def cases(work: str) -> Cases:
     Raises `UserError` for a work that there is not.
     """
     if work not in WORKS:
-        raise UserError(f"no work named '{work}'{suggestion(work, list(WORKS))} (there are: {', '.join(WORKS)})")
+        raise UserError(
+            f"no work named '{work}'{suggestion(work, list(WORKS))} (there are: {', '.join(WORKS)})"
+        )
     made: Callable[[], Iterator[Case]] = import_module(f".{work}", __package__).cases
     return made()
 

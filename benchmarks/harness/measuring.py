@@ -69,7 +69,9 @@ class Measured:
     verdicts: tuple[Verdict, ...] = ()
 
 
-def measure(case: Case, settings: Settings, engines: tuple[str, ...], say: Say = lambda line: None) -> Measured:
+def measure(
+    case: Case, settings: Settings, engines: tuple[str, ...], say: Say = lambda line: None
+) -> Measured:
     """Measure a case on the engines; columns that are not written for our engine are there once."""
     settings = replace(settings, threads=case.threads or settings.threads)
     right = cache(lambda expected: expected())
@@ -96,9 +98,14 @@ def measure(case: Case, settings: Settings, engines: tuple[str, ...], say: Say =
             if wrong is not None and wrong > case.tolerance:
                 raise WrongAnswerError(f"{case.label}: {shown} computes something else, by {wrong:.1e}")
             processes[name, engine] = process
-            row = Row(name, engine, case.columns[name].peer, answer["first"], Times(()), answer["memory"], wrong)
+            row = Row(
+                name, engine, case.columns[name].peer, answer["first"], Times(()), answer["memory"], wrong
+            )
             made[name, engine] = row
-            say(f"  {row.name}: first call {row.first:.3g} s" + ("" if wrong is None else f", error {wrong:.1e}"))
+            say(
+                f"  {row.name}: first call {row.first:.3g} s"
+                + ("" if wrong is None else f", error {wrong:.1e}")
+            )
         turns = {row.name: _turn(case, key, processes[key]) for key, row in made.items()}
         times = paired(turns, QUICK_ROUNDS if settings.quick else ROUNDS)
     return _judged(case, [replace(row, times=times[row.name]) for row in made.values()], missing)
@@ -138,12 +145,17 @@ def _judged(case: Case, rows: list[Row], missing: dict[str, str]) -> Measured:
     rows = [
         replace(
             row,
-            to_base=ratio(row.times, times[case.base]) if case.base in times else None,
+            to_base=ratio(row.times, times[base]) if (base := _base(case, row, times)) else None,
             to_peer=ratio(row.times, times[peer]) if peer else None,
         )
         for row in rows
     ]
     return Measured(case, tuple(rows), missing, tuple(_verdicts(case, rows)))
+
+
+def _base(case: Case, row: Row, times: dict[str, Times]) -> str | None:
+    """The row that ratios are to: that of the same engine, where it has one."""
+    return next((n for n in (case.base, f"{case.base}, {row.engine}") if n in times), None)
 
 
 def _verdicts(case: Case, rows: list[Row]) -> Iterator[Verdict]:
@@ -154,4 +166,3 @@ def _verdicts(case: Case, rows: list[Row]) -> Iterator[Verdict]:
             for base in rows:
                 if base.column == goal.base and base.engine in ("", row.engine):
                     yield Verdict(goal, row.name, ratio(row.times, base.times))
-

@@ -20,7 +20,18 @@ from .measuring import Measured, Row
 from .peers import versions
 from .process import ROOT
 
-PACKAGES = ("minusgrad", "taichi", "quadrants", "numpy", "scipy", "torch", "jax", "jaxlib", "numba", "warp-lang")
+PACKAGES = (
+    "minusgrad",
+    "taichi",
+    "quadrants",
+    "numpy",
+    "scipy",
+    "torch",
+    "jax",
+    "jaxlib",
+    "numba",
+    "warp-lang",
+)
 PACKAGES += ("rebound", "openmm", "pytest-benchmark")
 
 

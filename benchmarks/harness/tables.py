@@ -49,7 +49,9 @@ def text(head: Sequence[str], body: Sequence[Sequence[str]]) -> str:
     width = [max(len(row[k]) for row in (head, *body)) for k in range(len(head))]
 
     def line(row: Sequence[str]) -> str:
-        return "  ".join([row[0].ljust(width[0]), *(c.rjust(w) for c, w in zip(row[1:], width[1:], strict=True))])
+        return "  ".join(
+            [row[0].ljust(width[0]), *(c.rjust(w) for c, w in zip(row[1:], width[1:], strict=True))]
+        )
 
     return "\n".join([line(head), *map(line, body)])
 

@@ -36,14 +36,13 @@ class Worker:
         found = find(case)
         try:
             call = self.calls[f"{case} {column}"] = found.columns[column].make()
-            first, result = clocked(call)
+            first, result, abroad = clocked(call)
         except MissingColumnError as reason:
             return {"missing": str(reason)}
-        told = {"first": first, "memory": peak_memory()}  # before an answer is unpacked
+        told = {"first": first, "memory": peak_memory(abroad)}  # before an answer is unpacked
         if found.expected is not None:
             np.save(answer, numbers(result))
         return told
-
 
     def turn(self, case: str, column: str, calls: int, wake: bool) -> dict[str, Any]:
         """Seconds of one of so many calls."""
@@ -57,19 +56,19 @@ class Worker:
         return {"seconds": (told or time.perf_counter() - began) / calls}
 
 
-def clocked(call: Call) -> tuple[float, Any]:
-    """Seconds of a call, and its answer."""
+def clocked(call: Call) -> tuple[float, Any, bool]:
+    """Seconds of a call, its answer, and whether it was computed in processes that it started."""
     began = time.perf_counter()
     result = call()
     if isinstance(result, Clocked):
-        return result.seconds, result.answer
-    return time.perf_counter() - began, result
+        return result.seconds, result.answer, True
+    return time.perf_counter() - began, result, False
 
 
-def peak_memory() -> int:
+def peak_memory(abroad: bool) -> int:
     """Bytes that this process, or the largest of those it started, has held at most."""
     unit = 1 if sys.platform == "darwin" else 1024
-    return unit * max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return unit * resource.getrusage(resource.RUSAGE_CHILDREN if abroad else resource.RUSAGE_SELF).ru_maxrss
 
 
 def main(descriptor: int) -> None:

@@ -235,7 +235,9 @@ def in_rebound(state: State) -> Callable[[], np.ndarray]:
     simulation.G, simulation.softening, simulation.dt = 1.0, float(state["eps"]), float(state["dt"])
     simulation.integrator = "leapfrog"
     for place, velocity, mass in zip(x0, v0, m, strict=True):
-        simulation.add(m=mass, x=place[0], y=place[1], z=place[2], vx=velocity[0], vy=velocity[1], vz=velocity[2])
+        simulation.add(
+            m=mass, x=place[0], y=place[1], z=place[2], vx=velocity[0], vy=velocity[1], vz=velocity[2]
+        )
 
     def call() -> np.ndarray:
         simulation.set_serialized_particle_data(xyz=x0, vxvyvz=v0)

@@ -22,12 +22,14 @@ from . import blocks, runtime, vectors
 from .emit import Emitter
 from .energy import Datum, Time
 from .fields import Field
-from .graph import Scalar, inputs
-from .interactions import Gather
+from .folding import TRUTHS
+from .graph import Scalar, inputs, reachable
+from .interactions import Gather, Pairs
 from .kernels import Code
 from .statements import indented, is_tangent, leaf_name, template
 from .sweep import Place, outputs
 from .terms import Term, in_blocks
+from .trace import of_term
 
 VECTORS = {
     "add": "{} + {}",
@@ -52,8 +54,10 @@ VECTORS = {
 """Operations on whole vectors."""
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
-LEAST = 1024
-"""Tuples, and targets of pairs, from which on lanes are worth their text."""
+LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
+"""From how many on lanes are worth the time it takes to compile them."""
+MOST_BY_LANE = 3
+"""Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
 CHUNK = 32
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
@@ -68,8 +72,20 @@ def loops_of_energy(term: Term) -> Emitter:
 
 
 def _suits(term: Term) -> bool:
-    """Many elements that share nodes, and nothing computed in whole numbers."""
-    return term.arity > 1 and len(term.elements.nodes) >= LEAST
+    """Many elements that share nodes, computed in real numbers and hardly anything lane by lane."""
+    if term.arity == 1 or len(term.elements.nodes) < (
+        LEAST_TARGETS if isinstance(term.elements, Pairs) else LEAST_TUPLES
+    ):
+        return False
+    nodes = [n for n in reachable([of_term(term).value]) if n.number is None]
+    whole = any(n.integer and n.op not in TRUTHS for n in nodes)
+    return not whole and sum(not _is_vector(n) for n in nodes) <= MOST_BY_LANE
+
+
+def _is_vector(node: Scalar) -> bool:
+    """Whether an operation is one on vectors."""
+    known = node.op in VECTORS or node.op in vectors.FUNCTIONS or node.op == "input"
+    return known or template(node).startswith("ti.sqrt")
 
 
 class Lanes(Emitter):
@@ -100,12 +116,12 @@ class Lanes(Emitter):
         return self._broadcast(super()._constant(node))
 
     def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
-        if node.op in VECTORS or template(node).startswith("ti.sqrt"):
+        if node.op in vectors.FUNCTIONS:
+            return f"{vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
+        if _is_vector(node):
             text = VECTORS.get(node.op) or template(node)
             one, zero = (self._broadcast(f"{self.type}({number})") for number in ("1.0", "0.0"))
             return text.format(*arguments, one=one, zero=zero)
-        if node.op in vectors.FUNCTIONS:
-            return f"{vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
         single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
         return self._each_lane(single)
 
