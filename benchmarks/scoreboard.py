@@ -18,7 +18,7 @@ from minusgrad.runtime import PREFIXES
 
 from .harness import records, session, tables
 from .harness.cases import Case
-from .harness.measuring import Measured, measure
+from .harness.measuring import Measured, Pool, measure
 from .harness.process import ROOT
 from .harness.session import Settings
 from .works import WORKS, cases
@@ -50,12 +50,13 @@ def run(asked: argparse.Namespace) -> int:
     engines = tuple(asked.engine or installed())
     measured: list[Measured] = []
     file = asked.json or ROOT / "runs" / "bench" / f"{'-'.join(_named(asked.works)) or 'all'}.json"
-    for case in chosen:
-        _say(case.label)
-        measured.append(measure(case, settings, engines, _say))
-        document = records.document(measured, {"threads": settings.threads, "quick": settings.quick})
-        records.written(file, document)
-        _show(document, case.label)
+    with Pool() as pool:
+        for case in chosen:
+            _say(case.label)
+            measured.append(measure(case, settings, engines, pool, _say))
+            document = records.document(measured, {"threads": settings.threads, "quick": settings.quick})
+            records.written(file, document)
+            _show(document, case.label)
     return _verdict(document, file) if measured else 0
 
 

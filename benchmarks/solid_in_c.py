@@ -1,13 +1,14 @@
 """The neo-Hookean solid in C (`reference/elastic.c`): its layouts, and its functions as columns."""
 
-import ctypes
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
 from .harness.cases import Call
-from .harness.compiled import DTYPE, NUMBER, aligned, library, pointers, width
+from .harness.compiled import DTYPE, NUMBER, Bound, aligned, library, width
 from .solid import Solid
 
 
@@ -75,59 +76,40 @@ class InC:
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Where the blocks of each thread begin (threads + 1,), and the nodes they reach: from, to (threads,)."""
         first = np.linspace(0, self.blocks, self.threads + 1).astype(np.int32)
-        reached = [self.nodes[a:b] for a, b in zip(first[:-1], first[1:], strict=True)]
+        reached = [self.nodes[a:b] for a, b in pairwise(first)]
         low, high = [r.min() for r in reached], [r.max() + 1 for r in reached]
         return first, np.array(low, np.int32), np.array(high, np.int32)
 
     @cached_property
-    def _material(self) -> list:
-        return [NUMBER[self.precision](value) for value in self.solid.lame]
+    def _given(self) -> tuple:
+        """What the functions that compute forces begin with: state, mesh, material."""
+        number = NUMBER[self.precision]
+        along = self.padded(self.solid.along)
+        return self.positions, along, self.nodes, self.weights, self.volumes, *map(number, self.solid.lame)
 
     def by_slots(self, name: str) -> Call:
         """`gradient` or `product`, by the scheme that is measured: a buffer, then ordered sums."""
-        function = getattr(library("elastic.c", self.precision), f"{name}_by_slots")
-        start, places = self.lists
+        n = len(self.solid.x)
         slots = aligned(np.zeros((self.blocks, 12, width(self.precision))), self.dtype)
-        out = aligned(np.zeros((len(self.solid.x), 3)), self.dtype)
-        given = [self.positions, self.padded(self.solid.along), self.nodes, self.weights, self.volumes]
-        sizes = [ctypes.c_int(n) for n in (len(self.solid.x), self.blocks, self.threads)]
-        arguments = [*sizes, *pointers(given), *self._material, *pointers([start, places, slots, out])]
-        kept = (given, start, places, slots)
-
-        def call() -> np.ndarray:
-            function(*arguments)
-            return out if kept else out
-
-        return call
+        out = aligned(np.zeros((n, 3)), self.dtype)
+        sizes = n, self.blocks, self.threads
+        run = Bound(self._function(f"{name}_by_slots"), *sizes, *self._given, *self.lists, slots, out)
+        return lambda: (run(), out)[1]
 
     def by_parts(self, name: str) -> Call:
         """`gradient` or `product`, each thread adding to sums of its own."""
-        function = getattr(library("elastic.c", self.precision), f"{name}_by_parts")
         n = len(self.solid.x)
         own = aligned(np.zeros((self.threads, n, 4)), self.dtype)
         out = aligned(np.zeros((n, 4)), self.dtype)
-        given = [self.positions, self.padded(self.solid.along), self.nodes, self.weights, self.volumes]
-        parts = self.parts
-        arguments = [ctypes.c_int(n), ctypes.c_int(self.threads), *pointers(given), *self._material]
-        arguments += pointers([*parts, own, out])
-        kept = (given, parts, own)
-
-        def call() -> np.ndarray:
-            function(*arguments)
-            return out[:, :3] if kept else out
-
-        return call
+        run = Bound(self._function(f"{name}_by_parts"), n, self.threads, *self._given, *self.parts, own, out)
+        return lambda: (run(), out[:, :3])[1]
 
     def element_hessians(self) -> Call:
         """The 78 numbers of each tetrahedron, (blocks, 78, W)."""
-        function = library("elastic.c", self.precision).element_hessians
         out = aligned(np.zeros((self.blocks, 78, width(self.precision))), self.dtype)
-        given = [self.positions, self.nodes, self.weights, self.volumes]
-        arguments = [ctypes.c_int(self.blocks), ctypes.c_int(self.threads), *pointers(given)]
-        arguments += [*self._material, *pointers([out])]
+        x, _, *rest = self._given
+        run = Bound(self._function("element_hessians"), self.blocks, self.threads, x, *rest, out)
+        return lambda: (run(), out)[1]
 
-        def call() -> np.ndarray:
-            function(*arguments)
-            return out if given else out
-
-        return call
+    def _function(self, name: str) -> Any:
+        return getattr(library("elastic.c", self.precision), name)

@@ -10,10 +10,13 @@ from .harness.cases import Case, Cases
 WORKS = {
     "gravity_forces": "all-pairs gravity forces",
     "neo_hookean": "neo-Hookean tetrahedra: gradient, Hessian product, element Hessians",
+    "projected_hessian": "the sparse Hessian, made positive semi-definite",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
     "laser_deposit": "one iteration of laser deposition on the butterfly",
     "first_call": "the cold first call",
+    "energies": "every shipped energy",
+    "scaling": "time against size and cores",
     "start": "from the command line to the first step",
 }
 """By the room that has them, in the order of the tables."""

@@ -1,4 +1,4 @@
-"""Lanes: every energy in both layouts, f32 and f64, with a last block that is not full; and log of vectors."""
+"""Lanes: every energy in both layouts, f32 and f64, with a last block that is not full; log of vectors."""
 
 from collections.abc import Iterator
 
@@ -8,6 +8,7 @@ import pytest
 from exam import CANONICAL, Instance
 from minusgrad import Datum, Fields, Node, Potential, bind, blocks, lanes, local_energy, runtime, ti
 from minusgrad.emit import Emitter
+from minusgrad.errors import MiscompiledError
 from minusgrad.kernels import Code, Launch
 from minusgrad.lanes import Lanes
 from minusgrad.sweep import Sweep
@@ -188,7 +189,8 @@ def test_log_of_vectors(dtype: type, engine: None) -> None:
         expected = np.log(x.astype(np.longdouble))
     finite = np.isfinite(expected)
     assert np.array_equal(found[~finite], expected[~finite].astype(dtype), equal_nan=True)
-    assert (np.abs(found - expected)[finite] <= 2.0 * limits.eps * np.abs(expected)[finite]).all()
+    right = expected[finite]
+    assert (np.abs(found[finite] - right) <= 2.0 * limits.eps * np.abs(right)).all()
 
 
 def test_rows_and_blocks() -> None:
@@ -202,3 +204,48 @@ def test_rows_and_blocks() -> None:
     assert all(flat[blocks.place(e, k, 3, 4)] == rows[e, k] for e in range(7) for k in range(3))
     e, k = 5, 2
     assert flat[eval(blocks.place("e", k, 3, 4))] == rows[e, k]
+
+
+def test_a_kernel_that_computes_something_else_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Wrong instructions: for the value of tuples, a gradient of tuples, and a gradient of pairs."""
+    in_lanes(monkeypatch, True)
+    for name, asked, operation, wrong in [
+        ("spring", "value", "sqrt", "ti.sqrt({0}) * ti.sqrt({0})"),
+        ("spring", "gradient", "add", "{0} - {1}"),
+        ("gravity", "gradient", "recip", "{one} / ({0} + {0})"),
+        ("spring", "hessian", "mul", "{0} * {1} * {1}"),
+    ]:
+        with monkeypatch.context() as broken:
+            broken.setitem(lanes.VECTORS, operation, wrong)
+            potential = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
+            with pytest.raises(MiscompiledError, match=f"term '{name}', element .* its function: engine "):
+                _asked(potential, asked)
+        right = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
+        _asked(right, asked)
+
+
+def _asked(potential: Potential, what: str) -> None:
+    match what:
+        case "value":
+            potential.value()
+        case "gradient":
+            potential.gradient("x")
+        case "hessian":
+            potential.hessian("x")
+
+
+def test_what_is_not_finite_proves_nothing(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    in_lanes(monkeypatch, True)
+    potential = CANONICAL["spring"].potential(np.random.default_rng(2), 3, n=29, e=37)
+    potential.fields["x"].set(np.full((29, 3), np.nan))
+    assert np.isnan(potential.value())
+    assert np.isnan(potential.gradient("x")).any()
+
+
+def test_a_staged_term_ends_lanes_for_the_process(engine: None) -> None:
+    assert runtime.lanes(np.float32) == 16
+    assert runtime.lanes(np.float64) == 8
+    runtime.without_lanes()
+    assert runtime.lanes(np.float32) == 0

@@ -68,7 +68,8 @@ class Case:
     """One question; times are given for each of its `count` items, in ns or ms `unit`s.
 
     `expected`: the answer in f64, or its first rows; None where there is none to compare. `tolerance`: in parts of the
-    largest number expected. `base`: the column that ratios are to.
+    largest number expected. `base`: the column that ratios are to. `shared`: its columns live in a process for each
+    engine that stays for the next case.
     """
 
     work: str
@@ -82,6 +83,7 @@ class Case:
     base: str = C
     goals: tuple[Goal, ...] = ()
     threads: int = 0
+    shared: bool = False
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property

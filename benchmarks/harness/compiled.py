@@ -33,17 +33,18 @@ def library(source: str, precision: str) -> ctypes.CDLL:
     """
     if shutil.which("gcc") is None:
         raise MissingColumnError("gcc is not on the PATH")
-    made = _folder() / f"{Path(source).stem}-{precision}.so"
+    made = folder() / f"{Path(source).stem}-{precision}.so"
     command = ["gcc", *FLAGS, *REAL[precision], str(REFERENCE / source), "-o", str(made), "-lm"]
     subprocess.run(command, check=True)
     return ctypes.CDLL(str(made))
 
 
 @functools.cache
-def _folder() -> Path:
-    folder = tempfile.mkdtemp(prefix="minusgrad-bench-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
+def folder() -> Path:
+    """Of what this process has built; it goes when the process ends."""
+    made = tempfile.mkdtemp(prefix="minusgrad-bench-")
+    atexit.register(shutil.rmtree, made, ignore_errors=True)
+    return Path(made)
 
 
 def width(precision: str) -> int:
@@ -61,6 +62,23 @@ def aligned(values: Any, dtype: Any) -> np.ndarray:
     return made
 
 
-def pointers(arrays: Iterable[np.ndarray | None]) -> list[ctypes.c_void_p]:
+def pointers(arrays: Iterable[np.ndarray]) -> list[ctypes.c_void_p]:
     """The arrays as C takes them; keep them alive."""
-    return [ctypes.c_void_p(None if a is None else a.ctypes.data) for a in arrays]
+    return [ctypes.c_void_p(array.ctypes.data) for array in arrays]
+
+
+class Bound:
+    """A function of C with its arguments: arrays, whole numbers, numbers of the library's precision."""
+
+    def __init__(self, function: Any, *arguments: Any):
+        self._function, self._arguments = function, arguments  # which keeps the arrays
+        self._passed = [_passed(argument) for argument in arguments]
+
+    def __call__(self) -> Any:
+        return self._function(*self._passed)
+
+
+def _passed(argument: Any) -> Any:
+    if isinstance(argument, np.ndarray):
+        return ctypes.c_void_p(argument.ctypes.data)
+    return ctypes.c_int(argument) if isinstance(argument, int) else argument

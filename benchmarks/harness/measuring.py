@@ -34,7 +34,7 @@ class Row:
     peer: bool
     first: float
     times: Times
-    memory: int
+    memory: int | None
     error: float | None
     to_base: float | None = None
     to_peer: float | None = None
@@ -69,8 +69,25 @@ class Measured:
     verdicts: tuple[Verdict, ...] = ()
 
 
+class Pool(ExitStack):
+    """Processes: one for each column of a case, or one for each engine that stays for all cases that share it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._shared: dict[tuple[str, Settings], Process] = {}
+
+    def process(self, case: Case, settings: Settings, engine: str, until: ExitStack) -> Process:
+        """One that ends with the pool, or with `until`."""
+        if not case.shared:
+            return until.enter_context(contextlib.closing(Process(settings, engine)))
+        if (engine, settings) not in self._shared:
+            made = self.enter_context(contextlib.closing(Process(settings, engine)))
+            self._shared[engine, settings] = made
+        return self._shared[engine, settings]
+
+
 def measure(
-    case: Case, settings: Settings, engines: tuple[str, ...], say: Say = lambda line: None
+    case: Case, settings: Settings, engines: tuple[str, ...], pool: Pool, say: Say = lambda line: None
 ) -> Measured:
     """Measure a case on the engines; columns that are not written for our engine are there once."""
     settings = replace(settings, threads=case.threads or settings.threads)
@@ -85,12 +102,11 @@ def measure(
             if case.count > case.columns[name].most:
                 missing[shown] = "would take too long"
                 continue
-            process = stack.enter_context(contextlib.closing(Process(settings, engine or engines[0])))
+            process = pool.process(case, settings, engine or engines[0], stack)
             file = folder / f"{number}.npy"
             answer = _made(process, case, name, file)
             if "missing" in answer:
                 missing[shown] = answer["missing"]
-                process.close()
                 continue
             expected = case.columns[name].expected or case.expected
             wrong = None if expected is None else error(np.load(file), right(expected))

@@ -18,7 +18,7 @@ def rows(group: Sequence[dict[str, Any]]) -> Iterator[tuple[str, ...]]:
             figure(info["to_base"]),
             figure(info["to_peer"]),
             f"{figure(info['first_call'])} s",
-            f"{info['peak_memory'] / 1e6:.0f} MB",
+            "-" if info["peak_memory"] is None else f"{info['peak_memory'] / 1e6:.0f} MB",
             "-" if info["error"] is None else f"{info['error']:.0e}",
         )
 

@@ -1,9 +1,9 @@
-"""Rows of elements in blocks: (blocks, numbers, lanes), so that the same number of a block's elements is a vector.
+"""Rows of elements in blocks: (blocks, numbers, lanes). The same number of a block's elements is a vector.
 
     rows (E, numbers)   ->   blocks (ceil(E / lanes), numbers, lanes),    element e in lane e % lanes
 
-The last block is filled up with the last row. Kernels see arrays of vectors, whose memory begins at a multiple
-of `ALIGNMENT` bytes: a vector is loaded in one go, and elsewhere the process dies.
+The last block is filled up with the last row. Kernels see arrays of vectors, whose memory begins at a
+multiple of `ALIGNMENT` bytes: a vector is loaded in one go, and elsewhere the process dies.
 """
 
 from typing import Any

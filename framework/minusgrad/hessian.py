@@ -133,14 +133,17 @@ class ElementHessians:
         self.widths = [prod(f.shape[1:]) for f in self.fields]
         self._refuse_beyond_memory()
         loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
-        self.nodes, self.rows = loops.term.elements.nodes, loops.rows(arguments)
+        self.nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
         code, self.packed = loops.hessians(arguments)
-        self._fill = Launch(code, "t")
+        self._fill, self._loops, self._proven = Launch(code, "t"), loops, False
         self._projections: dict[str, Launch] = {}
 
     def fill(self, t: float, project: str | None) -> None:
         """Compute them into `packed`, the lower halves row by row, (E, m (m + 1) / 2) in rows or blocks."""
         self._fill(t)
+        if not self._proven:
+            self._loops.prove_hessians(self.arguments, t)
+            self._proven = True
         if project is not None:
             if project not in self._projections:
                 self._projections[project] = projection(self.packed, self.rows, project)

@@ -43,7 +43,7 @@ class HessianLoops(Emitter):
             del arrays["nodes"]
         super().__init__(term, arrays)
 
-    def rows(self, arguments: Sequence[str]) -> int:
+    def size(self, arguments: Sequence[str]) -> int:
         """m: how many rows an element's Hessian has."""
         return self.term.arity * sum(self._width(a) for a in arguments)
 
@@ -52,7 +52,7 @@ class HessianLoops(Emitter):
 
     def hessians(self, arguments: Sequence[str]) -> tuple[Code, Any]:
         """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2) in rows or blocks."""
-        name, m = f"hessian_{'_'.join(arguments)}", self.rows(arguments)
+        name, m = f"hessian_{'_'.join(arguments)}", self.size(arguments)
         buffer = self._halves(name, m * (m + 1) // 2)
         traced = self._trace()
         forms = self._forms(traced, arguments)
@@ -61,6 +61,9 @@ class HessianLoops(Emitter):
         if len(forms) < len(arguments) or {n.serial for n in leaves} & {n.serial for n in inputs([value])}:
             return self._code(self._straight(name, lower(traced.value, leaves))), buffer
         return self._code(self._congruence(name, value, forms)), buffer
+
+    def prove_hessians(self, arguments: Sequence[str], t: float) -> None:
+        """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own(name, np.zeros((len(self.term.elements.nodes), numbers), self.term.dtype))

@@ -1,17 +1,29 @@
 """The loops of element Hessians in lanes: the loops of `hessian_loops`, a block of elements at a time."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from . import blocks
 from .graph import Scalar
-from .hessian_loops import HessianLoops
+from .hessian_loops import HessianLoops, lower
 from .lanes import Lanes
+from .proof import Number, look
 from .terms import in_blocks
 
 
 class LaneHessians(HessianLoops, Lanes):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`."""
+
+    def prove_hessians(self, arguments: Sequence[str], t: float) -> None:
+        """As `prove`, of what the loops of `hessians` have left."""
+        traced = self._trace()
+        leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
+        name = f"a number of d2u/d{' '.join(arguments)}2"
+        wanted = [Number(name, graph) for graph in lower(traced.value, leaves)]
+        left = blocks.rows(self._arrays[f"hessian_{'_'.join(arguments)}"], len(self.term.elements.nodes))
+        look(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own_blocks(name, numbers, self.term.dtype)

@@ -2,18 +2,20 @@
 
     r8 = r6 * r6        one instruction for a block of elements
 
-Compilers make vectors of plain loops, and seldom of these, where an element reads its nodes here and there. So
-one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a vector.
-What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs to nodes is
-read lane by lane. A last block that is not full computes its last element several times, and nobody reads that.
-Of pairs a block of targets stands in the lanes, and each source is given to all of them.
+Compilers make vectors of plain loops, and seldom of these, where an element reads its nodes here and there.
+So one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a
+vector. What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs
+to nodes is read lane by lane. A last block that is not full computes its last element several times, and
+nobody reads that. Of pairs a block of targets stands in the lanes, and each source is given to all of them.
 
-`VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these are was found
-by trying each on both engines: most others end the process, and the lanes of a condition are read wrongly.
+`VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these are was
+found by trying each on both engines: most others end the process, and the lanes of a condition are read
+wrongly. So what a new kernel has left is looked at before it is used (`proof`).
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -26,8 +28,9 @@ from .folding import TRUTHS
 from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
+from .proof import Number, look
 from .statements import indented, is_tangent, leaf_name, template
-from .sweep import Place, outputs
+from .sweep import Place, Sweep, outputs, tangents
 from .terms import Term, in_blocks
 from .trace import of_term
 
@@ -102,6 +105,29 @@ class Lanes(Emitter):
                 self._arrays[name] = term.shared[name]
         nodes = blocks.blocked(term.elements.nodes, self.wide)
         self._arrays["nodes_in_blocks"] = nodes.view(np.ndarray).reshape(len(nodes), -1)
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """With vectors kept whole the compilers are not trusted blindly (`runtime.without_lanes`)."""
+        traced = self._trace()
+        places = list(wanted.places(traced, range(1 if self.pairs else self.term.arity)))
+        graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
+        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
+        look(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
+
+    def _left(self, places: Sequence[Place], rows: np.ndarray) -> list[np.ndarray]:
+        """What a sweep has left at these places of some elements; of pairs, targets."""
+        count, found = sum(not place.summed for place in places), []
+        sums = iter(range(count))
+        for place in places:
+            if place.summed:
+                name, number = place.buffer, place.column
+            elif self.pairs:
+                name, number = self._sums(count), next(sums)
+            else:
+                name, number = f"slot_{place.buffer}", self._number(place)
+            array = self._arrays[name]
+            found.append(blocks.flat(array)[blocks.place(rows, number, *array.shape[1:])])
+        return found
 
     # Vectors
 
@@ -209,7 +235,7 @@ class Lanes(Emitter):
         return [*nodes, *used, *loads]
 
     def _rowed(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
-        """The arrays of node fields, or their tangents, that tuples read row by row, filled up to four numbers."""
+        """The arrays of node fields, or of their tangents, that tuples read in rows of four numbers."""
         fields = {} if self.pairs else self.term.fields
         nodal = [leaf for leaf in leaves if leaf.value[0] in fields]
         named = {self._nodal(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}

@@ -198,6 +198,7 @@ class StagedTerm:
     @property
     def arrays(self) -> dict[str, Any]:
         """All arrays that it holds in the engine, by name; real ones have an adjoint beside them."""
+        runtime.without_lanes()
         if self._engine != runtime.started():
             names = dict.fromkeys(a for stage in self.energy.stages for a in stage.arrays.values())
             self._arrays = {name: self._allocated(name) for name in names}

@@ -46,10 +46,13 @@ class Summand:
             if argument not in self.emitter.term.fields:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
         key = wanted.key(self.emitter.term.fields)
-        if key not in self._sweeps:
+        new = key not in self._sweeps
+        if new:
             self._sweeps[key] = self._made(wanted), wanted  # which keeps the arrays that the key names
         (launch, buffers), _ = self._sweeps[key]
         launch(t)
+        if new:
+            self.emitter.prove(wanted, t)
         found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
@@ -119,6 +122,8 @@ class Summand:
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
             self._launches[what] = Launch(code, "t"), buffer
+            self._launches[what][0](t)
+            self.emitter.prove(Sweep(value=True), t)
         launch, buffer = self._launches[what]
         launch(t)
         return self.emitter.rows(buffer)

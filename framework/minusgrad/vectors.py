@@ -2,8 +2,9 @@
 
     log x = k log 2 + 2 artanh z,    z = (y - 1) / (y + 1),    x = 2^k y,    sqrt(1/2) <= y < sqrt(2)
 
-2^k is taken out in halving strides, each lane by its own conditions, where any lane needs it. The series in z^2 <= 0.0295 ends where
-its terms are below the rounding; relative to log x the whole is right to a few eps, near x = 1 too.
+2^k is taken out in halving strides, each lane by its own conditions, where any lane needs it. The series in
+z^2 <= 0.0295 ends where its terms are below the rounding; the whole is right to two eps of log x, near x = 1
+too.
 """
 
 import linecache

@@ -3,9 +3,10 @@
     forward   a band's cells lie in blocks of a copy, and the blocks that a window touches are added to
     adjoint   vectors begin where the window does; lane by lane the sums go over its rows
 
-Lanes outside of the window compute something, and give zero. What does not depend on the cell is computed in
-single numbers and given to all lanes. An array is read lane by lane from a place that is known to be small and
-not negative: of such loads, and no others, compilers make one.
+Lanes outside of the window compute something that is left out. What does not depend on the cell is computed in
+single numbers and given to all lanes. Arrays are read lane by lane, from a place that is known to be small and
+not negative: of such loads, and no others, compilers make one. Functions like exp are no instructions: maps
+that need them for every cell stay with plain loops.
 """
 
 import re
@@ -13,24 +14,38 @@ from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from . import blocks, runtime, vectors
+from . import blocks, runtime
 from .fields import Field
 from .folding import TRUTHS
 from .graph import Scalar, reachable
 from .lanes import VECTORS
+from .maps import LocalMap
 from .statements import WHOLE_TYPE, indented, leaf_name, template
 from .terms import Term
-from .trace import Trace
+from .trace import Trace, of_term
 from .window_loops import Box, Read, WindowLoops
 
 SMALL = (1 << 30) - 1
 """Places in arrays are not beyond this, and `& SMALL` tells the compiler so."""
+BY_LANE = {"input", "const", "lookup", "to_int"}
+"""What else a cell may need: leaves, and a few operations that are computed lane by lane."""
 
 
 def suits(term: Term) -> bool:
-    """Whether the rows of a map's grid are long enough for a vector."""
+    """Whether rows of a map's grid are as long as a vector, and a cell needs instructions on vectors only."""
     assert term.grid is not None
-    return 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]
+    assert isinstance(term.energy, LocalMap)
+    if not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
+        return False
+    traced = of_term(term)
+    (places,) = traced.inputs[term.energy.cell or ""]
+    of_cell = depending([traced.value], {leaf.serial for leaf in places})
+    return all(node.op in BY_LANE or _whole(node) for node in of_cell)
+
+
+def _whole(node: Scalar) -> bool:
+    """Whether an operation is one on whole vectors."""
+    return node.op in VECTORS or node.op == "to_real" or template(node).startswith("ti.sqrt")
 
 
 class WindowLanes(WindowLoops):
@@ -43,29 +58,35 @@ class WindowLanes(WindowLoops):
     def __init__(self, term: Term, adjoint: Field):
         super().__init__(term, adjoint)
         self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
-        self.across = -(-self.shape[-1] // self.wide)
+        self.across = (
+            -(-self.shape[-1] // self.wide) | 1
+        )  # odd: rows 2^k bytes apart share lines of the cache
         rows = int(np.prod(self.shape[:-1], dtype=int))
         given = blocks.zeros(rows * self.across * self.wide, 1, self.wide, term.dtype)
         self._arrays["given"], self._arrays["given_flat"] = given, blocks.flat(given)
         self._strides: dict[str, list[int]] = {}
         for name in term.tables:
             table = runtime.host(self._arrays[f"table_{name}"])
+            filled = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % self.wide)]
+            table = np.pad(table, filled)  # so that rows begin where vectors may
             self._strides[name] = [int(np.prod(table.shape[k + 1 :], dtype=int)) for k in range(table.ndim)]
-            self._arrays[f"table_{name}_flat"] = runtime.allocate(np.pad(table.ravel(), self._beyond(name)))
+            beyond = self._beyond(name)
+            flat = blocks.flat(blocks.zeros(table.size + 2 * beyond, 1, self.wide, term.dtype))
+            flat[beyond : beyond + table.size] = table.ravel()
+            self._arrays[f"table_{name}_flat"] = flat
 
     def _beyond(self, table: str) -> int:
-        return self.wide * self._strides[table][0]
+        return self.wide * max(self._strides[table][0], self.wide)
 
     # Loops
 
     def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
-        low, high = box
         early, lines, (text,) = self._in_lanes([value], self._late(traced), dict(self._floors))
         block = f"{self.prefix}given[{self._row()} * {self.across} + block, 0]"
         add = f"{block} = {block} + ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"
         blocks_ = f"low // {self.wide}, (high + {self.wide - 1}) // {self.wide}"
         head = [f"for block in range({blocks_}):", f"    lane0 = block * {self.wide}"]
-        return early, self._vectors(traced, low, high, head, [*lines, add])
+        return early, self._vectors(traced, box, head, [*lines, add])
 
     def _band(self, entries: list[str], out: str) -> list[str]:
         """Begin with zeros; at the end add the sums to what was there."""
@@ -93,33 +114,44 @@ class WindowLanes(WindowLoops):
         early, lines, texts = self._in_lanes(summed, late, names)
         zero = self._to_all(f"{self.type}(0.0)")
         fetch = [f"{leaf_name(leaf)} = {self._by_lane(f'{array}[cell + {{lane}}]')}" for leaf, array in read]
-        add = [f"a{k} += ti.select(inside, {text}, {zero})" for k, text in enumerate(texts)]
+        count = range(len(texts))
         head = [
             f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
             f"    begin = low + part * {self.wide}",
             f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
+            *(f"    a{k} = {zero}" for k in count),
         ]
-        cells = self._vectors(traced, *self._on_grid(), head, [*fetch, *lines, *add], "begin")
-        begin = [f"a{k} = {zero}" for k in range(len(texts))]
-        lanes = range(self.wide)
-        end = [f"s{k} = {' + '.join(f'a{k}[{lane}]' for lane in lanes)}" for k in range(len(texts))]
-        return early, [*begin, *cells, *end]
+        add = [f"a{k} += {text}" for k, text in enumerate(texts)]
+        own = [f"l{k} += ti.select(inside, a{k}, {zero})" for k in count]
+        cells = self._vectors(traced, self._on_grid(), head, [*fetch, *lines, *add], own, "begin")
+        ends = [line for k in count for line in self._sum_of_lanes(f"s{k}", f"l{k}")]
+        return early, [*(f"l{k} = {zero}" for k in count), *cells, *ends]
+
+    def _sum_of_lanes(self, name: str, vector: str) -> list[str]:
+        """The sum of a vector's lanes, by halves."""
+        lines, wide = [], self.wide
+        while wide > 4:
+            wide //= 2
+            halves = ", ".join(f"{vector}[{lane}] + {vector}[{lane + wide}]" for lane in range(wide))
+            lines.append(f"{vector}h = ti.Vector([{halves}])")
+            vector += "h"
+        return [*lines, f"{name} = {' + '.join(f'{vector}[{lane}]' for lane in range(wide))}"]
 
     def _vectors(
         self,
         traced: Trace,
-        low: list[str],
-        high: list[str],
+        box: Box,
         head: list[str],
         body: list[str],
+        after: Sequence[str] = (),
         begin: str = "low",
     ) -> list[str]:
-        """For every vector of cells of a box, then for every row of it the body.
+        """For every vector of cells of a box the body in every row, and what comes `after` the rows.
 
-        `head`: the loop over them, `lane0` the first column of each.
-
-        Lanes are `inside` from the column `begin` on.
+        `head`: the loop over the vectors, with `lane0`, the first column of each; lanes are `inside` from the
+        column `begin` on.
         """
+        low, high = box
         *rows, column = self._places(traced)
         places = [f"{leaf_name(leaf)} = {self._to_all(f'{WHOLE_TYPE}(i{a})')}" for a, leaf in enumerate(rows)]
         begins, ends = (self._to_all(f"{WHOLE_TYPE}({name})") for name in (begin, "high"))
@@ -131,7 +163,7 @@ class WindowLanes(WindowLoops):
         return [
             f"low, high = {low[-1]}, {high[-1]}",
             *head,
-            *indented([*at, *self._nested(low, high, [cell, *places, *body])]),
+            *indented([*at, *self._nested(low, high, [cell, *places, *body]), *after]),
         ]
 
     def _row(self) -> str:
@@ -150,9 +182,7 @@ class WindowLanes(WindowLoops):
 
         And the vectors of the outputs.
         """
-        depends = set(late)
-        for node in reachable(outputs):
-            depends.update([node.serial] * any(a.serial in depends for a in node.args))
+        depends = {node.serial for node in depending(outputs, set(late))}
         moving = [node for node in reachable(outputs, self._needs) if node.serial in depends]
         met = {a.serial: a for node in moving for a in self._needs(node)} | {o.serial: o for o in outputs}
         known = [node for serial, node in met.items() if serial not in depends]
@@ -172,35 +202,38 @@ class WindowLanes(WindowLoops):
                 wide[node.serial] = self._to_all(self._constant(node))
             else:
                 wide[node.serial] = f"r{len(wide)}"
-                lines += self._vector(wide[node.serial], node, [wide[a.serial] for a in self._needs(node)])
+                if node.op == "lookup" and not self._needs(node):
+                    at, text = self._looked_up(node)
+                    lines += [at] * (at not in lines)
+                else:
+                    text = self._vector(node, [wide[a.serial] for a in self._needs(node)])
+                lines.append(f"{wide[node.serial]} = {text}")
         return early, lines, [wide[o.serial] for o in outputs]
 
-    def _vector(self, name: str, node: Scalar, arguments: Sequence[str]) -> list[str]:
-        """Statements that compute an operation for all lanes."""
-        if node.op == "lookup" and not self._needs(node):
-            return self._looked_up(name, node)
-        if node.op in VECTORS or template(node).startswith("ti.sqrt"):
+    def _vector(self, node: Scalar, arguments: Sequence[str]) -> str:
+        """An operation for all lanes."""
+        if node.op == "to_real":
+            return f"ti.cast({arguments[0]}, {self.type})"
+        if _whole(node):
             one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
-            return [
-                f"{name} = {(VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)}"
-            ]
-        if node.op in vectors.FUNCTIONS:
-            return [f"{name} = {vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"]
+            return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
         single = self._operation(node, [f"({text})[{{lane}}]" for text in arguments])
-        column = re.compile(rf"\bi{self.last}\b")
-        return [f"{name} = {self._by_lane(column.sub('(lane0 + {lane})', single))}"]
+        return self._by_lane(re.sub(rf"\bi{self.last}\b", "(lane0 + {lane})", single))
 
-    def _looked_up(self, name: str, node: Scalar) -> list[str]:
-        """The numbers of a table at places that are known relative to the window."""
-        reads, begin, strides = self._reads[node.serial], self._begin[node.value], self._strides[node.value]
-        place, step = [str(self._beyond(node.value))], 0
-        for read, first, stride in zip(reads, begin, strides, strict=True):
+    def _looked_up(self, node: Scalar) -> tuple[str, str]:
+        """The numbers of a table at places that are known relative to the window; where they begin."""
+        name, reads, strides = node.value, self._reads[node.serial], self._strides[node.value]
+        place, number, step, at = [str(self._beyond(name))], 0, 0, f"at_{name}"
+        for read, first, stride in zip(reads, self._begin[name], strides, strict=True):
             axis, offset = read or (0, 0)
-            cell = "lane0" if axis == self.last else f"i{axis}"
-            place.append(f"({cell} - b{axis} + {offset + first}) * {stride}")
+            at += f"_{axis}"
+            place.append(f"({'lane0' if axis == self.last else f'i{axis}'} - b{axis}) * {stride}")
+            number += (offset + first) * stride
             step += stride * (axis == self.last)
-        text = self._by_lane(f"{self.prefix}table_{node.value}_flat[{name}_at + {{lane}} * {step}]")
-        return [f"{name}_at = ({' + '.join(place)}) & {SMALL}", f"{name} = {text}"]
+        numbers = (
+            f"{self.prefix}table_{name}_flat[{at} + {number + lane * step}]" for lane in range(self.wide)
+        )
+        return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 
     def _to_all(self, text: str, truth: bool = False) -> str:
         """One number, or truth, in every lane."""
@@ -212,3 +245,11 @@ class WindowLanes(WindowLoops):
     def _by_lane(self, text: str) -> str:
         """A vector from the text of one number, {lane} its lane."""
         return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
+
+
+def depending(outputs: Sequence[Scalar], on: set[int]) -> list[Scalar]:
+    """The nodes that depend on some leaves (by serial), and these."""
+    depends = set(on)
+    for node in reachable(outputs):
+        depends.update([node.serial] * any(a.serial in depends for a in node.args))
+    return [node for node in reachable(outputs) if node.serial in depends]

@@ -1,0 +1,140 @@
+"""The sparse Hessian of 99,900 neo-Hookean tetrahedra, each element's part made positive semi-definite; f64, in ms.
+
+Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and projected
+Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's sparse matrix. What is
+compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element by element. The box is twisted
+until a part of its elements has negative eigenvalues.
+
+TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
+libeigen3-dev puts it.
+"""
+
+import ctypes
+import functools
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .harness import session
+from .harness.cases import OURS, Call, Case, Column, Goal, MissingColumnError
+from .harness.compiled import REFERENCE, folder, pointers
+from .harness.process import ROOT
+from .solid import Solid
+
+PARTS, QUICK = (18, 25, 37), (4, 4, 5)
+TINYAD = "TinyAD"
+CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fopenmp", "-shared", "-fPIC")
+
+
+def cases() -> Iterator[Case]:
+    """One, in f64: TinyAD's precision."""
+    yield case(QUICK if session.quick() else PARTS)
+
+
+def case(parts: tuple[int, int, int]) -> Case:
+    """A box of so many parts."""
+    columns = {
+        TINYAD: Column(lambda: by_tinyad(twisted(parts)), peer=True),
+        OURS: Column(lambda: ours(twisted(parts)), engine=True),
+        "not projected": Column(
+            lambda: ours(twisted(parts), None),
+            engine=True,
+            expected=lambda: expected(twisted(parts), projected=False),
+        ),
+    }
+    return Case(
+        "projected_hessian",
+        "clamp",
+        "f64",
+        columns,
+        expected=lambda: expected(twisted(parts)),
+        tolerance=1e-7,  # TinyAD's least eigenvalue is 1e-9, not 0
+        base=TINYAD,
+        goals=(Goal(TINYAD, 1.0),),
+        about={"tetrahedra": 6 * int(np.prod(parts))},
+    )
+
+
+@cache
+def twisted(parts: tuple[int, int, int]) -> Solid:
+    """Pressed to three quarters of its height."""
+    solid = Solid.of(parts)
+    return replace(solid, x=solid.x * [1.0, 1.0, 0.75])
+
+
+def expected(solid: Solid, projected: bool = True) -> np.ndarray:
+    """H along, by NumPy."""
+    H = solid.element_hessians()
+    if projected:
+        values, vectors = np.linalg.eigh(H)
+        H = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
+    out = np.zeros_like(solid.x)
+    changes = np.einsum("eij,ej->ei", H, solid.along[solid.cells].reshape(-1, 12))
+    np.add.at(out, solid.cells, changes.reshape(-1, 4, 3))
+    return out
+
+
+class Times:
+    """A matrix times a direction, when it is looked at."""
+
+    def __init__(self, matrix: Any, along: np.ndarray):
+        self._matrix, self._along = matrix, along
+
+    def numpy(self) -> np.ndarray:
+        """(n, 3)"""
+        return (self._matrix @ self._along.ravel()).reshape(-1, 3)
+
+
+def ours(solid: Solid, project: str | None = "clamp") -> Call:
+    """SciPy's CSR."""
+    potential = solid.potential("f64")
+    return lambda: Times(potential.hessian("x", project=project), solid.along)
+
+
+def by_tinyad(solid: Solid) -> Call:
+    """`eval_with_hessian_proj`"""
+    library = _tinyad()
+    library.solid.restype = ctypes.c_void_p
+    weights = np.ascontiguousarray(solid.gradients[:, 1:].reshape(-1, 9))
+    arrays = [np.ascontiguousarray(a) for a in (solid.x, solid.along, solid.cells, weights, solid.volumes)]
+    sizes = [ctypes.c_int(n) for n in (len(solid.x), len(solid.cells), session.threads())]
+    made = ctypes.c_void_p(library.solid(*sizes, *pointers(arrays), *map(ctypes.c_double, solid.lame)))
+    out = np.zeros_like(solid.x)
+
+    class Product:
+        def numpy(self) -> np.ndarray:
+            library.product(made, *pointers([out]))
+            return out
+
+    def call(keep: list[np.ndarray] = arrays) -> Product:
+        library.evaluate(made)
+        return Product()
+
+    return call
+
+
+@functools.cache
+def _tinyad() -> ctypes.CDLL:
+    """The driver, compiled here.
+
+    Raises `MissingColumnError` where TinyAD, Eigen or a compiler is missing.
+    """
+    tinyad = Path(os.environ.get("TINYAD", ROOT / "runs" / "peers" / "TinyAD")) / "include"
+    eigen = Path(os.environ.get("EIGEN", "/usr/include/eigen3"))
+    for what, there in (("TinyAD", tinyad / "TinyAD"), ("Eigen", eigen / "Eigen")):
+        if not there.is_dir():
+            raise MissingColumnError(f"{what} is not installed; name its folder in {what.upper()}")
+    if shutil.which("g++") is None:
+        raise MissingColumnError("g++ is not on the PATH")
+    made = folder() / "tinyad.so"
+    source = str(REFERENCE / "tinyad_hessian.cpp")
+    includes = [f"-I{tinyad}", "-isystem", str(eigen)]
+    subprocess.run(["g++", *CXXFLAGS, *includes, source, "-o", str(made)], check=True, capture_output=True)
+    return ctypes.CDLL(str(made))

@@ -1,0 +1,176 @@
+"""Whether a compiled kernel computes what its function says: looked at once, when it has been made.
+
+Compilers may translate wrongly, in the value itself, and no check of a gradient against values sees that. So
+the numbers that a kernel has left of some elements are compared with those of the traced graph by NumPy, and
+the graph's energy with that of the function run as plain Python. What is not finite proves nothing. Rounding
+is allowed for: the graph is evaluated again with arguments that are off by an eps.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .energy import Datum, Node, Time
+from .errors import MiscompiledError
+from .graph import Scalar, inputs
+from .interactions import Pairs
+from .numbers import numbers
+from .statements import is_tangent
+from .sweep import Place
+from .terms import Term
+from .trace import Trace
+
+SAMPLES = 8
+"""Elements that are looked at; of pairs two targets, with all their sources."""
+ROOM = {"float32": 1e-2, "float64": 1e-6}
+"""What may be off, in parts of the largest numbers: a wrong kernel is off by all of them."""
+CONDITION = 1e3
+"""What may be off, in changes that arguments off by an eps make."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a kernel computes of an element; of a target, its sum over others, or those before."""
+
+    name: str
+    graph: Scalar
+    once: bool = False
+
+    @classmethod
+    def at(cls, place: Place, graph: Scalar) -> "Number":
+        """That of a sweep."""
+        what = {"value": "u", "d": f"du/d{place.argument}", "dd": f"the change of du/d{place.argument}"}
+        return cls(what[place.order], graph, once=place.summed)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Some elements of a term, or the pairs of one target: their rows, and the nodes in each slot."""
+
+    term: Term
+    rows: np.ndarray
+    nodes: Sequence[np.ndarray]
+    t: float
+    tangents: Mapping[str, Any] = field(default_factory=dict)
+
+    def leaf(self, leaf: Scalar) -> np.ndarray:
+        """The number that a leaf stands for, of each element."""
+        argument, slot, component = leaf.value[:3]
+        role, term = self.term.energy.roles[argument], self.term
+        if isinstance(role, Node):
+            array = self.tangents[argument] if is_tangent(leaf) else term.fields[argument].array
+            found = runtime.host(array)[(self.nodes[slot], *component)]
+        elif isinstance(role, Time):
+            found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
+        elif isinstance(role, Datum):
+            array = runtime.host(term.data[argument])
+            found = self._moved(leaf, array)[(self.rows, *component)]
+        else:
+            values = term.parameters[argument]
+            rows = np.zeros_like(self.rows) if values.index is None else values.index[self.rows]
+            found = self._moved(leaf, values.rows)[(rows, *component)]
+        return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
+
+    def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
+
+    def numbers(self, wanted: Sequence[Scalar], off: float) -> list[np.ndarray]:
+        """What the graph says, of each element, its arguments off by so much, up and down."""
+        rng = np.random.default_rng(0)
+        leaves = {
+            leaf.serial: self.leaf(leaf) * (1.0 + off * rng.choice([-1.0, 1.0], len(self.rows)))
+            for leaf in inputs(list(wanted))
+        }
+        found = numbers(wanted, leaves, self.term.tables)
+        return [np.broadcast_to(one, self.rows.shape) for one in found]
+
+    def arguments(self, k: int) -> dict[str, Any]:
+        """Those of the function, of element k of these."""
+        term = self.term
+        fields = {a: [f.values[n[k]].astype(float) for n in self.nodes] for a, f in term.fields.items()}
+        data = {a: runtime.host(v)[self.rows[k]] for a, v in term.data.items()}
+        parameters = {
+            a: v.rows[0 if v.index is None else v.index[self.rows[k]]] for a, v in term.parameters.items()
+        }
+        return fields | data | parameters | dict.fromkeys(term.energy.of_role(Time), self.t) | term.tables
+
+
+def look(
+    term: Term,
+    traced: Trace,
+    wanted: Sequence[Number],
+    left: Callable[[np.ndarray], Sequence[np.ndarray]],
+    t: float,
+    tangents: Mapping[str, Any],
+) -> None:
+    """Compare what a kernel has `left` of some elements, which it takes the rows of, with what is wanted.
+
+    Raises `MiscompiledError`.
+    """
+    rows, eps = _sampled(term), float(np.finfo(term.dtype).eps)
+    graphs = [number.graph for number in wanted]
+    expected, allowed = np.zeros((2, len(wanted), len(rows)))
+    if isinstance(term.elements, Pairs):
+        for k, target in enumerate(rows):
+            pairs, nodes = _pairs_of(term, target, t, tangents), term.elements.nodes
+            before = np.arange(len(nodes)) < target
+            exacts, nears = pairs.numbers(graphs, 0.0), pairs.numbers(graphs, eps)
+            for n, (exact, near) in enumerate(zip(exacts, nears, strict=True)):
+                taken = before if wanted[n].once else np.arange(len(nodes)) != target
+                expected[n, k] = exact[taken].sum()
+                change = np.abs(near - exact)[taken].sum()
+                allowed[n, k] = ROOM[term.dtype.name] * np.abs(exact[taken]).sum() + CONDITION * change
+        _compare_plainly(pairs, traced, [0, target // 2])
+    else:
+        some = Elements(term, rows, term.elements.nodes[rows].T, t, tangents)
+        expected[:] = some.numbers(graphs, 0.0)
+        largest = np.array([[np.abs(e).max() for e in expected]]).T
+        allowed[:] = ROOM[term.dtype.name] * largest + CONDITION * np.abs(
+            some.numbers(graphs, eps) - expected
+        )
+        _compare_plainly(some, traced, [0, len(rows) - 1])
+    for number, found, right, room in zip(wanted, left(rows), expected, allowed, strict=True):
+        finite = np.isfinite(right) & np.isfinite(room)
+        if (wrong := finite & ~(np.abs(found - right) <= room)).any():
+            k = int(np.argmax(wrong))
+            _raise(term, number.name, rows[k], found[k], right[k])
+
+
+def _sampled(term: Term) -> np.ndarray:
+    last = len(term.elements.nodes) - 1
+    if isinstance(term.elements, Pairs):
+        return np.unique([last // 2 + 1, last])
+    return np.unique(np.linspace(0, last, SAMPLES).astype(int))
+
+
+def _pairs_of(term: Term, target: int, t: float, tangents: Mapping[str, Any]) -> Elements:
+    nodes = term.elements.nodes
+    return Elements(
+        term, np.full(len(nodes), target), [np.full_like(nodes, nodes[target]), nodes], t, tangents
+    )
+
+
+def _compare_plainly(some: Elements, traced: Trace, chosen: Sequence[int]) -> None:
+    """The graph of the energy against the function itself."""
+    of_graph, near = (some.numbers([traced.value], off)[0] for off in (0.0, float(np.finfo(float).eps)))
+    evaluate = some.term.energy.evaluator()
+    for k in chosen:
+        with np.errstate(all="ignore"):
+            try:
+                right = float(evaluate(some.arguments(k)))
+            except ArithmeticError:
+                continue
+        room = ROOM["float64"] * abs(right) + CONDITION * abs(near[k] - of_graph[k])
+        if np.isfinite(right) and np.isfinite(room) and not abs(of_graph[k] - right) <= room:
+            _raise(some.term, "u in the traced graph", some.rows[k], of_graph[k], right)
+
+
+def _raise(term: Term, what: str, element: int, found: float, right: float) -> None:
+    raise MiscompiledError(
+        f"term '{term.name}', element {element}: {what} is {found:.9g} in the compiled kernel, {right:.9g} by its"
+        f" function: engine '{runtime.engine_name()}' has translated it wrongly; set [runtime] engine to the other"
+        " one, or fast_math = false, and please report it"
+    )
