@@ -131,4 +131,7 @@ OF: dict[str, Callable[[Potential], Call]] = {"value": value, "gradient": gradie
 
 
 def _arrays(potential: Potential) -> dict[str, Any]:
-    return {name: runtime.allocate(np.zeros_like(potential.fields[name].values)) for name in sorted(potential.reads)}
+    return {
+        name: runtime.allocate(np.zeros_like(potential.fields[name].values))
+        for name in sorted(potential.reads)
+    }

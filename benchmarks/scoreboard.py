@@ -16,7 +16,7 @@ from typing import Any
 from minusgrad.errors import UserError
 from minusgrad.runtime import PREFIXES
 
-from .harness import records, session, tables
+from .harness import plots, records, session, tables
 from .harness.cases import Case
 from .harness.measuring import Measured, Pool, measure
 from .harness.process import ROOT
@@ -98,8 +98,20 @@ def _show(document: dict[str, Any], label: str) -> None:
 
 
 def _verdict(document: dict[str, Any], file: Path) -> int:
-    found = tables.goals(document)
-    if found:
+    """Goals, the energies in one table, pictures; 1 where a goal is missed."""
+    if of_energies := tables.energies(document):
+        print(of_energies)
+    if found := tables.goals(document):
         print(tables.text(("case", "column", "goal", "measured", ""), found))
-    print(f"{file}")
+    if str(file) != "-":
+        file.with_suffix(".md").write_text(tables.document(document))
+        for made in (file, file.with_suffix(".md"), *_pictures(document, file.with_suffix(""))):
+            print(made)
     return int(any(not goal["met"] for goal in document["goals"]))
+
+
+def _pictures(document: dict[str, Any], folder: Path) -> list[Path]:
+    if find_spec("matplotlib") is None:
+        _say("no pictures: matplotlib is not installed")
+        return []
+    return plots.plot(document, folder)

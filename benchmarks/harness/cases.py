@@ -119,5 +119,5 @@ def error(found: np.ndarray, expected: np.ndarray) -> float:
     found = found[: len(expected)] if found.ndim else found
     if found.shape != expected.shape:
         return np.inf
-    worst = float(np.abs(found - expected).max() / np.abs(expected).max())
+    worst = float(np.abs(found - expected).max() / (np.abs(expected).max() or 1.0))
     return worst if np.isfinite(worst) else np.inf

@@ -74,3 +74,39 @@ def goals(document: dict[str, Any]) -> list[tuple[str, ...]]:
         )
         for g in document["goals"]
     ]
+
+
+def energies(document: dict[str, Any]) -> str:
+    """Every shipped energy: a row each; value, gradient and product in each precision, on each engine."""
+    found: dict[str, dict[tuple[str, str, str], str]] = {}
+    for one in document["benchmarks"]:
+        info = one["extra_info"]
+        if info["work"] == "energies":
+            name = f"{one['params']['energy']} ({info['unit'].removeprefix('ns ')})"
+            key = info["engine"], info["precision"], one["params"]["of"]
+            found.setdefault(name, {})[key] = figure(one["stats"]["min"] * info["scale"])
+    if not found:
+        return ""
+    keys = list(dict.fromkeys(key for row in found.values() for key in row))
+    head = ("ns", *(f"{engine[:2]} {precision} {of}" for engine, precision, of in keys))
+    return text(head, [(name, *(row.get(key, "-") for key in keys)) for name, row in found.items()])
+
+
+def document(found: dict[str, Any]) -> str:
+    """All tables in Markdown, with the machine and the commit."""
+    machine, commit = found["machine_info"], found["commit_info"]
+    versions = ", ".join(f"{name} {version}" for name, version in machine["versions"].items())
+    dirty = " and uncommitted changes" if commit["dirty"] else ""
+    parts = [
+        f"{machine['processor']}, {found['settings']['threads']} threads; Python {machine['python_version']},"
+        f" gcc {machine['gcc']}, {versions}; commit {commit['id']}{dirty}; {found['datetime'][:10]}"
+    ]
+    for label, group in groups(found).items():
+        if group[0]["extra_info"]["work"] != "energies":
+            parts += [f"### {label}", markdown(heads(group), [*rows(group)])]
+        parts += [f"Missing: {name} ({reason})" for name, reason in found["missing"].get(label, {}).items()]
+    if lines := energies(found):
+        parts += ["### Every shipped energy", f"```text\n{lines}\n```"]
+    if met := goals(found):
+        parts += ["### Goals", markdown(("case", "column", "goal", "measured", ""), met)]
+    return "\n\n".join(parts) + "\n"

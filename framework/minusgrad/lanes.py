@@ -103,8 +103,7 @@ class Lanes(Emitter):
                 if name not in term.shared:
                     term.shared[name] = blocks.blocked(runtime.host(term.data[argument]), self.wide)
                 self._arrays[name] = term.shared[name]
-        nodes = blocks.blocked(term.elements.nodes, self.wide)
-        self._arrays["nodes_in_blocks"] = nodes.view(np.ndarray).reshape(len(nodes), -1)
+        self._arrays["nodes_in_blocks"] = blocks.blocked(term.elements.nodes, self.wide)
 
     def prove(self, wanted: Sweep, t: float) -> None:
         """With vectors kept whole the compilers are not trusted blindly (`runtime.without_lanes`)."""
@@ -167,11 +166,9 @@ class Lanes(Emitter):
 
     def _in_lane(self, text: str) -> str:
         """The text of a number of one element, or of a target, for each lane."""
-        for place in ("e", *(f"n{slot}" for slot in range(self.term.arity))):
-            text = text.replace(f"[{place}]", f"[{place}_{{lane}}]").replace(
-                f"[{place},", f"[{place}_{{lane}},"
-            )
-        return text
+        for slot in range(self.term.arity):
+            text = re.sub(rf"\[n{slot}\b", f"[n{slot}[{{lane}}]", text)
+        return re.sub(r"\[e\b", "[e_{lane}", text)
 
     # Tuples
 
@@ -221,12 +218,12 @@ class Lanes(Emitter):
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
         p, wide, last = self.prefix, self.wide, len(self.term.elements.nodes) - 1
         loads = [self._load(leaf) for leaf in leaves]
-        slots = range(self._arrays["nodes_in_blocks"].shape[1] // wide)
+        slots = range(self._arrays["nodes_in_blocks"].shape[1])
         each = [(slot, lane) for slot in slots for lane in range(wide)]
-        nodes = [f"n{slot}_{lane} = {p}nodes_in_blocks[block, {slot * wide + lane}]" for slot, lane in each]
+        nodes = [f"n{slot} = {p}nodes_in_blocks[block, {slot}]" for slot in slots]
         elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
         rows = [
-            f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}_{lane}]"
+            f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}[{lane}]]"
             for array in self._rowed(leaves)
             for slot, lane in each
         ]
@@ -253,27 +250,40 @@ class Lanes(Emitter):
         return [f"for n in range({count}):", *lines] if lines else []
 
     def _gather_loops(self, places: Sequence[Place]) -> list[str]:
-        """Sums over the slots of a node, in their order."""
-        p, arity = self.prefix, self.term.arity
-        nodes = self.term.elements.nodes
-        gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
+        """Sums over the slots of a node, in their order.
+
+        In one vector of all its numbers: of plain numbers compilers make gathers, and many processors are
+        slow at these.
+        """
+        p, first = self.prefix, [place for place in places if place.slot == 0]
+        gather = Gather.of(self.term.elements.nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
-        element, slot = gather.slots // arity, gather.slots % arity
-        begin, inner, end = [], [], []
-        for k, place in enumerate(one for one in places if one.slot == 0):
-            shape = self.term.fields[place.argument].shape[1:]
-            width = int(np.prod(shape, dtype=int))
-            buffer, slots = f"slot_{place.buffer}", f"slots_{width}"
-            self._own_blocks(buffer, arity * width, self.term.dtype)
-            if slots not in self._arrays:
-                at = blocks.place(element, slot * width, arity * width, self.wide)
-                self._own(slots, at.astype(np.int32))
-            number = self._number(place) * self.wide
-            begin.append(f"a{k} = {self.type}(0.0)")
-            inner.append(f"a{k} += {p}{buffer}_flat[{p}{slots}[q] + {number}]")
-            end.append(self._added(place, "n", f"a{k}"))
-        loop = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(inner)]
-        return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *loop, *end])]
+        terms = [self._slot_of_node(place, gather) for place in first]
+        size = 1 << max(len(first) - 1, 1).bit_length()
+        zeros = [f"{self.type}(0.0)"] * size
+        inner = [
+            *dict.fromkeys(f"at_{slots} = {p}{slots}[q]" for _, slots in terms),
+            f"a += ti.Vector([{', '.join([text for text, _ in terms] + zeros[len(terms) :])}])",
+        ]
+        return [
+            f"for n in range({p}start.shape[0] - 1):",
+            f"    a = ti.Vector([{', '.join(zeros)}])",
+            f"    for q in range({p}start[n], {p}start[n + 1]):",
+            *indented(indented(inner)),
+            *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(first)),
+        ]
+
+    def _slot_of_node(self, place: Place, gather: Gather) -> tuple[str, str]:
+        """The text of a number in slot q of a node, and the name of the array that says where slots begin."""
+        arity, shape = self.term.arity, self.term.fields[place.argument].shape[1:]
+        width = int(np.prod(shape, dtype=int))
+        buffer, slots = f"slot_{place.buffer}", f"slots_{width}"
+        self._own_blocks(buffer, arity * width, self.term.dtype)
+        if slots not in self._arrays:
+            element, slot = gather.slots // arity, gather.slots % arity
+            at = blocks.place(element, slot * width, arity * width, self.wide)
+            self._own(slots, at.astype(np.int32))
+        return f"{self.prefix}{buffer}_flat[at_{slots} + {self._number(place) * self.wide}]", slots
 
     # Pairs
 

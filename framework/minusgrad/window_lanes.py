@@ -3,10 +3,10 @@
     forward   a band's cells lie in blocks of a copy, and the blocks that a window touches are added to
     adjoint   vectors begin where the window does; lane by lane the sums go over its rows
 
-Lanes outside of the window compute something that is left out. What does not depend on the cell is computed in
-single numbers and given to all lanes. Arrays are read lane by lane, from a place that is known to be small and
-not negative: of such loads, and no others, compilers make one. Functions like exp are no instructions: maps
-that need them for every cell stay with plain loops.
+Lanes outside of the window compute something that is left out. What does not depend on the cell is computed
+in single numbers and given to all lanes. Arrays are read lane by lane, from a place that is known to be small
+and not negative: of such loads, and no others, compilers make one. Functions like exp are no instructions:
+maps that need them for every cell stay with plain loops.
 """
 
 import re
@@ -27,7 +27,7 @@ from .window_loops import Box, Read, WindowLoops
 
 SMALL = (1 << 30) - 1
 """Places in arrays are not beyond this, and `& SMALL` tells the compiler so."""
-BY_LANE = {"input", "const", "lookup", "to_int"}
+BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """What else a cell may need: leaves, and a few operations that are computed lane by lane."""
 
 
@@ -45,7 +45,7 @@ def suits(term: Term) -> bool:
 
 def _whole(node: Scalar) -> bool:
     """Whether an operation is one on whole vectors."""
-    return node.op in VECTORS or node.op == "to_real" or template(node).startswith("ti.sqrt")
+    return node.op in VECTORS or template(node).startswith("ti.sqrt")
 
 
 class WindowLanes(WindowLoops):
@@ -58,9 +58,7 @@ class WindowLanes(WindowLoops):
     def __init__(self, term: Term, adjoint: Field):
         super().__init__(term, adjoint)
         self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
-        self.across = (
-            -(-self.shape[-1] // self.wide) | 1
-        )  # odd: rows 2^k bytes apart share lines of the cache
+        self.across = -(-self.shape[-1] // self.wide) | 1  # odd: rows 2^k bytes apart crowd in the cache
         rows = int(np.prod(self.shape[:-1], dtype=int))
         given = blocks.zeros(rows * self.across * self.wide, 1, self.wide, term.dtype)
         self._arrays["given"], self._arrays["given_flat"] = given, blocks.flat(given)
@@ -212,8 +210,6 @@ class WindowLanes(WindowLoops):
 
     def _vector(self, node: Scalar, arguments: Sequence[str]) -> str:
         """An operation for all lanes."""
-        if node.op == "to_real":
-            return f"ti.cast({arguments[0]}, {self.type})"
         if _whole(node):
             one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
             return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
