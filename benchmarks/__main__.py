@@ -1,16 +1,7 @@
-"""`python -m benchmarks ...`, from the root of a checkout: the same as `minusgrad bench ...`."""
+"""`python -m benchmarks ...`, from the root of a checkout: `minusgrad bench ...`."""
 
-import argparse
 import sys
 
-from minusgrad.errors import MinusgradError
+from minusgrad.cli import main
 
-from .scoreboard import arguments, run
-
-parser = argparse.ArgumentParser("benchmarks")
-arguments(parser)
-try:
-    sys.exit(run(parser.parse_args()))
-except MinusgradError as error:
-    print(f"benchmarks: {error}", file=sys.stderr)
-    sys.exit(error.exit_code)
+sys.exit(main(["bench", *sys.argv[1:]]))

@@ -1,9 +1,9 @@
 """Every shipped energy, from the canonical table of the tests (`tests/exam.py`): ns an element, or ns a pair.
 
-65,536 elements at a random state; of pairs 2,048 nodes, each pair from both sides. In space, where the energy has one.
-Value, gradient and Hessian product with respect to all fields that the energy reads. What is right is ours in f64 with
-plain numbers instead of lanes, which the exam holds against the same source in plain Python. All of an engine's in one
-process, so there is no peak memory.
+65,536 elements at a random state; of pairs 2,048 nodes, each pair from both sides. In space, where the energy
+has one. Value, gradient and Hessian product with respect to all fields that the energy reads. What is right
+is ours in f64 with plain numbers instead of lanes, which the exam holds against the same source in plain
+Python. All of an engine's in one process, so there is no peak memory.
 """
 
 import sys

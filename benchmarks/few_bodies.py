@@ -1,7 +1,8 @@
 """Leapfrog for 2 and for 8 bodies, f64: ns a step. What counts here is what happens around the arithmetic.
 
-Ours is `stepper.advance(steps)` of a scene that was built; every call begins at the same state. What is right is the
-scheme by NumPy; REBOUND's is drift - kick - drift, one evaluation a step like ours, and is compared with that.
+Ours is `stepper.advance(steps)` of a scene that was built; every call begins at the same state. What is right
+is the scheme by NumPy; REBOUND's is drift - kick - drift, one evaluation a step like ours, and is compared
+with that.
 """
 
 import ctypes
@@ -18,7 +19,7 @@ from minusgrad.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
 
 from .harness import session
-from .harness.cases import C, OURS, Call, Case, Column, Goal
+from .harness.cases import OURS, C, Call, Case, Column, Goal
 from .harness.compiled import aligned, library, pointers
 from .harness.peers import peer
 from .programs.leapfrog import in_jax, in_rebound

@@ -1,8 +1,9 @@
-"""The cold first call: neo-Hookean value, gradient and Hessian product, nothing compiled before. ms, in a new process.
+"""The cold first call: neo-Hookean value, gradient and Hessian product, nothing compiled before. ms, in a new
+process.
 
-The clock starts when the engine has started, and stops when all three are there: tracing, deriving, compiling and
-running. Taichi's own reverse mode gives value and gradient alone (it has no second derivatives), of the energy with
-`Matrix` code. The engine's cache on disk is off; so are torch's and JAX's.
+The clock starts when the engine has started, and stops when all three are there: tracing, deriving, compiling
+and running. Taichi's own reverse mode gives value and gradient alone (it has no second derivatives), of the
+energy with `Matrix` code. The engine's cache on disk is off; so are torch's and JAX's.
 """
 
 import json

@@ -2,9 +2,9 @@
 
     g_i = m_i sum_j m_j (x_i - x_j) (|x_i - x_j|^2 + eps^2)^(-3/2)          G = 1
 
-N bodies of equal mass, normally distributed. C twice: a plain loop that the compiler makes vectors of, and registers
-by hand with an estimate of the root and its correction, the best we know. What is right is a sum in f64 for the
-first 64 bodies.
+N bodies of equal mass, normally distributed. C twice: a plain loop that the compiler makes vectors of, and
+registers by hand with an estimate of the root and its correction, the best we know. What is right is a sum in
+f64 for the first 64 bodies.
 """
 
 import ctypes
@@ -17,7 +17,7 @@ from minusgrad_gravity.gravity import gravity
 
 from . import gravity_peers
 from .harness import session
-from .harness.cases import C, Call, Case, Column, Goal, OURS
+from .harness.cases import OURS, C, Call, Case, Column, Goal
 from .harness.compiled import DTYPE, NUMBER, aligned, library, pointers, width
 
 SOFTENING = 0.05

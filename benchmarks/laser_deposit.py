@@ -1,9 +1,10 @@
-"""One iteration of laser deposition: dose, mean squared error, gradient with respect to x, y, power and speed. ms.
+"""One iteration of laser deposition: dose, mean squared error, gradient with respect to x, y, power and
+speed. ms.
 
-5,000 points on 512 x 512 cells, a 15 x 15 stencil: the forum post's data (`laser_post`). Dose, loss and each of the
-four gradients of every column are compared with NumPy in f64, in parts of the largest value of each. One column is
-not of this model and is compared with its own: "with the place rounded" to a pixel, as the post did, x and y have no
-gradient but that of the segments' lengths.
+5,000 points on 512 x 512 cells, a 15 x 15 stencil: the forum post's data (`laser_post`). Dose, loss and each
+of the four gradients of every column are compared with NumPy in f64, in parts of the largest value of each.
+One column is not of this model and is compared with its own: "with the place rounded" to a pixel, as the post
+did, x and y have no gradient but that of the segments' lengths.
 """
 
 import ctypes
@@ -19,7 +20,7 @@ from minusgrad_laser.spots import stencil_dose
 
 from . import laser_peers
 from .harness import session
-from .harness.cases import C, OURS, Call, Case, Column, Goal
+from .harness.cases import OURS, C, Call, Case, Column, Goal
 from .harness.compiled import DTYPE, aligned, library, pointers
 from .laser_post import MARGIN, Path4, Result, Scaled, Task, expected, task
 from .laser_taichi import SeedsForm

@@ -1,11 +1,12 @@
-"""1,000 steps of leapfrog for 1,024 bodies in f32: as a whole program, and as a call in a process that is warm.
+"""1,000 steps of leapfrog for 1,024 bodies in f32: as a whole program, and as a call in a process that is
+warm.
 
     program    from the start of the interpreter to its end, caches warm: imports, kernels, steps, files
     call       `minusgrad.run` again in the same process: the scene judged, built, run and saved
 
-Ours is the command line with a scene; it leaves a run folder with its journal and the checkpoint of the last step.
-The others (`programs.leapfrog`) read a state and save the last positions. What is right is the same scheme by NumPy in
-f64; REBOUND's is drift - kick - drift, and is compared with that.
+Ours is the command line with a scene; it leaves a run folder with its journal and the checkpoint of the last
+step. The others (`programs.leapfrog`) read a state and save the last positions. What is right is the same
+scheme by NumPy in f64; REBOUND's is drift - kick - drift, and is compared with that.
 """
 
 import shutil
@@ -23,7 +24,7 @@ import numpy as np
 from minusgrad import checkpoint, runtime
 
 from .harness import session
-from .harness.cases import C, OURS, Call, Case, Clocked, Column, Goal, MissingColumnError
+from .harness.cases import OURS, C, Call, Case, Clocked, Column, Goal, MissingColumnError
 from .harness.compiled import DTYPE
 from .harness.process import ROOT, environment
 from .programs.leapfrog import FORMS

@@ -1,10 +1,10 @@
 """Neo-Hookean tetrahedra: dU/dx, (d2U/dx2) w and the Hessian of each element, in ns a tetrahedron.
 
-384,000 tetrahedra in a box, bent and shaken (`solid`). C twice (`reference/elastic.c`), both with registers of
-tetrahedra by hand: by slots is our scheme, by parts needs no buffer and is the best we know. Each hand-written Taichi
-column is what a user writes: the closed form P = mu F + (lambda ln J - mu) F^-T with atomic sums, and the energy with
-`Matrix` code by reverse mode. Element Hessians: the lower halves, 78 numbers each; of the first ones what is right is
-told by NumPy.
+384,000 tetrahedra in a box, bent and shaken (`solid`). C twice (`reference/elastic.c`), both with registers
+of tetrahedra by hand: by slots is our scheme, by parts needs no buffer and is the best we know. Each
+hand-written Taichi column is what a user writes: the closed form P = mu F + (lambda ln J - mu) F^-T with
+atomic sums, and the energy with `Matrix` code by reverse mode. Element Hessians: the lower halves, 78 numbers
+each; of the first ones what is right is told by NumPy.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -123,7 +123,8 @@ def our_product(solid: Solid, precision: str) -> Call:
 
 
 def our_hessians(solid: Solid, precision: str) -> Call:
-    """The kernel that `potential.hessian` and `element_hessians` share: the lower halves, where it leaves them."""
+    """The kernel that `potential.hessian` and `element_hessians` share: the lower halves, where it leaves
+    them."""
     potential = solid.potential(precision)
     elements = potential._hessians._of_term("neo_hookean", ("x",))
 

@@ -1,9 +1,10 @@
-"""The sparse Hessian of 99,900 neo-Hookean tetrahedra, each element's part made positive semi-definite; f64, in ms.
+"""The sparse Hessian of 99,900 neo-Hookean tetrahedra, each element's part made positive semi-definite; f64,
+in ms.
 
-Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and projected
-Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's sparse matrix. What is
-compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element by element. The box is twisted
-until a part of its elements has negative eigenvalues.
+Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and
+projected Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's
+sparse matrix. What is compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element
+by element. The box is twisted until a part of its elements has negative eigenvalues.
 
 TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
 libeigen3-dev puts it.

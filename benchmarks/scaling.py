@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from . import gravity_forces, laser_deposit, neo_hookean
 from .harness import session
-from .harness.cases import C, OURS, Case
+from .harness.cases import OURS, C, Case
 
 BODIES = (256, 1024, 4096, 16384, 65536)
 BOXES = (4, 8, 16, 32, 64)

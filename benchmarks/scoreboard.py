@@ -24,30 +24,19 @@ from .harness.session import Settings
 from .works import WORKS, cases
 
 
-def arguments(parser: argparse.ArgumentParser) -> None:
-    """What the command takes."""
-    parser.add_argument("works", nargs="*", metavar="WORK", help="what to measure (default: everything)")
-    parser.add_argument("--list", action="store_true", help="what there is, and measure nothing")
-    parser.add_argument("--engine", action="append", choices=list(PREFIXES), help="default: all installed")
-    parser.add_argument(
-        "--columns", action="append", metavar="WORD", help="only columns with WORD in their name"
-    )
-    parser.add_argument("--quick", action="store_true", help="small sizes: does everything run?")
-    parser.add_argument("--threads", type=int, default=0, help="for every column (default: all cores)")
-    parser.add_argument("--json", metavar="FILE", type=Path, help="where to (default: runs/bench/WORKS.json)")
-
-
 def run(asked: argparse.Namespace) -> int:
     """Measure what was asked for; 0, and 1 where a goal is missed."""
-    if find_spec("pytest_benchmark") is None:
-        raise UserError("bench needs pytest-benchmark: pip install 'minusgrad[bench]'")
+    engines = tuple(asked.engine or installed())
+    if unknown := [name for name in engines if name not in installed()]:
+        raise UserError(f"no engine '{unknown[0]}' here (installed: {', '.join(installed())})")
     settings = Settings(asked.threads or session.cores(), asked.quick)
     session.expect(settings)
     chosen = [narrowed(case, asked.columns) for case in _chosen(asked.works or list(WORKS))]
     if asked.list:
         print("\n".join(case.label for case in chosen))
         return 0
-    engines = tuple(asked.engine or installed())
+    if find_spec("pytest_benchmark") is None:
+        raise UserError("bench needs pytest-benchmark: pip install 'minusgrad[bench]'")
     measured: list[Measured] = []
     file = asked.json or ROOT / "runs" / "bench" / f"{'-'.join(_named(asked.works)) or 'all'}.json"
     with Pool() as pool:

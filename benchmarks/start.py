@@ -1,7 +1,7 @@
 """How long it takes to begin: whole processes, in ms; caches are warm.
 
-help         `minusgrad --help`, to the interpreter with argparse and a help of its own
-first_step   `minusgrad run` of two bodies with one step, to a program that starts the engine and runs one kernel
+help         `minusgrad --help`, to the interpreter with argparse and a help of its own first_step
+`minusgrad run` of two bodies with one step, to a program that starts the engine and runs one kernel
 """
 
 import os

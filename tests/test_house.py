@@ -16,15 +16,16 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").iterdir() if (p / "__init__.py").
 
 FLOORS = {  # ground first; a room imports only from rooms that come before it, on its own floor too
     "ground": (
-        "errors hooks entry_points memory units toml_lines mistakes records scene_text fit_table scene"
+        "errors hooks entry_points memory blocks units toml_lines mistakes records scene_text fit_table scene"
         " schema runtime"
     ),
     "files": "durable checkpoint h5md trajectory master rundir csv_table measurements",
-    "language": "folding graph whole tensors special source plain",
+    "language": "folding graph whole tensors special vectors numbers source plain",
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
-        "trace derive sweep kernels loops semidefinite statements emit hessian_loops map_loops"
-        " window_loops forward staged summand hessian potential probe check anatomy"
+        "trace derive sweep kernels loops semidefinite statements proof emit lanes hessian_loops"
+        " lane_hessians map_loops window_loops window_lanes forward staged summand hessian potential probe"
+        " check anatomy"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"

@@ -1,8 +1,8 @@
 """What is measured: a case is one question, with its answer in f64, asked of several columns.
 
-A column is a way to compute it: ours, C, a peer. Its maker prepares what a user would keep from call to call (arrays
-in its layout, compiled functions) and returns the call; the call computes the answer anew, and what it started has
-finished when it returns.
+A column is a way to compute it: ours, C, a peer. Its maker prepares what a user would keep from call to call
+(arrays in its layout, compiled functions) and returns the call; the call computes the answer anew, and what
+it started has finished when it returns.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -42,8 +42,8 @@ class Clocked(NamedTuple):
 class Column:
     """A way to compute the answer. `engine`: written for our engine, and measured on each that is asked for.
 
-    `most`: items that it is still bearable for; beyond, it is left out. `peer`: counts among the peers. `expected`: of
-    a column that stands there for a ratio alone, and answers something else.
+    `most`: items that it is still bearable for; beyond, it is left out. `peer`: counts among the peers.
+    `expected`: of a column that stands there for a ratio alone, and answers something else.
     """
 
     make: Callable[[], Call]
@@ -67,9 +67,9 @@ class Goal:
 class Case:
     """One question; times are given for each of its `count` items, in ns or ms `unit`s.
 
-    `expected`: the answer in f64, or its first rows; None where there is none to compare. `tolerance`: in parts of the
-    largest number expected. `base`: the column that ratios are to. `shared`: its columns live in a process for each
-    engine that stays for the next case.
+    `expected`: the answer in f64, or its first rows; None where there is none to compare. `tolerance`: in
+    parts of the largest number expected. `base`: the column that ratios are to. `shared`: its columns live in
+    a process for each engine that stays for the next case.
     """
 
     work: str
@@ -112,7 +112,8 @@ def numbers(array: Any) -> np.ndarray:
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference, in parts of the largest number expected; infinite for another shape or no number.
+    """The largest difference, in parts of the largest number expected; infinite for another shape or no
+    number.
 
     What is expected may be the first rows of what was found.
     """

@@ -70,7 +70,8 @@ class Measured:
 
 
 class Pool(ExitStack):
-    """Processes: one for each column of a case, or one for each engine that stays for all cases that share it."""
+    """Processes: one for each column of a case, or one for each engine that stays for all cases that share
+    it."""
 
     def __init__(self) -> None:
         super().__init__()

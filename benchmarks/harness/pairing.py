@@ -1,9 +1,10 @@
 """Noise: columns take turns, A B A B, so that whatever else the machine does is felt by all of them.
 
-In its turn a column makes one call that is not timed (its threads wake) and then as many as fill TURN seconds; a turn
-gives one number, the time of a call. Of the turns the minimum and the median are kept. Where they differ by more than
-UNREST in any column, all columns take as many turns again, RERUNS times at most; what has not settled then is
-marked. A column whose calls take longer than PATIENCE seconds has SELDOM turns in all, and nobody waits for it.
+In its turn a column makes one call that is not timed (its threads wake) and then as many as fill TURN
+seconds; a turn gives one number, the time of a call. Of the turns the minimum and the median are kept. Where
+they differ by more than UNREST in any column, all columns take as many turns again, RERUNS times at most;
+what has not settled then is marked. A column whose calls take longer than PATIENCE seconds has SELDOM turns
+in all, and nobody waits for it.
 """
 
 import statistics

@@ -1,7 +1,7 @@
 """The figures as pictures: ratios of each work, and how time grows with size and falls with cores.
 
-Every row of a ratio is a band of its own, the base is the line at 1; ours is a full dot in blue, what is Taichi by hand
-a ring, peers are grey. Goals are ticks.
+Every row of a ratio is a band of its own, the base is the line at 1; ours is a full dot in blue, what is
+Taichi by hand a ring, peers are grey. Goals are ticks.
 """
 
 from collections.abc import Iterator, Sequence
@@ -69,17 +69,15 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
         ax.plot([min(times) * 0.7, time], [k, k], color=colour, alpha=0.9 if ours else 0.35, lw=1.2)
         ring = own["engine"] and not ours
         ax.plot(time, k, "o", color=colour, ms=5.5 if ours else 4, mfc="white" if ring else colour, mew=1.1)
-        ax.annotate(
-            figure(time), (time, k), (7, 0), textcoords="offset points", va="center", color=INK, size=7
-        )
+        told = ax.annotate(figure(time), (time, k), (8, 0), textcoords="offset points", va="center", size=7)
+        told.set(color=INK, zorder=5, bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.8})
     for goal in goals:
         base = next((r for r in rows if r["name"] == _base_of(goal, rows)), None)
         at = next((k for k, row in enumerate(ordered) if row["name"] == goal["name"]), None)
         if base is not None and at is not None:
             limit = goal["ratio"] * base["stats"]["min"] * info["scale"]
             ax.plot([limit, limit], [at - 0.42, at + 0.42], color=_met(goal), lw=1.6, solid_capstyle="butt")
-    ax.set_xscale("log")
-    ax.set_xlim(min(times) * 0.7, max(times) * 3)
+    _even(ax, min(times) * 0.7, max(times) * 3)
     ax.set_ylim(-0.7, len(rows) - 0.3)
     ax.set_yticks(range(len(ordered)), [row["name"] for row in ordered], size=8)
     for label, row in zip(ax.get_yticklabels(), ordered, strict=True):
@@ -89,6 +87,17 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
     ax.spines["left"].set_visible(False)
     ax.set_title(f"{info['case']} {info['precision']}".replace("_", " "), loc="left")
     ax.set_xlabel(info["unit"])
+
+
+def _even(ax: "Axes", low: float, high: float) -> None:
+    """A scale in tens, from low to high, with plain numbers at 1, 2, 5 where there is room for them."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    ax.set_xscale("log")
+    ax.set_xlim(low, high)
+    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
+    ax.xaxis.set_minor_locator(NullLocator())
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
 
 
 def _base_of(goal: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:

@@ -2,8 +2,8 @@
 
     pytest-benchmark compare runs/bench/*.json --group-by=group
 
-A group is a case, a name a column. Times stand in `stats` in seconds a call, as everywhere there; what only we have
-(ratios, errors, memory, goals) stands in `extra_info`, and what is missing and why in `missing`.
+A group is a case, a name a column. Times stand in `stats` in seconds a call, as everywhere there; what only
+we have (ratios, errors, memory, goals) stands in `extra_info`, and what is missing and why in `missing`.
 """
 
 import json

@@ -2,8 +2,9 @@
 
     python -m benchmarks.harness.worker DESCRIPTOR          (started by `columns.Process`)
 
-Lines of JSON come and go on the socket DESCRIPTOR, because libraries print what they like. `make` is answered with
-the seconds of the first call, peak memory and where the answer was saved; `turn` with the seconds of a call.
+Lines of JSON come and go on the socket DESCRIPTOR, because libraries print what they like. `make` is answered
+with the seconds of the first call, peak memory and where the answer was saved; `turn` with the seconds of a
+call.
 """
 
 import json

@@ -1,4 +1,5 @@
-"""Value, gradient and Hessian product of a small neo-Hookean box, the first time in a process; prints the seconds.
+"""Value, gradient and Hessian product of a small neo-Hookean box, the first time in a process; prints the
+seconds.
 
 python -m benchmarks.programs.first_call FORM PRECISION GRADIENT.npy
 """

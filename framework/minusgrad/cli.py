@@ -147,6 +147,18 @@ def _source_arguments(verb: argparse.ArgumentParser) -> None:
     _common_arguments(verb)
 
 
+def _bench_arguments(verb: argparse.ArgumentParser) -> None:
+    what = "a work, or the beginning of one of its cases (default: everything)"
+    verb.add_argument("works", nargs="*", metavar="WORK", help=what)
+    verb.add_argument("--list", action="store_true", help="what there is, and measure nothing")
+    verb.add_argument("--engine", action="append", metavar="NAME", help="on which (default: all installed)")
+    only = "only those with WORD in their name, and what ratios are to"
+    verb.add_argument("--columns", action="append", metavar="WORD", help=only)
+    verb.add_argument("--quick", action="store_true", help="small sizes: does everything run?")
+    verb.add_argument("--threads", type=int, default=0, help="for every column (default: all cores)")
+    verb.add_argument("--json", type=_path, metavar="FILE", help="where to (default: in runs/bench)")
+
+
 def _common_arguments(verb: argparse.ArgumentParser) -> None:
     _plugin_option(verb)
     _json_option(verb)
@@ -366,6 +378,19 @@ def _schema(a: argparse.Namespace) -> int:
     return _warned(registry)
 
 
+def _bench(a: argparse.Namespace) -> int:
+    root = _path(__file__).parents[2]
+    if not (root / "benchmarks" / "scoreboard.py").is_file():
+        raise UserError(
+            "the benchmarks, and the C that they compare with, are in no wheel: take a checkout and"
+            " pip install --editable '.[bench]' there"
+        )
+    from importlib import import_module
+
+    sys.path.insert(0, str(root))
+    return import_module("benchmarks.scoreboard").run(a)
+
+
 VERBS = {
     "run": (_run, _run_arguments, "run a scene into a new folder"),
     "fit": (_fit, _fit_arguments, "find the parameters of a scene's [fit], into a new folder"),
@@ -377,5 +402,6 @@ VERBS = {
     "source": (_source, _source_arguments, "what the engine makes of an energy: its graph, and the Taichi"),
     "plugins": (_plugins, _json_option, "the plugins that are installed"),
     "schema": (_schema, _plugin_option, "the JSON schema of scene files, for editors"),
+    "bench": (_bench, _bench_arguments, "what it costs, beside C and its peers"),
 }
 """By its name what a verb does, what arguments it takes, and a word about it."""

@@ -148,7 +148,8 @@ def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) 
             durable.replace(target, data)
         threads = simulation.scene.runtime.threads
         plugins, engine = list(simulation.registry.plugins), runtime.engine_name()
-        folder.journal("built", engine=engine, threads=threads, plugins=plugins)
+        lanes = runtime.lanes(simulation.fields.dtype)
+        folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins)
         saver = Saver(simulation, folder)
         saver.remarks += simulation.starting.remarks
         return _finished(simulation, saver, progress)

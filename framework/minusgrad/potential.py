@@ -335,7 +335,7 @@ class Potential:
         return total
 
     def rate_code(self, add: str) -> list[Code]:
-        """For each term that depends on time: loops that find dU/dt, and a serial one of `add` ({}: a part of it)."""
+        """For each term that depends on time: loops for its dU/dt, and one of `add`, {} a part of it."""
         found = []
         for k, (name, term) in enumerate(self.terms.items()):
             if term.uses_time:

@@ -170,7 +170,7 @@ def _compare_plainly(some: Elements, traced: Trace, chosen: Sequence[int]) -> No
 
 def _raise(term: Term, what: str, element: int, found: float, right: float) -> None:
     raise MiscompiledError(
-        f"term '{term.name}', element {element}: {what} is {found:.9g} in the compiled kernel, {right:.9g} by its"
-        f" function: engine '{runtime.engine_name()}' has translated it wrongly; set [runtime] engine to the other"
-        " one, or fast_math = false, and please report it"
+        f"term '{term.name}', element {element}: {what} is {found:.9g} in the compiled kernel and {right:.9g}"
+        f" by its function: engine '{runtime.engine_name()}' has translated it wrongly; set [runtime] engine"
+        " to the other one, or fast_math = false, and please report it"
     )

@@ -42,8 +42,8 @@ _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 class Options:
     """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
 
-    `seed`: for randomness, all counter-based. `lanes`: vectors are kept whole, for kernels that take a block of
-    elements to one (on the CPU); no place for kernels of another's hand (`without_lanes`).
+    `seed`: for randomness, all counter-based. `lanes`: on the CPU vectors are kept whole, for kernels that
+    take a block of elements to one; no place for kernels of another's hand (`without_lanes`).
     """
 
     engine: str | None = None
@@ -195,7 +195,7 @@ def _lanes(options: Options) -> bool:
 
 
 def lanes(dtype: Any) -> int:
-    """How many numbers of this precision one vector of a kernel takes; 0: kernels compute with single numbers."""
+    """How many numbers of this precision a vector of a kernel takes; 0: kernels compute with single ones."""
     start()
     assert _Running.options is not None
     return 64 // np.dtype(dtype).itemsize if _lanes(_Running.options) else 0

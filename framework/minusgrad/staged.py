@@ -36,8 +36,10 @@ def bind_staged(
 ) -> "StagedTerm":
     """Bind the inputs of a staged energy to the fields, data and parameter values of a scene.
 
-    `sizes` gives numbers to names in shapes. Raises `EnergyError` naming the term and argument.
+    `sizes` gives numbers to names in shapes. From now on the process computes without lanes. Raises
+    `EnergyError` naming the term and argument.
     """
+    runtime.without_lanes()
     name = identifier(name or energy.name, "a term")
     refuse_strange(name, renamed or {}, energy.of_role(Node))
     given, known = {**(data or {}), **(parameters or {})}, dict(sizes or {})
