@@ -1,5 +1,4 @@
-"""The cold first call: neo-Hookean value, gradient and Hessian product, nothing compiled before. ms, in a new
-process.
+"""The cold first call: neo-Hookean value, gradient and Hessian product in a new process, in ms.
 
 The clock starts when the engine has started, and stops when all three are there: tracing, deriving, compiling
 and running. Taichi's own reverse mode gives value and gradient alone (it has no second derivatives), of the

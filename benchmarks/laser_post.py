@@ -1,5 +1,4 @@
-"""The forum post's data: the butterfly, its random curve, its stencil; and one iteration of it by NumPy in
-f64.
+"""The forum post's data: butterfly, random curve, stencil; and one iteration of it by NumPy in f64.
 
 Point i >= 1 deposits power_i |p_i - p_(i-1)| / speed_i times the stencil, bilinear at its sub-pixel offset;
 the loss is the mean squared difference from the target.

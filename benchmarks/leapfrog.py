@@ -1,5 +1,4 @@
-"""1,000 steps of leapfrog for 1,024 bodies in f32: as a whole program, and as a call in a process that is
-warm.
+"""1,000 steps of leapfrog for 1,024 bodies in f32: as a whole program, and as a call in a warm process.
 
     program    from the start of the interpreter to its end, caches warm: imports, kernels, steps, files
     call       `minusgrad.run` again in the same process: the scene judged, built, run and saved

@@ -13,8 +13,7 @@ Maker = Callable[[Solid, str], Call]
 
 
 class _Arrays:
-    """Positions, direction, cells, weights (E, 3, 3) of the nodes 1, 2, 3 and volumes, as a library wants
-    them."""
+    """Positions, direction, cells, weights (E, 3, 3) of nodes 1 to 3, volumes, as a library wants them."""
 
     def __init__(self, solid: Solid, precision: str, array: Callable[[np.ndarray], Any]):
         dtype = np.float32 if precision == "f32" else np.float64
@@ -36,8 +35,7 @@ class _Arrays:
 
 
 def _closed_form(d: tuple, w: list[list[Any]], volume: Any, lame: tuple[float, float], log: Any) -> list[Any]:
-    """Forces of the four nodes, three components each, from nine differences and nine weights, number by
-    number."""
+    """Forces of the four nodes, from nine differences and nine weights, number by number."""
     mu, lam = lame
     F = [[d[0][i] * w[0][A] + d[1][i] * w[1][A] + d[2][i] * w[2][A] for A in range(3)] for i in range(3)]
     C = _cofactor(F)

@@ -1,10 +1,9 @@
-"""The sparse Hessian of 99,900 neo-Hookean tetrahedra, each element's part made positive semi-definite; f64,
-in ms.
+"""The sparse Hessian of 99,900 neo-Hookean tetrahedra, each made positive semi-definite; f64, in ms.
 
 Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and
 projected Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's
 sparse matrix. What is compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element
-by element. The box is twisted until a part of its elements has negative eigenvalues.
+by element. The box is pressed until its elements have negative eigenvalues.
 
 TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
 libeigen3-dev puts it.
@@ -42,12 +41,12 @@ def cases() -> Iterator[Case]:
 def case(parts: tuple[int, int, int]) -> Case:
     """A box of so many parts."""
     columns = {
-        TINYAD: Column(lambda: by_tinyad(twisted(parts)), peer=True),
-        OURS: Column(lambda: ours(twisted(parts)), engine=True),
+        TINYAD: Column(lambda: by_tinyad(pressed(parts)), peer=True),
+        OURS: Column(lambda: ours(pressed(parts)), engine=True),
         "not projected": Column(
-            lambda: ours(twisted(parts), None),
+            lambda: ours(pressed(parts), None),
             engine=True,
-            expected=lambda: expected(twisted(parts), projected=False),
+            expected=lambda: expected(pressed(parts), projected=False),
         ),
     }
     return Case(
@@ -55,7 +54,7 @@ def case(parts: tuple[int, int, int]) -> Case:
         "clamp",
         "f64",
         columns,
-        expected=lambda: expected(twisted(parts)),
+        expected=lambda: expected(pressed(parts)),
         tolerance=1e-7,  # TinyAD's least eigenvalue is 1e-9, not 0
         base=TINYAD,
         goals=(Goal(TINYAD, 1.0),),
@@ -64,7 +63,7 @@ def case(parts: tuple[int, int, int]) -> Case:
 
 
 @cache
-def twisted(parts: tuple[int, int, int]) -> Solid:
+def pressed(parts: tuple[int, int, int]) -> Solid:
     """Pressed to three quarters of its height."""
     solid = Solid.of(parts)
     return replace(solid, x=solid.x * [1.0, 1.0, 0.75])

@@ -1,5 +1,4 @@
-"""A box of neo-Hookean tetrahedra, bent and shaken: what the works on solids are measured on, and what is
-right.
+"""A box of neo-Hookean tetrahedra, bent and shaken, and what is right of it by NumPy in f64.
 
 U = sum_e V (mu/2 (|F|^2 - 3) - mu ln J + lambda/2 (ln J)^2),    P = dpsi/dF = mu F + (lambda ln J - mu) F^-T
 dP = mu dF + lambda tr(F^-1 dF) F^-T - (lambda ln J - mu) F^-T dF^T F^-T

@@ -74,8 +74,7 @@ class InC:
 
     @cached_property
     def parts(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the blocks of each thread begin (threads + 1,), and the nodes they reach: from, to
-        (threads,)."""
+        """Where each thread's blocks begin (threads + 1,), the nodes they reach: from, to (threads,)."""
         first = np.linspace(0, self.blocks, self.threads + 1).astype(np.int32)
         reached = [self.nodes[a:b] for a, b in pairwise(first)]
         low, high = [r.min() for r in reached], [r.max() + 1 for r in reached]

@@ -97,6 +97,18 @@ def test_projections_are_those_of_numpy(instance, d) -> None:
     assert np.array_equal(potential.element_hessians(term, names, T), blocks)
 
 
+@pytest.mark.parametrize("how", ["clamp", "abs"])
+def test_projections_with_double_eigenvalues(how: str) -> None:
+    """Of 11,175 pairs, each with two equal negative eigenvalues and three zeros: rotations by nearly nothing."""
+    potential = CANONICAL["gravity"].potential(np.random.default_rng(7), 3, n=150)
+    whole = potential.element_hessians("gravity", "x", T)
+    values, vectors = np.linalg.eigh(whole)
+    kept = np.maximum(values, 0.0) if how == "clamp" else np.abs(values)
+    expected = np.einsum("eik,ek,ejk->eij", vectors, kept, vectors)
+    off = np.abs(potential.element_hessians("gravity", "x", T, how) - expected).max(axis=(1, 2))
+    assert (off <= 1e-13 * np.abs(whole).max(axis=(1, 2))).all()
+
+
 def test_projections_leave_semidefinite_elements_bit_for_bit() -> None:
     """Nearly rest: some springs are pulled (definite), some pushed together (not)."""
     rng = np.random.default_rng(4)

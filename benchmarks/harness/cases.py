@@ -112,8 +112,7 @@ def numbers(array: Any) -> np.ndarray:
 
 
 def error(found: np.ndarray, expected: np.ndarray) -> float:
-    """The largest difference, in parts of the largest number expected; infinite for another shape or no
-    number.
+    """The largest difference, in parts of the largest number expected; infinite for what is no number.
 
     What is expected may be the first rows of what was found.
     """

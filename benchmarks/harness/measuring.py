@@ -70,8 +70,7 @@ class Measured:
 
 
 class Pool(ExitStack):
-    """Processes: one for each column of a case, or one for each engine that stays for all cases that share
-    it."""
+    """Processes: one for each column of a case, or one for each engine that stays for all cases."""
 
     def __init__(self) -> None:
         super().__init__()

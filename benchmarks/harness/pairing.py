@@ -3,8 +3,9 @@
 In its turn a column makes one call that is not timed (its threads wake) and then as many as fill TURN
 seconds; a turn gives one number, the time of a call. Of the turns the minimum and the median are kept. Where
 they differ by more than UNREST in any column, all columns take as many turns again, RERUNS times at most;
-what has not settled then is marked. A column whose calls take longer than PATIENCE seconds has SELDOM turns
-in all, and nobody waits for it.
+what has not settled then is marked. A column whose calls take
+FAR times as long as the fastest one's, and PATIENCE seconds at least, has SELDOM turns in all, and nobody
+waits for it.
 """
 
 import statistics
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 
 TURN, MOST_CALLS = 0.05, 1000
 UNREST, RERUNS = 0.2, 2
-PATIENCE, SELDOM = 4.0, 2
+FAR, PATIENCE, SELDOM = 10.0, 0.2, 3
 
 Turn = Callable[[int], float]
 """From a number of calls to the seconds of one."""
@@ -46,7 +47,8 @@ def paired(columns: Mapping[str, Turn], rounds: int) -> dict[str, Times]:
     """The times of all columns, taken in turns until they have settled."""
     tried = {name: turn(1) for name, turn in columns.items()}
     calls = {name: calls_in_turn(seconds) for name, seconds in tried.items()}
-    brisk = [name for name, seconds in tried.items() if seconds <= PATIENCE]
+    slow = max(PATIENCE, FAR * min(tried.values()))
+    brisk = [name for name, seconds in tried.items() if seconds <= slow]
     turns: dict[str, list[float]] = {name: [] for name in columns}
     for _ in range(1 + RERUNS):
         for _ in range(rounds):

@@ -1,5 +1,4 @@
-"""Value, gradient and Hessian product of a small neo-Hookean box, the first time in a process; prints the
-seconds.
+"""Value, gradient and product of a small neo-Hookean box, the first time in a process; prints the seconds.
 
 python -m benchmarks.programs.first_call FORM PRECISION GRADIENT.npy
 """

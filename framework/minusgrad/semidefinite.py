@@ -149,7 +149,7 @@ for first in range({m} - 1):
                 r = ti.sqrt(f * f + g * g)
                 work[e, i + 1] = r
                 r = ti.max(r, {tiny})
-                sine = f / r
+                sine = ti.select(r > {tiny}, f / r, {real}(0.0))
                 cosine = ti.select(r > {tiny}, g / r, {real}(1.0))
                 g = work[d, i + 1] - p
                 r = (work[d, i] - g) * sine + {real}(2.0) * cosine * b
