@@ -35,9 +35,7 @@ lint: $(VENV)/test
 	$(BIN)/mypy
 
 bench: $(VENV)/test
-	$(BIN)/python benchmarks/gravity_forces.py
-	$(BIN)/python benchmarks/laser_deposit.py
-	$(BIN)/python benchmarks/laser_optimum.py
+	$(BIN)/minusgrad bench
 
 # The pictures that the README shows.
 pictures: $(VENV)/plot
