@@ -249,3 +249,13 @@ def test_a_staged_term_ends_lanes_for_the_process(engine: None) -> None:
     assert runtime.lanes(np.float64) == 8
     runtime.without_lanes()
     assert runtime.lanes(np.float32) == 0
+
+
+def test_a_potential_outlives_the_lanes_of_its_process(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    """A staged term of another potential starts the engine anew: what was written in lanes is still right."""
+    in_lanes(monkeypatch, True)
+    potential = CANONICAL["spring"].potential(np.random.default_rng(2), 3, n=29, e=37)
+    before = potential.gradient("x")
+    runtime.without_lanes()
+    assert np.allclose(potential.gradient("x"), before, rtol=1e-13, atol=1e-15)
+    assert np.allclose(potential.hessian("x") @ np.ones(87), 0.0, atol=1e-12)

@@ -14,6 +14,11 @@ ALIGNMENT = 64
 """Bytes: of the widest vectors there are."""
 
 
+def lanes(dtype: Any) -> int:
+    """How many numbers of this precision one vector holds."""
+    return ALIGNMENT // np.dtype(dtype).itemsize
+
+
 class Blocks(np.ndarray):
     """Memory of shape (blocks, numbers, lanes), which kernels take as vectors of shape (blocks, numbers)."""
 

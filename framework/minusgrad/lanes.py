@@ -96,7 +96,7 @@ class Lanes(Emitter):
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
         super().__init__(term, arrays)
-        self.wide = runtime.lanes(term.dtype)
+        self.wide = blocks.lanes(term.dtype)
         for argument, role in term.energy.of_role(Datum).items():
             if not role.integer:
                 name = in_blocks(argument)

@@ -24,6 +24,7 @@ from weakref import WeakSet
 
 import numpy as np
 
+from . import blocks
 from .errors import RuntimeUnavailableError
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
@@ -198,7 +199,7 @@ def lanes(dtype: Any) -> int:
     """How many numbers of this precision a vector of a kernel takes; 0: kernels compute with single ones."""
     start()
     assert _Running.options is not None
-    return 64 // np.dtype(dtype).itemsize if _lanes(_Running.options) else 0
+    return blocks.lanes(dtype) if _lanes(_Running.options) else 0
 
 
 def without_lanes() -> None:
