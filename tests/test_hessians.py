@@ -99,7 +99,7 @@ def test_projections_are_those_of_numpy(instance, d) -> None:
 
 @pytest.mark.parametrize("how", ["clamp", "abs"])
 def test_projections_with_double_eigenvalues(how: str) -> None:
-    """Of 11,175 pairs, each with two equal negative eigenvalues and three zeros: rotations by nearly nothing."""
+    """Of 11,175 pairs, each with two equal eigenvalues and three zeros: rotations by nearly nothing."""
     potential = CANONICAL["gravity"].potential(np.random.default_rng(7), 3, n=150)
     whole = potential.element_hessians("gravity", "x", T)
     values, vectors = np.linalg.eigh(whole)
