@@ -78,7 +78,6 @@ def state(name: str, n: int, precision: str) -> Potential:
 
 def expected(name: str, of: str, n: int) -> np.ndarray:
     """With plain numbers, in f64."""
-    runtime.without_lanes()
     return numbers(OF[of](state(name, n, "f64"))())
 
 

@@ -105,7 +105,6 @@ def in_c(x: np.ndarray, m: np.ndarray, precision: str, registers: bool = False) 
 
 def by_hand(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
     """The closed form, written by hand in Taichi: structure of arrays, target i reads all sources j."""
-    runtime.without_lanes()
     real = getattr(ti, precision)
 
     @ti.kernel
@@ -145,7 +144,6 @@ def by_hand(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
 
 def double_loop(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
     """The textbook double loop into one scalar, differentiated by the engine's reverse mode (halved)."""
-    runtime.without_lanes()
     real = getattr(ti, precision)
     n = len(x)
     positions = ti.Vector.field(3, real, n, needs_grad=True)

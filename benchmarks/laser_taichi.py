@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minusgrad import runtime, ti
+from minusgrad import ti
 
 from .harness.cases import Call
 from .laser_post import Result, Task
@@ -18,7 +18,6 @@ class SeedsForm:
     """
 
     def __init__(self, given: Task):
-        runtime.without_lanes()
         real = {"float32": ti.f32, "float64": ti.f64}[given.target.dtype.name]
         points, (rows, cols) = len(given.path.x), given.target.shape
         path = ti.field(real, (4, points), needs_grad=True)

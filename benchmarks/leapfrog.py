@@ -127,8 +127,6 @@ def expected(n: int, steps: int, precision: str, drift_first: bool = False) -> n
 
 def _call(form: str, n: int, steps: int, precision: str) -> Call:
     """All steps, in this process."""
-    if form == "taichi":
-        runtime.without_lanes()
     return FORMS[form](state(n, steps, precision))
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from minusgrad import runtime, ti
+from minusgrad import ti
 
 from .harness.cases import Call
 from .solid import Solid
@@ -10,7 +10,6 @@ from .solid import Solid
 
 def by_hand(solid: Solid, precision: str) -> Call:
     """The closed form, and atomic sums into the nodes: columns of F and cross products, no matrix library."""
-    runtime.without_lanes()
     real = getattr(ti, precision)
     vector = ti.types.vector(3, real)
     x, g = ti.ndarray(vector, len(solid.x)), ti.ndarray(vector, len(solid.x))
@@ -52,7 +51,6 @@ def by_hand(solid: Solid, precision: str) -> Call:
 
 def by_reverse_mode(solid: Solid, precision: str) -> Call:
     """The energy with `Matrix` code, summed into one scalar and differentiated by the engine."""
-    runtime.without_lanes()
     real = getattr(ti, precision)
     x = ti.Vector.field(3, real, len(solid.x), needs_grad=True)
     U = ti.field(real, (), needs_grad=True)

@@ -85,8 +85,14 @@ def test_measuring_again_ends():
     assert not found["A"].settled
 
 
+def test_what_takes_long_is_soon_over():
+    spent = iter([30.0] * 4)
+    found = pairing.paired({"A": lambda calls: 30.0, "B": lambda calls: 20.0 + next(spent)}, 7)
+    assert len(found["A"].turns) == len(found["B"].turns) == pairing.SELDOM
+
+
 def test_what_is_slow_has_few_turns_and_keeps_nobody_waiting():
-    slow = iter([19.0, 15.0, 99.0, 99.0, 99.0])
+    slow = iter([19.0, 15.0, 16.0, 17.0, 18.0])
     found = pairing.paired({"A": lambda calls: 1.0, "slow": lambda calls: next(slow)}, 5)
     assert len(found["A"].turns) == 5
     assert len(found["slow"].turns) == pairing.SELDOM

@@ -3,9 +3,9 @@
 In its turn a column makes one call that is not timed (its threads wake) and then as many as fill TURN
 seconds; a turn gives one number, the time of a call. Of the turns the minimum and the median are kept. Where
 they differ by more than UNREST in any column, all columns take as many turns again, RERUNS times at most;
-what has not settled then is marked. A column whose calls take
-FAR times as long as the fastest one's, and PATIENCE seconds at least, has SELDOM turns in all, and nobody
-waits for it.
+what has not settled then is marked. A column whose calls take FAR times as long as the fastest one's, and
+PATIENCE seconds at least, has SELDOM turns in all, and nobody waits for it. No round begins after BUDGET
+seconds, but SELDOM are there always.
 """
 
 import statistics
@@ -15,6 +15,7 @@ from dataclasses import dataclass
 TURN, MOST_CALLS = 0.05, 1000
 UNREST, RERUNS = 0.2, 2
 FAR, PATIENCE, SELDOM = 10.0, 0.2, 3
+BUDGET = 120.0
 
 Turn = Callable[[int], float]
 """From a number of calls to the seconds of one."""
@@ -50,13 +51,17 @@ def paired(columns: Mapping[str, Turn], rounds: int) -> dict[str, Times]:
     slow = max(PATIENCE, FAR * min(tried.values()))
     brisk = [name for name, seconds in tried.items() if seconds <= slow]
     turns: dict[str, list[float]] = {name: [] for name in columns}
-    for _ in range(1 + RERUNS):
-        for _ in range(rounds):
-            for name, turn in columns.items():
-                if name in brisk or len(turns[name]) < SELDOM:
-                    turns[name].append(turn(calls[name]))
-        if all(Times(turns[name]).settled for name in brisk):
+    spent = 0.0
+    for number in range(rounds * (1 + RERUNS)):
+        whole = number % rounds == 0 and number > 0
+        if whole and all(Times(turns[name]).settled for name in brisk):
             break
+        if number >= SELDOM and spent > BUDGET:
+            break
+        for name, turn in columns.items():
+            if name in brisk or number < SELDOM:
+                turns[name].append(turn(calls[name]))
+                spent += turns[name][-1] * calls[name]
     return {name: Times(tuple(series), calls[name]) for name, series in turns.items()}
 
 

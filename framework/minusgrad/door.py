@@ -148,7 +148,7 @@ def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) 
             durable.replace(target, data)
         threads = simulation.scene.runtime.threads
         plugins, engine = list(simulation.registry.plugins), runtime.engine_name()
-        lanes = runtime.lanes(simulation.fields.dtype)
+        lanes = simulation.potential.in_lanes
         folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins)
         saver = Saver(simulation, folder)
         saver.remarks += simulation.starting.remarks

@@ -8,6 +8,7 @@ text and the running engine decide everything.
 import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from textwrap import indent
@@ -77,9 +78,12 @@ class Launch:
 
     def __call__(self, *scalars: float) -> None:
         if self._bound is None or self._life is not _life():
-            self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
+            with runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext():
+                self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
+                self._bound(*scalars)  # compiles, if it was not compiled yet
             self._life = _life()
-        self._bound(*scalars)
+        else:
+            self._bound(*scalars)
 
 
 class Launches:

@@ -106,7 +106,7 @@ class Lanes(Emitter):
         self._arrays["nodes_in_blocks"] = blocks.blocked(term.elements.nodes, self.wide)
 
     def prove(self, wanted: Sweep, t: float) -> None:
-        """With vectors kept whole the compilers are not trusted blindly (`runtime.without_lanes`)."""
+        """With vectors kept whole the compilers are not trusted blindly (`runtime.whole_vectors`)."""
         traced = self._trace()
         places = list(wanted.places(traced, range(1 if self.pairs else self.term.arity)))
         graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))

@@ -22,12 +22,13 @@ from .fields import Field, Fields
 from .forward import Forward, loops_of
 from .hessian import Hessians
 from .kernels import Code
-from .lanes import loops_of_energy
+from .lanes import Lanes, loops_of_energy
 from .map_loops import ADJOINT
 from .staged import StagedTerm
 from .summand import Summand
 from .sweep import Sweep, Swept
 from .terms import Term
+from .window_lanes import WindowLanes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -94,6 +95,12 @@ class Potential:
         """The fields that U depends on, those that maps give apart."""
         bound = {f.name for part in self.parts.values() for f in part.fields.values()}
         return bound - set(self.given)
+
+    @property
+    def in_lanes(self) -> list[str]:
+        """The terms that are computed a block of elements at a time."""
+        emitters = {name: getattr(work, "emitter", None) for name, work in self._work.items()}
+        return [name for name, emitter in emitters.items() if isinstance(emitter, Lanes | WindowLanes)]
 
     # Value
 

@@ -43,8 +43,7 @@ _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 class Options:
     """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
 
-    `seed`: for randomness, all counter-based. `lanes`: on the CPU vectors are kept whole, for kernels that
-    take a block of elements to one; no place for kernels of another's hand (`without_lanes`).
+    `seed`: for randomness, all counter-based.
     """
 
     engine: str | None = None
@@ -52,7 +51,6 @@ class Options:
     threads: int = 0
     fast_math: bool = True
     seed: int = 0
-    lanes: bool = True
 
 
 class _Running:
@@ -164,8 +162,7 @@ def _init(ti: ModuleType, options: Options) -> None:
             default_fp=ti.f64,
             fast_math=options.fast_math,
             random_seed=options.seed,
-            force_scalarize_matrix=not _lanes(options),
-            real_matrix_scalarize=not _lanes(options),
+            force_scalarize_matrix=True,
             enable_fallback=False,
             log_level=ti.ERROR,
             **_OWN[_Running.name],
@@ -191,26 +188,26 @@ def _no_settings_from_outside() -> Iterator[None]:
         os.environ.update(hidden)
 
 
-def _lanes(options: Options) -> bool:
-    return options.lanes and options.arch == "cpu"
-
-
 def lanes(dtype: Any) -> int:
     """How many numbers of this precision a vector of a kernel takes; 0: kernels compute with single ones."""
     start()
     assert _Running.options is not None
-    return blocks.lanes(dtype) if _lanes(_Running.options) else 0
+    return blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
 
 
-def without_lanes() -> None:
-    """Start the engine anew as kernels of another's hand need it, if it runs otherwise.
+@contextmanager
+def whole_vectors() -> Iterator[None]:
+    """Kernels compiled meanwhile keep vectors whole, as those in lanes need it, and no others.
 
-    With vectors kept whole both engines give wrong values after writes to a vector's elements in an `if`.
+    With vectors kept whole both engines give wrong values after writes to a vector's elements in an `if`, and
+    end the process at operations as simple as a minus: no place for kernels of another's hand.
     """
-    start()
-    assert _Running.options is not None
-    if _lanes(_Running.options):
-        start(replace(_Running.options, lanes=False))
+    config = engine().lang.impl.current_cfg()
+    config.force_scalarize_matrix = config.real_matrix_scalarize = False
+    try:
+        yield
+    finally:
+        config.force_scalarize_matrix = config.real_matrix_scalarize = True
 
 
 def started() -> int:

@@ -36,10 +36,8 @@ def bind_staged(
 ) -> "StagedTerm":
     """Bind the inputs of a staged energy to the fields, data and parameter values of a scene.
 
-    `sizes` gives numbers to names in shapes. From now on the process computes without lanes. Raises
-    `EnergyError` naming the term and argument.
+    `sizes` gives numbers to names in shapes. Raises `EnergyError` naming the term and argument.
     """
-    runtime.without_lanes()
     name = identifier(name or energy.name, "a term")
     refuse_strange(name, renamed or {}, energy.of_role(Node))
     given, known = {**(data or {}), **(parameters or {})}, dict(sizes or {})
@@ -200,7 +198,6 @@ class StagedTerm:
     @property
     def arrays(self) -> dict[str, Any]:
         """All arrays that it holds in the engine, by name; real ones have an adjoint beside them."""
-        runtime.without_lanes()
         if self._engine != runtime.started():
             names = dict.fromkeys(a for stage in self.energy.stages for a in stage.arrays.values())
             self._arrays = {name: self._allocated(name) for name in names}
