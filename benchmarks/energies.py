@@ -2,8 +2,8 @@
 
 65,536 elements at a random state; of pairs 2,048 nodes, each pair from both sides. In space, where the energy
 has one. Value, gradient and Hessian product with respect to all fields that the energy reads. What is right
-is ours in f64 with plain numbers instead of lanes, which the exam holds against the same source in plain
-Python. All of an engine's in one process, so there is no peak memory.
+is ours in f64, which the tests hold against the same source in plain Python, with and without lanes. All of
+an engine's in one process, so there is no peak memory.
 """
 
 import sys
@@ -77,7 +77,7 @@ def state(name: str, n: int, precision: str) -> Potential:
 
 
 def expected(name: str, of: str, n: int) -> np.ndarray:
-    """With plain numbers, in f64."""
+    """Ours, in f64."""
     return numbers(OF[of](state(name, n, "f64"))())
 
 

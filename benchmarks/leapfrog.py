@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import checkpoint, runtime
+from minusgrad import checkpoint
 
 from .harness import session
 from .harness.cases import OURS, C, Call, Case, Clocked, Column, Goal, MissingColumnError
