@@ -13,7 +13,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from .harness.cases import OURS, Call, Case, Clocked, Column, Goal, MissingColumnError
+from .harness.cases import OURS, BenchError, Call, Case, Clocked, Column, Goal
+from .harness.peers import peer
 from .harness.process import ROOT, environment
 from .neo_hookean import box
 from .programs.first_call import PARTS
@@ -47,6 +48,8 @@ def cases() -> Iterator[Case]:
 
 def cold(form: str, precision: str) -> Call:
     """A new process each time, which tells its seconds."""
+    if form in ("torch", "jax"):
+        peer(form)
     folder = tempfile.TemporaryDirectory(prefix="minusgrad-bench-")
     answer = f"{folder.name}/gradient.npy"
     command = [sys.executable, "-m", "benchmarks.programs.first_call", form, precision, answer]
@@ -58,7 +61,7 @@ def cold(form: str, precision: str) -> Call:
                 command, cwd=ROOT, env=environment(**caches), capture_output=True, text=True
             )
         if done.returncode:
-            raise MissingColumnError(done.stderr.strip().splitlines()[-1])
+            raise BenchError(done.stderr.strip().splitlines()[-1])
         return Clocked(json.loads(done.stdout.splitlines()[-1]), np.load(answer))
 
     call.keep = folder  # type: ignore[attr-defined]

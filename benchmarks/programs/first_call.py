@@ -32,13 +32,12 @@ def ours(precision: str) -> Callable[[], np.ndarray]:
 
 def by_reverse_mode(precision: str) -> Callable[[], np.ndarray]:
     """Value and gradient of the energy with `Matrix` code."""
-    from minusgrad import runtime, ti
+    from minusgrad import ti
 
     from ..harness.compiled import DTYPE
     from ..neo_hookean_taichi import given, reverse_mode_kernel
     from ..solid import Solid
 
-    runtime.without_lanes()
     solid = Solid.of(PARTS).rounded(DTYPE[precision])
     arrays = given(solid, precision)
     real = getattr(ti, precision)
@@ -97,7 +96,7 @@ def main(form: str, precision: str, file: str) -> None:
     if form in ("minusgrad", "reverse"):
         from minusgrad import runtime
 
-        runtime.start(runtime.Options(lanes=form == "minusgrad"))
+        runtime.start()
     call = FORMS[form](precision)
     began = time.perf_counter()
     gradient = call()

@@ -267,7 +267,7 @@ def main(form: str, state: str, last: str) -> None:
     if form == "taichi":
         from minusgrad import runtime
 
-        runtime.start(runtime.Options(lanes=False))
+        runtime.start()
     with np.load(state) as found:
         np.save(last, FORMS[form]({name: found[name] for name in found.files})())
 
