@@ -2,8 +2,8 @@
 
 65,536 elements at a random state; of pairs 2,048 nodes, each pair from both sides. In space, where the energy
 has one. Value, gradient and Hessian product with respect to all fields that the energy reads. What is right
-is ours in f64, which the tests hold against the same source in plain Python, with and without lanes. All of
-an engine's in one process, so there is no peak memory.
+is ours in f64 with plain numbers instead of lanes, which the exam holds against the same source in plain
+Python. All of an engine's in one process, so there is no peak memory.
 """
 
 import sys
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import runtime
+from minusgrad import lanes, runtime
 from minusgrad.potential import Potential
 from minusgrad.sweep import Sweep
 
@@ -77,8 +77,13 @@ def state(name: str, n: int, precision: str) -> Potential:
 
 
 def expected(name: str, of: str, n: int) -> np.ndarray:
-    """Ours, in f64."""
-    return numbers(OF[of](state(name, n, "f64"))())
+    """Ours in f64, with plain numbers: no list is long enough for lanes."""
+    kept = lanes.LEAST_TUPLES, lanes.LEAST_TARGETS
+    lanes.LEAST_TUPLES = lanes.LEAST_TARGETS = n * n + 1
+    try:
+        return numbers(OF[of](state(name, n, "f64"))())
+    finally:
+        lanes.LEAST_TUPLES, lanes.LEAST_TARGETS = kept
 
 
 def value(potential: Potential) -> Call:

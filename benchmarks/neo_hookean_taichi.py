@@ -77,10 +77,10 @@ def reverse_mode_kernel(x, U, real, mu: float, lam: float):  # type: ignore[no-u
         volumes: ti.types.ndarray(dtype=real, ndim=1),
     ):  # fmt: skip
         for e in range(volumes.shape[0]):
-            F = ti.Matrix.zero(real, 3, 3)
-            for a in ti.static(range(4)):
-                w = ti.Vector([weights[e, a, 0], weights[e, a, 1], weights[e, a, 2]])
-                F += x[cells[e, a]].outer_product(w)
+            first = x[cells[e, 0]]
+            D = ti.Matrix.cols([x[cells[e, 1]] - first, x[cells[e, 2]] - first, x[cells[e, 3]] - first])
+            B = ti.Matrix([[weights[e, a, k] for k in range(3)] for a in range(1, 4)])
+            F = D @ B
             log_J = ti.log(F.determinant())
             density = 0.5 * mu * ((F.transpose() @ F).trace() - 3.0) - mu * log_J + 0.5 * lam * log_J * log_J
             U[None] += volumes[e] * density
