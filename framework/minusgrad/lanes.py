@@ -29,7 +29,7 @@ from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
 from .proof import Number, look
-from .statements import indented, is_tangent, leaf_name, template
+from .statements import Statements, indented, is_tangent, leaf_name, template
 from .sweep import Place, Sweep, outputs, tangents
 from .terms import Term, in_blocks
 from .trace import of_term
@@ -82,16 +82,35 @@ def _suits(term: Term) -> bool:
         return False
     nodes = [n for n in reachable([of_term(term).value]) if n.number is None]
     whole = any(n.integer and n.op not in TRUTHS for n in nodes)
-    return not whole and sum(not _is_vector(n) for n in nodes) <= MOST_BY_LANE
+    known = {"input", *vectors.FUNCTIONS}
+    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= MOST_BY_LANE
 
 
-def _is_vector(node: Scalar) -> bool:
-    """Whether an operation is one on vectors."""
-    known = node.op in VECTORS or node.op in vectors.FUNCTIONS or node.op == "input"
-    return known or template(node).startswith("ti.sqrt")
+def is_instruction(node: Scalar) -> bool:
+    """Whether an operation is one on whole vectors."""
+    return node.op in VECTORS or template(node).startswith("ti.sqrt")
 
 
-class Lanes(Emitter):
+class Vectors(Statements):
+    """Text for all lanes at once."""
+
+    wide: int
+
+    def _to_all(self, text: str) -> str:
+        """One number in every lane."""
+        return f"ti.Vector([{text}] * {self.wide})"
+
+    def _by_lane(self, text: str) -> str:
+        """A vector from the text of one number, {lane} its lane."""
+        return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
+
+    def _instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
+        """An operation on whole vectors."""
+        one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
+        return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
+
+
+class Lanes(Vectors, Emitter):
     """The loops of one term, a block of elements at a time."""
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
@@ -130,25 +149,16 @@ class Lanes(Emitter):
 
     # Vectors
 
-    def _broadcast(self, text: str) -> str:
-        return f"ti.Vector([{text}] * {self.wide})"
-
-    def _each_lane(self, text: str) -> str:
-        """A vector from the text of one number, {lane} its lane."""
-        return f"ti.Vector([{', '.join(text.format(lane=lane) for lane in range(self.wide))}])"
-
     def _constant(self, node: Scalar) -> str:
-        return self._broadcast(super()._constant(node))
+        return self._to_all(super()._constant(node))
 
     def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
         if node.op in vectors.FUNCTIONS:
             return f"{vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
-        if _is_vector(node):
-            text = VECTORS.get(node.op) or template(node)
-            one, zero = (self._broadcast(f"{self.type}({number})") for number in ("1.0", "0.0"))
-            return text.format(*arguments, one=one, zero=zero)
+        if is_instruction(node):
+            return self._instruction(node, arguments)
         single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
-        return self._each_lane(single)
+        return self._by_lane(single)
 
     def _load(self, leaf: Scalar) -> str:
         argument, _, component = leaf.value[:3]
@@ -159,10 +169,10 @@ class Lanes(Emitter):
             return f"{leaf_name(leaf)} = {self.prefix}{in_blocks(argument)}[block, {number}]"
         name, _, text = super()._load(leaf).partition(" = ")
         if array := next(iter(self._rowed([leaf])), None):
-            return f"{name} = {self._each_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
+            return f"{name} = {self._by_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
         if self._uniform(leaf):
-            return f"{name} = {self._broadcast(text)}"
-        return f"{name} = {self._each_lane(self._in_lane(text))}"
+            return f"{name} = {self._to_all(text)}"
+        return f"{name} = {self._by_lane(self._in_lane(text))}"
 
     def _in_lane(self, text: str) -> str:
         """The text of a number of one element, or of a target, for each lane."""
@@ -299,7 +309,7 @@ class Lanes(Emitter):
         early, lines, texts = self._hoisted(wanted, late, {})
         body = [*(self._given_to_all(line) for line in fetch), *lines]
         numbers = range(len(places))
-        zeros = [self._broadcast(f"{self.type}(0.0)")] * len(places)
+        zeros = [self._to_all(f"{self.type}(0.0)")] * len(places)
         nodal = [k for k in numbers if not places[k].summed]
         begin = [f"a{k} = {zeros[k]}" for k in numbers]
         end = [f"s{k} += {self._wide_sum(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
@@ -324,13 +334,13 @@ class Lanes(Emitter):
             f"first = block * {self.wide}",
             *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
             *early,
-            *(f"s{k} = {self._broadcast('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
+            *(f"s{k} = {self._to_all('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
             f"for side in range({2 if nodal else 1}):",
             *indented(sides),
             *begin,
             f"own = ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])",
             f"for j in range(first, ti.min(first + {self.wide}, {count})):",
-            *indented([f"other = {self._broadcast(f'{self.type}(j - first)')}", *body, *in_block]),
+            *indented([f"other = {self._to_all(f'{self.type}(j - first)')}", *body, *in_block]),
             *end,
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
@@ -343,7 +353,7 @@ class Lanes(Emitter):
 
     def _given_to_all(self, fetch: str) -> str:
         name, _, text = fetch.partition(" = ")
-        return f"{name} = {self._broadcast(text)}"
+        return f"{name} = {self._to_all(text)}"
 
     def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
         """The sums of a block of targets to where they belong."""
@@ -354,7 +364,7 @@ class Lanes(Emitter):
 
     def _wide_sum(self, name: str) -> str:
         """A vector in f64."""
-        return name if self.type == "ti.f64" else self._each_lane(f"ti.f64({name}[{{lane}}])")
+        return name if self.type == "ti.f64" else self._by_lane(f"ti.f64({name}[{{lane}}])")
 
     def _sums(self, numbers: int) -> str:
         """The name of the blocks for so many sums of each target."""

@@ -18,9 +18,9 @@ from . import blocks, runtime
 from .fields import Field
 from .folding import TRUTHS
 from .graph import Scalar, reachable
-from .lanes import VECTORS
+from .lanes import Vectors, is_instruction
 from .maps import LocalMap
-from .statements import WHOLE_TYPE, indented, leaf_name, template
+from .statements import WHOLE_TYPE, indented, leaf_name
 from .terms import Term
 from .trace import Trace, of_term
 from .window_loops import Box, Read, WindowLoops
@@ -40,15 +40,10 @@ def suits(term: Term) -> bool:
     traced = of_term(term)
     (places,) = traced.inputs[term.energy.cell or ""]
     of_cell = depending([traced.value], {leaf.serial for leaf in places})
-    return all(node.op in BY_LANE or _whole(node) for node in of_cell)
+    return all(node.op in BY_LANE or is_instruction(node) for node in of_cell)
 
 
-def _whole(node: Scalar) -> bool:
-    """Whether an operation is one on whole vectors."""
-    return node.op in VECTORS or template(node).startswith("ti.sqrt")
-
-
-class WindowLanes(WindowLoops):
+class WindowLanes(Vectors, WindowLoops):
     """The loops of a map to the cells of a grid, a vector of cells at a time.
 
     Arrays of its own: `given`, the cells in blocks, each row filled up; `table_..._flat`, tables number by
@@ -189,7 +184,8 @@ class WindowLanes(WindowLoops):
         for node, text in zip(known, texts, strict=True):
             if node.number is None:
                 wide[node.serial] = f"{text}_all"
-                early.append(f"{text}_all = {self._to_all(text, node.op in TRUTHS)}")
+                given = self._truth_to_all(text) if node.op in TRUTHS else self._to_all(text)
+                early.append(f"{text}_all = {given}")
         lines: list[str] = []
         for node in reachable(outputs, self._needs):
             if node.serial in wide:
@@ -210,9 +206,8 @@ class WindowLanes(WindowLoops):
 
     def _vector(self, node: Scalar, arguments: Sequence[str]) -> str:
         """An operation for all lanes."""
-        if _whole(node):
-            one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
-            return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
+        if is_instruction(node):
+            return self._instruction(node, arguments)
         single = self._operation(node, [f"({text})[{{lane}}]" for text in arguments])
         return self._by_lane(re.sub(rf"\bi{self.last}\b", "(lane0 + {lane})", single))
 
@@ -231,16 +226,10 @@ class WindowLanes(WindowLoops):
         )
         return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 
-    def _to_all(self, text: str, truth: bool = False) -> str:
-        """One number, or truth, in every lane."""
-        if truth:
-            number = f"ti.select({text}, {self.type}(1.0), {self.type}(0.0))"
-            return f"{self._to_all(number)} > {self._to_all(f'{self.type}(0.0)')}"
-        return f"ti.Vector([{text}] * {self.wide})"
-
-    def _by_lane(self, text: str) -> str:
-        """A vector from the text of one number, {lane} its lane."""
-        return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
+    def _truth_to_all(self, text: str) -> str:
+        """One truth in every lane."""
+        number = self._to_all(f"ti.select({text}, {self.type}(1.0), {self.type}(0.0))")
+        return f"{number} > {self._to_all(f'{self.type}(0.0)')}"
 
 
 def depending(outputs: Sequence[Scalar], on: set[int]) -> list[Scalar]:
