@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
-ON_QUADRANTS := exam hessians holds integrators minimisers potential runtime special staged
+ON_QUADRANTS := exam integrators potential runtime special staged
 SCENES := two_body outer_solar_system stretch laser_butterfly
 
 .PHONY: help demo test quick lint bench pictures clean

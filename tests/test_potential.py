@@ -720,11 +720,12 @@ def resident() -> int:
 
 
 def test_nothing_is_compiled_for_another_size() -> None:
-    everything(16)
-    before = kernels.compiled()
-    everything(2)
-    everything(64 * 16)
-    assert kernels.compiled() == before
+    for some, others in ((16, (2, 64 * 8)), (1024, (2048, 1500))):  # in plain loops, and in lanes
+        everything(some)
+        before = kernels.compiled()
+        for n in others:
+            everything(n)
+        assert kernels.compiled() == before
 
 
 @pytest.mark.skipif(

@@ -226,7 +226,7 @@ class Lanes(Vectors, Emitter):
 
     def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
-        p, wide, last = self.prefix, self.wide, len(self.term.elements.nodes) - 1
+        p, wide, last = self.prefix, self.wide, f"{self.prefix}nodes.shape[0] - 1"
         loads = [self._load(leaf) for leaf in leaves]
         slots = range(self._arrays["nodes_in_blocks"].shape[1])
         each = [(slot, lane) for slot in slots for lane in range(wide)]
@@ -257,7 +257,7 @@ class Lanes(Vectors, Emitter):
             numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
             numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
             lines.append(f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])")
-        return [f"for n in range({count}):", *lines] if lines else []
+        return [f"for n in range({self.prefix}{name}.shape[0]):", *lines] if lines else []
 
     def _gather_loops(self, places: Sequence[Place]) -> list[str]:
         """Sums over the slots of a node, in their order.
@@ -302,7 +302,7 @@ class Lanes(Vectors, Emitter):
 
         What is summed takes each pair once: sources before the target.
         """
-        p, count = self.prefix, len(self.term.elements.nodes)
+        p, count = self.prefix, f"{self.prefix}nodes.shape[0]"
         wanted = outputs(value, places, along)
         leaves = list(inputs(wanted))
         pack, fetch, late = self._sources(leaves)
