@@ -16,6 +16,7 @@ from minusgrad import Fields, Potential, bind, runtime, ti
 from minusgrad_gravity.gravity import gravity
 
 from . import gravity_peers
+from .gravity_by_hand import taichi_pull
 from .harness import session
 from .harness.cases import OURS, C, Call, Case, Column, Goal
 from .harness.compiled import DTYPE, NUMBER, aligned, library, pointers, width
@@ -106,6 +107,7 @@ def in_c(x: np.ndarray, m: np.ndarray, precision: str, registers: bool = False) 
 def by_hand(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
     """The closed form, written by hand in Taichi: structure of arrays, target i reads all sources j."""
     real = getattr(ti, precision)
+    pull = taichi_pull(real)
 
     @ti.kernel
     def forces(
@@ -113,21 +115,7 @@ def by_hand(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
         eps: real, g: ti.types.ndarray(dtype=real, ndim=2),
     ):  # fmt: skip
         for i in range(m.shape[0]):
-            a = p[0, i]
-            b = p[1, i]
-            c = p[2, i]
-            gx = real(0.0)
-            gy = real(0.0)
-            gz = real(0.0)
-            for j in range(m.shape[0]):
-                dx = a - p[0, j]
-                dy = b - p[1, j]
-                dz = c - p[2, j]
-                inv = real(1.0) / ti.sqrt(dx * dx + dy * dy + dz * dz + eps * eps)
-                w = m[j] * inv * inv * inv
-                gx += w * dx
-                gy += w * dy
-                gz += w * dz
+            gx, gy, gz = pull(p, m, i, eps)
             g[i, 0] = m[i] * gx
             g[i, 1] = m[i] * gy
             g[i, 2] = m[i] * gz

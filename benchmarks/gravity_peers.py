@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from .gravity_by_hand import numba_pull, warp_pull
 from .harness.cases import Call, Column
 from .harness.peers import peer
 
@@ -31,21 +32,12 @@ def columns(x: np.ndarray, m: np.ndarray, eps: float) -> dict[str, Column]:
 def in_numba(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
     """Structure of arrays, target i reads all sources j, `fastmath`."""
     numba = peer("numba")
-    real = x.dtype.type
-    square, one = real(eps * eps), real(1.0)
+    pull = numba_pull(x.dtype.type, eps)
 
     @numba.njit(parallel=True, fastmath=True)
     def forces(x: Any, y: Any, z: Any, m: Any, g: Any) -> None:
         for i in numba.prange(len(m)):
-            a, b, c = x[i], y[i], z[i]
-            gx = gy = gz = real(0.0)
-            for j in range(len(m)):
-                dx, dy, dz = a - x[j], b - y[j], c - z[j]
-                inv = one / np.sqrt(dx * dx + dy * dy + dz * dz + square)
-                w = m[j] * inv * inv * inv
-                gx += w * dx
-                gy += w * dy
-                gz += w * dz
+            gx, gy, gz = pull(x, y, z, m, i)
             g[0, i], g[1, i], g[2, i] = m[i] * gx, m[i] * gy, m[i] * gz
 
     parts, out = [np.ascontiguousarray(c) for c in x.T], np.zeros((3, len(m)), x.dtype)
@@ -115,22 +107,14 @@ def in_jax_by_gradient(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
 def in_warp(x: np.ndarray, m: np.ndarray, eps: float) -> Call:
     """A kernel a target; Warp takes one thread on the CPU."""
     wp = peer("warp")
-    real = wp.float32 if x.dtype == np.float32 else wp.float64
-    vector = wp.types.vector(length=3, dtype=real)
-    square = real(eps * eps)
+    pull, number, vector = warp_pull(x.dtype.type, eps)
 
     @wp.kernel
-    def forces(x: wp.array(dtype=vector), m: wp.array(dtype=real), g: wp.array(dtype=vector)):  # type: ignore
+    def forces(x: wp.array(dtype=vector), m: wp.array(dtype=number), g: wp.array(dtype=vector)):  # type: ignore
         i = wp.tid()
-        a = x[i]
-        total = vector()
-        for j in range(m.shape[0]):
-            d = a - x[j]
-            inv = real(1.0) / wp.sqrt(wp.dot(d, d) + square)
-            total += d * (m[j] * inv * inv * inv)
-        g[i] = total * m[i]
+        g[i] = pull(x, m, i) * m[i]
 
-    given = [wp.array(x, dtype=vector, device="cpu"), wp.array(m, dtype=real, device="cpu")]
+    given = [wp.array(x, dtype=vector, device="cpu"), wp.array(m, dtype=number, device="cpu")]
     out = wp.zeros(len(x), dtype=vector, device="cpu")
 
     def call() -> Any:

@@ -6,8 +6,8 @@ import random
 import numpy as np
 import pytest
 
-from graphs import evaluated
 from minusgrad.graph import Graph, Scalar, inputs, reachable
+from minusgrad.numbers import numbers
 
 
 @pytest.fixture
@@ -28,6 +28,14 @@ def y(graph: Graph) -> Scalar:
 @pytest.fixture
 def i(graph: Graph) -> Scalar:
     return graph.input("i", integer=True)
+
+
+def evaluated(node: Scalar, **values: float) -> float:
+    """A node's number for the values of the inputs by name."""
+    (found,) = numbers(
+        [node], {leaf.serial: np.float64(values[leaf.value[0]]) for leaf in inputs([node])}, {}
+    )
+    return float(found)
 
 
 # Sharing --------------------------------------------------------------------------------------------
@@ -121,7 +129,7 @@ def test_factors_stay_where_a_product_would_leave_the_range_of_f32(x: Scalar, y:
         assert (a * (b * x)).args[0].number == a
     node = (1e-25 * x) * (1e25 * y)
     assert {a.op for a in node.args} == {"mul"}
-    assert evaluated([node], {("x",): 1e-10, ("y",): 1e20}) == pytest.approx(1e10)
+    assert evaluated(node, x=1e-10, y=1e20) == pytest.approx(1e10)
 
 
 def test_integer_quotients_are_not_made_of_reciprocals(i: Scalar, x: Scalar) -> None:
@@ -158,9 +166,7 @@ def test_random_expressions_keep_their_value() -> None:
             pool.append((operation(p, q), operation(pv, qv)))
         for node, value in pool:
             if isinstance(node, Scalar):
-                assert evaluated([node], {(name,): v for name, v in values.items()}) == pytest.approx(
-                    value, rel=1e-11, abs=1e-11
-                )
+                assert evaluated(node, **values) == pytest.approx(value, rel=1e-11, abs=1e-11)
 
 
 # Kinds ----------------------------------------------------------------------------------------------

@@ -191,7 +191,7 @@ def test_the_pattern_is_fixed_and_shared() -> None:
     fields["x"].set([[0.0, 0.0], [0.5, 0.2], [1.0, 3.0], [9.0, 9.0]])
     other = potential.hessian("x", project="clamp")
     again = potential.hessian("x")
-    assert compiled() == kernels + 1
+    assert compiled() <= kernels + 1  # that of the projection, if no other test has it
     assert one.indptr is other.indptr is again.indptr
     assert one.indices is other.indices is again.indices
     assert one.has_sorted_indices

@@ -7,6 +7,7 @@ import json
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
@@ -56,30 +57,14 @@ def by_reverse_mode(precision: str) -> Callable[[], np.ndarray]:
     return call
 
 
-def by_torch(precision: str) -> Callable[[], np.ndarray]:
-    """Gradient and product, compiled; the value is thrown in."""
+def by_peer(maker: str, precision: str) -> Callable[[], np.ndarray]:
+    """Gradient and product of a peer, compiled; the value is thrown in."""
+    from .. import neo_hookean_peers
     from ..harness.compiled import DTYPE
-    from ..neo_hookean_peers import torch_compiled
     from ..solid import Solid
 
-    solid = Solid.of(PARTS).rounded(DTYPE[precision])
-    gradient, product = (torch_compiled(solid, precision, product=second) for second in (False, True))
-
-    def call() -> np.ndarray:
-        product()
-        return gradient().numpy()
-
-    return call
-
-
-def by_jax(precision: str) -> Callable[[], np.ndarray]:
-    """Gradient and product under `jit`."""
-    from ..harness.compiled import DTYPE
-    from ..neo_hookean_peers import in_jax
-    from ..solid import Solid
-
-    solid = Solid.of(PARTS).rounded(DTYPE[precision])
-    gradient, product = (in_jax(solid, precision, product=second) for second in (False, True))
+    solid, make = Solid.of(PARTS).rounded(DTYPE[precision]), getattr(neo_hookean_peers, maker)
+    gradient, product = (make(solid, precision, product=second) for second in (False, True))
 
     def call() -> np.ndarray:
         product()
@@ -88,7 +73,12 @@ def by_jax(precision: str) -> Callable[[], np.ndarray]:
     return call
 
 
-FORMS = {"minusgrad": ours, "reverse": by_reverse_mode, "torch": by_torch, "jax": by_jax}
+FORMS = {
+    "minusgrad": ours,
+    "reverse": by_reverse_mode,
+    "torch": partial(by_peer, "torch_compiled"),
+    "jax": partial(by_peer, "in_jax"),
+}
 
 
 def main(form: str, precision: str, file: str) -> None:

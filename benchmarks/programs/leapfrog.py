@@ -46,7 +46,10 @@ def in_taichi(state: State) -> Callable[[], np.ndarray]:
     """By hand: structure of arrays, one kernel for the forces and the kick, one for kick and drift."""
     from minusgrad import ti
 
+    from ..gravity_by_hand import taichi_pull
+
     real = ti.f32 if state["x"].dtype == np.float32 else ti.f64
+    pull = taichi_pull(real)
     h, eps = float(state["dt"]), float(state["eps"])
 
     @ti.kernel
@@ -55,21 +58,7 @@ def in_taichi(state: State) -> Callable[[], np.ndarray]:
         m: ti.types.ndarray(dtype=real, ndim=1), c: real, eps: real,
     ):  # fmt: skip
         for i in range(m.shape[0]):
-            a = x[0, i]
-            b = x[1, i]
-            d = x[2, i]
-            gx = real(0.0)
-            gy = real(0.0)
-            gz = real(0.0)
-            for j in range(m.shape[0]):
-                dx = a - x[0, j]
-                dy = b - x[1, j]
-                dz = d - x[2, j]
-                inv = real(1.0) / ti.sqrt(dx * dx + dy * dy + dz * dz + eps * eps)
-                w = m[j] * inv * inv * inv
-                gx += w * dx
-                gy += w * dy
-                gz += w * dz
+            gx, gy, gz = pull(x, m, i, eps)
             v[0, i] -= c * gx
             v[1, i] -= c * gy
             v[2, i] -= c * gz
@@ -96,23 +85,17 @@ def in_taichi(state: State) -> Callable[[], np.ndarray]:
 
 def in_numba(state: State) -> Callable[[], np.ndarray]:
     """The same with `fastmath`."""
+    from ..gravity_by_hand import numba_pull
     from ..harness.peers import peer
 
     numba = peer("numba")
     real = state["x"].dtype.type
-    square, one, zero = real(state["eps"] ** 2), real(1.0), real(0.0)
+    pull = numba_pull(real, float(state["eps"]))
 
     @numba.njit(parallel=True, fastmath=True)
     def kicked(x: Any, y: Any, z: Any, v: Any, m: Any, c: Any) -> None:
         for i in numba.prange(len(m)):
-            gx = gy = gz = zero
-            for j in range(len(m)):
-                dx, dy, dz = x[i] - x[j], y[i] - y[j], z[i] - z[j]
-                inv = one / np.sqrt(dx * dx + dy * dy + dz * dz + square)
-                w = m[j] * inv * inv * inv
-                gx += w * dx
-                gy += w * dy
-                gz += w * dz
+            gx, gy, gz = pull(x, y, z, m, i)
             v[0, i] -= c * gx
             v[1, i] -= c * gy
             v[2, i] -= c * gz
@@ -187,23 +170,16 @@ def in_torch(state: State) -> Callable[[], np.ndarray]:
 
 def in_warp(state: State) -> Callable[[], np.ndarray]:
     """A thread a body; Warp takes one on the CPU."""
+    from ..gravity_by_hand import warp_pull
     from ..harness.peers import peer
 
     wp = peer("warp")
-    real = wp.float32 if state["x"].dtype == np.float32 else wp.float64
-    vector = wp.types.vector(length=3, dtype=real)
-    square = real(float(state["eps"]) ** 2)
+    pull, real, vector = warp_pull(state["x"].dtype.type, float(state["eps"]))
 
     @wp.kernel
     def kicked(x: wp.array(dtype=vector), v: wp.array(dtype=vector), m: wp.array(dtype=real), c: real):  # type: ignore
         i = wp.tid()
-        a = x[i]
-        total = vector()
-        for j in range(m.shape[0]):
-            d = a - x[j]
-            inv = real(1.0) / wp.sqrt(wp.dot(d, d) + square)
-            total += d * (m[j] * inv * inv * inv)
-        v[i] = v[i] - total * c
+        v[i] = v[i] - pull(x, m, i) * c
 
     @wp.kernel
     def drifted(x: wp.array(dtype=vector), v: wp.array(dtype=vector), h: real):  # type: ignore

@@ -471,9 +471,4 @@ def elements(term: Term) -> Any:
 
 def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
     """The arguments of every element of a term, as its function receives them."""
-    clock = dict.fromkeys(term.energy.of_role(Time), t)
-    for e, element in enumerate(elements(term)):
-        fields = {a: [f.values[n] for n in element] for a, f in term.fields.items()}
-        data = {a: runtime.host(v)[e] for a, v in term.data.items()}
-        parameters = {a: v.rows[0 if v.index is None else v.index[e]] for a, v in term.parameters.items()}
-        yield fields | data | parameters | clock | term.tables
+    return (term.arguments(e, element, t) for e, element in enumerate(elements(term)))

@@ -22,6 +22,8 @@ from .errors import EnergyError
 
 MOST_ARRAYS = 59
 """A kernel of Taichi has at most 64 arguments; up to five are scalars."""
+GRAIN = 512
+"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one job in so many."""
 
 SCALARS = {
     "t": "ti.f64",

@@ -29,32 +29,16 @@ from .graph import Scalar, inputs, reachable
 from .interactions import Gather, Pairs
 from .kernels import Code
 from .proof import Number, look
-from .statements import Statements, indented, is_tangent, leaf_name, template
+from .statements import Statements, dealt, indented, is_tangent, leaf_name, template
 from .sweep import Place, Sweep, outputs, tangents
 from .terms import Term, in_blocks
 from .trace import of_term
 
-VECTORS = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "recip": "{one} / {}",
-    "sqrt": "ti.sqrt({})",
-    "floor": "ti.floor({})",
-    "ceil": "ti.ceil({})",
-    "min": "ti.min({}, {})",
-    "max": "ti.max({}, {})",
-    "abs": "ti.max({0}, {zero} - {0})",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "and": "{} & {}",
-    "or": "{} | {}",
-    "select": "ti.select({}, {}, {})",
-}
-"""Operations on whole vectors."""
+SAME = {"add", "sub", "mul", "div", "sqrt", "floor", "ceil", "min", "max", "select"}
+SAME |= {"lt", "le", "eq", "ne", "and", "or"}
+"""Operations that whole vectors have in the words of one number."""
+VECTORS = {"recip": "{one} / {}", "abs": "ti.max({0}, {zero} - {0})"}
+"""Those that they have in other words."""
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
 LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
@@ -65,8 +49,6 @@ CHUNK = 32
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
 """Sources that are summed before their sum is added to the others': f32 loses fewer digits."""
-GRAIN = 512
-"""Iterations of a parallel loop that a thread takes at once, at least: one job in so many."""
 
 
 def loops_of_energy(term: Term) -> Emitter:
@@ -88,7 +70,7 @@ def _suits(term: Term) -> bool:
 
 def is_instruction(node: Scalar) -> bool:
     """Whether an operation is one on whole vectors."""
-    return node.op in VECTORS or template(node).startswith("ti.sqrt")
+    return node.op in SAME or node.op in VECTORS or template(node).startswith("ti.sqrt")
 
 
 class Vectors(Statements):
@@ -216,13 +198,9 @@ class Lanes(Vectors, Emitter):
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
         count = f"{self.prefix}nodes_in_blocks.shape[0]"
-        first = f"job // {GRAIN} * {CHUNK}"
-        inner = [f"for block in range({first}, ti.min({first} + {CHUNK}, {count})):", *indented(lines)]
-        return [
-            f"for job in range(({count} + {CHUNK - 1}) // {CHUNK} * {GRAIN}):",
-            f"    if job % {GRAIN} == 0:",
-            *indented(indented([*before, *inner])),
-        ]
+        blocks = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
+        inner = [f"for block in {blocks}:", *indented(lines)]
+        return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
 
     def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
@@ -330,7 +308,6 @@ class Lanes(Vectors, Emitter):
             *indented([f"begin = side * (first + {self.wide}) + part * {STRETCH}", *stretch]),
         ]
         block = [
-            f"block = job // {GRAIN}",
             f"first = block * {self.wide}",
             *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
             *early,
@@ -344,11 +321,7 @@ class Lanes(Vectors, Emitter):
             *end,
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
-        loop = [
-            f"for job in range({p}nodes_in_blocks.shape[0] * {GRAIN}):",
-            f"    if job % {GRAIN} == 0:",
-            *indented(indented(block)),
-        ]
+        loop = dealt("block", f"{p}nodes_in_blocks.shape[0]", block)
         return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
 
     def _given_to_all(self, fetch: str) -> str:

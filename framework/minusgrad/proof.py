@@ -87,16 +87,6 @@ class Elements:
         found = numbers(wanted, leaves, self.term.tables)
         return [np.broadcast_to(one, self.rows.shape) for one in found]
 
-    def arguments(self, k: int) -> dict[str, Any]:
-        """Those of the function, of element k of these."""
-        term = self.term
-        fields = {a: [f.values[n[k]].astype(float) for n in self.nodes] for a, f in term.fields.items()}
-        data = {a: runtime.host(v)[self.rows[k]] for a, v in term.data.items()}
-        parameters = {
-            a: v.rows[0 if v.index is None else v.index[self.rows[k]]] for a, v in term.parameters.items()
-        }
-        return fields | data | parameters | dict.fromkeys(term.energy.of_role(Time), self.t) | term.tables
-
 
 def look(
     term: Term,
@@ -160,7 +150,7 @@ def _compare_plainly(some: Elements, traced: Trace, chosen: Sequence[int]) -> No
     for k in chosen:
         with np.errstate(all="ignore"):
             try:
-                right = float(evaluate(some.arguments(k)))
+                right = float(evaluate(some.term.arguments(some.rows[k], [n[k] for n in some.nodes], some.t)))
             except ArithmeticError:
                 continue
         room = ROOM["float64"] * abs(right) + CONDITION * abs(near[k] - of_graph[k])

@@ -134,7 +134,9 @@ def start(options: Options | None = None) -> None:
     Raises `RuntimeUnavailableError` if the process has another engine, or if the machine does not have the
     architecture; the process can go on with another.
     """
-    options = options or _Running.options or Options()
+    if options is None and _Running.options is not None:
+        return
+    options = options or Options()
     ti = engine(options.engine)
     options = replace(options, engine=_Running.name)
     if options == _Running.options:

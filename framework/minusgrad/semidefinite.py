@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from . import blocks, runtime
-from .kernels import Code, Launch
+from .kernels import GRAIN, Code, Launch
 
 PROJECTIONS = {"clamp": 1.0, "abs": 2.0}
 """How often a negative eigenvalue is taken away, by the name of the projection."""
@@ -29,8 +29,6 @@ TURNS = 60
 """Most QL steps for one eigenvalue; two are common."""
 JOBS = 128
 """Matrices are dealt out to so many jobs, each with memory of its own."""
-GRAIN = 512
-"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one job in so many."""
 
 LOOP = """\
 for iteration in range({jobs} * {grain}):

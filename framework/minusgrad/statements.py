@@ -17,7 +17,7 @@ from .energy import Datum, Node, Time
 from .errors import EnergyError
 from .graph import Scalar, reachable
 from .interactions import Pairs
-from .kernels import Code
+from .kernels import GRAIN, Code
 from .sweep import Sweep
 from .terms import Term
 
@@ -273,6 +273,16 @@ def subscript(component: tuple[int, ...]) -> str:
 
 def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
+
+
+def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
+    """A parallel loop over jobs, each of which a thread takes alone."""
+    return [
+        f"for turn in range(({count}) * {GRAIN}):",
+        f"    if turn % {GRAIN} == 0:",
+        f"        {job} = turn // {GRAIN}",
+        *indented(indented(lines)),
+    ]
 
 
 def filled(templates: list[str], texts: list[str]) -> list[str]:

@@ -78,6 +78,15 @@ class Term:
         if (copy := self.shared.get(in_blocks(argument))) is not None:
             blocks.store(copy, held)
 
+    def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
+        """The arguments of one element, as its function receives them; the numbers of nodes in f64."""
+        fields = {a: [f.values[n].astype(np.float64) for n in nodes] for a, f in self.fields.items()}
+        data = {a: runtime.host(v)[element] for a, v in self.data.items()}
+        parameters = {
+            a: v.rows[0 if v.index is None else v.index[element]] for a, v in self.parameters.items()
+        }
+        return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
+
     @property
     def uses_time(self) -> bool:
         """Whether the energy depends on the time explicitly."""

@@ -22,7 +22,7 @@ from .fields import Field
 from .graph import Scalar, inputs, reachable
 from .kernels import Code
 from .map_loops import ADJOINT, MapLoops, given
-from .statements import WHOLE_TYPE, filled, indented, leaf_name, within
+from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
 from .sweep import Place, Sweep, outputs
 from .terms import Term
 from .trace import Trace
@@ -36,8 +36,6 @@ Read = Sequence[tuple[Scalar, str]]
 """Leaves with the arrays over the cells that they are read from."""
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, by the number of axes."""
-GRAIN = 512
-"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one band in so many."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
@@ -128,8 +126,7 @@ class WindowLoops(MapLoops):
         early, cells = self._giving(traced, value, (low, high), out)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
         entries = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
-        job = [f"if job % {GRAIN} == 0:", f"    band = job // {GRAIN}", *indented(self._band(entries, out))]
-        return [f"for job in range(({p}first.shape[0] - 1) * {GRAIN}):", *indented(job)]
+        return dealt("band", f"{p}first.shape[0] - 1", self._band(entries, out))
 
     def _band(self, entries: list[str], out: str) -> list[str]:
         """All that belongs to a band, from the loop over its entries."""
