@@ -23,9 +23,9 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "language": "folding graph whole tensors special vectors numbers source plain",
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
-        "trace derive sweep kernels loops semidefinite statements proof emit lanes hessian_loops"
-        " lane_hessians map_loops window_loops window_lanes forward staged summand hessian potential probe"
-        " check anatomy"
+        "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
+        " hessian_loops lane_hessians map_loops window_loops window_lanes forward staged summand hessian"
+        " potential probe check anatomy"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from exam import CANONICAL, Instance
-from minusgrad import Datum, Fields, Node, Potential, bind, blocks, lanes, local_energy, runtime, ti
+from minusgrad import (
+    Datum,
+    Fields,
+    Node,
+    Potential,
+    bind,
+    blocks,
+    lane_text,
+    lanes,
+    local_energy,
+    runtime,
+    ti,
+)
 from minusgrad.emit import Emitter
 from minusgrad.errors import MiscompiledError
 from minusgrad.kernels import Code, Launch
@@ -218,7 +230,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(
         ("spring", "hessian", "mul", "{0} * {1} * {1}"),
     ]:
         with monkeypatch.context() as broken:
-            broken.setitem(lanes.VECTORS, operation, wrong)
+            broken.setitem(lane_text.VECTORS, operation, wrong)
             potential = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
             with pytest.raises(MiscompiledError, match=f"term '{name}', element .* its function: engine "):
                 _asked(potential, asked)

@@ -38,7 +38,7 @@ from minusgrad.integrators import Integrator
 from minusgrad.map_loops import MapLoops
 from minusgrad.registry import Registry
 from minusgrad.schemes import SCHEMES
-from minusgrad.window_loops import BAND, WindowLoops, size_of
+from minusgrad.window_loops import WindowLoops, size_of
 
 runtime.start()
 EPS = float(np.finfo(np.float64).eps)
@@ -637,7 +637,7 @@ def test_more_entries_than_there_was_room_for(shape: tuple) -> None:
     room = loops.room
     assert room == 4 * 5
     potential.refresh()
-    entries = 5 * -(-shape[0] // BAND[d])
+    entries = 5 * -(-shape[0] // loops.band)
     assert loops.entries == entries > room
     assert loops.room == 2 * entries
     expected = np.zeros(shape).ravel()

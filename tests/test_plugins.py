@@ -40,7 +40,8 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
     yield put
     for name in set(sys.modules) - before:
-        del sys.modules[name]
+        if str(site) in str(getattr(sys.modules[name], "__file__", None)):
+            del sys.modules[name]  # and no engine: it cannot be loaded twice
 
 
 @pytest.fixture

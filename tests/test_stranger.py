@@ -52,8 +52,9 @@ class Desk:
         return done
 
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
-        """A program of the environment, running here; it is told of no other Python."""
-        inherited = {k: v for k, v in os.environ.items() if not k.startswith(("PYTHON", "VIRTUAL_ENV"))}
+        """A program of the environment, running here; it is told of no other Python, nor of our engine."""
+        ours = ("PYTHON", "VIRTUAL_ENV", "MINUSGRAD")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         return subprocess.Popen(
             [self.environment / "bin" / program, *map(str, arguments)],
             cwd=self.folder,

@@ -10,6 +10,7 @@ memory (the packed sources of a pair, the element buffers) is known here and now
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from .graph import Scalar, inputs
 from .interactions import Gather
 from .kernels import Code
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
-from .sweep import WHOLE, Place, Sweep, outputs, tangents
+from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
 from .trace import Trace, of_term
 
 BLOCK = 64
@@ -38,10 +39,24 @@ class Emitter(Statements):
         The buffers, for `rows`, are in f64 and named by `Place.buffer`. To what belongs to nodes is added, in
         the arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for changes.
         """
+        return self._swept(wanted, WHOLE)
+
+    def totalled(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+        """As `sweep`; but of the energy "total", the sums over blocks of elements (pairs: over targets)."""
+        if wanted.value and self._apart:
+            return self._swept(wanted, TOTAL)
+        code, buffers = self.sweep(wanted)
+        if wanted.value:
+            more, buffers["total"] = self._summed()
+            code = Code.joined([code, more])
+        return code, buffers
+
+    def _swept(self, wanted: Sweep, energy: Place) -> tuple[Code, dict[str, Any]]:
+        """Loops and buffers, the energy in this place."""
         self._check_shapes(wanted)
         traced = self._trace()
         slots = range(1 if self.pairs else self.term.arity)
-        places = list(wanted.places(traced, slots))
+        places = [energy if p is WHOLE else p for p in wanted.places(traced, slots)]
         along = tangents(traced, list(wanted.tangents))
         buffers = self._buffers(places)
         loops = self._pair_sweep if self.pairs else self._tuple_sweep
@@ -56,18 +71,15 @@ class Emitter(Statements):
         """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
         if self.pairs:
             return self.value()
-        buffer, out = self._own_total(), f"{self.prefix}total"
-        loop = self._element_loop(self._trace().value, [WHOLE], {}, ["s += ti.f64({})"])
-        return self._code(self._in_blocks(loop, ["s = ti.f64(0.0)"], [f"{out}[b, 0] = s"])), buffer
+        code, buffers = self._swept(Sweep(value=True), TOTAL)
+        return code, buffers["total"]
 
-    def summed(self) -> tuple[Code, Any]:
+    def _summed(self) -> tuple[Code, Any]:
         """The loops that sum a buffer of partial energies as `total` does, and the buffer of the sums."""
         if self.pairs:
             return Code(""), self._arrays["value"]
-        buffer, p = self._own_total(), self.prefix
-        add = f"    s += {self.row('value', 0)}"
-        loop = self._in_blocks(["", add], ["s = ti.f64(0.0)"], [f"{p}total[b, 0] = s"])
-        return self._code(loop), buffer
+        buffers = self._buffers([TOTAL])
+        return self._code(self._in_blocks(["", f"    s += {self.row('value', 0)}"], True)), buffers["total"]
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
@@ -120,31 +132,46 @@ class Emitter(Statements):
     # Loops
 
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
-        """A row for each element (pairs: for each target), by name."""
+        """A row for each element (pairs: for each target), by name; of the total, for each block."""
         widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
         rows = len(self.term.elements.nodes)
-        return {name: self._own(name, np.zeros((rows, width))) for name, width in widths.items()}
+        return {
+            name: self._own(name, np.zeros((-(-rows // BLOCK) if name == TOTAL.buffer else rows, width)))
+            for name, width in widths.items()
+        }
 
-    def _own_total(self) -> Any:
-        return self._own("total", np.zeros((-(-self.term.elements.elements // BLOCK), 1)))
+    @cached_property
+    def covers(self) -> bool:
+        """Whether every node of the fields is given a sum, if of nothing."""
+        gathered = not self.pairs and not self._apart
+        return gathered or len(self.term.elements.nodes) == len(next(iter(self.term.fields.values())))
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether elements are single nodes, each another."""
+        nodes = self.term.elements.nodes
+        return not self.pairs and self.term.arity == 1 and len(np.unique(nodes)) == len(nodes)
 
     def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
         p, arity, nodes = self.prefix, self.term.arity, self.term.elements.nodes
         nodal = [place for place in places if not place.summed]
-        apart = arity == 1 and len(np.unique(nodes)) == len(nodes)
 
         def line(place: Place) -> str:
+            if place is TOTAL:
+                return "s += ti.f64({})"
             if place.summed:
                 return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
-            if apart:
+            if self._apart:
                 return self._added(place, "n0", "{}")
             slot = f"{p}slot_{place.buffer}[e * {arity} + {place.slot}{subscript(place.component)}]"
             return f"{slot} = {{}}"
 
         loop = self._element_loop(value, places, along, [line(place) for place in places])
-        if apart or not nodal:
-            return self._in_blocks(loop) if apart and nodal else loop
+        if TOTAL in places:
+            return self._in_blocks(loop, True)
+        if self._apart or not nodal:
+            return self._in_blocks(loop) if nodal else loop
         gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
         self._own("start", gather.start)
         self._own("slots", gather.slots)
@@ -168,7 +195,7 @@ class Emitter(Statements):
         """Adds to the gradient of a field, or its change, which several arguments may stand for."""
         letter = "g" if place.order == "d" else "h"
         at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
-        return f"{at} = {at} + {text}"
+        return f"{at} = {text}" if place.anew else f"{at} = {at} + {text}"
 
     def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """What is summed takes each pair once; nodes read all others.
@@ -203,11 +230,16 @@ class Emitter(Statements):
             *indented([*loads, *lines, *filled(write, texts)]),
         ]
 
-    def _in_blocks(self, loop: list[str], before: Sequence[str] = (), after: Sequence[str] = ()) -> list[str]:
-        """A loop over elements in blocks: a plain inner loop, which the compiler makes vectors of."""
+    def _in_blocks(self, loop: list[str], summing: bool = False) -> list[str]:
+        """A loop over elements in blocks: a plain inner loop, which the compiler makes vectors of.
+
+        `summing`: it adds to s, the total of the block.
+        """
         count = f"{self.prefix}nodes.shape[0]"
         inner = [f"for e in range(b * {BLOCK}, ti.min((b + 1) * {BLOCK}, {count})):", *loop[1:]]
-        return [f"for b in range(({count} + {BLOCK - 1}) // {BLOCK}):", *indented([*before, *inner, *after])]
+        if summing:
+            inner = ["s = ti.f64(0.0)", *inner, f"{self.prefix}total[b, 0] = s"]
+        return [f"for b in range(({count} + {BLOCK - 1}) // {BLOCK}):", *indented(inner)]
 
     def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of element e, and its leaves."""

@@ -13,19 +13,23 @@ from .window_loops import WindowLoops
 
 
 class Forward:
-    """A map at work: call it to add what its elements give at the present fields."""
+    """A map at work: call it to add what its elements give at the present fields; the `first` begins anew."""
 
-    def __init__(self, loops: MapLoops):
-        self.loops, self._launches = loops, self._made(loops)
+    def __init__(self, loops: MapLoops, first: bool):
+        self.loops, self.first = loops, first
+        self._launches = self._made(loops)
         self._along: dict[tuple, tuple[Launch, Any]] = {}
 
     def _made(self, loops: MapLoops) -> list[Launch]:
         codes = [loops.bins()] if isinstance(loops, WindowLoops) else []
-        return [Launch(code, "t") for code in (*codes, loops.forward())]
+        forward = loops.forward(anew=self.first and loops.gives_to_all)
+        return [Launch(code, "t") for code in (*codes, forward)]
 
     def __call__(self, t: float) -> None:
         loops = self.loops
         *bins, forward = self._launches
+        if self.first and not loops.gives_to_all:
+            loops.given.array.fill(0)
         for launch in bins:
             launch(t)
         if isinstance(loops, WindowLoops) and loops.entries > loops.room:

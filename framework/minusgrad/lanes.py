@@ -8,9 +8,7 @@ vector. What belongs to elements lies in blocks (`blocks`), where a vector is on
 to nodes is read lane by lane. A last block that is not full computes its last element several times, and
 nobody reads that. Of pairs a block of targets stands in the lanes, and each source is given to all of them.
 
-`VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these are was
-found by trying each on both engines: most others end the process, and the lanes of a condition are read
-wrongly. So what a new kernel has left is looked at before it is used (`proof`).
+Energies over single nodes need no blocks (`node_lanes`).
 """
 
 import re
@@ -20,79 +18,44 @@ from typing import Any
 
 import numpy as np
 
-from . import blocks, runtime, vectors
+from . import blocks, runtime
 from .emit import Emitter
-from .energy import Datum, Time
+from .energy import Datum
 from .fields import Field
-from .folding import TRUTHS
-from .graph import Scalar, inputs, reachable
+from .graph import Scalar, inputs
 from .interactions import Gather, Pairs
 from .kernels import Code
+from .lane_text import AllVectors, serve
+from .node_lanes import NodeLanes, one_of_each
 from .proof import Number, look
-from .statements import Statements, dealt, indented, is_tangent, leaf_name, template
-from .sweep import Place, Sweep, outputs, tangents
+from .statements import dealt, indented, is_tangent, leaf_name
+from .sweep import TOTAL, Place, Sweep, outputs, tangents
 from .terms import Term, in_blocks
 from .trace import of_term
 
-SAME = {"add", "sub", "mul", "div", "sqrt", "floor", "ceil", "min", "max", "select"}
-SAME |= {"lt", "le", "eq", "ne", "and", "or"}
-"""Operations that whole vectors have in the words of one number."""
-VECTORS = {"recip": "{one} / {}", "abs": "ti.max({0}, {zero} - {0})"}
-"""Those that they have in other words."""
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
 LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
 """From how many on lanes are worth the time it takes to compile them."""
-MOST_BY_LANE = 3
-"""Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
-CHUNK = 32
+CHUNK = 128
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
 """Sources that are summed before their sum is added to the others': f32 loses fewer digits."""
 
 
 def loops_of_energy(term: Term) -> Emitter:
-    """The loops of a term, in lanes where they serve it."""
-    return Lanes(term) if runtime.lanes(term.dtype) and _suits(term) else Emitter(term)
-
-
-def _suits(term: Term) -> bool:
-    """Many elements that share nodes, computed in real numbers and hardly anything lane by lane."""
-    if term.arity == 1 or len(term.elements.nodes) < (
+    """The loops of a term, in lanes where they serve it: many elements, and the right operations."""
+    if not runtime.lanes(term.dtype) or len(term.elements.nodes) < (
         LEAST_TARGETS if isinstance(term.elements, Pairs) else LEAST_TUPLES
     ):
-        return False
-    nodes = [n for n in reachable([of_term(term).value]) if n.number is None]
-    whole = any(n.integer and n.op not in TRUTHS for n in nodes)
-    known = {"input", *vectors.FUNCTIONS}
-    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= MOST_BY_LANE
+        return Emitter(term)
+    single = term.arity == 1
+    if (single and not one_of_each(term)) or not serve(of_term(term).value):
+        return Emitter(term)
+    return NodeLanes(term) if single else Lanes(term)
 
 
-def is_instruction(node: Scalar) -> bool:
-    """Whether an operation is one on whole vectors."""
-    return node.op in SAME or node.op in VECTORS or template(node).startswith("ti.sqrt")
-
-
-class Vectors(Statements):
-    """Text for all lanes at once."""
-
-    wide: int
-
-    def _to_all(self, text: str) -> str:
-        """One number in every lane."""
-        return f"ti.Vector([{text}] * {self.wide})"
-
-    def _by_lane(self, text: str) -> str:
-        """A vector from the text of one number, {lane} its lane."""
-        return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
-
-    def _instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
-        """An operation on whole vectors."""
-        one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
-        return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
-
-
-class Lanes(Vectors, Emitter):
+class Lanes(AllVectors, Emitter):
     """The loops of one term, a block of elements at a time."""
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
@@ -131,17 +94,6 @@ class Lanes(Vectors, Emitter):
 
     # Vectors
 
-    def _constant(self, node: Scalar) -> str:
-        return self._to_all(super()._constant(node))
-
-    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
-        if node.op in vectors.FUNCTIONS:
-            return f"{vectors.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
-        if is_instruction(node):
-            return self._instruction(node, arguments)
-        single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
-        return self._by_lane(single)
-
     def _load(self, leaf: Scalar) -> str:
         argument, _, component = leaf.value[:3]
         role = self.term.energy.roles[argument]
@@ -178,17 +130,13 @@ class Lanes(Vectors, Emitter):
         loop = self._block_loop(before, [*self._lane_loads(own), *lines, *store])
         return [*self._rows_loop(own), *loop, *(self._gather_loops(nodal) if nodal else [])]
 
-    def _uniform(self, leaf: Scalar) -> bool:
-        """Whether a leaf is the same for all elements."""
-        return leaf.value[0] in self.scalars or isinstance(self.term.energy.roles[leaf.value[0]], Time)
-
     def _stored(self, place: Place, text: str) -> list[str]:
         """A vector to where it belongs."""
         p = self.prefix
         if not place.summed:
             return [f"{p}slot_{place.buffer}[block, {self._number(place)}] = {text}"]
         name = f"s_{place.buffer}_{place.column}"
-        return [f"{name} = {text}", f"{p}{place.buffer}[block, {place.column}] = {self._wide_sum(name)}"]
+        return [f"{name} = {text}", f"{p}{place.buffer}[block, {place.column}] = {self._in_f64(name)}"]
 
     def _number(self, place: Place) -> int:
         """Which of the numbers of an element in `slot_...` a place is."""
@@ -290,7 +238,7 @@ class Lanes(Vectors, Emitter):
         zeros = [self._to_all(f"{self.type}(0.0)")] * len(places)
         nodal = [k for k in numbers if not places[k].summed]
         begin = [f"a{k} = {zeros[k]}" for k in numbers]
-        end = [f"s{k} += {self._wide_sum(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
+        end = [f"s{k} += {self._in_f64(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
         in_block = [
             f"a{k} += ti.select(own {'>' if places[k].summed else '!='} other, {texts[k]}, {zeros[k]})"
             for k in numbers
@@ -335,10 +283,6 @@ class Lanes(Vectors, Emitter):
             return f"{p}{self._sums(len(nodal))}[block, {nodal.index(k)}] = s{k}"
         return f"{p}{place.buffer}[block, {place.column}] = s{k}"
 
-    def _wide_sum(self, name: str) -> str:
-        """A vector in f64."""
-        return name if self.type == "ti.f64" else self._by_lane(f"ti.f64({name}[{{lane}}])")
-
     def _sums(self, numbers: int) -> str:
         """The name of the blocks for so many sums of each target."""
         self._own_blocks(name := f"sums_{numbers}", numbers, self.term.dtype)
@@ -355,6 +299,8 @@ class Lanes(Vectors, Emitter):
     # Buffers with rows of elements
 
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        if TOTAL in places:
+            return super()._buffers(places)
         widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
         for name, width in widths.items():
             self._own_blocks(name, width, np.dtype(np.float64))
@@ -370,7 +316,7 @@ class Lanes(Vectors, Emitter):
     def total(self) -> tuple[Code, Any]:
         if self.pairs:
             return self.value()
-        (values, _), (sums, buffer) = self.value(), self.summed()
+        (values, _), (sums, buffer) = self.value(), self._summed()
         return Code.joined([values, sums]), buffer
 
     def row(self, buffer: str, column: int, element: str = "e") -> str:

@@ -39,19 +39,25 @@ class MapLoops(Emitter):
         weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
         super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
 
-    def forward(self, along: Mapping[str, Any] | None = None, into: Any = None) -> Code:
+    @property
+    def gives_to_all(self) -> bool:
+        """Whether every receiver is given a sum, if of nothing."""
+        return not self.pairs or self.covers
+
+    def forward(self, along: Mapping[str, Any] | None = None, into: Any = None, anew: bool = False) -> Code:
         """Loops that add what the elements give; or, `into` an array, how it changes `along` tangents.
 
-        Both are named by the map's arguments.
+        Both are named by the map's arguments. `anew`: what was there is overwritten, where this
+        `gives_to_all`.
         """
         moved, out = Sweep(tangents=along or {}), f"{'f' if into is None else 'w'}_{self.given.name}"
-        lines = self._forward(out, moved)
+        lines = self._forward(out, moved, anew)
         return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
 
-    def _forward(self, out: str, moved: Sweep) -> list[str]:
+    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
         value = given(Emitter._trace(self), moved)
         if self.pairs:
-            after = [f"{out}[n0] = {out}[n0] + s0"]
+            after = [f"{out}[n0] = s0" if anew else f"{out}[n0] = {out}[n0] + s0"]
             both = [("range(0, i)", [0]), ("range(i + 1, n)", [0])]
             return self._pair_loop([value], both, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
         receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
@@ -64,7 +70,7 @@ class MapLoops(Emitter):
             "    a = ti.f64(0.0)",
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
             f"        a += {p}value[{p}giving[q], 0]",
-            f"    {out}[n] = {out}[n] + {self.type}(a)",
+            f"    {out}[n] = {self.type}(a)" if anew else f"    {out}[n] = {out}[n] + {self.type}(a)",
         ]
 
     def _trace(self) -> Trace:

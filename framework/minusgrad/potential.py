@@ -22,13 +22,13 @@ from .fields import Field, Fields
 from .forward import Forward, loops_of
 from .hessian import Hessians
 from .kernels import Code
-from .lanes import Lanes, loops_of_energy
+from .lane_text import Vectors
+from .lanes import loops_of_energy
 from .map_loops import ADJOINT
 from .staged import StagedTerm
 from .summand import Summand
 from .sweep import Sweep, Swept
 from .terms import Term
-from .window_lanes import WindowLanes
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -70,7 +70,8 @@ class Potential:
         self._changes = {n: f.twin() for n, f in self._adjoints.items()}
         self._given_tangents = {n: f.twin() for n, f in self._adjoints.items()}
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
-        self._forward = [Forward(loop) for loop in loops.values()]
+        given = [loop.given for loop in loops.values()]
+        self._forward = [Forward(loop, loop.given not in given[:k]) for k, loop in enumerate(loops.values())]
         self._work: dict[str, Any] = {
             name: part
             if isinstance(part, StagedTerm)
@@ -100,14 +101,12 @@ class Potential:
     def in_lanes(self) -> list[str]:
         """The terms that are computed a block of elements at a time."""
         emitters = {name: getattr(work, "emitter", None) for name, work in self._work.items()}
-        return [name for name, emitter in emitters.items() if isinstance(emitter, Lanes | WindowLanes)]
+        return [name for name, emitter in emitters.items() if isinstance(emitter, Vectors)]
 
     # Value
 
     def refresh(self, t: float = 0.0) -> None:
         """Make what the maps give anew, from the present fields."""
-        for field in self.given.values():
-            field.array.fill(0)
         for forward in self._forward:
             forward(t)
 
@@ -210,18 +209,36 @@ class Potential:
             product={**asked.product, **changes},
             tangents=moved,
         )
-        for array in (*whole.gradient.values(), *whole.product.values()):
-            array.fill(0)
         answer = Swept()
-        for name in (*self.terms, *reversed(self.maps)):
-            if wanted := self._part_of(name, whole):
-                _collect(answer, name, self._work[name].sweep(wanted, t), self.parts[name])
+        for name, wanted in self._shared_out(whole).items():
+            _collect(answer, name, self._work[name].sweep(wanted, t), self.parts[name])
         for targets, found in ((asked.gradient, slopes), (asked.product, changes)):
             for name in targets.keys() & found.keys():
                 runtime.store(targets[name], runtime.host(found[name]))
         for names, values in ((asked.slopes, answer.slopes), (asked.changes, answer.changes)):
             values.update({n: np.zeros(self._shape(n)) for n in names if n not in values})
         return answer
+
+    def _shared_out(self, whole: Sweep) -> dict[str, Sweep]:
+        """What is asked of each term. The first that gives to an array begins it anew, or finds zeros."""
+        parts = {name: self._part_of(name, whole) for name in (*self.terms, *reversed(self.maps))}
+        parts = {name: wanted for name, wanted in parts.items() if wanted}
+        left = {("d", n): array for n, array in whole.gradient.items()}
+        left |= {("dd", n): array for n, array in whole.product.items()}
+        for name, wanted in parts.items():
+            anew = []
+            for order, arguments in (("d", wanted.gradient), ("dd", wanted.product)):
+                for argument in arguments:
+                    key = order, self.parts[name].fields[argument].name
+                    if key in left and self._work[name].covers:
+                        anew.append((order, argument))
+                        del left[key]
+                    elif key in left:
+                        left.pop(key).fill(0)
+            parts[name] = replace(wanted, anew=tuple(anew))
+        for array in left.values():
+            array.fill(0)
+        return parts
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Of the values of "term.argument", or of the time."""

@@ -116,17 +116,27 @@ def look(
         _compare_plainly(pairs, traced, [0, target // 2])
     else:
         some = Elements(term, rows, term.elements.nodes[rows].T, t, tangents)
-        expected[:] = some.numbers(graphs, 0.0)
-        largest = np.array([[np.abs(e).max() for e in expected]]).T
-        allowed[:] = ROOM[term.dtype.name] * largest + CONDITION * np.abs(
-            some.numbers(graphs, eps) - expected
-        )
+        for n, (exact, near) in enumerate(
+            zip(some.numbers(graphs, 0.0), some.numbers(graphs, eps), strict=True)
+        ):
+            room = ROOM[term.dtype.name] * np.abs(exact).max()
+            expected[n], allowed[n] = exact, room + CONDITION * np.abs(near - exact)
         _compare_plainly(some, traced, [0, len(rows) - 1])
     for number, found, right, room in zip(wanted, left(rows), expected, allowed, strict=True):
         finite = np.isfinite(right) & np.isfinite(room)
         if (wrong := finite & ~(np.abs(found - right) <= room)).any():
             k = int(np.argmax(wrong))
             _raise(term, number.name, rows[k], found[k], right[k])
+
+
+def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
+    """Compare the sum of the energy over all elements (of tuples) with what the graph says of each."""
+    nodes, eps = term.elements.nodes, float(np.finfo(term.dtype).eps)
+    every = Elements(term, np.arange(len(nodes)), list(nodes.T), t)
+    (exact,), (near,) = every.numbers([traced.value], 0.0), every.numbers([traced.value], eps)
+    room = ROOM[term.dtype.name] * np.abs(exact).sum() + CONDITION * np.abs(near - exact).sum()
+    if np.isfinite(exact.sum()) and np.isfinite(room) and not abs(found - exact.sum()) <= room:
+        _raise(term, "the sum of u", len(nodes) - 1, found, exact.sum())
 
 
 def _sampled(term: Term) -> np.ndarray:

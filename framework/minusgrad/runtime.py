@@ -197,6 +197,13 @@ def lanes(dtype: Any) -> int:
     return blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
 
 
+def threads() -> int:
+    """How many threads kernels run on: on the CPU its cores, or as many as `start` was asked for."""
+    start()
+    assert _Running.options is not None
+    return _Running.options.threads or os.cpu_count() or 1
+
+
 @contextmanager
 def whole_vectors() -> Iterator[None]:
     """Kernels compiled meanwhile keep vectors whole, as those in lanes need it, and no others.

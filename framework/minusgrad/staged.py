@@ -6,7 +6,7 @@ One place clears, runs forward, clears adjoints, seeds and reverses: this one.
 import inspect
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -103,6 +103,8 @@ class StagedTerm:
     inputs: dict[str, np.ndarray]
     sizes: dict[str, int]
     dtype: np.dtype
+    covers: ClassVar[bool] = False
+    """A sweep adds to the arrays of gradients, and never begins them anew."""
     _arrays: dict[str, Any] = field(default_factory=dict)
     _engine: int = 0
     _probed: bool = False

@@ -279,7 +279,7 @@ def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
     """A parallel loop over jobs, each of which a thread takes alone."""
     return [
         f"for turn in range(({count}) * {GRAIN}):",
-        f"    if turn % {GRAIN} == 0:",
+        f"    if turn & {GRAIN - 1} == 0:",
         f"        {job} = turn // {GRAIN}",
         *indented(indented(lines)),
     ]

@@ -9,7 +9,7 @@ from .emit import Emitter
 from .energy import Time
 from .errors import EnergyError
 from .fields import ordered_sum
-from .kernels import Code, Launch
+from .kernels import Launch
 from .sweep import Sweep, Swept
 from .terms import Term, Values
 
@@ -27,7 +27,12 @@ class Summand:
         self.term, self.emitter = term, emitter
         self._launches: dict[str, tuple[Launch, Any]] = {}
         self._proven: set[str] = set()
-        self._sweeps: dict[tuple, tuple[tuple[Launch, dict[str, Any]], Sweep]] = {}
+        self._sweeps: dict[tuple, tuple[Launch, dict[str, Any], Sweep]] = {}
+
+    @property
+    def covers(self) -> bool:
+        """Whether a sweep gives to every node of its fields, so that it can begin their arrays anew."""
+        return self.emitter.covers
 
     def value(self, t: float) -> float:
         """Its part of U."""
@@ -42,14 +47,19 @@ class Summand:
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
     def sweep(self, wanted: Sweep, t: float) -> Swept:
-        """All that is wanted of the term, by one kernel; adds to the arrays of fields."""
+        """All that is wanted of the term, by one kernel; adds to the arrays of fields that are not `anew`."""
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.fields:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
         key = wanted.key(self.emitter.term.fields)
         if key not in self._sweeps:
-            self._sweeps[key] = self._made(wanted), wanted  # which keeps the arrays that the key names
-        (launch, buffers), _ = self._sweeps[key]
+            code, buffers = self.emitter.totalled(wanted)
+            self._sweeps[key] = (
+                Launch(code, "t"),
+                buffers,
+                wanted,
+            )  # which keeps the arrays that the key names
+        launch, buffers, _ = self._sweeps[key]
         self._launched(launch, wanted, t)
         found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
@@ -62,13 +72,6 @@ class Summand:
         if launch.source not in self._proven:
             self.emitter.prove(wanted, t)
             self._proven.add(launch.source)
-
-    def _made(self, wanted: Sweep) -> tuple[Launch, dict[str, Any]]:
-        code, buffers = self.emitter.sweep(wanted)
-        if wanted.value:
-            more, buffers["total"] = self.emitter.summed()
-            code = Code.joined([code, more])
-        return Launch(code, "t"), buffers
 
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
         """Add dU/d(argument) to each array of `targets`, by node field argument."""

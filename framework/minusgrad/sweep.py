@@ -8,7 +8,7 @@ a and b are any subsets of fields and parameters. The changes are the one produc
 in, fields out), both mixed ones (fields and parameters), and the one of parameters alone.
 """
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -23,9 +23,9 @@ from .trace import Trace
 class Sweep:
     """What is asked of a term, by its arguments.
 
-    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to. `slopes`,
-    `changes`: the same of other arguments, a row for each element. `tangents`: what moves; of node fields the
-    array of the tangent, of others anything.
+    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those `anew`,
+    ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other arguments, a row for each
+    element. `tangents`: what moves; of node fields the array of the tangent, of others anything.
     """
 
     value: bool = False
@@ -34,6 +34,7 @@ class Sweep:
     product: Mapping[str, Any] = field(default_factory=dict)
     changes: Sequence[str] = ()
     tangents: Mapping[str, Any] = field(default_factory=dict)
+    anew: Collection[tuple[str, str]] = ()
 
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
@@ -42,7 +43,7 @@ class Sweep:
         """What tells this sweep from others of the same term; of `nodal` arguments also which arrays."""
         arrays = (self.gradient, self.product, self.tangents)
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
-        return self.value, tuple(self.slopes), tuple(self.changes), *named
+        return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.anew), *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
         """Everything that is computed of an element, in a fixed order."""
@@ -53,9 +54,10 @@ class Sweep:
                 for k, leaf in enumerate(traced.inputs[argument][0]):
                     yield Place(order, leaf, argument, column=k)
             for argument in nodal:
+                anew = (order, argument) in self.anew
                 for slot in slots:
                     for leaf in traced.inputs[argument][slot]:
-                        yield Place(order, leaf, argument, slot=slot)
+                        yield Place(order, leaf, argument, slot=slot, anew=anew)
 
 
 @dataclass
@@ -71,7 +73,8 @@ class Swept:
 class Place:
     """One number that a sweep computes of each element: u, or of `order` d or dd with respect to a leaf.
 
-    It belongs into a `column` of a row of the element's own, or to the node in a `slot` of the element.
+    It belongs into a `column` of a row of the element's own, or to the node in a `slot` of the element, whose
+    sum is begun `anew`.
     """
 
     order: str
@@ -79,6 +82,7 @@ class Place:
     argument: str = ""
     column: int | None = None
     slot: int = 0
+    anew: bool = False
 
     @property
     def summed(self) -> bool:
@@ -96,6 +100,8 @@ class Place:
 
 WHOLE = Place("value", None, column=0)
 """The energy of an element."""
+TOTAL = Place("total", None, column=0)
+"""The energy of a block of elements."""
 
 
 def tangents(traced: Trace, arguments: Sequence[str]) -> dict[int, Scalar]:
@@ -110,5 +116,5 @@ def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar])
     second = [p.leaf for p in places if p.order == "dd" and p.leaf is not None]
     slopes = derive.gradient(value, [*first, *second])
     changes = derive.tangent(slopes[len(first) :], along)
-    whole = [value for p in places if p.order == "value"]
+    whole = [value for p in places if p in (WHOLE, TOTAL)]
     return [*whole, *slopes[: len(first)], *changes]

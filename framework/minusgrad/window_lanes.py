@@ -1,12 +1,12 @@
 """The loops of maps to the cells of a grid, with 16 cells (f32) or 8 (f64) of a row to one vector.
 
-    forward   a band's cells lie in blocks of a copy, and the blocks that a window touches are added to
-    adjoint   vectors begin where the window does; lane by lane the sums go over its rows
+    forward   row by row, what a window gives is added to its cells
+    adjoint   lane by lane, the sums go over the rows of a window
 
-Lanes outside of the window compute something that is left out. What does not depend on the cell is computed
-in single numbers and given to all lanes. Arrays are read lane by lane, from a place that is known to be small
-and not negative: of such loads, and no others, compilers make one. Functions like exp are no instructions:
-maps that need them for every cell stay with plain loops.
+Vectors begin where the window does, and end within the row. Lanes outside of the window compute something
+that is left out. What does not depend on the cell is computed in single numbers and given to all lanes.
+Arrays are read and written lane by lane (`lane_text`). Functions like exp are no instructions: maps that need
+them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
 """
 
 import re
@@ -18,24 +18,22 @@ from . import blocks, runtime
 from .fields import Field
 from .folding import TRUTHS
 from .graph import Scalar, reachable
-from .lanes import Vectors, is_instruction
+from .lane_text import SMALL, Vectors, is_instruction
 from .maps import LocalMap
 from .statements import WHOLE_TYPE, indented, leaf_name
 from .terms import Term
 from .trace import Trace, of_term
 from .window_loops import Box, Read, WindowLoops
 
-SMALL = (1 << 30) - 1
-"""Places in arrays are not beyond this, and `& SMALL` tells the compiler so."""
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """What else a cell may need: leaves, and a few operations that are computed lane by lane."""
 
 
 def suits(term: Term) -> bool:
-    """Whether rows of a map's grid are as long as a vector, and a cell needs instructions on vectors only."""
+    """Whether a map's grid has rows as long as a vector, and a cell needs instructions on vectors only."""
     assert term.grid is not None
     assert isinstance(term.energy, LocalMap)
-    if not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
+    if len(term.grid.shape) == 1 or not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
         return False
     traced = of_term(term)
     (places,) = traced.inputs[term.energy.cell or ""]
@@ -46,17 +44,13 @@ def suits(term: Term) -> bool:
 class WindowLanes(Vectors, WindowLoops):
     """The loops of a map to the cells of a grid, a vector of cells at a time.
 
-    Arrays of its own: `given`, the cells in blocks, each row filled up; `table_..._flat`, tables number by
-    number, with as many zeros at both ends as a vector may stand out of a window.
+    Arrays of its own: `table_..._flat`, tables number by number, with as many zeros at both ends as a vector
+    may stand out of a window.
     """
 
     def __init__(self, term: Term, adjoint: Field):
         super().__init__(term, adjoint)
         self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
-        self.across = -(-self.shape[-1] // self.wide) | 1  # odd: rows 2^k bytes apart crowd in the cache
-        rows = int(np.prod(self.shape[:-1], dtype=int))
-        given = blocks.zeros(rows * self.across * self.wide, 1, self.wide, term.dtype)
-        self._arrays["given"], self._arrays["given_flat"] = given, blocks.flat(given)
         self._strides: dict[str, list[int]] = {}
         for name in term.tables:
             table = runtime.host(self._arrays[f"table_{name}"])
@@ -73,32 +67,22 @@ class WindowLanes(Vectors, WindowLoops):
 
     # Loops
 
+    def _cleared(self, out: str, cells: str) -> list[str]:
+        number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
+        return [
+            f"begin, end = {cells}",
+            f"for part in range((end - begin + {self.wide - 1}) // {self.wide}):",
+            f"    cell = ti.min(begin + part * {self.wide}, end - {self.wide}) & {SMALL}",
+            f"    here = {self._to_all(f'{self.type}(begin + part * {self.wide} - cell)')}",
+            f"    begun = {self._lanes()} < here",
+            *indented(self._put_lanes(number, f"ti.select(begun, {self._by_lane(number)}, {zero})")),
+        ]
+
     def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
         early, lines, (text,) = self._in_lanes([value], self._late(traced), dict(self._floors))
-        block = f"{self.prefix}given[{self._row()} * {self.across} + block, 0]"
-        add = f"{block} = {block} + ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"
-        blocks_ = f"low // {self.wide}, (high + {self.wide - 1}) // {self.wide}"
-        head = [f"for block in range({blocks_}):", f"    lane0 = block * {self.wide}"]
-        return early, self._vectors(traced, box, head, [*lines, add])
-
-    def _band(self, entries: list[str], out: str) -> list[str]:
-        """Begin with zeros; at the end add the sums to what was there."""
-        p, zero = self.prefix, self._to_all(f"{self.type}(0.0)")
-        rows, columns = f"band * {self.band}, {self._end('band')}", f"0, {self.shape[-1]}"
-        if len(self.axes) == 1:
-            rows, columns = "0, 1", rows
-            count = f"band * {self.band // self.wide}, ({self._end('band')} + {self.wide - 1}) // {self.wide}"
-        else:
-            depth = int(np.prod(self.shape[1:-1], dtype=int))
-            rows = f"band * {self.band * depth}, {self._end('band')} * {depth}"
-            count = f"band * {self.band * depth * self.across}, {self._end('band')} * {depth * self.across}"
-        copy = [
-            f"for row in range({rows}):",
-            f"    for column in range({columns}):",
-            f"        cell = row * {self.shape[-1]} + column",
-            f"        {out}[cell] = {out}[cell] + {p}given_flat[row * {self.across * self.wide} + column]",
-        ]
-        return [f"for block in range({count}):", f"    {p}given[block, 0] = {zero}", *entries, *copy]
+        number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
+        sums = f"{self._by_lane(number)} + ti.select(inside, {text}, {zero})"
+        return early, self._vectors(traced, box, [], [*lines, *self._put_lanes(number, sums)])
 
     def _summing(
         self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
@@ -108,46 +92,29 @@ class WindowLanes(Vectors, WindowLoops):
         zero = self._to_all(f"{self.type}(0.0)")
         fetch = [f"{leaf_name(leaf)} = {self._by_lane(f'{array}[cell + {{lane}}]')}" for leaf, array in read]
         count = range(len(texts))
-        head = [
-            f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
-            f"    begin = low + part * {self.wide}",
-            f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
-            *(f"    a{k} = {zero}" for k in count),
-        ]
+        begin = [f"a{k} = {zero}" for k in count]
         add = [f"a{k} += {text}" for k, text in enumerate(texts)]
         own = [f"l{k} += ti.select(inside, a{k}, {zero})" for k in count]
-        cells = self._vectors(traced, self._on_grid(), head, [*fetch, *lines, *add], own, "begin")
+        cells = self._vectors(traced, self._on_grid(), begin, [*fetch, *lines, *add], own)
         ends = [line for k in count for line in self._sum_of_lanes(f"s{k}", f"l{k}")]
         return early, [*(f"l{k} = {zero}" for k in count), *cells, *ends]
-
-    def _sum_of_lanes(self, name: str, vector: str) -> list[str]:
-        """The sum of a vector's lanes, by halves."""
-        lines, wide = [], self.wide
-        while wide > 4:
-            wide //= 2
-            halves = ", ".join(f"{vector}[{lane}] + {vector}[{lane + wide}]" for lane in range(wide))
-            lines.append(f"{vector}h = ti.Vector([{halves}])")
-            vector += "h"
-        return [*lines, f"{name} = {' + '.join(f'{vector}[{lane}]' for lane in range(wide))}"]
 
     def _vectors(
         self,
         traced: Trace,
         box: Box,
-        head: list[str],
+        before: list[str],
         body: list[str],
         after: Sequence[str] = (),
-        begin: str = "low",
     ) -> list[str]:
-        """For every vector of cells of a box the body in every row, and what comes `after` the rows.
+        """For every vector of cells of a box the body in every row, and what comes before and after the rows.
 
-        `head`: the loop over the vectors, with `lane0`, the first column of each; lanes are `inside` from the
-        column `begin` on.
+        `lane0`: the first column; lanes are `inside` from the column `begin` on.
         """
         low, high = box
         *rows, column = self._places(traced)
         places = [f"{leaf_name(leaf)} = {self._to_all(f'{WHOLE_TYPE}(i{a})')}" for a, leaf in enumerate(rows)]
-        begins, ends = (self._to_all(f"{WHOLE_TYPE}({name})") for name in (begin, "high"))
+        begins, ends = (self._to_all(f"{WHOLE_TYPE}({name})") for name in ("begin", "high"))
         at = [
             f"{leaf_name(column)} = {self._by_lane(f'{WHOLE_TYPE}(lane0 + {{lane}})')}",
             f"inside = ({leaf_name(column)} >= {begins}) & ({leaf_name(column)} < {ends})",
@@ -155,8 +122,10 @@ class WindowLanes(Vectors, WindowLoops):
         cell = f"cell = ({self._row()} * {self.shape[-1]} + lane0) & {SMALL}"
         return [
             f"low, high = {low[-1]}, {high[-1]}",
-            *head,
-            *indented([*at, *self._nested(low, high, [cell, *places, *body]), *after]),
+            f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
+            f"    begin = low + part * {self.wide}",
+            f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
+            *indented([*before, *at, *self._nested(low, high, [cell, *places, *body]), *after]),
         ]
 
     def _row(self) -> str:

@@ -35,7 +35,9 @@ Box = tuple[list[str], list[str]]
 Read = Sequence[tuple[Scalar, str]]
 """Leaves with the arrays over the cells that they are read from."""
 BAND = {1: 256, 2: 16, 3: 4}
-"""Cells along the first axis that make a band, by the number of axes."""
+"""Cells along the first axis that make a band, at least, by the number of axes."""
+BANDS = 4
+"""Bands for each thread: few, because an element that reaches several is prepared in each of them."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
@@ -49,18 +51,19 @@ class WindowLoops(MapLoops):
 
     Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `floors`,
     the rounded numbers that they come from; `first`, where each band's `entries` begin: the elements that
-    reach it, in their order.
+    reach it, in their order; `lost`, what is no number if any window is none, else zero.
     """
 
     def __init__(self, term: Term, adjoint: Field):
         super().__init__(term, adjoint)
         assert term.grid is not None
         self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
-        self.band = BAND[len(self.shape)]
+        self.band = max(BAND[len(self.shape)], -(-self.shape[0] // (BANDS * runtime.threads())))
         self._reads, self._begin = self._known_reads()
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
+        self._own("lost", np.zeros(1, term.dtype))
         for name in ("first", "place"):
             self._own(name, np.zeros(-(-self.shape[0] // self.band) + 1, np.int32))
         self.reserve(4 * term.elements.elements)
@@ -110,13 +113,18 @@ class WindowLoops(MapLoops):
             f"    {p}place[k] = {p}first[k]",
             f"if {p}first[{last}] <= {p}entries.shape[0]:",
             *indented(self._over_bands(fill)),
+            f"{p}lost[0] = 0.0",
             f"for e in range({p}nodes.shape[0]):",
             f"    if {p}window[e, 0] == {LOST}:",
-            f"        f_{self.given.name}[0] = {self.type}(ti.math.nan)",
+            f"        {p}lost[0] = {self.type}(ti.math.nan)",
         ]
         return ["ti.loop_config(serialize=True)", "for once in range(1):", *indented(once)]
 
-    def _forward(self, out: str, moved: Sweep) -> list[str]:
+    @property
+    def gives_to_all(self) -> bool:
+        return True
+
+    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
         """Band by band."""
         p, traced = self.prefix, self._trace()
         value, places = given(traced, moved), self._late(traced)
@@ -126,11 +134,16 @@ class WindowLoops(MapLoops):
         early, cells = self._giving(traced, value, (low, high), out)
         element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
         entries = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
-        return dealt("band", f"{p}first.shape[0] - 1", self._band(entries, out))
+        row = int(np.prod(self.shape[1:], dtype=int))
+        band = f"band * {self.band * row}, {self._end('band')} * {row}"
+        begin = self._cleared(out, band) if anew else []
+        if not moved.tangents:
+            begin += ["if band == 0:", f"    {out}[0] = {out}[0] + {p}lost[0]"]
+        return dealt("band", f"{p}first.shape[0] - 1", [*begin, *entries])
 
-    def _band(self, entries: list[str], out: str) -> list[str]:
-        """All that belongs to a band, from the loop over its entries."""
-        return entries
+    def _cleared(self, out: str, cells: str) -> list[str]:
+        """Zeros in a range of cells."""
+        return [f"for cell in range({cells}):", f"    {out}[cell] = {self.type}(0.0)"]
 
     def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
         """Statements for an element, and the loop that adds the value to the cells of a box."""
