@@ -24,8 +24,8 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
         "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
-        " hessian_loops lane_hessians map_loops window_loops window_lanes forward staged summand hessian"
-        " potential probe check anatomy"
+        " hessian_loops lane_hessians map_loops window_proof window_loops window_lanes forward staged"
+        " summand hessian potential probe check anatomy"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"

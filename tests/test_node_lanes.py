@@ -1,15 +1,31 @@
-"""Energies over single nodes in lanes; and arrays of gradients that a sweep begins anew."""
+"""Energies over single nodes and maps to grids in lanes; and arrays that a sweep begins anew."""
 
 import numpy as np
 import pytest
 
 from exam import CANONICAL, Instance
-from minusgrad import Body, Fields, Node, Parameter, Potential, Table, bind, lane_text, local_energy, runtime
+from minusgrad import (
+    Body,
+    Fields,
+    Node,
+    Parameter,
+    Potential,
+    Table,
+    bind,
+    lane_text,
+    local_energy,
+    local_map,
+    runtime,
+)
 from minusgrad import node_lanes as rooms
 from minusgrad.emit import Emitter
 from minusgrad.errors import MiscompiledError
+from minusgrad.fields import Grid
 from minusgrad.node_lanes import NodeLanes
+from minusgrad.window_lanes import WindowLanes
 from minusgrad_gravity.gravity import gravity
+from minusgrad_laser.losses import dose_l2
+from minusgrad_laser.spots import stencil_dose
 from test_lanes import LIMITS, T, engine, everything, in_lanes
 
 __all__ = ["engine"]
@@ -120,6 +136,24 @@ def test_what_covers_some_nodes_begins_nothing(engine: None) -> None:
                 np.testing.assert_allclose(runtime.host(targets[name]), values, rtol=1e-13, atol=1e-13)
 
 
+@local_map("neighbours", gives="y", over="pairs", q=Node())
+def neighbours(q):
+    return q[1] / (1.0 + (q[0] - q[1]) ** 2)
+
+
+def test_what_a_map_gives_to_some_nodes_does_not_pile_up(engine: None) -> None:
+    """Pairs among some nodes give to these; the others find zeros, whatever stood there."""
+    fields = Fields({"q": np.arange(6.0), "lean": np.zeros(6)})
+    given = bind(neighbours, fields, bodies=[Body("some", [1, 4, 5])])
+    potential = Potential(fields, [bind(CANONICAL["readout"].energy, fields)], [given])
+    fields["y"].set(np.full(6, 3.0))
+    pairs = {(i, j) for i in (1, 4, 5) for j in (1, 4, 5) if i != j}
+    expected = [sum(j / (1.0 + (i - j) ** 2) for k, j in pairs if k == i) for i in range(6)]
+    for _ in range(2):
+        potential.refresh()
+        np.testing.assert_allclose(fields["y"].values, expected, rtol=1e-15)
+
+
 def test_only_nodes_side_by_side_with_one_number_each(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
     in_lanes(monkeypatch, True)
     fields = Fields({"q": np.ones(40)})
@@ -158,3 +192,66 @@ def test_a_kernel_that_computes_something_else_is_not_used(
         with pytest.raises(MiscompiledError, match=r"term 'dose_l2', element .* its function: engine "):
             ask(wrong)
     ask(CANONICAL["dose_l2"].potential(np.random.default_rng(2), 1, n=64))
+
+
+def path(n: int = 40) -> Potential:
+    """A map to a grid in lanes, and an energy of what it gives."""
+    rng = np.random.default_rng(4)
+    fields = Fields(
+        {
+            "x": rng.uniform(-3.0, 41.0, n),
+            "y": rng.uniform(-3.0, 37.0, n),
+            "power": rng.uniform(1.0, 2.0, n),
+            "speed": rng.uniform(1.0, 2.0, n),
+            "target": rng.normal(size=34 * 38),
+            "share": np.full(34 * 38, 1.0),
+        }
+    )
+    stencil = np.outer(np.hanning(9), np.hanning(9)) + 0.1 * rng.normal(size=(9, 9))
+    segments = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
+    spots = bind(stencil_dose, fields, tuples=segments, tables={"stencil": stencil}, grid=Grid((34, 38)))
+    potential = Potential(fields, [bind(dose_l2, fields)], [spots])
+    assert potential.in_lanes == ["stencil_dose"]
+    return potential
+
+
+ASKED = {
+    "forward": lambda potential: potential.refresh(),
+    "adjoint": lambda potential: potential.gradient("x"),
+    "parameter": lambda potential: potential.gradient("stencil_dose.peak"),
+    "along": lambda potential: potential.given_tangents({"x": np.ones(40)}),
+    "product": lambda potential: potential.product({"y": np.linspace(0.0, 1.0, 40)}, "x"),
+}
+WRONG = {
+    "_sum_of_lanes": "adjoint parameter product",
+    "_looked_up": "forward adjoint parameter along product",
+}
+
+
+@pytest.mark.parametrize("asked", ASKED)
+@pytest.mark.parametrize("piece", WRONG)
+def test_a_map_that_is_compiled_wrongly_is_not_used(
+    piece: str, asked: str, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Lanes that are left out of a sum; tables that are read a place off."""
+    written = getattr(WindowLanes, piece)
+
+    def wrong(self: WindowLanes, *arguments: object) -> object:
+        found = written(self, *arguments)
+        if piece == "_sum_of_lanes":
+            return [line.replace("[0] + ", "[1] + ") for line in found]
+        at, text = found
+        return at, text.replace(" + 1]", " + 2]")
+
+    monkeypatch.setattr(WindowLanes, piece, wrong)
+    potential = path()
+    if asked not in WRONG[piece].split():
+        ASKED[asked](potential)
+        return
+    with pytest.raises(MiscompiledError, match=r"term 'stencil_dose', element .* its function: engine "):
+        ASKED[asked](potential)
+
+
+@pytest.mark.parametrize("asked", ASKED)
+def test_a_map_that_is_compiled_rightly_is_used(asked: str, engine: None) -> None:
+    ASKED[asked](path())

@@ -19,6 +19,7 @@ class Forward:
         self.loops, self.first = loops, first
         self._launches = self._made(loops)
         self._along: dict[tuple, tuple[Launch, Any]] = {}
+        self._proven = False
 
     def _made(self, loops: MapLoops) -> list[Launch]:
         codes = [loops.bins()] if isinstance(loops, WindowLoops) else []
@@ -39,6 +40,9 @@ class Forward:
             self(t)
         else:
             forward(t)
+            if not self._proven:
+                loops.prove_forward(t, {})
+            self._proven = True
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
         """Add to `into` how what the elements give changes along tangents, by the map's arguments.
@@ -51,6 +55,7 @@ class Forward:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             self._along[key] = Launch(self.loops.forward(tangents, into), "t"), (tangents, into)
+            self.loops.prove_forward(t, tangents)
         self._along[key][0](t)
 
 

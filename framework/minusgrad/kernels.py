@@ -147,23 +147,23 @@ def _life() -> Any:
 def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
     """The kernel with its arrays, to be called with the scalars.
 
-    Taichi looks at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
-    are, so that they are shown to it once.
+    The engines look at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
+    are, so that they are shown to them once.
     """
-    if runtime.engine_name() != "taichi" or not all(_stays(array) for array in arrays):
+    if not all(_stays(array) for array in arrays):
         return partial(kernel, *arrays)
-    primal = kernel._primal  # type: ignore[attr-defined]
-    compiled = primal.compiled_kernels[primal.ensure_compiled(*arrays, *[0 for _ in scalars])]
-    program, context = _life().prog, compiled.make_launch_context()
-    code = program.compile_kernel(program.config(), program.get_device_caps(), compiled)
-    for place, array in enumerate(arrays):
+    newer, program = runtime.engine_name() == "quadrants", _life().prog
+    made = _made(kernel._primal, newer, arrays, scalars)  # type: ignore[attr-defined]
+    context = made.make_launch_context()
+    code = program.compile_kernel(program.config(), program.get_device_caps(), made)
+    code = code.compiled_kernel_data if newer else code
+    places: list[Any] = [place if newer else (place,) for place in range(len(arrays) + len(scalars))]
+    for place, array in zip(places, arrays, strict=False):
         shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
-        context.set_arg_external_array_with_shape((place,), array.ctypes.data, array.nbytes, shape, 0)
+        context.set_arg_external_array_with_shape(place, array.ctypes.data, array.nbytes, shape, 0)
     put = [
-        partial(
-            context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, (len(arrays) + k,)
-        )
-        for k, name in enumerate(scalars)
+        partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
+        for name, place in zip(scalars, places[len(arrays) :], strict=True)
     ]
 
     def launch(*values: float) -> None:
@@ -172,6 +172,14 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
         program.launch_kernel(code, context)
 
     return launch
+
+
+def _made(primal: Any, newer: bool, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Any:
+    """The engine's own kernel, translated for arrays like these."""
+    if newer:
+        primal.raise_on_templated_floats = _life().prog.config().raise_on_templated_floats
+    key = primal.ensure_compiled(*arrays, *[0 for _ in scalars])
+    return (primal.materialized_kernels if newer else primal.compiled_kernels)[key]
 
 
 def _stays(array: Any) -> bool:

@@ -6,7 +6,6 @@ are taken on the way. The last vector of the last block ends with the nodes; its
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -18,7 +17,7 @@ from .energy import Datum
 from .graph import Scalar, inputs
 from .kernels import Launch
 from .lane_text import SMALL, AllVectors
-from .proof import Number, look, look_at_sum
+from .proof import Number, aside, look, look_at_sum
 from .statements import dealt, indented
 from .sweep import TOTAL, Place, Sweep, outputs, tangents
 from .terms import Term
@@ -50,14 +49,8 @@ class NodeLanes(AllVectors, Emitter):
         self.wide = blocks.lanes(term.dtype)
 
     def prove(self, wanted: Sweep, t: float) -> None:
-        """By a sweep into arrays of its own: others may have added to those that were asked for."""
-        arrays = {"d": wanted.gradient, "dd": wanted.product}
-        scratch = {
-            order: {a: runtime.allocate(np.zeros_like(runtime.host(v))) for a, v in some.items()}
-            for order, some in arrays.items()
-        }
-        anew = [(order, argument) for order, some in scratch.items() for argument in some]
-        own = replace(wanted, gradient=scratch["d"], product=scratch["dd"], anew=anew)
+        """By a sweep aside."""
+        own = aside(wanted)
         code, buffers = self.totalled(own)
         traced = self._trace()
         places = list(own.places(traced, range(1)))
@@ -68,7 +61,14 @@ class NodeLanes(AllVectors, Emitter):
         nodal = [place for place in places if not place.summed]
         graphs = outputs(traced.value, nodal, tangents(traced, list(wanted.tangents)))
         numbers = [Number.at(place, graph) for place, graph in zip(nodal, graphs, strict=True)]
-        look(self.term, traced, numbers, partial(_left, nodal, scratch), t, wanted.tangents)
+        look(
+            self.term,
+            traced,
+            numbers,
+            partial(_left, nodal, {"d": own.gradient, "dd": own.product}),
+            t,
+            wanted.tangents,
+        )
         if wanted.value:
             look_at_sum(self.term, traced, buffers["total"].sum(), t)
 

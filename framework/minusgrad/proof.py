@@ -7,7 +7,7 @@ is allowed for: the graph is evaluated again with arguments that are off by an e
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from .graph import Scalar, inputs
 from .interactions import Pairs
 from .numbers import numbers
 from .statements import is_tangent
-from .sweep import Place
+from .sweep import Place, Sweep
 from .terms import Term
 from .trace import Trace
 
@@ -77,15 +77,32 @@ class Elements:
     def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
         return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
 
+    def known(self) -> dict[int, np.ndarray]:
+        """The numbers of inner nodes of the graph (by serial) that were stored, and are not computed anew."""
+        return {}
+
     def numbers(self, wanted: Sequence[Scalar], off: float) -> list[np.ndarray]:
         """What the graph says, of each element, its arguments off by so much, up and down."""
         rng = np.random.default_rng(0)
         leaves = {
             leaf.serial: self.leaf(leaf) * (1.0 + off * rng.choice([-1.0, 1.0], len(self.rows)))
+            if off and not leaf.integer
+            else self.leaf(leaf)
             for leaf in inputs(list(wanted))
         }
-        found = numbers(wanted, leaves, self.term.tables)
+        found = numbers(wanted, {**leaves, **self.known()}, self.term.tables)
         return [np.broadcast_to(one, self.rows.shape) for one in found]
+
+
+def aside(wanted: Sweep) -> Sweep:
+    """The same into arrays of its own, begun anew: to those that were asked for others may have added."""
+    arrays = {"d": wanted.gradient, "dd": wanted.product}
+    made = {
+        order: {a: runtime.allocate(np.zeros_like(runtime.host(array))) for a, array in some.items()}
+        for order, some in arrays.items()
+    }
+    anew = [(order, argument) for order, some in made.items() for argument in some]
+    return replace(wanted, gradient=made["d"], product=made["dd"], anew=anew)
 
 
 def look(
@@ -100,7 +117,7 @@ def look(
 
     Raises `MiscompiledError`.
     """
-    rows, eps = _sampled(term), float(np.finfo(term.dtype).eps)
+    rows, eps = sampled(term), float(np.finfo(term.dtype).eps)
     graphs = [number.graph for number in wanted]
     expected, allowed = np.zeros((2, len(wanted), len(rows)))
     if isinstance(term.elements, Pairs):
@@ -122,7 +139,19 @@ def look(
             room = ROOM[term.dtype.name] * np.abs(exact).max()
             expected[n], allowed[n] = exact, room + CONDITION * np.abs(near - exact)
         _compare_plainly(some, traced, [0, len(rows) - 1])
-    for number, found, right, room in zip(wanted, left(rows), expected, allowed, strict=True):
+    compared(term, wanted, rows, left(rows), expected, allowed)
+
+
+def compared(
+    term: Term,
+    wanted: Sequence[Number],
+    rows: np.ndarray,
+    left: Sequence[np.ndarray],
+    expected: np.ndarray,
+    allowed: np.ndarray,
+) -> None:
+    """Raises `MiscompiledError` for a number that a kernel has left of some elements, and that is wrong."""
+    for number, found, right, room in zip(wanted, left, expected, allowed, strict=True):
         finite = np.isfinite(right) & np.isfinite(room)
         if (wrong := finite & ~(np.abs(found - right) <= room)).any():
             k = int(np.argmax(wrong))
@@ -139,7 +168,8 @@ def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
         _raise(term, "the sum of u", len(nodes) - 1, found, exact.sum())
 
 
-def _sampled(term: Term) -> np.ndarray:
+def sampled(term: Term) -> np.ndarray:
+    """The elements that are looked at; of pairs, targets."""
     last = len(term.elements.nodes) - 1
     if isinstance(term.elements, Pairs):
         return np.unique([last // 2 + 1, last])

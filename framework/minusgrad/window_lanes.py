@@ -10,7 +10,9 @@ them for every cell stay with plain loops, and those to one axis, whose bands di
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -18,12 +20,17 @@ from . import blocks, runtime
 from .fields import Field
 from .folding import TRUTHS
 from .graph import Scalar, reachable
+from .kernels import Launch
 from .lane_text import SMALL, Vectors, is_instruction
+from .map_loops import ADJOINT, given
 from .maps import LocalMap
+from .proof import Number, aside
 from .statements import WHOLE_TYPE, indented, leaf_name
+from .sweep import Place, Sweep, outputs, tangents
 from .terms import Term
 from .trace import Trace, of_term
 from .window_loops import Box, Read, WindowLoops
+from .window_proof import Windows, look_at_cells, look_at_windows
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """What else a cell may need: leaves, and a few operations that are computed lane by lane."""
@@ -64,6 +71,56 @@ class WindowLanes(Vectors, WindowLoops):
 
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
+
+    # Proof
+
+    def prove_forward(self, t: float, along: Mapping[str, Any]) -> None:
+        """Into an array aside."""
+        if runtime.host(self._arrays["lost"])[0] != 0.0:
+            return
+        scratch = runtime.allocate(np.zeros_like(self.given.values))
+        code = self.forward(along, scratch if along else None, anew=True)
+        Launch(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
+        runtime.sync()
+        value = given(self._trace(), Sweep(tangents=along))
+        look_at_cells(self.term, value, self._stored(), runtime.host(scratch), t, along)
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """By a sweep aside; nothing where one number takes several."""
+        fields = [self.term.fields[a].name for a in wanted.gradient]
+        if self._apart and len(set(fields)) < len(fields):
+            return
+        own = aside(wanted)
+        Launch(self.totalled(own)[0], "t")(t)
+        runtime.sync()
+        traced = self._trace()
+        ((weight,),) = traced.inputs[ADJOINT]
+        places = list(own.places(traced, range(self.term.arity)))
+        graphs = outputs(weight * traced.value, places, tangents(traced, list(wanted.tangents)))
+        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
+        left = partial(self._left, places, {"d": own.gradient, "dd": own.product})
+        look_at_windows(self.term, numbers, self._stored(), left, t, wanted.tangents)
+
+    def _stored(self) -> Windows:
+        floors = runtime.host(self._arrays["floors"])
+        known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
+        return Windows(runtime.host(self._arrays["window"]), known, self.shape)
+
+    def _left(
+        self, places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
+    ) -> list[np.ndarray]:
+        """What a sweep has left at these places of some elements."""
+        found = []
+        for place in places:
+            if place.summed:
+                found.append(runtime.host(self._arrays[place.buffer])[rows, place.column])
+            elif self._apart:
+                nodes = self.term.elements.nodes[rows, 0]
+                found.append(runtime.host(arrays[place.order][place.argument])[(nodes, *place.component)])
+            else:
+                slots = runtime.host(self._arrays[f"slot_{place.buffer}"])
+                found.append(slots[(rows * self.term.arity + place.slot, *place.component)])
+        return found
 
     # Loops
 

@@ -1,0 +1,126 @@
+"""Whether the kernels of maps to a grid in lanes compute what the map says: looked at once, as in `proof`.
+
+    forward   some cells, with all elements whose windows they lie in
+    adjoint   some elements, with all cells of their windows
+
+Windows and the floors they come from are taken as the kernels have stored them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+from .graph import Scalar
+from .map_loops import ADJOINT
+from .proof import CONDITION, ROOM, Elements, Number, compared, sampled
+from .statements import is_tangent
+from .terms import Term
+
+
+@dataclass(frozen=True)
+class Windows:
+    """What kernels have stored of each element: its window's ends along each axis, and floors by serial."""
+
+    ends: np.ndarray
+    floors: Mapping[int, np.ndarray]
+    shape: tuple[int, ...]
+
+    def holding(self, cell: tuple[int, ...]) -> np.ndarray:
+        """The elements whose windows a cell lies in."""
+        low, high = self.ends[:, 0::2], self.ends[:, 1::2]
+        return np.flatnonzero(((low <= cell) & (high >= cell)).all(axis=1))
+
+    def cells(self, element: int) -> np.ndarray:
+        """The cells of an element's window that lie on the grid, (axes, cells)."""
+        ends = zip(self.ends[element, 0::2], self.ends[element, 1::2], self.shape, strict=True)
+        ranges = [np.arange(max(low, 0), min(high + 1, n)) for low, high, n in ends]
+        return np.stack([axis.ravel() for axis in np.meshgrid(*ranges, indexing="ij")])
+
+
+@dataclass(frozen=True)
+class AtCells(Elements):
+    """Some elements, each at one cell of its window."""
+
+    cells: np.ndarray = field(kw_only=True)
+    windows: Windows = field(kw_only=True)
+
+    def leaf(self, leaf: Scalar) -> np.ndarray:
+        argument = leaf.value[0]
+        if argument == getattr(self.term.energy, "cell", None):
+            return self.cells[leaf.value[2][0]].astype(np.float64)
+        if argument != ADJOINT:
+            return super().leaf(leaf)
+        array = self.tangents[ADJOINT] if is_tangent(leaf) else self.term.fields[ADJOINT].array
+        return runtime.host(array)[np.ravel_multi_index(tuple(self.cells), self.windows.shape)].astype(float)
+
+    def known(self) -> dict[int, np.ndarray]:
+        return {serial: values[self.rows] for serial, values in self.windows.floors.items()}
+
+
+def look_at_cells(
+    term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping
+) -> None:
+    """Compare what elements have given to some cells, of the field `found`, with the graph `value` of it.
+
+    Raises `MiscompiledError`.
+    """
+    chosen = set()
+    for element in sampled(term):
+        cells = windows.cells(element)
+        if cells.size:
+            chosen.add(tuple(int(c) for c in cells[:, cells.shape[1] // 2]))
+    for cell in sorted(chosen):
+        rows = windows.holding(cell)
+        some = _at(term, rows, np.repeat(np.array(cell)[:, None], len(rows), 1), windows, t, along)
+        number = int(np.ravel_multi_index(cell, windows.shape))
+        exact, room = _sum(some, [value])
+        what = [Number(f"what it gives to cell {list(cell)}", value)]
+        compared(term, what, rows[:1], [found[[number]]], exact[:, None], room[:, None])
+
+
+def look_at_windows(
+    term: Term,
+    wanted: Sequence[Number],
+    windows: Windows,
+    left: Callable[[np.ndarray], Sequence[np.ndarray]],
+    t: float,
+    along: Mapping[str, Any],
+) -> None:
+    """Compare what the adjoint has `left` of some elements with sums of the graphs over their windows.
+
+    Raises `MiscompiledError`.
+    """
+    rows = sampled(term)
+    expected, allowed = np.zeros((2, len(wanted), len(rows)))
+    for k, element in enumerate(rows):
+        cells = windows.cells(element)
+        some = _at(term, np.full(cells.shape[1], element), cells, windows, t, along)
+        expected[:, k], allowed[:, k] = _sum(some, [number.graph for number in wanted])
+    compared(term, wanted, rows, left(rows), expected, allowed)
+
+
+def _at(
+    term: Term,
+    rows: np.ndarray,
+    cells: np.ndarray,
+    windows: Windows,
+    t: float,
+    along: Mapping[str, Any],
+) -> AtCells:
+    nodes = list(term.elements.nodes[rows].T)
+    return AtCells(term, rows, nodes, t, along, cells=cells, windows=windows)
+
+
+def _sum(some: AtCells, graphs: Sequence[Scalar]) -> tuple[np.ndarray, np.ndarray]:
+    """Sums over elements and cells, and how far off rounding may bring them."""
+    eps, room = float(np.finfo(some.term.dtype).eps), ROOM[some.term.dtype.name]
+    exact, near = some.numbers(graphs, 0.0), some.numbers(graphs, eps)
+    sums = np.array([one.sum() for one in exact])
+    allowed = [
+        room * np.abs(one).sum() + CONDITION * np.abs(other - one).sum()
+        for one, other in zip(exact, near, strict=True)
+    ]
+    return sums, np.array(allowed)
