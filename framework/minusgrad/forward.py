@@ -16,33 +16,19 @@ class Forward:
     """A map at work: call it to add what its elements give at the present fields; the `first` begins anew."""
 
     def __init__(self, loops: MapLoops, first: bool):
-        self.loops, self.first = loops, first
-        self._launches = self._made(loops)
+        self.loops = loops
+        self._clears = first and not loops.gives_to_all
+        self._launch = Launch(loops.forward(anew=first and loops.gives_to_all), "t")
         self._along: dict[tuple, tuple[Launch, Any]] = {}
         self._proven = False
 
-    def _made(self, loops: MapLoops) -> list[Launch]:
-        codes = [loops.bins()] if isinstance(loops, WindowLoops) else []
-        forward = loops.forward(anew=self.first and loops.gives_to_all)
-        return [Launch(code, "t") for code in (*codes, forward)]
-
     def __call__(self, t: float) -> None:
-        loops = self.loops
-        *bins, forward = self._launches
-        if self.first and not loops.gives_to_all:
-            loops.given.array.fill(0)
-        for launch in bins:
-            launch(t)
-        if isinstance(loops, WindowLoops) and loops.entries > loops.room:
-            loops.reserve(2 * loops.entries)
-            self._launches = self._made(loops)
-            self._along = {}
-            self(t)
-        else:
-            forward(t)
-            if not self._proven:
-                loops.prove_forward(t, {})
-            self._proven = True
+        if self._clears:
+            self.loops.given.array.fill(0)
+        self._launch(t)
+        if not self._proven:
+            self.loops.prove_forward(t, {})
+        self._proven = True
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
         """Add to `into` how what the elements give changes along tangents, by the map's arguments.

@@ -198,9 +198,11 @@ def lanes(dtype: Any) -> int:
 
 
 def threads() -> int:
-    """How many threads kernels run on: on the CPU its cores, or as many as `start` was asked for."""
+    """How many threads kernels run on: the CPU's cores, or what `start` was asked for; of a GPU many."""
     start()
     assert _Running.options is not None
+    if _Running.options.arch != "cpu":
+        return 1 << 14
     return _Running.options.threads or os.cpu_count() or 1
 
 

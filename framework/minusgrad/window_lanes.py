@@ -29,7 +29,7 @@ from .statements import WHOLE_TYPE, indented, leaf_name
 from .sweep import Place, Sweep, outputs, tangents
 from .terms import Term
 from .trace import Trace, of_term
-from .window_loops import Box, Read, WindowLoops
+from .window_loops import LOST, Box, Read, WindowLoops
 from .window_proof import Windows, look_at_cells, look_at_windows
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
@@ -76,7 +76,7 @@ class WindowLanes(Vectors, WindowLoops):
 
     def prove_forward(self, t: float, along: Mapping[str, Any]) -> None:
         """Into an array aside."""
-        if runtime.host(self._arrays["lost"])[0] != 0.0:
+        if (runtime.host(self._arrays["window"])[:, 0] == LOST).any():
             return
         scratch = runtime.allocate(np.zeros_like(self.given.values))
         code = self.forward(along, scratch if along else None, anew=True)

@@ -20,7 +20,6 @@ from . import derive, runtime
 from .emit import Emitter
 from .fields import Field
 from .graph import Scalar, inputs, reachable
-from .kernels import Code
 from .map_loops import ADJOINT, MapLoops, given
 from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
 from .sweep import Place, Sweep, outputs
@@ -37,7 +36,7 @@ Read = Sequence[tuple[Scalar, str]]
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, at least, by the number of axes."""
 BANDS = 4
-"""Bands for each thread: few, because an element that reaches several is prepared in each of them."""
+"""Bands for each thread: few, because each looks at all elements and prepares those that reach it."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
@@ -50,8 +49,7 @@ class WindowLoops(MapLoops):
     """The loops of a map to the cells of a grid.
 
     Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `floors`,
-    the rounded numbers that they come from; `first`, where each band's `entries` begin: the elements that
-    reach it, in their order; `lost`, what is no number if any window is none, else zero.
+    the rounded numbers that they come from.
     """
 
     def __init__(self, term: Term, adjoint: Field):
@@ -63,26 +61,8 @@ class WindowLoops(MapLoops):
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
-        self._own("lost", np.zeros(1, term.dtype))
-        for name in ("first", "place"):
-            self._own(name, np.zeros(-(-self.shape[0] // self.band) + 1, np.int32))
-        self.reserve(4 * term.elements.elements)
-
-    def reserve(self, room: int) -> None:
-        """Make room for so many entries of all bands together."""
-        self.room = room
-        self._arrays["entries"] = runtime.allocate(np.zeros(room, np.int32))
-
-    @property
-    def entries(self) -> int:
-        """How many entries `bins` has found."""
-        return int(runtime.host(self._arrays["first"])[-1])
 
     # Loops
-
-    def bins(self) -> Code:
-        """Each element's window, and each band's entries if there is room for them."""
-        return self._code([*self._put_windows(), *self._put_entries()])
 
     def _put_windows(self) -> list[str]:
         window = self._trace().window
@@ -100,46 +80,32 @@ class WindowLoops(MapLoops):
         loop = [*self._loads(inputs(corners)), *lines, *put]
         return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(loop)]
 
-    def _put_entries(self) -> list[str]:
-        """Count, add up, fill; one after another, so that entries stand in the order of the elements."""
-        p, last = self.prefix, f"{self.prefix}first.shape[0] - 1"
-        fill = [f"{p}entries[{p}place[band]] = e", f"{p}place[band] = {p}place[band] + 1"]
-        once = [
-            f"for k in range({p}first.shape[0]):",
-            f"    {p}first[k] = 0",
-            *self._over_bands([f"{p}first[band + 1] = {p}first[band + 1] + 1"]),
-            f"for k in range({last}):",
-            f"    {p}first[k + 1] = {p}first[k + 1] + {p}first[k]",
-            f"    {p}place[k] = {p}first[k]",
-            f"if {p}first[{last}] <= {p}entries.shape[0]:",
-            *indented(self._over_bands(fill)),
-            f"{p}lost[0] = 0.0",
-            f"for e in range({p}nodes.shape[0]):",
-            f"    if {p}window[e, 0] == {LOST}:",
-            f"        {p}lost[0] = {self.type}(ti.math.nan)",
-        ]
-        return ["ti.loop_config(serialize=True)", "for once in range(1):", *indented(once)]
-
     @property
     def gives_to_all(self) -> bool:
         return True
 
     def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
-        """Band by band."""
+        """The windows of all elements; then band by band, every element that reaches it, in their order."""
         p, traced = self.prefix, self._trace()
         value, places = given(traced, moved), self._late(traced)
         leaves = [leaf for leaf in inputs([value]) if leaf.serial not in places]
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
         early, cells = self._giving(traced, value, (low, high), out)
-        element = [f"e = {p}entries[q]", *self._loads(leaves), *self._windows(), *early, *cells]
-        entries = [f"for q in range({p}first[band], {p}first[band + 1]):", *indented(element)]
+        element = [*self._loads(leaves), *self._windows(), *early, *cells]
+        each = [
+            f"b0, c0 = {p}window[e, 0], {p}window[e, 1]",
+            f"if (b0 < {self._end('band')}) & (c0 >= band * {self.band}):",
+            *indented(element),
+        ]
+        if not moved.tangents:
+            each += [f"if (b0 == {LOST}) & (band == 0):", f"    {out}[0] = {self.type}(ti.math.nan)"]
         row = int(np.prod(self.shape[1:], dtype=int))
         band = f"band * {self.band * row}, {self._end('band')} * {row}"
         begin = self._cleared(out, band) if anew else []
-        if not moved.tangents:
-            begin += ["if band == 0:", f"    {out}[0] = {out}[0] + {p}lost[0]"]
-        return dealt("band", f"{p}first.shape[0] - 1", [*begin, *entries])
+        elements = [f"for e in range({p}nodes.shape[0]):", *indented(each)]
+        bands = dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
+        return bands if moved.tangents else [*self._put_windows(), *bands]
 
     def _cleared(self, out: str, cells: str) -> list[str]:
         """Zeros in a range of cells."""
@@ -265,13 +231,6 @@ class WindowLoops(MapLoops):
     def _end(self, band: str) -> str:
         """The row after the last of a band."""
         return f"ti.min(({band} + 1) * {self.band}, {self.shape[0]})"
-
-    def _over_bands(self, body: list[str]) -> list[str]:
-        """For every element e, in order, for every band that it reaches."""
-        side = self.band
-        reached = f"ti.max(b0, 0) // {side}, (ti.min(c0, {self.shape[0] - 1}) + {side}) // {side}"
-        lines = [*self._windows(), f"for band in range({reached}):", *indented(body)]
-        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(lines)]
 
     def _over_cells(
         self, traced: Trace, low: list[str], high: list[str], body: list[str], put: str = "", text: str = ""
