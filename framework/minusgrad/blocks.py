@@ -20,7 +20,10 @@ def lanes(dtype: Any) -> int:
 
 
 class Blocks(np.ndarray):
-    """Memory of shape (blocks, numbers, lanes), which kernels take as vectors of shape (blocks, numbers)."""
+    """Memory of shape (blocks, numbers, lanes), which kernels take as one row of vectors.
+
+    A row, because kernels multiply by the length of a second axis at every access, and read it before.
+    """
 
 
 def zeros(count: int, numbers: int, wide: int, dtype: Any) -> Blocks:
@@ -56,6 +59,11 @@ def rows(array: Any, count: int) -> Any:
     if not isinstance(array, Blocks):
         return array
     return array.transpose(0, 2, 1).reshape(-1, array.shape[1])[:count].view(np.ndarray)
+
+
+def taken(array: Any) -> Any:
+    """The array as kernels take it: blocks as (blocks * numbers, lanes), any other itself."""
+    return array.reshape(-1, array.shape[-1]) if isinstance(array, Blocks) else array
 
 
 def flat(blocks: Blocks) -> np.ndarray:

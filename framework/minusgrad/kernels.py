@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime, special, vectors
-from .blocks import Blocks
+from .blocks import Blocks, taken
 from .errors import EnergyError
 
 MOST_ARRAYS = 59
@@ -73,7 +73,7 @@ class Launch:
                 f"{len(code.arrays)} arrays for one kernel, and the compiler takes {MOST_ARRAYS}: put several"
                 " numbers of an element into one Datum of shape (k,)"
             )
-        self.arrays, self.scalars = tuple(code.arrays.values()), scalars
+        self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
         self.source = _source(code, scalars)
         self._bound: Callable[..., None] | None = None
         self._life: Any = None
@@ -105,7 +105,7 @@ class Launches:
 
 
 def _source(code: Code, scalars: tuple[str, ...]) -> str:
-    arguments = [f"{name}: {_annotation(array)}" for name, array in code.arrays.items()]
+    arguments = [f"{name}: {_annotation(taken(array))}" for name, array in code.arrays.items()]
     arguments += [f"{name}: {SCALARS[name]}" for name in scalars]
     return f"def kernel({', '.join(arguments)}):\n{indent(code.text, '    ')}"
 

@@ -29,7 +29,7 @@ class LaneHessians(HessianLoops, Lanes):
         return self._own_blocks(name, numbers, self.term.dtype)
 
     def _entry(self, out: str, number: str) -> str:
-        return f"{out}[block, {number}]"
+        return f"{out}[block * {self._arrays[out].shape[1]} + {number}]"
 
     def _weight(self, weights: str, node: str, component: tuple[int, ...]) -> str:
         shape = self.term.shape(weights)[1:]
@@ -37,7 +37,7 @@ class LaneHessians(HessianLoops, Lanes):
             int(np.prod(shape, dtype=int)),
             int(np.ravel_multi_index(component, shape)) if shape else 0,
         )
-        return f"{in_blocks(weights)}[block, {node} * {axes} + {number}]"
+        return self._vector_at(in_blocks(weights), f"{node} * {axes} + {number}")
 
     def _each(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
         uniform = [self._load(leaf) for leaf in leaves if self._uniform(leaf)]

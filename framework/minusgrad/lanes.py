@@ -100,7 +100,7 @@ class Lanes(AllVectors, Emitter):
         if isinstance(role, Datum) and not role.integer and not is_tangent(leaf):
             shape = self.term.shape(argument)
             number = int(np.ravel_multi_index(component, shape)) if component else 0
-            return f"{leaf_name(leaf)} = {self.prefix}{in_blocks(argument)}[block, {number}]"
+            return f"{leaf_name(leaf)} = {self._vector_at(in_blocks(argument), number)}"
         name, _, text = super()._load(leaf).partition(" = ")
         if array := next(iter(self._rowed([leaf])), None):
             return f"{name} = {self._by_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
@@ -132,11 +132,16 @@ class Lanes(AllVectors, Emitter):
 
     def _stored(self, place: Place, text: str) -> list[str]:
         """A vector to where it belongs."""
-        p = self.prefix
         if not place.summed:
-            return [f"{p}slot_{place.buffer}[block, {self._number(place)}] = {text}"]
+            return [f"{self._vector_at(self._slots(place), self._number(place))} = {text}"]
         name = f"s_{place.buffer}_{place.column}"
-        return [f"{name} = {text}", f"{p}{place.buffer}[block, {place.column}] = {self._in_f64(name)}"]
+        return [f"{name} = {text}", f"{self._vector_at(place.buffer, place.column)} = {self._in_f64(name)}"]
+
+    def _slots(self, place: Place) -> str:
+        """The blocks with what all slots of an element are given."""
+        width = int(np.prod(self.term.fields[place.argument].shape[1:], dtype=int))
+        self._own_blocks(name := f"slot_{place.buffer}", self.term.arity * width, self.term.dtype)
+        return name
 
     def _number(self, place: Place) -> int:
         """Which of the numbers of an element in `slot_...` a place is."""
@@ -145,10 +150,19 @@ class Lanes(AllVectors, Emitter):
         return place.slot * int(np.prod(shape, dtype=int)) + component
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
-        count = f"{self.prefix}nodes_in_blocks.shape[0]"
+        count = self._count
         blocks = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
         inner = [f"for block in {blocks}:", *indented(lines)]
         return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
+
+    @property
+    def _count(self) -> str:
+        """How many blocks of elements there are."""
+        return f"({self.prefix}nodes.shape[0] + {self.wide - 1}) // {self.wide}"
+
+    def _vector_at(self, name: str, number: Any) -> str:
+        """The vector of a number of the block's elements."""
+        return f"{self.prefix}{name}[block * {self._arrays[name].shape[1]} + {number}]"
 
     def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
@@ -156,7 +170,7 @@ class Lanes(AllVectors, Emitter):
         loads = [self._load(leaf) for leaf in leaves]
         slots = range(self._arrays["nodes_in_blocks"].shape[1])
         each = [(slot, lane) for slot in slots for lane in range(wide)]
-        nodes = [f"n{slot} = {p}nodes_in_blocks[block, {slot}]" for slot in slots]
+        nodes = [f"n{slot} = {self._vector_at('nodes_in_blocks', slot)}" for slot in slots]
         elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
         rows = [
             f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}[{lane}]]"
@@ -213,8 +227,7 @@ class Lanes(AllVectors, Emitter):
         """The text of a number in slot q of a node, and the name of the array that says where slots begin."""
         arity, shape = self.term.arity, self.term.fields[place.argument].shape[1:]
         width = int(np.prod(shape, dtype=int))
-        buffer, slots = f"slot_{place.buffer}", f"slots_{width}"
-        self._own_blocks(buffer, arity * width, self.term.dtype)
+        buffer, slots = self._slots(place), f"slots_{width}"
         if slots not in self._arrays:
             element, slot = gather.slots // arity, gather.slots % arity
             at = blocks.place(element, slot * width, arity * width, self.wide)
@@ -228,7 +241,7 @@ class Lanes(AllVectors, Emitter):
 
         What is summed takes each pair once: sources before the target.
         """
-        p, count = self.prefix, f"{self.prefix}nodes.shape[0]"
+        count = f"{self.prefix}nodes.shape[0]"
         wanted = outputs(value, places, along)
         leaves = list(inputs(wanted))
         pack, fetch, late = self._sources(leaves)
@@ -269,7 +282,7 @@ class Lanes(AllVectors, Emitter):
             *end,
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
-        loop = dealt("block", f"{p}nodes_in_blocks.shape[0]", block)
+        loop = dealt("block", self._count, block)
         return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
 
     def _given_to_all(self, fetch: str) -> str:
@@ -278,10 +291,9 @@ class Lanes(AllVectors, Emitter):
 
     def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
         """The sums of a block of targets to where they belong."""
-        p = self.prefix
         if not place.summed:
-            return f"{p}{self._sums(len(nodal))}[block, {nodal.index(k)}] = s{k}"
-        return f"{p}{place.buffer}[block, {place.column}] = s{k}"
+            return f"{self._vector_at(self._sums(len(nodal)), nodal.index(k))} = s{k}"
+        return f"{self._vector_at(place.buffer, place.column)} = s{k}"
 
     def _sums(self, numbers: int) -> str:
         """The name of the blocks for so many sums of each target."""
