@@ -1,11 +1,14 @@
 """Energies over single nodes and maps to grids in lanes; and arrays that a sweep begins anew."""
 
+import warnings
+
 import numpy as np
 import pytest
 
 from exam import CANONICAL, Instance
 from minusgrad import (
     Body,
+    Cell,
     Fields,
     Node,
     Parameter,
@@ -16,10 +19,12 @@ from minusgrad import (
     local_energy,
     local_map,
     runtime,
+    ti,
 )
 from minusgrad import node_lanes as rooms
 from minusgrad.emit import Emitter
-from minusgrad.errors import MiscompiledError
+from minusgrad.energy import LocalEnergy
+from minusgrad.errors import EnergyError, MiscompiledError
 from minusgrad.fields import Grid
 from minusgrad.node_lanes import NodeLanes
 from minusgrad.window_lanes import WindowLanes
@@ -255,3 +260,104 @@ def test_a_map_that_is_compiled_wrongly_is_not_used(
 @pytest.mark.parametrize("asked", ASKED)
 def test_a_map_that_is_compiled_rightly_is_used(asked: str, engine: None) -> None:
     ASKED[asked](path())
+
+
+# No false alarms ------------------------------------------------------------------------------------
+
+
+@local_energy("hinge", over="nodes", q=Node(), k=Parameter(default="1"))
+def hinge(q, k):
+    return k * ti.abs(q[0] - 0.1) + ti.select(q[0] > 0.1, 3.0 * q[0], 0.0)
+
+
+@pytest.mark.parametrize("energy", [well, hinge], ids=["well", "hinge"])
+@pytest.mark.parametrize("size", [1e-25, 1e-22, 0.1, 1e25])
+def test_right_kernels_are_used_at_the_ends_of_f32_and_at_ties(
+    energy: LocalEnergy, size: float, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    in_lanes(monkeypatch, True)
+    fields = Fields({"q": np.full(64, size)}, precision="f32")
+    potential = Potential(fields, [bind(energy, fields, parameters={"k": 1.0})])
+    out = runtime.allocate(np.zeros(64, np.float32))
+    potential.evaluate_into({"q": out})
+    potential.product({"q": np.ones(64)}, "q")
+
+
+@pytest.mark.parametrize("wild", [np.nan, np.inf, -np.inf, 1e30])
+@pytest.mark.parametrize("asked", ASKED)
+def test_points_that_reach_no_cell_prove_nothing(asked: str, wild: float, engine: None) -> None:
+    potential = path()
+    x = potential.fields["x"].values.copy()
+    x[[0, 11, 39]] = wild
+    potential.fields["x"].set(x)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        ASKED[asked](potential)
+
+
+def test_what_could_not_be_looked_at_is_looked_at_later(
+    monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    written = WindowLanes._looked_up
+
+    def wrong(self: WindowLanes, node: object) -> tuple[str, str]:
+        at, text = written(self, node)  # type: ignore[arg-type]
+        return at, text.replace(" + 1]", " + 2]")
+
+    monkeypatch.setattr(WindowLanes, "_looked_up", wrong)
+    potential = path()
+    good = potential.fields["x"].values.copy()
+    potential.fields["x"].set(np.where(np.arange(40) == 3, np.nan, good))
+    potential.refresh()
+    potential.fields["x"].set(good)
+    for _ in range(2):
+        with pytest.raises(MiscompiledError):
+            potential.refresh()
+
+
+def test_wrong_tangents_are_refused_again_and_again(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    potential = path()
+    potential.refresh()
+    written = WindowLanes._looked_up
+    monkeypatch.setattr(
+        WindowLanes,
+        "_looked_up",
+        lambda self, node: (written(self, node)[0], written(self, node)[1].replace(" + 1]", " + 2]")),
+    )
+    for _ in range(2):
+        with pytest.raises(MiscompiledError):
+            potential.given_tangents({"x": np.ones(40)})
+
+
+def _around(p, q):
+    return [p[0] - 2.0, q[0] - 2.0], [p[0] + 2.0, q[0] + 2.0]
+
+
+@local_map("patch", gives="y", over="nodes", p=Node(), q=Node(), at=Cell(window=_around))
+def patch(p, q, at):
+    return (p[0] - at[0]) ** 2 * (q[0] - at[1])
+
+
+def test_one_field_for_two_arguments_of_a_map(engine: None) -> None:
+    x = np.random.default_rng(3).uniform(1.0, 18.0, 30)
+    fields = Fields({"x": x, "lean": np.ones(20 * 24)})
+    given = bind(patch, fields, renamed={"p": "x", "q": "x"}, grid=Grid((20, 24)))
+    potential = Potential(fields, [bind(CANONICAL["readout"].energy, fields)], [given])
+    assert potential.in_lanes == ["patch"]
+    along = np.random.default_rng(4).normal(size=30)
+    product, h = potential.product({"x": along}, "x"), 1e-5
+
+    def slope(sign: float) -> np.ndarray:
+        potential.fields["x"].set(x + sign * h * along)
+        return potential.gradient("x")
+
+    difference = (slope(1.0) - slope(-1.0)) / (2.0 * h)
+    assert np.abs(product - difference).max() < 1e-5 * np.abs(difference).max()
+
+
+def test_two_targets_need_two_arrays(engine: None) -> None:
+    fields = Fields({"q": np.ones(4), "r": np.ones(4)})
+    terms = [bind(well, fields), bind(well, fields, name="other", renamed={"q": "r"})]
+    both = runtime.allocate(np.zeros(4))
+    with pytest.raises(EnergyError, match="one array stands for two derivatives; each needs"):
+        Potential(fields, terms).gradient_into({"q": both, "r": both})

@@ -17,8 +17,9 @@ class Forward:
 
     def __init__(self, loops: MapLoops, first: bool):
         self.loops = loops
+        self._anew = first and loops.gives_to_all
         self._clears = first and not loops.gives_to_all
-        self._launch = Launch(loops.forward(anew=first and loops.gives_to_all), "t")
+        self._launch = Launch(loops.forward(anew=self._anew), "t")
         self._along: dict[tuple, tuple[Launch, Any]] = {}
         self._proven = False
 
@@ -26,9 +27,7 @@ class Forward:
         if self._clears:
             self.loops.given.array.fill(0)
         self._launch(t)
-        if not self._proven:
-            self.loops.prove_forward(t, {})
-        self._proven = True
+        self._proven = self._proven or self.loops.prove_forward(t, {}, self._anew)
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
         """Add to `into` how what the elements give changes along tangents, by the map's arguments.
@@ -40,8 +39,9 @@ class Forward:
             if argument not in self.loops.term.fields:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
-            self._along[key] = Launch(self.loops.forward(tangents, into), "t"), (tangents, into)
-            self.loops.prove_forward(t, tangents)
+            code = self.loops.forward(tangents, into)
+            self.loops.prove_forward(t, tangents, anew=False)
+            self._along[key] = Launch(code, "t"), (tangents, into)
         self._along[key][0](t)
 
 

@@ -48,16 +48,22 @@ NUMPY: dict[str, Any] = {
 
 
 def numbers(
-    outputs: Sequence[Scalar], leaves: Mapping[int, np.ndarray], tables: Mapping[str, np.ndarray]
+    outputs: Sequence[Scalar],
+    leaves: Mapping[int, np.ndarray],
+    tables: Mapping[str, np.ndarray],
+    literals: Any = np.float64,
 ) -> list[np.ndarray]:
-    """The outputs in f64, for the values of the leaves (by serial), which have one shape; tables by name."""
+    """The outputs in f64, for the values of the leaves (by serial), which have one shape; tables by name.
+
+    `literals`: the type that constants are rounded to.
+    """
     known: dict[int, Any] = dict(leaves)
     with np.errstate(all="ignore"):
         for node in reachable(outputs):
             if node.serial in known:
                 continue
             if node.number is not None:
-                known[node.serial] = np.float64(node.number)
+                known[node.serial] = np.float64(node.number if node.integer else literals(node.number))
                 continue
             arguments = [known[a.serial] for a in node.args]
             if node.op == "lookup":

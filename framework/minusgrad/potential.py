@@ -432,6 +432,9 @@ class Potential:
         """Raises `EnergyError` for a name that nothing here has, and for tangents of what maps give."""
         for name in (*asked.gradient, *asked.product):
             self.fields[name]
+        targets = [*asked.gradient.values(), *asked.product.values()]
+        if len({id(array) for array in targets}) < len(targets):
+            raise EnergyError("one array stands for two derivatives; each needs an array of its own")
         if found := [n for n in (*asked.slopes, *asked.changes) if n in self.fields]:
             raise EnergyError(f"'{found[0]}' is a field: its derivatives go into an array of its shape")
         for name in (*asked.slopes, *asked.changes, *asked.tangents):

@@ -74,20 +74,21 @@ class WindowLanes(Vectors, WindowLoops):
 
     # Proof
 
-    def prove_forward(self, t: float, along: Mapping[str, Any]) -> None:
-        """Into an array aside."""
+    def prove_forward(self, t: float, along: Mapping[str, Any], anew: bool) -> bool:
+        """Into an array aside, which holds zeros."""
         if (runtime.host(self._arrays["window"])[:, 0] == LOST).any():
-            return
+            return False
         scratch = runtime.allocate(np.zeros_like(self.given.values))
-        code = self.forward(along, scratch if along else None, anew=True)
+        code = self.forward(along, scratch if along else None, anew)
         Launch(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
         runtime.sync()
         value = given(self._trace(), Sweep(tangents=along))
         look_at_cells(self.term, value, self._stored(), runtime.host(scratch), t, along)
+        return True
 
     def prove(self, wanted: Sweep, t: float) -> None:
         """By a sweep aside; nothing where one number takes several."""
-        fields = [self.term.fields[a].name for a in wanted.gradient]
+        fields = [self.term.fields[a].name for a in {*wanted.gradient, *wanted.product}]
         if self._apart and len(set(fields)) < len(fields):
             return
         own = aside(wanted)

@@ -15,7 +15,7 @@ import numpy as np
 from . import runtime
 from .graph import Scalar
 from .map_loops import ADJOINT
-from .proof import CONDITION, ROOM, Elements, Number, compared, sampled
+from .proof import CONDITION, ROOM, Elements, Number, compared, quiet, sampled
 from .statements import is_tangent
 from .terms import Term
 
@@ -60,6 +60,7 @@ class AtCells(Elements):
         return {serial: values[self.rows] for serial, values in self.windows.floors.items()}
 
 
+@quiet
 def look_at_cells(
     term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping
 ) -> None:
@@ -72,15 +73,20 @@ def look_at_cells(
         cells = windows.cells(element)
         if cells.size:
             chosen.add(tuple(int(c) for c in cells[:, cells.shape[1] // 2]))
+    sums = []
     for cell in sorted(chosen):
         rows = windows.holding(cell)
         some = _at(term, rows, np.repeat(np.array(cell)[:, None], len(rows), 1), windows, t, along)
-        number = int(np.ravel_multi_index(cell, windows.shape))
-        exact, room = _sum(some, [value])
-        what = [Number(f"what it gives to cell {list(cell)}", value)]
-        compared(term, what, rows[:1], [found[[number]]], exact[:, None], room[:, None])
+        sums.append(_sums(some, [value]))
+    if not sums:
+        return
+    numbers = [int(np.ravel_multi_index(cell, windows.shape)) for cell in sorted(chosen)]
+    expected, allowed = _expected(term, sums)
+    what = [Number("what is given to this cell", value)]
+    compared(term, what, np.array(numbers), [found[numbers]], expected, allowed)
 
 
+@quiet
 def look_at_windows(
     term: Term,
     wanted: Sequence[Number],
@@ -93,12 +99,16 @@ def look_at_windows(
 
     Raises `MiscompiledError`.
     """
-    rows = sampled(term)
-    expected, allowed = np.zeros((2, len(wanted), len(rows)))
-    for k, element in enumerate(rows):
-        cells = windows.cells(element)
-        some = _at(term, np.full(cells.shape[1], element), cells, windows, t, along)
-        expected[:, k], allowed[:, k] = _sum(some, [number.graph for number in wanted])
+    inside = {element: windows.cells(element) for element in sampled(term)}
+    rows = np.array([element for element, cells in inside.items() if cells.size], int)
+    if not rows.size:
+        return
+    graphs = [number.graph for number in wanted]
+    sums = []
+    for element in rows:
+        cells = inside[element]
+        sums.append(_sums(_at(term, np.full(cells.shape[1], element), cells, windows, t, along), graphs))
+    expected, allowed = _expected(term, sums)
     compared(term, wanted, rows, left(rows), expected, allowed)
 
 
@@ -114,13 +124,14 @@ def _at(
     return AtCells(term, rows, nodes, t, along, cells=cells, windows=windows)
 
 
-def _sum(some: AtCells, graphs: Sequence[Scalar]) -> tuple[np.ndarray, np.ndarray]:
-    """Sums over elements and cells, and how far off rounding may bring them."""
-    eps, room = float(np.finfo(some.term.dtype).eps), ROOM[some.term.dtype.name]
-    exact, near = some.numbers(graphs, 0.0), some.numbers(graphs, eps)
-    sums = np.array([one.sum() for one in exact])
-    allowed = [
-        room * np.abs(one).sum() + CONDITION * np.abs(other - one).sum()
-        for one, other in zip(exact, near, strict=True)
-    ]
-    return sums, np.array(allowed)
+def _sums(some: AtCells, graphs: Sequence[Scalar]) -> np.ndarray:
+    """Of each graph over elements and cells: its sum, that of its absolute values, and how far it moves."""
+    found = some.numbers(graphs, some.term.dtype)
+    return np.array([(exact.sum(), np.abs(exact).sum(), moved.sum()) for exact, moved in found])
+
+
+def _expected(term: Term, sums: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """(graphs, places): the sums, and what they may be off: in parts of the largest, and by their moves."""
+    exact, sizes, moves = np.array(sums).reshape(len(sums), -1, 3).T
+    largest = sizes.max(axis=1, initial=0.0)[:, None]
+    return exact, ROOM[term.dtype.name] * largest + CONDITION * moves
