@@ -10,7 +10,7 @@ Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -32,6 +32,19 @@ from .terms import Term
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A sweep as it was shared out: what each term does, and which arrays hold zeros before.
+
+    `copied`: of fields that maps give, the array asked for and the adjoint. `asked` keeps its arrays alive.
+    """
+
+    parts: Mapping[str, Sweep]
+    cleared: Sequence[Any]
+    copied: Sequence[tuple[Any, Any]]
+    asked: Sweep
 
 
 class Potential:
@@ -82,6 +95,7 @@ class Potential:
         self._hessians = Hessians(fields, self.parts, self.maps, emitters)
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
+        self._plans: dict[tuple, Plan] = {}
 
     def _refuse_orphans(self) -> None:
         """What maps give is given by one of these: else it would be as another potential left it."""
@@ -198,33 +212,37 @@ class Potential:
 
         By names of this potential; arrays of fields are overwritten, and as `runtime.allocate` makes them.
         """
-        self._check_names(asked)
+        key = asked.key({*asked.gradient, *asked.product})
+        plan = None if asked.tangents else self._plans.get(key)
+        if plan is None:
+            self._check_names(asked)
         self.refresh(t)
-        moved = self._moved(asked.tangents, t)
-        slopes = {n: f.array for n, f in self._adjoints.items()}
-        changes = {n: f.array for n, f in self._changes.items()} if moved else {}
-        whole = replace(
-            asked,
-            gradient={**asked.gradient, **slopes},
-            product={**asked.product, **changes},
-            tangents=moved,
-        )
+        if plan is None:
+            plan = self._plan(asked, self._moved(asked.tangents, t))
+            if not asked.tangents:
+                self._plans[key] = plan
+        for array in plan.cleared:
+            array.fill(0)
         answer = Swept()
-        for name, wanted in self._shared_out(whole).items():
+        for name, wanted in plan.parts.items():
             _collect(answer, name, self._work[name].sweep(wanted, t), self.parts[name])
-        for targets, found in ((asked.gradient, slopes), (asked.product, changes)):
-            for name in targets.keys() & found.keys():
-                runtime.store(targets[name], runtime.host(found[name]))
+        for into, array in plan.copied:
+            runtime.store(into, runtime.host(array))
         for names, values in ((asked.slopes, answer.slopes), (asked.changes, answer.changes)):
             values.update({n: np.zeros(self._shape(n)) for n in names if n not in values})
         return answer
 
-    def _shared_out(self, whole: Sweep) -> dict[str, Sweep]:
+    def _plan(self, asked: Sweep, moved: Mapping[str, Any]) -> "Plan":
         """What is asked of each term. The first that gives to an array begins it anew, or finds zeros."""
+        slopes = {n: f.array for n, f in self._adjoints.items()}
+        changes = {n: f.array for n, f in self._changes.items()} if moved else {}
+        gradient, product = {**asked.gradient, **slopes}, {**asked.product, **changes}
+        whole = replace(asked, gradient=gradient, product=product, tangents=moved)
         parts = {name: self._part_of(name, whole) for name in (*self.terms, *reversed(self.maps))}
         parts = {name: wanted for name, wanted in parts.items() if wanted}
         left = {("d", n): array for n, array in whole.gradient.items()}
         left |= {("dd", n): array for n, array in whole.product.items()}
+        cleared = []
         for name, wanted in parts.items():
             anew = []
             for order, arguments in (("d", wanted.gradient), ("dd", wanted.product)):
@@ -234,11 +252,11 @@ class Potential:
                         anew.append((order, argument))
                         del left[key]
                     elif key in left:
-                        left.pop(key).fill(0)
+                        cleared.append(left.pop(key))
             parts[name] = replace(wanted, anew=tuple(anew))
-        for array in left.values():
-            array.fill(0)
-        return parts
+        copied = [(a, slopes[n]) for n, a in asked.gradient.items() if n in slopes]
+        copied += [(a, changes[n]) for n, a in asked.product.items() if n in changes]
+        return Plan(parts, [*cleared, *left.values()], copied, asked)
 
     def _shape(self, name: str) -> tuple[int, ...]:
         """Of the values of "term.argument", or of the time."""
