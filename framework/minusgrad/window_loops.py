@@ -37,6 +37,8 @@ BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, at least, by the number of axes."""
 BANDS = 4
 """Bands for each thread: few, because each looks at all elements and prepares those that reach it."""
+SECTIONS = 64
+"""Bands of one axis, at most: they cut windows, and where must not depend on the threads."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
@@ -56,7 +58,8 @@ class WindowLoops(MapLoops):
         super().__init__(term, adjoint)
         assert term.grid is not None
         self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
-        self.band = max(BAND[len(self.shape)], -(-self.shape[0] // (BANDS * runtime.threads())))
+        bands = BANDS * runtime.threads() if len(self.shape) > 1 else SECTIONS
+        self.band = max(BAND[len(self.shape)], -(-self.shape[0] // bands))
         self._reads, self._begin = self._known_reads()
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
