@@ -151,8 +151,8 @@ class Lanes(AllVectors, Emitter):
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
         count = self._count
-        blocks = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
-        inner = [f"for block in {blocks}:", *indented(lines)]
+        its = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
+        inner = [f"for block in {its}:", *indented(lines)]
         return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
 
     @property
@@ -276,7 +276,7 @@ class Lanes(AllVectors, Emitter):
             f"for side in range({2 if nodal else 1}):",
             *indented(sides),
             *begin,
-            f"own = ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])",
+            f"own = {self._lanes()}",
             f"for j in range(first, ti.min(first + {self.wide}, {count})):",
             *indented([f"other = {self._to_all(f'{self.type}(j - first)')}", *body, *in_block]),
             *end,

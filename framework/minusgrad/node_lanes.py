@@ -19,7 +19,7 @@ from .kernels import Launch
 from .lane_text import SMALL, AllVectors
 from .proof import Number, aside, look, look_at_sum
 from .statements import dealt, indented
-from .sweep import TOTAL, Place, Sweep, outputs, tangents
+from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
 from .terms import Term
 
 PART = 4096
@@ -50,12 +50,12 @@ class NodeLanes(AllVectors, Emitter):
 
     def prove(self, wanted: Sweep, t: float) -> None:
         """By a sweep aside."""
+        traced = self._trace()
+        places = list(wanted.places(traced, range(1)))
+        if not _in_vectors([TOTAL if place is WHOLE else place for place in places]):
+            return  # plain loops
         own = aside(wanted)
         code, buffers = self.totalled(own)
-        traced = self._trace()
-        places = list(own.places(traced, range(1)))
-        if not _in_vectors([TOTAL if place.summed else place for place in places]):
-            return
         Launch(code, "t")(t)
         runtime.sync()
         nodal = [place for place in places if not place.summed]
