@@ -137,7 +137,7 @@ class MapInstance(Instance):
         options = super()._options(rng, n, e, d) | ({"grid": self.grid[d]} if self.grid else {})
         if self.of_body:
             half = n // 2
-            rows = [rng.permutation(half)[: self.energy.over] + half * (k % 2) for k in range(e)]
+            rows = [_distinct(rng, half, self.energy.over) + half * (k % 2) for k in range(e)]
             options |= {"tuples": rows, "bodies": [Body("front", range(half)), Body("back", range(half, n))]}
         return options
 
@@ -171,7 +171,12 @@ def _rounded(values: Any) -> np.ndarray:
 
 def _tuples(rng: np.random.Generator, n: int, e: int, arity: int) -> np.ndarray:
     """Distinct nodes in each; every node but the last in some, so that one node has no element."""
-    return np.array([rng.permutation(n - 1)[:arity] for _ in range(e)])
+    return np.array([_distinct(rng, n - 1, arity) for _ in range(e)])
+
+
+def _distinct(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """k different numbers below n, without shuffling many."""
+    return rng.choice(n, k, replace=False) if n > 1000 else rng.permutation(n)[:k]
 
 
 def _lattice(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:

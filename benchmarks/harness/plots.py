@@ -90,14 +90,19 @@ def _panel(ax: "Axes", rows: Sequence[dict[str, Any]], goals: Sequence[dict[str,
 
 
 def _even(ax: "Axes", low: float, high: float) -> None:
-    """A scale in tens, from low to high, with plain numbers at 1, 2, 5 where there is room for them."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
-
+    """A scale in tens, from low to high, with plain numbers."""
     ax.set_xscale("log")
     ax.set_xlim(low, high)
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 100 * low else (1,)))
-    ax.xaxis.set_minor_locator(NullLocator())
-    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:g}"))
+    _plain_numbers(ax.xaxis, low, high)
+
+
+def _plain_numbers(axis: Any, low: float, high: float) -> None:
+    """Plain numbers on a scale in tens: at 1, 2, 5 where there is room for them, else at the tens."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
+
+    axis.set_major_locator(LogLocator(subs=(1, 2, 5) if high < 50 * low else (1,)))
+    axis.set_minor_locator(NullLocator())
+    axis.set_major_formatter(FuncFormatter(lambda value, place: f"{value:,.10g}"))
 
 
 def _base_of(goal: dict[str, Any], rows: Sequence[dict[str, Any]]) -> str:
@@ -144,6 +149,8 @@ def _by_size(ax: "Axes", name: str, rows: Sequence[dict[str, Any]]) -> None:
         ax.plot(sizes, [1e3 * row["stats"]["min"] for row in own], "o-", ms=3.5, color=colour, label=column)
     ax.set_xscale("log")
     ax.set_yscale("log")
+    _plain_numbers(ax.xaxis, *ax.get_xlim())
+    _plain_numbers(ax.yaxis, *ax.get_ylim())
     ax.set_title(f"{name}, {most} cores", loc="left")
     ax.set_xlabel(AXES[name])
 

@@ -1,5 +1,6 @@
 """A column's process, seen from the side that asks."""
 
+import contextlib
 import json
 import os
 import socket
@@ -65,7 +66,8 @@ class Process:
 
     def close(self) -> None:
         """End it."""
-        self._lines.close()
+        with contextlib.suppress(OSError):  # what it died before reading
+            self._lines.close()
         self._link.close()
         try:
             self._process.communicate(timeout=10)
