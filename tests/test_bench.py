@@ -3,6 +3,7 @@
 Nothing here looks at a clock.
 """
 
+import contextlib
 import json
 import shutil
 import sys
@@ -30,9 +31,10 @@ from benchmarks import (  # noqa: E402
     works,
 )
 from benchmarks.harness import cases, measuring, pairing, peers, plots, records, session, tables  # noqa: E402
-from benchmarks.harness.cases import OURS, C, Case, Goal, MissingColumnError  # noqa: E402
+from benchmarks.harness.cases import OURS, BenchError, C, Case, Goal, MissingColumnError  # noqa: E402
 from benchmarks.harness.measuring import Measured, Row, Verdict  # noqa: E402
 from benchmarks.harness.pairing import Times  # noqa: E402
+from benchmarks.harness.process import Process  # noqa: E402
 from benchmarks.harness.session import Settings  # noqa: E402
 from benchmarks.solid import Solid  # noqa: E402
 from benchmarks.solid_in_c import InC  # noqa: E402
@@ -216,6 +218,15 @@ def test_a_case_is_measured_by_processes_of_its_own():
     assert all(row.error is not None and row.error < case.tolerance for row in found.rows)
     assert [verdict.met for verdict in found.verdicts] == [True]
     assert all(row.memory and row.memory > 1e7 for row in found.rows)
+
+
+def test_a_process_that_dies_is_told_and_not_taken_for_a_reader_who_left():
+    """A broken pipe would end the command with 0."""
+    process = Process(Settings(), "taichi")
+    process._process.kill()
+    process._process.wait()
+    with pytest.raises(BenchError, match="its process died"), contextlib.closing(process):
+        process.ask(do="turn", case="a", column="C", calls=1, wake=False)
 
 
 def test_a_wrong_answer_stops_the_benchmark(monkeypatch: pytest.MonkeyPatch):
