@@ -22,8 +22,8 @@ from .harness.cases import OURS, Call, Case, Column, numbers
 from .harness.process import ROOT
 
 ELEMENTS, NODES, PAIRED, QUICK = 65_536, 16_384, 2_048, 256
-TOLERANCE = {"f32": 5e-3, "f64": 1e-9}
-"""Of random states, some near a singularity: a wrong kernel is wrong in the first digit."""
+TOLERANCE = {"f32": 5e-2, "f64": 1e-9}
+"""Of 65,536 random elements some are flat, which costs four digits: a wrong kernel is wrong in the first."""
 
 
 def cases() -> Iterator[Case]:
