@@ -1,13 +1,29 @@
 """`check` finds gradients that are wrong, and says nothing against those that are right."""
 
+import inspect
 import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from minusgrad import Datum, Fields, Node, Parameter, Potential, Time, bind, check, local_energy, ti
-from minusgrad.door import build
+from minusgrad import (
+    Datum,
+    Fields,
+    Node,
+    Parameter,
+    Potential,
+    Stage,
+    Time,
+    bind,
+    bind_staged,
+    check,
+    local_energy,
+    staged_energy,
+    ti,
+)
+from minusgrad.door import build, run
+from minusgrad.errors import SceneError
 from minusgrad_gravity.gravity import gravity
 
 SCENES = Path(__file__).parent.parent / "scenes"
@@ -49,6 +65,10 @@ def undefined(x):
     return ti.log(x[0][0])
 
 
+ASKED = {"value", "taylor", "path", "product"}
+"""Of every local energy."""
+
+
 def failed(findings) -> set[tuple[str, str]]:
     return {(f.argument, f.question) for f in findings if not f.passed}
 
@@ -58,8 +78,9 @@ def test_right_gradients_are_left_in_peace(energy) -> None:
     for seed in range(3):
         findings = list(check.of_energy(energy, seed=seed))
         assert failed(findings) == set()
+        symmetric = {"translation", "rotation"} if energy in (gravity, driven) else set()
         assert {f.argument for f in findings} == {"", *energy.differentiable}
-        assert {f.question for f in findings} == {"value", "taylor", "path"}
+        assert {f.question for f in findings if not f.warning} == ASKED | symmetric
 
 
 def test_orders_are_fitted_and_not_assumed() -> None:
@@ -86,7 +107,9 @@ def test_a_wrong_gradient_is_seen_by_both(monkeypatch: pytest.MonkeyPatch, argum
         return right(self, wrt, t) * (1.01 if wrt.split(".")[-1] == argument else 1.0)
 
     monkeypatch.setattr(Potential, "gradient", wrong)
-    assert failed(check.of_energy(driven)) == {(argument, "taylor"), (argument, "path")}
+    linear = argument == "k"  # its gradient does not change with it
+    asked = {(argument, question) for question in ("taylor", "path", "product")[: 2 if linear else 3]}
+    assert failed(check.of_energy(driven)) - {(argument, "translation"), (argument, "rotation")} == asked
 
 
 def test_a_miscompiled_value_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -157,3 +180,118 @@ def test_a_kink_at_the_very_state_is_no_wrong_gradient(monkeypatch) -> None:
     right = check.Potential.gradient
     monkeypatch.setattr(check.Potential, "gradient", lambda *args: 1.001 * right(*args))
     assert ("x", "taylor") in failed(f for f in check.of_potential(potential) if "given state" in f.text)
+
+
+def test_a_wrong_hessian_product_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Potential.product
+    monkeypatch.setattr(Potential, "product", lambda *args: 1.01 * right(*args))
+    assert {question for _, question in failed(check.of_energy(driven))} == {"product"}
+
+
+def test_a_second_derivative_that_jumps_is_no_wrong_product() -> None:
+    """The floor's stiffness begins at its surface, where a node lies."""
+    fields = Fields({"x": [[0.2, 0.0], [0.1, 0.3], [0.7, 0.1]]})
+    assert failed(check.of_potential(Potential(fields, [bind(hinge2, fields)]))) == set()
+
+
+@local_energy("spring_floor", over="nodes", x=X)
+def hinge2(x):
+    """Zero above, quadratic below."""
+    depth = ti.max(0.2 - x[0][0], 0.0)
+    return depth * depth + 0.01 * x[0].norm_sqr()
+
+
+def test_forces_that_break_a_symmetry_of_the_energy_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the other questions see, too, is left out: here each node is pulled a little."""
+    right = Potential.gradient
+
+    def pulled(self, wrt, t=0.0):
+        return right(self, wrt, t) + (1e-6 if wrt == "x" else 0.0)
+
+    monkeypatch.setattr(Potential, "gradient", pulled)
+    assert {("x", "translation"), ("x", "rotation")} <= failed(check.of_energy(gravity))
+
+
+def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
+    told = [f for f in check.of_energy(driven) if f.question == "kink"]
+    assert [(f.argument, f.passed, f.warning) for f in told] == [("x", True, True)]
+    assert told[0].text == (
+        "U is finite and its gradient is not: guard a root or norm of zero, norm(eps), where two nodes"
+        " coincide"
+    )
+
+
+def test_a_cast_is_told_with_its_line() -> None:
+    found = [f for f in check.of_energy(pixel, seed=1) if not f.passed]
+    line = inspect.getsourcelines(pixel.function)[1] + 3
+    assert {f.where for f in found} == {f"{Path(__file__)}:{line}"}
+    assert f"line {line}: a value is cast to an integer" in found[0].text
+
+
+A = ti.types.ndarray
+
+
+@ti.kernel
+def growing(x: A(dtype=ti.f64, ndim=1), U: A(dtype=ti.f64, ndim=0)):
+    for _ in range(1):
+        s = 0.0
+        for j in range(x.shape[0]):
+            s += x[j]
+            U[None] += ti.max(s, 1.0) ** 2
+
+
+@ti.kernel
+def unrolled(x: A(dtype=ti.f64, ndim=1), U: A(dtype=ti.f64, ndim=0)):
+    for _ in range(1):
+        s = 0.0
+        for j in ti.static(range(4)):
+            s += x[j]
+            U[None] += ti.max(s, 1.0) ** 2
+
+
+@pytest.mark.parametrize("kernel", [growing, unrolled], ids=["trap", "twin"])
+def test_stages_are_asked_one_by_one(kernel) -> None:
+    fields = Fields({"x": [0.9, 1.4, 0.3, 0.7]})
+    energy = staged_energy("growth", x=Node("m"), stages=[Stage(kernel, writes=("U",))])
+    found = list(check.of_potential(Potential(fields, [bind_staged(energy, fields)])))
+    wrong = [f for f in found if not f.passed and f.question == "reverse"]
+    assert bool(wrong) == (kernel is growing)
+    assert {f.question for f in found if f.passed} >= {"reverse"} if kernel is unrolled else True
+    for finding in wrong:
+        assert "stage 'growing': feeds 's', which changes in an inner loop, to max" in finding.text
+        assert finding.where == f"{Path(__file__)}:{inspect.getsourcelines(kernel.__wrapped__)[1] + 6}"
+
+
+STAIRS = '''
+from minusgrad import Node, Parameter, hookimpl, local_energy, ti
+
+
+@local_energy("stairs", over="nodes", x=Node("m", ("d",)), k=Parameter(default=1.0))
+def stairs(x, k):
+    """Every step is flat."""
+    p = ti.floor(3.0 * x[0][0])
+    return k * p * p
+
+
+@hookimpl
+def register_energies():
+    return [stairs]
+'''
+
+
+def test_a_run_refuses_a_dead_field(tmp_path: Path) -> None:
+    """Nothing would move it; a smooth scene is not even asked."""
+    (tmp_path / "stairs.py").write_text(STAIRS)
+    scene = tmp_path / "walk.toml"
+    scene.write_text(
+        '[state]\nkind = "random_points"\nn = 5\nside = 2.0\nmass = 1.0\n\n[[energy]]\nkind = "stairs"\n\n'
+        '[stepper]\nkind = "leapfrog"\ndt = 0.01\n\n[run]\nsteps = 2\n'
+    )
+    with pytest.raises(SceneError) as error:
+        run(scene, out=tmp_path / "a", plugins=[tmp_path / "stairs.py"])
+    assert str(error.value).startswith(
+        f"{scene}:7:3: energy.0: U changes with 'x', and its gradient is zero all"
+    )
+    assert not (tmp_path / "a").exists()
+    done = run(scene, ["run.allow_dead=true"], out=tmp_path / "b", plugins=[tmp_path / "stairs.py"])
+    assert done.outcome == "done"

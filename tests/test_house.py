@@ -16,16 +16,17 @@ PLUGINS = sorted(p for p in (ROOT / "plugins").iterdir() if (p / "__init__.py").
 
 FLOORS = {  # ground first; a room imports only from rooms that come before it, on its own floor too
     "ground": (
-        "errors hooks entry_points memory blocks units toml_lines mistakes records scene_text fit_table scene"
-        " schema runtime"
+        "errors hooks entry_points memory blocks units toml_lines mistakes records scene_text cases fit_table"
+        " scene schema runtime"
     ),
     "files": "durable checkpoint h5md trajectory master rundir csv_table measurements",
-    "language": "folding graph whole tensors special vectors numbers source plain",
+    "language": "folding graph whole tensors special vectors numbers source plain kernel_source readings",
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
         "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
         " hessian_loops lane_hessians map_loops window_proof window_loops window_lanes forward staged"
-        " summand hessian potential probe check anatomy"
+        " summand hessian potential questions symmetries probe follow launches retraced stage_check check"
+        " kernel_check kernel_files dead anatomy"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"
@@ -41,7 +42,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         "contexts builtin energy_block loss_block registry judge origin simulation"
         " observed parameters fitting"
     ),
-    "doors": "door cli",
+    "doors": "door examined isolated cli",
 }
 ROOMS = [room for floor in FLOORS.values() for room in floor.split()]
 

@@ -46,10 +46,17 @@ def test_shell_blocks(folder: Path) -> None:
     texts = [text for language, _, text in blocks("README.md") if language == "sh"]
     assert texts, "the README shows no commands"
     for text in texts:
-        assert "36 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
+        assert "56 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
     assert (folder / "runs/stars/pictures/orbits.png").is_file()
     drift = trajectory.series(folder / "runs/stars", "observables/drift").value
     assert 0.0 < np.abs(drift).max() < 1e-3
+
+
+def test_what_check_says_of_the_kernels_shown(folder: Path) -> None:
+    said = re.search(r"^    (kernels\.py:11: .*?)\n\n", (ROOT / "README.md").read_text(), re.M | re.S)
+    assert said is not None
+    told = run(folder, "sh", "-c", "minusgrad check kernels.py; test $? = 1")
+    assert " ".join(said[1].split()) in " ".join(told.split())
 
 
 def test_the_pieces_of_a_solids_scene(folder: Path) -> None:

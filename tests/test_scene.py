@@ -155,7 +155,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
         f"galaxy.toml:15:1: energy.0.softning: no key 'softning'; did you mean 'softening'? (keys: {keys})",
         f"galaxy.toml:21:2: steper: no key 'steper'; did you mean 'stepper'? (keys: {tops})",
         "galaxy.toml:25:2: run.steps: required, but missing",
-        "galaxy.toml:26:1: run.stps: no key 'stps'; did you mean 'steps'? (keys: steps)",
+        "galaxy.toml:26:1: run.stps: no key 'stps'; did you mean 'steps'? (keys: allow_dead, steps)",
     ]
 
 

@@ -37,6 +37,7 @@ _HOME = {
     "Potential": "potential",
     "Loss": "losses",
     "Rollout": "adjoint",
+    "checked": "cases",
     "hookimpl": "hooks",
     "build": "door",
     "resume": "door",

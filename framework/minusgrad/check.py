@@ -1,10 +1,11 @@
 """Is a gradient true? Three questions to every term, always in double precision.
 
-    Taylor   |U(a + h w) - U(a) - h grad U . w| falls as h^2; the slope is fitted only where the remainder
-             exceeds 100 eps sum|u| (the largest of the states'), and below that floor everything passes;
-             at a kink the gradient is to be the mean of both sides
-    path     U(b) - U(a) = integral of grad U . dx from a to b, a step of physical size: sees gradients that
-             are right at every point and yet miss how U moves (a coordinate cast to an integer pixel)
+    Taylor   the remainder of a step falls as its square (`questions`)
+    path     U changes along a step of physical size by the integral of its gradient
+    product  the gradient leaves its tangent in second order
+    symmetry a translation that leaves U alone leaves no sum of forces, a rotation none of torques
+    kink     where nodes coincide the gradient is finite, if U is: a warning
+    reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
     value    the compiled energy against a plain-Python evaluation of the same source
 
 A map is asked through a weighted sum of what it gives (`probe`), and one question more:
@@ -13,14 +14,14 @@ A map is asked through a weighted sum of what it gives (`probe`), and one questi
 
 asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
 of tuples a tenth of their nodes' distance; where it would leave the domain of U (a cell turned over), it
-is halved until it does not. Differences here only judge; no gradient is ever made from them.
+is halved until it does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from functools import partial
-from heapq import heappop, heappush
-from typing import Any, NamedTuple
+from itertools import chain, islice
+from typing import Any
 
 import numpy as np
 
@@ -38,24 +39,32 @@ from .energy import (
     weights_at_rest,
 )
 from .fields import Field, Fields, Grid, ordered_sum
+from .follow import Cut, ends, rounded
 from .interactions import Pairs, Tuples
 from .maps import LocalMap
 from .potential import Potential
 from .probe import EDGE, cut_off, pieces, probed
+from .questions import (
+    EPS,
+    INFINITE,
+    KINK,
+    SHRINKS,
+    Finding,
+    Knob,
+    curvature,
+    inside,
+    path,
+    spread,
+    taylor,
+    until,
+)
+from .stage_check import stages
 from .staged import StagedTerm
+from .symmetries import symmetries
 from .terms import Term, Values, bind
 
-EPS = float(np.finfo(np.float64).eps)
-GAUSS = np.polynomial.legendre.leggauss(6)
-HALVINGS = 150
-"""Most halvings of one path; a few are enough where the gradient has no jumps."""
-NARROW = 2.0**-16
-"""A part of a path in which what is left is a jump of U."""
-INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 STATES = 3
 """Random states, besides the given one."""
-SHRINKS = 10
-"""Most halvings of a step that leaves the domain of U."""
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
 """A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
 MOST_CELLED = 8
@@ -63,21 +72,6 @@ MOST_CELLED = 8
 between cells are interpolated, U has a kink for each cell that an element passes."""
 CANVAS = (32, 40)
 """The grid on which a map is judged that no scene binds."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """The answer to one question. `figure`: fitted order (Taylor), relative error (path, value)."""
-
-    term: str
-    argument: str
-    question: str
-    passed: bool
-    figure: float | None
-    text: str
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
 
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
@@ -157,6 +151,12 @@ class _Subject:
     def gradient(self, name: str) -> np.ndarray:
         return self.potential.gradient(name, self.t)
 
+    def product(self, name: str, along: str = "") -> Callable[[np.ndarray], np.ndarray] | None:
+        """How the gradient changes along a step of the same; None for staged energies."""
+        if isinstance(self.term, StagedTerm):
+            return None
+        return lambda step: self.potential.product({along or name: step}, name, self.t)
+
     def set_time(self, t: np.ndarray) -> None:
         self.t = float(t)
 
@@ -174,7 +174,7 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     start = {n: f.values.copy() for n, f in fields.items()}
     sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
     states = [start, *(_near(potential, fields, start, sizes, t, rng) for _ in range(STATES))]
-    usual = 0.0
+    usual, rounds = 0.0, False
     for state in states:
         _put(fields, state)
         usual = float(np.fmax(usual, potential.magnitude(t)))
@@ -182,20 +182,31 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         _put(fields, state)
         where = "at the given state" if k == 0 else f"at random state {k}"
         subject = _Subject(potential, term, t, where, usual)
+        rounds = rounds or bool(_rounded(subject))
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
-        if not isinstance(term, StagedTerm):
+        if isinstance(term, StagedTerm):
+            yield from stages(term, t, where)
+        else:
             yield _value(subject)
         if getattr(term, "grid", None):
             yield _window(subject)
         for knob in _knobs(subject, sizes):
-            direction = _inside(subject, knob, knob.direction(rng))
+            direction = inside(subject, knob, knob.direction(rng))
             if not np.isfinite(knob.gradient()).all():
                 yield subject.finding(knob.name, "taylor", False, None, INFINITE)
                 continue
-            yield _taylor(subject, knob, direction)
-            yield _path(subject, knob, direction)
+            first = taylor(subject, knob, direction)
+            yield _with_lines(subject, first)
+            if knob.product is not None and KINK not in first.text:
+                yield curvature(subject, knob, direction)
+            if rounds:
+                direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
+            yield _with_lines(subject, path(subject, knob, direction))
+        yield from symmetries(subject, fields, subject.gradient, rng)
+    _put(fields, start)
+    yield from _kinks(_Subject(potential, term, t, "", usual), fields)
 
 
 def _near(
@@ -221,51 +232,21 @@ def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
         field.set(state[name])
 
 
-def _inside(subject: _Subject, knob: "_Knob", direction: np.ndarray) -> np.ndarray:
-    """The step, halved until U is finite all along it."""
-    for _ in range(SHRINKS):
-        values = []
-        for s in (0.25, 0.5, 0.75, 1.0):
-            knob.put(knob.values + s * direction)
-            values.append(subject.value())
-        knob.put(knob.values)
-        if np.isfinite(values).all():
-            break
-        direction = 0.5 * direction
-    return direction
-
-
-@dataclass(frozen=True)
-class _Knob:
-    """Something U depends on: its name, its values, how to set them, its gradient, the size of a step."""
-
-    name: str
-    values: np.ndarray
-    put: Callable[[np.ndarray], None]
-    gradient: Callable[[], np.ndarray]
-    size: float
-    inward: float = 0.0
-
-    def direction(self, rng: np.random.Generator) -> np.ndarray:
-        """A random step of physical size; towards the inside for a parameter at its bound."""
-        step = rng.normal(size=self.values.shape) * self.size
-        return np.abs(step) * self.inward if self.inward else step
-
-
-def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
+def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[Knob]:
     """Everything that the term has a derivative for, in the order of its arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
         role, name = term.energy.roles[argument], f"{term.name}.{argument}"
-        gradient = partial(subject.gradient, name)
+        gradient, product = partial(subject.gradient, name), subject.product(name)
         match role:
             case Node():
                 field = term.fields[argument]
-                of_field = partial(subject.gradient, field.name)
-                yield _Knob(argument, field.values.copy(), field.set, of_field, sizes[field.name])
+                of_field, turned = partial(subject.gradient, field.name), subject.product(field.name)
+                values = field.values.copy()
+                yield Knob(argument, values, field.set, of_field, sizes[field.name], product=turned)
             case Datum():
                 values, put = _datum(term, argument)
-                yield _Knob(argument, values, put, gradient, 0.1 * spread(values))
+                yield Knob(argument, values, put, gradient, 0.1 * spread(values), product=product)
             case Parameter():
                 values = potential.parameter(name).astype(np.float64)
                 share = 0.01 if getattr(term, "grid", None) else 0.1
@@ -275,9 +256,65 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[_Knob]:
                     np.any(values + 2 * size > role.bounds[1]),
                 )
                 put = partial(potential.set_parameter, name)
-                yield _Knob(argument, values, put, gradient, size, inward=float(low) or -float(high))
+                inward = float(low) or -float(high)
+                yield Knob(argument, values, put, gradient, size, inward, product)
             case Time():
-                yield _Knob(argument, np.array(subject.t), subject.set_time, gradient, 0.1 * role.scale)
+                clock = subject.product(name, "t")
+                now = np.array(subject.t)
+                yield Knob(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
+
+
+def _kinks(subject: _Subject, fields: Mapping[str, Field]) -> Iterator[Finding]:
+    """A finite U with a gradient that is not: where nodes of an element coincide, where one is at zero."""
+    term = subject.term
+    for argument, field in term.fields.items():
+        start = field.values.copy()
+        for words, special in _special(term, start):
+            field.set(special)
+            finite = np.isfinite(subject.value())
+            broken = finite and not np.isfinite(subject.gradient(field.name)).all()
+            field.set(start)
+            if broken:
+                subject.where = words
+                text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
+                yield replace(subject.finding(argument, "kink", True, None, text), warning=True)
+                break
+
+
+def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    if not isinstance(term, StagedTerm) and term.arity > 1 and len(elements(term)):
+        first, second = list(elements(term)[0])[:2]
+        together = values.copy()
+        together[first] = together[second]
+        yield "where two nodes coincide", together
+    zero = values.copy()
+    zero[:1] = 0.0
+    yield "where a node is at zero", zero
+
+
+def _rounded(subject: _Subject) -> tuple:
+    """What the numbers become that the energy rounds, for some elements."""
+    term = subject.term
+    if isinstance(term, StagedTerm):
+        return ()
+    few = islice(arguments(term, subject.t), MOST_CELLED)
+    return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
+
+
+def _with_lines(subject: _Subject, finding: Finding) -> Finding:
+    """A question that failed, with the lines of the energy where derivatives end."""
+    term = subject.term
+    if finding.passed or isinstance(term, StagedTerm) or finding.argument not in term.energy.roles:
+        return finding
+    cuts: dict[str, Cut] = {}
+    for values in islice(arguments(term, subject.t), MOST_CELLED):
+        cuts |= {c.where: c for c in ends(term.energy, values, finding.argument)}
+    if not cuts:
+        return finding
+    told = "; ".join(
+        f"line {c.where.rpartition(':')[2]}: a value {c.text.rstrip(',')}" for c in cuts.values()
+    )
+    return replace(finding, text=f"{finding.text}: {told}", where=next(iter(cuts)))
 
 
 def _value(subject: _Subject) -> Finding:
@@ -316,122 +353,7 @@ def _window(subject: _Subject) -> Finding:
     )
 
 
-def _taylor(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
-    """The order of the remainder over h = 1, 1/2, 1/4, ...: the median of the last slopes above rounding.
-
-    A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
-    comes from a kink between here and the wider steps, and says nothing against the gradient here.
-    """
-    start, floor = subject.value(), subject.rounding()
-    slope = ordered_sum(knob.gradient() * direction)
-    remainders = []
-    for h in 0.5 ** np.arange(30):
-        knob.put(knob.values + h * direction)
-        remainders.append(abs(subject.value() - start - h * slope))
-        if not remainders[-1] > floor:
-            break
-    knob.put(knob.values)
-    above = [r for r in remainders if r > floor]
-    if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
-        return subject.finding(knob.name, "taylor", True, None, "remainder at rounding level")
-    order = _order(above)
-    if order < 1.2 and _is_kink(subject, knob, direction, slope):
-        return subject.finding(
-            knob.name, "taylor", True, None, "a kink here: the gradient is the mean of both sides"
-        )
-    passed = order > 1.8
-    wrong = "" if passed else ", not 2: the gradient is wrong"
-    return subject.finding(knob.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
-
-
-def _is_kink(subject: _Subject, knob: _Knob, direction: np.ndarray, slope: float) -> bool:
-    """Whether U is |h| and something smooth: then U(h) - U(-h) still is twice the slope, to third order."""
-    left = []
-    for h in 0.5 ** np.arange(4, 16):
-        sides = []
-        for side in (1.0, -1.0):
-            knob.put(knob.values + side * h * direction)
-            sides.append(subject.value())
-        left.append(abs(sides[0] - sides[1] - 2.0 * h * slope))
-        if not left[-1] > subject.rounding():
-            break
-    knob.put(knob.values)
-    above = [r for r in left if r > subject.rounding()]
-    return len(above) < 3 or _order(above) > 1.8
-
-
-def _order(remainders: list[float]) -> float:
-    """In h, of remainders over h, h / 2, h / 4, ...: the median of the last slopes."""
-    return float(np.median(-np.diff(np.log2(remainders[-6:]))))
-
-
-def _path(subject: _Subject, knob: _Knob, direction: np.ndarray) -> Finding:
-    """Compare U(b) - U(a) with the integral of the gradient, piece by piece.
-
-    The piece that fits worst is halved until all fit. At a kink the mismatch shrinks with the piece;
-    where U jumps, or the gradient is wrong, it stays.
-    """
-
-    def value(s: float) -> float:
-        knob.put(knob.values + s * direction)
-        return subject.value()
-
-    def piece(a: float, b: float, ua: float, ub: float) -> _Piece:
-        rates = []
-        for node in GAUSS[0]:
-            knob.put(knob.values + (a + 0.5 * (node + 1.0) * (b - a)) * direction)
-            rates.append(ordered_sum(knob.gradient() * direction))
-        integral = 0.5 * (b - a) * float(GAUSS[1] @ rates)
-        return _Piece(-abs(ub - ua - integral), a, b, ua, ub, integral)
-
-    pieces = [piece(0.0, 1.0, value(0.0), value(1.0))]
-    change = pieces[0].ub - pieces[0].ua
-    scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding()) or 1.0
-    first = -pieces[0].mismatch
-    for _ in range(HALVINGS):
-        if -sum(p.mismatch for p in pieces) <= 1e-9 * scale:
-            break
-        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
-            break  # no kink: that would have shrunk by now
-        worst = heappop(pieces)
-        middle = 0.5 * (worst.a + worst.b)
-        um = value(middle)
-        heappush(pieces, piece(worst.a, middle, worst.ua, um))
-        heappush(pieces, piece(middle, worst.b, um, worst.ub))
-    knob.put(knob.values)
-    integral = ordered_sum(np.array([p.integral for p in pieces]))
-    error = abs(integral - change) / scale
-    if error <= 1e-7 or (error <= 1e-2 and error <= 0.1 * first / scale):
-        return subject.finding(knob.name, "path", True, error, f"off by {error:.1e}")
-    if not np.isfinite(integral):
-        return subject.finding(knob.name, "path", False, None, INFINITE)
-    text = (
-        f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g}:"
-        " a value is cast, cut off or frozen on the way,"
-    )
-    return subject.finding(knob.name, "path", False, error, text)
-
-
-class _Piece(NamedTuple):
-    """Part of a path, from a to b: minus the mismatch (for the heap), U at its ends, the integral."""
-
-    mismatch: float
-    a: float
-    b: float
-    ua: float
-    ub: float
-    integral: float
-
-
 # Parts of a term ------------------------------------------------------------------------------------
-
-
-def spread(values: np.ndarray) -> float:
-    """The size of a field's variation: its standard deviation, or its mean where it does not vary."""
-    flat = values.astype(np.float64)
-    deviation = float(np.sqrt(np.mean((flat - flat.mean(axis=0)) ** 2)))
-    size = float(np.abs(flat).max())
-    return deviation if deviation > 1e-12 * size else (size or 1.0)
 
 
 def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:

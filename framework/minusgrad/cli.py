@@ -125,8 +125,10 @@ def _resume_arguments(verb: argparse.ArgumentParser) -> None:
 
 
 def _check_arguments(verb: argparse.ArgumentParser) -> None:
-    verb.add_argument("what", metavar="SCENE|ENERGY")
+    verb.add_argument("what", metavar="SCENE|FILE.py|ENERGY|PLUGIN")
     verb.add_argument("overrides", nargs="*", metavar="key.sub=value")
+    seconds = "silence after which a kernel is taken not to return (default: 300)"
+    verb.add_argument("--seconds", type=float, default=300.0, help=seconds)
     _common_arguments(verb)
 
 
@@ -254,23 +256,16 @@ def _told(run: Any, for_programs: bool) -> int:
 
 
 def _check(a: argparse.Namespace) -> int:
-    from . import check
-    from .door import build
-    from .registry import Registry
-    from .show import findings
+    from .isolated import findings
+    from .show import answers
 
-    if a.what.endswith(".toml"):
-        simulation = build(a.what, [*a.overrides, 'runtime.precision="f64"'], a.plugin)
-        _warned(simulation.registry)
-        found = check.of_potential(simulation.potential, simulation.stepper.time)
-    else:
-        found = check.of_energy(_energy(Registry.load(None, a.plugin), a.what))
-    answers = list(found)
+    found = findings([a.what], a.overrides, a.plugin, a.seconds)
     if a.json:
-        _print_json([f.as_dict() for f in answers])
+        everything = list(found)
+        _print_json([f.as_dict() for f in everything])
     else:
-        findings(answers)
-    return 0 if all(f.passed for f in answers) else 1
+        everything = answers(found)
+    return 0 if all(f.passed for f in everything) else 1
 
 
 def _energy(registry: Any, name: str) -> Any:
@@ -395,7 +390,11 @@ VERBS = {
     "run": (_run, _run_arguments, "run a scene into a new folder"),
     "fit": (_fit, _fit_arguments, "find the parameters of a scene's [fit], into a new folder"),
     "resume": (_resume, _resume_arguments, "go on with a run or a fit, bit for bit"),
-    "check": (_check, _check_arguments, "is every gradient of a scene, or of one energy, true?"),
+    "check": (
+        _check,
+        _check_arguments,
+        "is every gradient true: of a scene, an energy, a file of kernels?",
+    ),
     "plot": (_plot, _plot_arguments, "pictures of a run"),
     "scenes": (_scenes, _scenes_arguments, "the scenes in a folder, with their claims"),
     "energies": (_energies, _common_arguments, "the energies that scenes may name"),

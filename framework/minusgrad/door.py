@@ -107,6 +107,7 @@ def run(
     signal: the run is saved then, and `resume` goes on.
     """
     simulation = build(scene, overrides, plugins)
+    simulation.refuse_dead()
     simulation.look()
     path = _chosen(out, Path("runs") / Path(scene).stem)
     return _begun(simulation, path, force, progress)
@@ -126,6 +127,7 @@ def fit(
     `told` hears of the fit before it begins. Raises as `run` does; `resume` goes on after a signal.
     """
     fitting = Fitting(judge(load(scene, as_overrides(overrides)), plugins))
+    fitting.refuse_dead()
     fitting.look()
     told(fitting)
     path = _chosen(out, Path("runs") / f"{Path(scene).stem}-fit")

@@ -22,6 +22,10 @@ class Graph:
         self.decide = decide
         """Called when Python asks for the truth of a node (`if`, `and`, `while`)."""
 
+    def __iter__(self) -> "Iterator[Scalar]":
+        """All nodes, arguments before users."""
+        return iter(self._table.values())
+
     def constant(self, value: Number) -> "Scalar":
         whole = isinstance(value, int)
         if value != value:

@@ -87,6 +87,11 @@ class Registry:
         """All maps, energies and dissipations by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
+    def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
+        """The maps, energies and dissipations of one plugin."""
+        entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
+        return [e.energy for e in entries if e.energy is not None]
+
     def models(self) -> dict[str, dict[str, type[BaseModel]]]:
         """Section to kind to model, for the schema."""
         return {s: {kind: entry.model for kind, entry in table.items()} for s, table in self.tables.items()}

@@ -17,6 +17,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
+from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any, ClassVar
@@ -84,6 +85,11 @@ def engine_name() -> str:
     """What the engine of this process is called: "taichi" or "quadrants"."""
     engine()
     return _Running.name
+
+
+def part(path: str) -> ModuleType:
+    """A module inside of the engine: "lang.field"."""
+    return import_module(f"{engine().__name__}.{path}")
 
 
 def refusals() -> tuple[type[Exception], ...]:

@@ -86,9 +86,10 @@ class Runtime(Record):
 
 
 class Run(Record):
-    """`[run]`: how far to go."""
+    """`[run]`: how far to go; whether fields may be dead (U changes with them, their gradient is zero)."""
 
     steps: Count
+    allow_dead: bool = False
 
 
 class Checkpoint(Record):

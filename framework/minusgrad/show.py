@@ -9,9 +9,13 @@ from rich.markup import escape
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from .check import Finding
     from .estimates import Estimates
+    from .questions import Finding
     from .registry import Entry
+
+
+ORDERS = ("taylor", "product")
+"""Questions whose figure is an order, which is to be large."""
 
 
 class Output(Console):
@@ -32,22 +36,33 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(shown)
 
 
-def findings(answers: "Sequence[Finding]") -> None:
-    """One line for each term, argument and question: the worst answer over all states; then what failed."""
+def answers(asked: "Iterable[Finding]") -> "list[Finding]":
+    """One line for each term, argument and question, as they come: the worst over all states; then in words
+    what failed, and what is to be looked at."""
+    everything = list(asked)
     worst: dict[tuple[str, str, str], Finding] = {}
-    for f in answers:
+    for f in everything:
         key = (f.term, f.argument, f.question)
-        if key not in worst or _badness(f) > _badness(worst[key]):
+        if f.question != "reading" and (key not in worst or _badness(f) > _badness(worst[key])):
             worst[key] = f
     rows = [
         (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG")
         for f in worst.values()
     ]
     table(("term", "argument", "question", "worst figure", ""), rows)
-    failed = [f for f in answers if not f.passed]
+    failed = [f for f in everything if not f.passed]
+    warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:
-        print(f"{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text}")
-    print(f"{len(answers)} questions, {len(failed)} findings")
+        print(f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text.strip()}")
+    for f in warned:
+        print(f"{_place(f)}warning: {f.text.strip()}")
+    told = f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
+    print(f"{len(everything)} questions, {len(failed)} findings{told}")
+    return everything
+
+
+def _place(f: "Finding") -> str:
+    return f"{f.where}: " if f.where else ""
 
 
 def found(estimates: "Estimates") -> None:
@@ -68,14 +83,17 @@ def found(estimates: "Estimates") -> None:
 
 
 def _badness(f: "Finding") -> tuple[bool, float]:
-    figure = f.figure if f.figure is not None else (0.0 if f.question != "taylor" else 9.0)
-    return not f.passed, -figure if f.question == "taylor" else figure
+    order = f.question in ORDERS
+    figure = f.figure if f.figure is not None else (9.0 if order else 0.0)
+    return not f.passed, -figure if order else figure
 
 
 def _figure(f: "Finding") -> str:
-    if f.question == "taylor":
+    if f.question in ORDERS:
         unknown = "below rounding" if f.passed else "not finite"
         return unknown if f.figure is None else f"order {f.figure:.2f}"
+    if f.question in ("crash", "compile") or (f.figure is None and f.passed):
+        return "-"
     return "not finite" if f.figure is None else f"{f.figure:.1e}"
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
+from .dead import dead_fields
 from .energy import Datum, LocalEnergy, Table, identifier
 from .errors import (
     CheckpointError,
@@ -61,6 +62,8 @@ class Simulation:
         refuse_non_finite(list(self.fields.values()), "the initial state")
         maps = [self.term(block) for block in scene.map]
         bound = [self.term(block) for block in scene.energy]
+        blocks = [*scene.map, *scene.energy]
+        self._terms = {one.name: block.path for one, block in zip([*maps, *bound], blocks, strict=True)}
         with self.placed(("map" if maps else "energy",)):
             self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
@@ -116,6 +119,22 @@ class Simulation:
                     f" {memory.size(free)} are free; look less often, or save more often: [checkpoint] every"
                 )
                 raise SceneError([self.scene.document.problem(("observe", number), text)])
+
+    def refuse_dead(self) -> None:
+        """Raises `SceneError` for fields that U changes with and whose gradient is zero, unless allowed."""
+        if self.scene.run.allow_dead:
+            return
+        problems = [
+            self.scene.document.problem(
+                self._terms[term],
+                f"U changes with '{name}', and its gradient is zero all along a step: a value is cast, cut"
+                f" off or frozen on the way, and nothing would move {name}; `minusgrad check` tells the line;"
+                " [run] allow_dead = true runs all the same",
+            )
+            for name, term in dead_fields(self.potential, self.stepper.time)
+        ]
+        if problems:
+            raise SceneError(problems)
 
     saves_at: ClassVar[KeyPath] = ("checkpoint", "every")
     """The key that says how often it is saved."""

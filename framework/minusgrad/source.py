@@ -15,10 +15,10 @@ import re
 import sys
 import textwrap
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 from . import runtime, special
@@ -108,7 +108,7 @@ def rebind(function: Callable, namespace: Any) -> Callable:
     `math`, `types`, and `builtins` (a dict of replaced built-ins). Raises `TraceError` for statements that
     are refused.
     """
-    return _Rebinder(namespace).rebind(inspect.unwrap(function))
+    return Rebinder(namespace).rebind(inspect.unwrap(function))
 
 
 def run(body: Callable, arguments: Sequence[Any]) -> Any:
@@ -157,7 +157,9 @@ def _place_of(function: Callable) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
-class _Rebinder:
+class Rebinder:
+    """Functions over stand-ins; those that they call are rebound when they are called."""
+
     def __init__(self, namespace: Any):
         self.namespace = namespace
         self.done: dict[Callable, Callable] = {}
@@ -168,12 +170,12 @@ class _Rebinder:
         return self.done[function]
 
     def _compiled(self, function: Callable) -> Callable:
-        rewritten = _rewritten(function)
+        rewritten = self.rewritten(function)
         scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins}
-        scope |= {"__assign__": assign, "__copied__": copied, MARK: not _of_engine(function)}
+        scope |= self.statements() | {MARK: not _of_engine(function)}
         for name, value in _visible(function, rewritten.uses).items():
             try:
-                scope[name] = self._replaced(value)
+                scope[name] = self.replaced(value)
             except AttributeError as error:
                 line = rewritten.uses.get(name, function.__code__.co_firstlineno)
                 where = f"{rewritten.code.co_filename}:{line}"
@@ -183,7 +185,17 @@ class _Rebinder:
         body.__defaults__ = function.__defaults__
         return body
 
-    def _replaced(self, value: Any) -> Any:
+    def rewritten(self, function: Callable) -> "Rewritten":
+        """The function's source as it runs here."""
+        if function not in _known:
+            _known[function] = rewritten(function, Rewriter)
+        return _known[function]
+
+    def statements(self) -> dict[str, Callable]:
+        """What the rewritten statements call."""
+        return {"__assign__": assign, "__copied__": copied}
+
+    def replaced(self, value: Any) -> Any:
         """What a name of the function's surroundings stands for here."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         path = (home or type(value).__module__).split(".")
@@ -245,26 +257,25 @@ def _of_engine(function: Callable) -> bool:
 
 
 @dataclass(frozen=True)
-class _Rewritten:
+class Rewritten:
     """A function's source as it runs with stand-ins; the names that it says, each with its first line."""
 
     code: CodeType
     uses: dict[str, int]
 
 
-_known: WeakKeyDictionary[Callable, _Rewritten] = WeakKeyDictionary()
+_known: WeakKeyDictionary[Callable, Rewritten] = WeakKeyDictionary()
 
 
-def _rewritten(function: Callable) -> _Rewritten:
-    if function not in _known:
-        definition, file = _parsed(function)
-        tree = ast.fix_missing_locations(ast.Module([_Rewriter(file).function(definition)], []))
-        uses: dict[str, int] = {}
-        for node in ast.walk(definition):
-            if isinstance(node, ast.Name):
-                uses[node.id] = min(node.lineno, uses.get(node.id, node.lineno))
-        _known[function] = _Rewritten(compile(tree, file, "exec"), uses)
-    return _known[function]
+def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
+    """The function's source, rewritten and compiled; raises `TraceError` for what is refused."""
+    definition, file = parsed(function)
+    tree = ast.fix_missing_locations(ast.Module([rewriter(file).function(definition)], []))
+    uses: dict[str, int] = {}
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name):
+            uses[node.id] = min(node.lineno, uses.get(node.id, node.lineno))
+    return Rewritten(compile(tree, file, "exec"), uses)
 
 
 def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
@@ -275,7 +286,7 @@ def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
     return names
 
 
-def _parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
+def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     """The definition, without decorators, docstring and the values of defaults."""
     file = inspect.getsourcefile(function) or "<unknown>"
     try:
@@ -305,8 +316,10 @@ def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
     return body[1:] or [ast.Pass()] if is_doc else body
 
 
-class _Rewriter(ast.NodeTransformer):
+class Rewriter(ast.NodeTransformer):
     """Gives assignments Taichi's value semantics and refuses what an energy cannot contain."""
+
+    refused: ClassVar[Mapping[type[ast.AST], str]] = REFUSED
 
     def __init__(self, file: str):
         self.file = file
@@ -339,7 +352,7 @@ class _Rewriter(ast.NodeTransformer):
         return ast.Assign([ast.Name(argument.arg, ast.Store())], self._assigned(argument.arg, value))
 
     def generic_visit(self, node: ast.AST) -> ast.AST:
-        if (reason := REFUSED.get(type(node))) is not None:
+        if (reason := self.refused.get(type(node))) is not None:
             raise self._refusal(node, reason)
         return super().generic_visit(node)
 
@@ -349,7 +362,7 @@ class _Rewriter(ast.NodeTransformer):
     # Statements
 
     def visit_For(self, node: ast.For) -> ast.AST:
-        outer, self.loops = self.loops, self.loops.union(_written([node.target]))
+        outer, self.loops = self.loops, self.loops.union(written([node.target]))
         self.generic_visit(node)
         self.loops = outer
         return node
@@ -365,7 +378,7 @@ class _Rewriter(ast.NodeTransformer):
 
     def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
         self.generic_visit(node)
-        node.value = _call("__copied__", node.value)
+        node.value = call("__copied__", node.value)
         if len(node.targets) > 1 and not all(isinstance(t, ast.Name) for t in node.targets):
             raise self._refusal(node, "of several targets of one assignment, each is a name")
         return self._settled(node, node.targets)
@@ -390,7 +403,7 @@ class _Rewriter(ast.NodeTransformer):
     def _settled(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
         """The assignment, and after it `a = __assign__("a", a)` for every name that it writes to."""
         statements = [node]
-        for name in _written(targets):
+        for name in written(targets):
             if name in self.templates:
                 raise self._refusal(
                     node, f"'{name}' is a ti.template() argument: its caller would see it change"
@@ -402,21 +415,21 @@ class _Rewriter(ast.NodeTransformer):
         return [ast.copy_location(statement, node) for statement in statements]
 
     def _assigned(self, name: str, value: ast.expr) -> ast.expr:
-        return _call("__assign__", ast.Constant(name), value, ast.Name("__types__", ast.Load()))
+        return call("__assign__", ast.Constant(name), value, ast.Name("__types__", ast.Load()))
 
 
-def _written(targets: Iterable[ast.expr]) -> Iterator[str]:
+def written(targets: Iterable[ast.expr]) -> Iterator[str]:
     """The names that an assignment to these targets gives a value, or a part of a value."""
     for target in targets:
         if isinstance(target, (ast.Tuple, ast.List)):
-            yield from _written(target.elts)
+            yield from written(target.elts)
         elif isinstance(target, ast.Name):
             yield target.id
         elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
-            yield from _written([target.value])
+            yield from written([target.value])
 
 
-def _call(name: str, *args: ast.expr) -> ast.expr:
+def call(name: str, *args: ast.expr) -> ast.expr:
     return ast.Call(ast.Name(name, ast.Load()), list(args), [])
 
 

@@ -76,7 +76,7 @@ def trace(
         inputs[name] = leaves
         values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
     for name, made in energy.linear.items():
-        values[name] = _linear(made, values, functions)
+        values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]
     body = rebind(energy.function, functions)
 
@@ -139,7 +139,7 @@ class _Table:
         return self._graph.lookup(self._name, *places)
 
 
-def _linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
+def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
     """sum_a x_a (x) w_a as sum over a > 0 of (x_a - x_0) (x) w_a, which keeps digits far from the origin."""
     first, *others = values[made.field]
     weights = values[made.weights]

@@ -1,0 +1,225 @@
+"""What the text of a kernel says about its reverse, before it is compiled.
+
+    for i in x:                    an outermost loop is cut into parallel turns; what stands in it is reversed
+        for j in range(n):         turn by turn, and an inner loop that runs has one set of locals and a stack
+
+Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
+
+    before    a value made in the turn, before an inner loop, and used in it
+    carried   a local that an inner loop changes from itself; after 31 turns its stack is left: a crash
+    fed       in an inner loop a local that changes, fed to min, max or rsqrt
+    called    a function with a loop of its own
+    serial    a loop within a serialised loop
+    atomic    min, max and products by atomic operations
+
+A reading alone is no error: where the numbers are right, it may stay.
+"""
+
+import ast
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from .errors import TraceError
+from .source import parsed
+
+STACK = 31
+"""Turns of an inner loop from which on Taichi's stack of locals is left."""
+FED = ("min", "max", "rsqrt")
+TOLD = {
+    "before": (
+        "uses '{}', made before this inner loop, whose reverse takes what it is after the last turn; make it"
+        " in the loop, or keep it in an array"
+    ),
+    "carried": (
+        "changes '{}' from turn to turn of an inner loop; from 31 turns on the process dies or the gradient"
+        " is wrong: keep it in an array, with a place for each turn, or unroll the loop by ti.static"
+    ),
+    "fed": (
+        "feeds '{}', which changes in an inner loop, to {}, whose reverse takes its last value; give what is"
+        " fed a name that is written once, or unroll the loop by ti.static"
+    ),
+    "called": (
+        "is in '{}', which a kernel calls: what goes into it is made before the loop; write the loop in the"
+        " kernel, or unroll it by ti.static"
+    ),
+    "serial": (
+        "is serialised and has a loop in it; write one flat loop over ti.ndrange, or unroll the inner one by"
+        " ti.static"
+    ),
+    "atomic": (
+        "{}: Taichi reverses every atomic operation as an addition; unroll the loop by ti.static with a"
+        " local, or give the kernel a gradient of its own"
+    ),
+    "random": "ti.{} gives another number at every call: draw it in Python and pass it in an array",
+    "constant": (
+        "'{}' is frozen when the kernel is first compiled, and the file changes it; pass it as an argument"
+    ),
+}
+"""What is said of each kind, and the cure."""
+
+
+class Remark(NamedTuple):
+    """Something seen in a kernel: `kind` for programs, `where` is file:line."""
+
+    kind: str
+    where: str
+    text: str
+
+
+def readings(function: Callable) -> list[Remark]:
+    """All remarks about a kernel's function and those that it calls, in the order of lines."""
+    found: list[Remark] = []
+    for one in _called(inspect.unwrap(function), {}):
+        found += _constants(one)
+        try:
+            tree, file = parsed(one)
+        except TraceError:
+            continue
+        found += _Reader(file, one).read(tree, kernel=one is inspect.unwrap(function))
+    return list(dict.fromkeys(found))
+
+
+def _called(function: Any, seen: dict[Any, None]) -> list[Any]:
+    """The function, and the file's own functions that it calls."""
+    if function in seen or not isinstance(function, FunctionType):
+        return list(seen)
+    seen[function] = None
+    scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    try:
+        tree, _ = parsed(function)
+    except TraceError:
+        return list(seen)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
+            called = scope.get(node.func.id)
+            if callable(called) and hasattr(called, "__wrapped__"):
+                _called(inspect.unwrap(called), seen)
+    return list(seen)
+
+
+def _constants(function: Any) -> list[Remark]:
+    """Numbers of the file's that a kernel takes and that change later: it keeps the first."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    except (OSError, KeyError, TypeError):
+        return []
+    changed = {n for node in ast.walk(tree) if isinstance(node, ast.Global) for n in node.names}
+    again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in _names(s, ast.Store))
+    changed |= {name for name, times in again.items() if times > 1}
+    names = _names(parsed(function)[0], ast.Load)
+    scope, file = function.__globals__, inspect.getsourcefile(function)
+    taken = [n for n in names if n.id in changed and isinstance(scope.get(n.id), (int, float))]
+    return [Remark("constant", f"{file}:{n.lineno}", TOLD["constant"].format(n.id)) for n in taken]
+
+
+_SCOPES = (ast.FunctionDef, ast.ClassDef)
+
+
+class _Reader:
+    """One function, statement by statement."""
+
+    def __init__(self, file: str, function: Any):
+        self.file, self.function, self.found = file, function, list[Remark]()
+
+    def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
+        loops = [s for s in tree.body if _runs(s)]
+        before = ""
+        for statement in tree.body:
+            serial = "serialize=True" in before or "parallelize=1" in before
+            if kernel and statement in loops and serial and any(map(_runs, _inside(statement))):
+                self.say("serial", statement)
+            before = ast.unparse(statement)
+        for outer in loops if kernel else [tree]:
+            self._turn(outer)
+        if not kernel and loops:
+            self.say("called", loops[0], tree.name)
+        for node in ast.walk(tree):
+            name = _name(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("atomic_min", "atomic_max", "atomic_mul"):
+                self.say("atomic", node, name)
+            elif name in ("random", "randn"):
+                self.say("random", node, name)
+        return sorted(self.found, key=lambda r: int(r.where.rpartition(":")[2]))
+
+    def say(self, kind: str, node: ast.AST, *names: str) -> None:
+        line = node.lineno  # type: ignore[attr-defined]
+        self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*names)))
+
+    def _turn(self, outer: Any) -> None:
+        """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
+        made: dict[str, ast.AST] = {}
+        for statement in outer.body:
+            for inner in [n for n in [statement, *_inside(statement)] if _runs(n)]:
+                self._inner(inner, outer, made)
+            made |= _made(statement)
+
+    def _inner(self, inner: Any, outer: Any, made: dict[str, ast.AST]) -> None:
+        stored = _stored(inner.body)
+        for name in sorted(_read(inner.body) & made.keys() - stored.keys()):
+            self.say("before", inner, name)
+        turns = _turns(inner)
+        for name, node in stored.items():
+            if name in _changed(inner.body) & made.keys() and not 0 < turns < STACK:
+                self.say("carried", node, name)
+        again = {n for n, times in Counter(n.id for n in _names(outer, ast.Store)).items() if times > 1}
+        for node in (n for s in inner.body for n in ast.walk(s) if isinstance(n, ast.Call)):
+            fed = {n.id for a in node.args for n in _names(a, ast.Load)} & stored.keys() & again
+            if _name(node.func) in FED and fed:
+                self.say("fed", node, min(fed), _name(node.func))
+
+
+def _runs(node: ast.AST) -> bool:
+    """Whether it is a loop that runs, and is not unrolled."""
+    unrolled = isinstance(node, ast.For) and "static(" in ast.unparse(node.iter)
+    return isinstance(node, (ast.For, ast.While)) and not unrolled
+
+
+def _inside(node: ast.AST) -> list[ast.AST]:
+    return [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
+
+
+def _turns(loop: Any) -> float:
+    """How often a loop over a constant range runs; of others it is not known, and may be often."""
+    arguments = getattr(loop.iter, "args", []) if isinstance(loop, ast.For) else []
+    if arguments and all(isinstance(a, ast.Constant) for a in arguments):
+        return len(range(*(a.value for a in arguments)))
+    return 0
+
+
+def _made(statement: ast.AST) -> dict[str, ast.AST]:
+    """The names that a statement gives a value, unless it is a constant."""
+    found = (n for n in ast.walk(statement) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign)))
+    return {n.id: a for a in found if not isinstance(a.value, ast.Constant) for n in _names(a, ast.Store)}
+
+
+def _stored(body: list[ast.stmt]) -> dict[str, ast.AST]:
+    return {n.id: n for s in body for n in _names(s, ast.Store)}
+
+
+def _read(body: list[ast.stmt]) -> set[str]:
+    return {n.id for s in body for n in _names(s, ast.Load)}
+
+
+def _changed(body: list[ast.stmt]) -> set[str]:
+    """Names that the body makes from themselves."""
+    found = set()
+    for node in (n for s in body for n in ast.walk(s)):
+        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
+            found.add(node.target.id)
+        elif isinstance(node, ast.Assign):
+            read = {n.id for n in _names(node.value, ast.Load)}
+            found |= read & {n.id for t in node.targets for n in _names(t, ast.Store)}
+    return found
+
+
+def _names(node: ast.AST, context: type) -> list[ast.Name]:
+    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
+
+
+def _name(function: ast.expr) -> str:
+    """The last part of what is called."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -1,0 +1,127 @@
+"""Launches retraced: what kernels did, followed in plain Python, as a whole and one by one."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .errors import TraceError
+from .follow import Cut, Follower, OutsideError
+from .graph import Scalar
+from .launches import Arrays, Handle, Launch
+
+WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
+"""How near a gradient is to the exact one, in parts of its largest number, by precision."""
+
+
+@dataclass
+class Retraced:
+    """A run as plain Python saw it: its loss, exact gradients, and what was seen on the way."""
+
+    follower: Follower
+    leaves: dict[str, list[Scalar]]
+    python_wrote: list[str] = field(default_factory=list)
+
+    def cells(self, handle: Handle) -> list[Any]:
+        """What an array holds at the end."""
+        return self.follower.memories[id(handle.array)].cells
+
+    def value(self, *outputs: Handle) -> float:
+        """The sum of what these arrays hold."""
+        return float(sum(self.follower.number(cell) for one in outputs for cell in self.cells(one)))
+
+    def gradient(self, name: str, *outputs: Handle) -> np.ndarray:
+        """The exact derivative of that sum with respect to an input."""
+        weighted = [(cell, 1.0) for one in outputs for cell in self.cells(one)]
+        return self.follower.gradient(weighted, self.leaves[name])
+
+    def cuts(self, name: str) -> list[Cut]:
+        """Where what depends on this input went on without a derivative."""
+        found = list(self.follower.cuts.values())
+        nodes = {node.serial: node for node in self.follower.graph}
+        live = self.follower.depending(
+            [nodes[c.serial] for c in found if c.serial in nodes], self.leaves[name]
+        )
+        return [c for c in found if c.serial in live]
+
+
+def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> Retraced:
+    """The run in plain Python. Raises `TraceError` where it cannot be followed."""
+    follower = Follower()
+    first = ran[0].before if ran else {id(h): h.start for h in arrays.handles}
+    for handle in arrays.handles:
+        has_gradient = handle.adjoint is not None
+        follower.hold(
+            handle.array, handle.name or "an array", first[id(handle)], handle.element, has_gradient
+        )
+    leaves = {h.name: follower.leaves(h.array) for h in inputs}
+    wrote: list[str] = []
+    for k, launch in enumerate(ran):
+        for handle in arrays.handles if k else ():
+            before, after = ran[k - 1].after[id(handle)], launch.before[id(handle)]
+            if follower.changed(handle.array, before, after):
+                wrote.append(handle.name or "an array")
+        follower.launch(launch.function, launch.arguments)
+    return Retraced(follower, leaves, wrote)
+
+
+def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
+    """Whether the launches, with other numbers in some arrays at the start, stay inside of their arrays."""
+    follower = Follower()
+    for handle in arrays.handles:
+        values = next((v for h, v in moved if h is handle), ran[0].before[id(handle)])
+        has_gradient = handle.adjoint is not None
+        values = np.asarray(values, handle.start.dtype)
+        follower.hold(handle.array, handle.name or "an array", values, handle.element, has_gradient)
+    try:
+        for launch in ran:
+            follower.launch(launch.function, launch.arguments)
+    except OutsideError:
+        return False
+    except TraceError:
+        return True
+    return True
+
+
+def wrong_stage(arrays: Arrays, ran: Sequence[Launch]) -> Callable | None:
+    """The first kernel, from the last launch back, whose reverse is wrong by itself."""
+    rng = np.random.default_rng(1)
+    for launch in reversed(ran):
+        if not right_alone(arrays, launch, rng):
+            return launch.function
+    return None
+
+
+def right_alone(arrays: Arrays, launch: Launch, rng: np.random.Generator) -> bool:
+    """One kernel's reverse, from random adjoints of what it changed, against the exact derivative."""
+    real = [h for h in arrays.handles if h.real and h.adjoint is not None]
+    written = [h for h in real if (launch.before[id(h)] != launch.after[id(h)]).any()]
+    follower, leaves = Follower(), {}
+    for handle in arrays.handles:
+        follower.hold(
+            handle.array, handle.name, launch.before[id(handle)], handle.element, handle.adjoint is not None
+        )
+    for handle in real:
+        leaves[handle.name, id(handle)] = follower.leaves(handle.array)
+    try:
+        follower.launch(launch.function, launch.arguments)
+    except TraceError:
+        return True
+    weights = {id(h): rng.normal(size=h.start.shape) for h in written}
+    outputs = [
+        (cell, float(weight))
+        for h in written
+        for cell, weight in zip(follower.memories[id(h.array)].cells, weights[id(h)].ravel(), strict=True)
+    ]
+    arrays.alone(launch, weights)
+    for handle in real:
+        if handle in written:
+            continue
+        exact = follower.gradient(outputs, leaves[handle.name, id(handle)])
+        found = handle.gradient
+        assert found is not None
+        scale = float(np.abs(exact).max()) or 1.0
+        if not np.abs(found.ravel() - exact).max() <= WRONG[handle.start.dtype.name] * scale:
+            return False
+    return True

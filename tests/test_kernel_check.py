@@ -1,0 +1,251 @@
+"""`check FILE.py`: what it is told, what it finds out by itself, and what it says of files that are no good.
+
+Whether it finds wrong gradients is the zoo's to show (`test_traps`).
+"""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from minusgrad import cases, cli, isolated
+from minusgrad.errors import SceneError, UserError
+from minusgrad.questions import Finding
+
+HEAD = "import taichi as ti\n\n"
+FIELDS = HEAD + (
+    "x = ti.field(ti.f64, 3, needs_grad=True)\n"
+    "U = ti.field(ti.f64, (), needs_grad=True)\n\n"
+    "def fill():\n    for i in range(3):\n        x[i] = 0.3 + i\n\n"
+    "@ti.kernel\ndef energy():\n    for i in x:\n        U[None] += x[i] ** 3\n\n"
+)
+ARGUMENTS = HEAD + (
+    "from minusgrad import checked\n\n"
+    '@checked(loss="U", inputs={"x": {"shape": [4]}}, numbers={"k": 2.0})\n'
+    "@ti.kernel\n"
+    "def energy(x: ti.types.ndarray(dtype=ti.f64, ndim=1), k: ti.f64,"
+    " U: ti.types.ndarray(dtype=ti.f64, ndim=0)):\n"
+    "    for i in x:\n        U[None] += k * ti.sin(x[i])\n"
+)
+
+
+@pytest.fixture
+def asked(tmp_path: Path) -> Callable[..., list[Finding]]:
+    """What `check` answers about a file with this text (and a table beside it)."""
+
+    def ask(text: str, table: str = "", seconds: float = 60.0) -> list[Finding]:
+        file = tmp_path / "kernels.py"
+        file.write_text(text)
+        if table:
+            file.with_suffix(".check.toml").write_text(table)
+        return list(isolated.findings([str(file)], seconds=seconds))
+
+    return ask
+
+
+def failed(found: list[Finding]) -> list[str]:
+    return [f.question for f in found if not f.passed]
+
+
+def test_arguments_are_made_as_the_decorator_says(asked) -> None:
+    found = asked(ARGUMENTS)
+    assert failed(found) == []
+    assert {(f.term, f.argument) for f in found} == {("energy", ""), ("energy", "x")}
+    assert {"value", "reverse", "taylor", "path", "repeat"} == {f.question for f in found if not f.warning}
+
+
+def test_a_table_beside_the_file_says_the_same(asked) -> None:
+    table = '[cubes]\nforward = ["energy"]\nbefore = ["fill"]\nloss = "U"\ninputs.x.step = 0.1\n'
+    found = asked(FIELDS, table)
+    assert failed(found) == []
+    assert {f.term for f in found} == {"cubes"}
+
+
+def test_kernels_and_tapes_are_found_where_nothing_is_said(asked) -> None:
+    """Kernels without arguments that lead to one loss; the body of a tape."""
+    filled = FIELDS + "fill()\n"
+    assert {f.term for f in asked(filled)} == {"energy"}
+    taped = filled + "\ndef main():\n    with ti.ad.Tape(loss=U):\n        energy()\n"
+    found = asked(taped)
+    assert failed(found) == []
+    assert {f.term for f in found} == {"the tape's body"}
+    once = "        energy()\n"
+    doubled = taped.replace(once, f"{once}        x[0] = 2.0 * x[0]\n{once}")
+    assert "taylor" in failed(asked(doubled))
+
+
+def test_energies_of_a_file_are_asked_too(asked) -> None:
+    text = (
+        "from minusgrad import Node, local_energy, ti\n\n"
+        '@local_energy("stairs", over="nodes", x=Node("m", ("d",)))\n'
+        "def stairs(x):\n    p = ti.floor(3.0 * x[0][0])\n    return p * p + x[0].norm_sqr()\n"
+    )
+    found = [f for f in asked(text) if not f.passed]
+    assert {f.question for f in found} == {"path"}
+    assert all(f.where.endswith("kernels.py:5") for f in found)
+    assert "line 5: a value is rounded by floor" in found[0].text
+
+
+DIES = """
+
+@checked(loss="U", inputs={"x": {"shape": [4]}})
+def dies(x: ti.types.ndarray(), U: ti.types.ndarray()):
+    import os
+    os.abort()
+
+
+"""
+
+
+def test_a_process_that_dies_is_a_finding_and_the_next_case_goes_on(asked) -> None:
+    again = ARGUMENTS[ARGUMENTS.index("@checked") :].replace("def energy", "def second")
+    found = asked(ARGUMENTS + DIES + again)
+    assert [(f.term, f.question) for f in found if not f.passed] == [("dies", "crash")]
+    told = next(f.text for f in found if not f.passed)
+    assert told == "the process died of SIGABRT during the run forward"
+    assert {f.term for f in found} == {"energy", "dies", "second"}
+
+
+ENDLESS = """fill()
+
+@ti.kernel
+def end():
+    for i in range(1):
+        while x[0] > 0.0:
+            U[None] += 1.0
+"""
+
+
+def test_what_never_returns_is_a_finding(asked) -> None:
+    found = asked(FIELDS + ENDLESS, '[e]\nforward = ["end"]\nloss = "U"\n', seconds=12.0)
+    assert [(f.question, f.text) for f in found if not f.passed] == [
+        ("crash", "nothing came back for 12 s during the run forward: it may never end")
+    ]
+
+
+CHECKED = "from minusgrad import checked\n"
+NAMED = CHECKED + "@checked({})\ndef f():\n    pass\n"
+TWO = FIELDS.replace(
+    "(), needs_grad=True)\n", "(), needs_grad=True)\nV = ti.field(ti.f64, (), needs_grad=True)\n"
+)
+BAD = {
+    "no file": (None, "kernels.py: there is no such file"),
+    "does not parse": ("def f(:\n", "kernels.py:1: invalid syntax"),
+    "import fails": (
+        "import taichi as ti\n1 / 0\n",
+        "kernels.py:2: importing it fails: ZeroDivisionError: division by zero",
+    ),
+    "nothing to ask": (
+        "x = 1\n",
+        "has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments",
+    ),
+    "exits": ("raise SystemExit(3)\n", "importing it fails: SystemExit: 3"),
+    "unknown key": (NAMED.format("los='U'"), "@checked of f: los: no key 'los'; did you mean 'loss'?"),
+    "no number": (
+        NAMED.format("inputs={'x': {'step': -1.0}}"),
+        "@checked of f: inputs.x.step: needs a number above 0, not -1.0",
+    ),
+    "no loss": (
+        TWO + "fill()\n" + CHECKED + "checked(inputs={'x': {}})(energy)\n",
+        "energy: nothing says which array is the loss (of one number, with a gradient: U, V)",
+    ),
+    "wrong name": (FIELDS + CHECKED + "checked(loss='W')(energy)\n", "energy: loss: no array named 'W'"),
+    "no shape": (
+        ARGUMENTS.replace('{"shape": [4]}', "{}"),
+        "energy: nothing says how long 'x' is; give its shape in `inputs` or `arrays`",
+    ),
+    "shape of two axes": (
+        ARGUMENTS.replace("[4]", "[4, 2]"),
+        "energy: 'x' has shape [4, 2]; the kernel takes 1 axes",
+    ),
+    "no number given": (
+        ARGUMENTS.replace(', numbers={"k": 2.0}', ""),
+        "energy: nothing says what 'k' is; give it in `numbers`",
+    ),
+    "large loss": (
+        FIELDS + CHECKED + "checked(loss='x')(energy)\n",
+        "energy: the loss 'x' has shape [3], and is to be one number",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
+def test_bad_files_are_told_in_one_message(text, message, tmp_path, capsys, monkeypatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    if text is not None:
+        Path("kernels.py").write_text(text)
+    assert cli.main(["check", "kernels.py"]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert message in err
+    assert "Traceback" not in err
+
+
+def test_mistakes_of_the_table_are_told_with_their_lines(tmp_path: Path) -> None:
+    (tmp_path / "k.check.toml").write_text('[a]\nloss = 3\n\n[b]\nforwrd = ["f"]\ninputs.x.step = -1.0\n')
+    with pytest.raises(SceneError) as error:
+        cases.beside(tmp_path / "k.py")
+    told = str(error.value).replace(str(tmp_path), "")
+    assert told.splitlines() == [
+        "/k.check.toml:2:1: a.loss: needs text in quotes, not 3",
+        "/k.check.toml:5:1: b.forwrd: no key 'forwrd'; did you mean 'forward'?"
+        " (keys: arrays, before, forward, gradient, inputs, loss, numbers)",
+        "/k.check.toml:6:10: b.inputs.x.step: needs a number above 0, not -1.0",
+    ]
+
+
+FINDINGS = {
+    "loss without gradient": (
+        FIELDS.replace("(), needs_grad=True", "()"),
+        "U",
+        "reverse",
+        "the loss 'U' has no gradient to begin the reverse with; make it with needs_grad=True",
+    ),
+    "input without gradient": (
+        FIELDS.replace("3, needs_grad=True", "3"),
+        "U",
+        "reverse",
+        "it has no gradient; make it with needs_grad=True at the start",
+    ),
+    "does not compile": (
+        FIELDS.replace("x[i] ** 3", "y[i] ** 3"),
+        "U",
+        "compile",
+        'the engine refuses it: Name "y" is not defined',
+    ),
+    "cannot be reversed": (
+        FIELDS.replace("U[None] += x[i] ** 3", "U[None] += ti.round(x[i])"),
+        "U",
+        "compile",
+        "the engine refuses it: [auto_diff.cpp",
+    ),
+    "not a number": (
+        FIELDS.replace("x[i] ** 3", "ti.log(-x[i])"),
+        "U",
+        "value",
+        "the loss is not finite at the start",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "loss", "question", "message"), FINDINGS.values(), ids=FINDINGS)
+def test_kernels_that_are_no_good_are_findings(asked, text, loss, question, message) -> None:
+    found = asked(text, f'[e]\nforward = ["energy"]\nbefore = ["fill"]\nloss = "{loss}"\ninputs.x = {{}}\n')
+    told = [f for f in found if not f.passed]
+    assert (told[0].question, told[0].text.startswith(message)) == (question, True), told[0]
+
+
+def test_json_is_for_programs(tmp_path: Path, capsys) -> None:
+    (tmp_path / "kernels.py").write_text(ARGUMENTS)
+    assert cli.main(["check", str(tmp_path / "kernels.py"), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {f["term"] for f in found} == {"energy"}
+
+
+def test_a_declaration_says_what_is_wrong_at_once() -> None:
+    with pytest.raises(UserError, match="@checked of f: los: no key 'los'"):
+
+        @cases.checked(los="U")
+        def f() -> None:
+            """Nothing."""
