@@ -294,4 +294,4 @@ def test_a_run_refuses_a_dead_field(tmp_path: Path) -> None:
     )
     assert not (tmp_path / "a").exists()
     done = run(scene, ["run.allow_dead=true"], out=tmp_path / "b", plugins=[tmp_path / "stairs.py"])
-    assert done.outcome == "done"
+    assert done.outcome == "finished"

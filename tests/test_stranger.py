@@ -241,7 +241,8 @@ def test_its_gradients_are_true(desk: Desk) -> None:
     done = desk.minusgrad("check", "tube.toml", "--json")
     assert (done.returncode, done.stderr) == (0, "")
     asked = {(f["term"], f["argument"], f["question"]) for f in json.loads(done.stdout)}
-    questions = {(a, q) for a in ("x", "rest", "k") for q in ("taylor", "path")} | {("", "value")}
+    questions = {(a, q) for a in ("x", "rest", "k") for q in ("taylor", "path", "product")}
+    questions |= {("", "value"), ("x", "kink"), ("x", "rotation"), ("x", "translation")}
     assert asked == {(term, *question) for term in ("hoops", "rods") for question in questions}
 
 

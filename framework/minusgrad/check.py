@@ -1,4 +1,4 @@
-"""Is a gradient true? Three questions to every term, always in double precision.
+"""Is a gradient true? Questions to every term, always in double precision.
 
     Taylor   the remainder of a step falls as its square (`questions`)
     path     U changes along a step of physical size by the integral of its gradient

@@ -5,7 +5,7 @@ and say nothing. Asked at the start of a run, of terms and maps that round somet
 along one step of physical size; smooth energies cost nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 
@@ -13,17 +13,24 @@ from .follow import ROUNDINGS
 from .potential import Potential
 from .questions import EPS, GAUSS, SHRINKS, spread
 from .staged import StagedTerm
-from .terms import Term
-from .trace import of_term
+from .trace import Trace
 
 STEPS = (0.1, 0.4, 1.6)
 """Of the field's spread: the shortest in which U changes."""
 
 
-def dead_fields(potential: Potential, t: float = 0.0) -> Iterator[tuple[str, str]]:
-    """(field, term) for each. The fields are left as they were."""
+def rounds(traced: Trace) -> bool:
+    """Whether an energy or a map rounds something."""
+    return any(node.op in ROUNDINGS for node in traced.graph)
+
+
+def dead_fields(potential: Potential, rounding: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
+    """(field, term) for each. The fields are left as they were.
+
+    `rounding`: the terms and maps that round something, by name.
+    """
     rng = np.random.default_rng(0)
-    for name, term in _suspects(potential).items():
+    for name, term in _suspects(potential, rounding).items():
         field = potential.fields[name]
         start = field.values.copy()
         try:
@@ -34,18 +41,15 @@ def dead_fields(potential: Potential, t: float = 0.0) -> Iterator[tuple[str, str
             potential.refresh(t)
 
 
-def _suspects(potential: Potential) -> dict[str, str]:
+def _suspects(potential: Potential, rounding: Container[str]) -> dict[str, str]:
     """The fields that a term may round, each with the first such term."""
     found: dict[str, str] = {}
     for term in (*potential.maps.values(), *potential.terms.values()):
-        for field in term.fields.values() if _rounds(term) else ():
+        may_round = isinstance(term, StagedTerm) or term.name in rounding
+        for field in term.fields.values() if may_round else ():
             if field.name not in potential.fields.derived:
                 found.setdefault(field.name, term.name)
     return found
-
-
-def _rounds(term: Term | StagedTerm) -> bool:
-    return isinstance(term, StagedTerm) or any(node.op in ROUNDINGS for node in of_term(term).graph)
 
 
 def _is_dead(potential: Potential, name: str, t: float, rng: np.random.Generator) -> bool:

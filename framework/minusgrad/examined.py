@@ -27,7 +27,7 @@ def examined(
         module = load(path)
         found = subjects(path, module)
         for k, one in enumerate(found):
-            yield one.name, k + 1 < len(found), partial(_of_file, one, module)
+            yield one.name, k + 1 < len(found), partial(ask, one, module)
     else:
         energies = _energies(Registry.load(None, list(map(Path, plugins))), what)
         for k, energy in enumerate(energies):
@@ -41,10 +41,6 @@ def _scene(what: str, overrides: Sequence[str], plugins: Sequence[str], say: Say
     for finding in check.of_potential(simulation.potential, simulation.stepper.time):
         say(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
         yield finding
-
-
-def _of_file(one: Any, module: Any, say: Say) -> Iterator[Finding]:
-    return ask(one, module, say)
 
 
 def _energy(energy: Any, say: Say) -> Iterator[Finding]:

@@ -34,7 +34,7 @@ from .kernel_source import KernelRebinder
 from .numbers import NUMPY
 from .plain import Lookup
 from .readings import Remark
-from .source import MARK, copied, here, run
+from .source import copied, here, run
 from .tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .trace import Symbolic, linear
 
@@ -71,10 +71,7 @@ class Cut(NamedTuple):
 
 @dataclass
 class Memory:
-    """What stands for an array: its cells hold numbers or nodes.
-
-    `values`, shape (*axes, *element); `wanted`: its numbers are leaves, and have a derivative.
-    """
+    """What stands for an array of shape (*axes, *element): its cells hold numbers or nodes."""
 
     name: str
     axes: tuple[int, ...]
@@ -138,8 +135,8 @@ class Memory:
         self.follower.touch(self, cell, "read")
         return self.cells[cell]
 
-    def write(self, cell: int, value: Any, how: str = "write") -> None:
-        self.follower.touch(self, cell, how, value)
+    def write(self, cell: int, value: Any) -> None:
+        self.follower.touch(self, cell, "write", value)
         self.cells[cell] = self.follower.stored(self, value)
 
     def update(self, cell: int, op: str, value: Any, atomic: bool) -> Any:
@@ -407,10 +404,10 @@ class Follower:
                 if turn != self.turn and not alike:
                     self._race(memory, other, where, how)
             if how not in done or done[how][0] == self.turn:
-                done[how] = (self.turn, _line(), None if isinstance(value, Scalar) else value)
+                done[how] = (self.turn, here(), None if isinstance(value, Scalar) else value)
         if how == "read":
             if key not in self._read:
-                self._read[key] = _line()
+                self._read[key] = here()
         elif key in self._read:
             self._overwritten(memory, self._read[key], how)
 
@@ -512,14 +509,6 @@ class _Zeros:
         return float(
             self._table[tuple(self._follower.count(p, "chooses a place of a table") for p in places)]
         )
-
-
-def _line() -> str:
-    """The line of the running kernel, cheaply."""
-    frame: Any = sys._getframe(2)
-    while frame is not None and not frame.f_globals.get(MARK):
-        frame = frame.f_back
-    return "" if frame is None else f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
 def _short(where: str) -> str:

@@ -27,7 +27,7 @@ from .errors import TraceError
 from .follow import LOST, OutsideError
 from .launches import Handle, Launch, Launches
 from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
-from .readings import Remark, readings
+from .readings import Remark, begin_of, of_function, readings
 from .retraced import WRONG, Retraced, retrace, within, wrong_stage
 
 NEAR = 2
@@ -317,7 +317,7 @@ def _blame(
         return Why("", f"'{custom[0].__name__}' brings a gradient of its own (ti.ad.grad_for)")
     stage = wrong_stage(launches, ran)
     lost = [c for c in followed.follower.cuts.values() if c.text.endswith(LOST)]
-    mine = [r for r in seen if stage is None or (r.where.startswith(_file(stage)) and _within(r, stage))]
+    mine = list(seen) if stage is None else of_function(seen, stage)
     mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
     told = f"in kernel '{stage.__name__}', " if stage is not None else ""
     if stage is None and lost:
@@ -325,7 +325,7 @@ def _blame(
     if mine:
         return Why(mine[0].where, f"{told}{_place(mine[0].where)}: {mine[0].text}")
     if stage is not None:
-        return Why(f"{_file(stage)}:{stage.__code__.co_firstlineno}", told.rstrip(", "))
+        return Why(begin_of(stage), told.rstrip(", "))
     return NO_REASON
 
 
@@ -486,17 +486,6 @@ def _eps(launches: Launches) -> float:
 
 def _place(where: str) -> str:
     return f"line {where.rpartition(':')[2]}"
-
-
-def _file(function: Callable) -> str:
-    return function.__code__.co_filename
-
-
-def _within(remark: Remark, function: Callable) -> bool:
-    """Whether a remark is about a line of this function."""
-    code = function.__code__
-    lines = [line for _, _, line in code.co_lines() if line is not None]
-    return code.co_firstlineno <= int(remark.where.rpartition(":")[2]) <= max(lines)
 
 
 def _told(error: BaseException) -> tuple[str, str]:

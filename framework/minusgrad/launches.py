@@ -128,7 +128,6 @@ class Launches(Arrays):
         for handle in self.handles:
             handle.start = handle.values
         self.tables = {h.name: self.table.inputs.get(h.name, InputTable()) for h in self.inputs}
-        self.record: list[Launch] | None = None
 
     # What is there
 
@@ -266,11 +265,17 @@ class Launches(Arrays):
 
     def recorded(self) -> tuple[list[Launch], list[tuple[Any, tuple]]]:
         """A run forward: every kernel that ran, and what a tape would reverse."""
+        with listening(self.handles) as launches:
+            taken = self._taken()
+        return launches, taken
+
+    def _taken(self) -> list[tuple[Any, tuple]]:
+        """A run forward: what a tape would reverse."""
         self.begin()
         taken: list[tuple[Any, tuple]] = []
-        with listening(self.handles) as launches, _taped(taken):
+        with _taped(taken):
             self.run()
-        return launches, taken
+        return taken
 
     def gradients(self, taken: Sequence[tuple[Any, tuple]] | None = None) -> dict[str, np.ndarray | None]:
         """The loss's derivative with respect to each input, as the file's kernels give it."""
@@ -278,12 +283,7 @@ class Launches(Arrays):
             self.begin()
             self.own_gradient()
         else:
-            if taken is None:
-                self.begin()
-                kept: list[tuple[Any, tuple]] = []
-                with _taped(kept):
-                    self.run()
-                taken = kept
+            taken = self._taken() if taken is None else taken
             self.clear()
             assert self.loss.adjoint is not None
             self.loss.adjoint.fill(1.0)
@@ -308,7 +308,7 @@ def _readable(array: Any) -> bool:
     """Whether it is an array of numbers of the engine that runs now, and no adjoint of one."""
     try:
         array.to_numpy()
-        return hasattr(array, "grad") and not getattr(getattr(array, "snode", None), "is_adjoint", False)
+        return hasattr(array, "grad")
     except Exception:  # of an engine that has ended, never placed, or sparse
         return False
 
@@ -370,7 +370,7 @@ def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
         grad_checker = None  # asked for when Python writes to a field
 
         def insert(self, function: Any, arguments: tuple) -> None:
-            if not _internal_call(function):
+            if not (hasattr(function, "func") and _internal(function)):
                 taken.append((function, arguments))
 
     state.target_tape = Taker()
@@ -378,7 +378,3 @@ def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
         yield
     finally:
         state.target_tape = None
-
-
-def _internal_call(function: Any) -> bool:
-    return hasattr(function, "func") and _internal(function)

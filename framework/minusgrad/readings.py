@@ -19,7 +19,7 @@ import ast
 import inspect
 import sys
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
 
@@ -70,6 +70,23 @@ class Remark(NamedTuple):
     text: str
 
 
+def of_function(remarks: Iterable[Remark], function: Callable) -> list[Remark]:
+    """Those about lines of this function."""
+    code = function.__code__
+    last = max(line for _, _, line in code.co_lines() if line is not None)
+    found = []
+    for remark in remarks:
+        file, _, line = remark.where.rpartition(":")
+        if file == code.co_filename and code.co_firstlineno <= int(line) <= last:
+            found.append(remark)
+    return found
+
+
+def begin_of(function: Callable) -> str:
+    """Where a function begins: file:line."""
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
 def readings(function: Callable) -> list[Remark]:
     """All remarks about a kernel's function and those that it calls, in the order of lines."""
     found: list[Remark] = []
@@ -79,7 +96,7 @@ def readings(function: Callable) -> list[Remark]:
             tree, file = parsed(one)
         except TraceError:
             continue
-        found += _Reader(file, one).read(tree, kernel=one is inspect.unwrap(function))
+        found += _Reader(file).read(tree, kernel=one is inspect.unwrap(function))
     return list(dict.fromkeys(found))
 
 
@@ -108,11 +125,11 @@ def _constants(function: Any) -> list[Remark]:
     except (OSError, KeyError, TypeError):
         return []
     changed = {n for node in ast.walk(tree) if isinstance(node, ast.Global) for n in node.names}
-    again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in _names(s, ast.Store))
+    again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in names(s, ast.Store))
     changed |= {name for name, times in again.items() if times > 1}
-    names = _names(parsed(function)[0], ast.Load)
+    said = names(parsed(function)[0], ast.Load)
     scope, file = function.__globals__, inspect.getsourcefile(function)
-    taken = [n for n in names if n.id in changed and isinstance(scope.get(n.id), (int, float))]
+    taken = [n for n in said if n.id in changed and isinstance(scope.get(n.id), (int, float))]
     return [Remark("constant", f"{file}:{n.lineno}", TOLD["constant"].format(n.id)) for n in taken]
 
 
@@ -122,8 +139,8 @@ _SCOPES = (ast.FunctionDef, ast.ClassDef)
 class _Reader:
     """One function, statement by statement."""
 
-    def __init__(self, file: str, function: Any):
-        self.file, self.function, self.found = file, function, list[Remark]()
+    def __init__(self, file: str):
+        self.file, self.found = file, list[Remark]()
 
     def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
         loops = [s for s in tree.body if _runs(s)]
@@ -145,9 +162,9 @@ class _Reader:
                 self.say("random", node, name)
         return sorted(self.found, key=lambda r: int(r.where.rpartition(":")[2]))
 
-    def say(self, kind: str, node: ast.AST, *names: str) -> None:
+    def say(self, kind: str, node: ast.AST, *said: str) -> None:
         line = node.lineno  # type: ignore[attr-defined]
-        self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*names)))
+        self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*said)))
 
     def _turn(self, outer: Any) -> None:
         """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
@@ -165,9 +182,9 @@ class _Reader:
         for name, node in stored.items():
             if name in _changed(inner.body) & made.keys() and not 0 < turns < STACK:
                 self.say("carried", node, name)
-        again = {n for n, times in Counter(n.id for n in _names(outer, ast.Store)).items() if times > 1}
+        again = {n for n, times in Counter(n.id for n in names(outer, ast.Store)).items() if times > 1}
         for node in (n for s in inner.body for n in ast.walk(s) if isinstance(n, ast.Call)):
-            fed = {n.id for a in node.args for n in _names(a, ast.Load)} & stored.keys() & again
+            fed = {n.id for a in node.args for n in names(a, ast.Load)} & stored.keys() & again
             if _name(node.func) in FED and fed:
                 self.say("fed", node, min(fed), _name(node.func))
 
@@ -193,15 +210,15 @@ def _turns(loop: Any) -> float:
 def _made(statement: ast.AST) -> dict[str, ast.AST]:
     """The names that a statement gives a value, unless it is a constant."""
     found = (n for n in ast.walk(statement) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign)))
-    return {n.id: a for a in found if not isinstance(a.value, ast.Constant) for n in _names(a, ast.Store)}
+    return {n.id: a for a in found if not isinstance(a.value, ast.Constant) for n in names(a, ast.Store)}
 
 
 def _stored(body: list[ast.stmt]) -> dict[str, ast.AST]:
-    return {n.id: n for s in body for n in _names(s, ast.Store)}
+    return {n.id: n for s in body for n in names(s, ast.Store)}
 
 
 def _read(body: list[ast.stmt]) -> set[str]:
-    return {n.id for s in body for n in _names(s, ast.Load)}
+    return {n.id for s in body for n in names(s, ast.Load)}
 
 
 def _changed(body: list[ast.stmt]) -> set[str]:
@@ -211,12 +228,13 @@ def _changed(body: list[ast.stmt]) -> set[str]:
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
             found.add(node.target.id)
         elif isinstance(node, ast.Assign):
-            read = {n.id for n in _names(node.value, ast.Load)}
-            found |= read & {n.id for t in node.targets for n in _names(t, ast.Store)}
+            read = {n.id for n in names(node.value, ast.Load)}
+            found |= read & {n.id for t in node.targets for n in names(t, ast.Store)}
     return found
 
 
-def _names(node: ast.AST, context: type) -> list[ast.Name]:
+def names(node: ast.AST, context: type) -> list[ast.Name]:
+    """The names that are read (`ast.Load`) or written (`ast.Store`) in a piece of code."""
     return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
 
 

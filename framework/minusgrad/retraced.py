@@ -1,6 +1,6 @@
 """Launches retraced: what kernels did, followed in plain Python, as a whole and one by one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +17,7 @@ WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
 
 @dataclass
 class Retraced:
-    """A run as plain Python saw it: its loss, exact gradients, and what was seen on the way."""
+    """A run as plain Python saw it: what arrays hold, exact gradients, what was seen on the way."""
 
     follower: Follower
     leaves: dict[str, list[Scalar]]
@@ -48,13 +48,7 @@ class Retraced:
 
 def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> Retraced:
     """The run in plain Python. Raises `TraceError` where it cannot be followed."""
-    follower = Follower()
-    first = ran[0].before if ran else {id(h): h.start for h in arrays.handles}
-    for handle in arrays.handles:
-        has_gradient = handle.adjoint is not None
-        follower.hold(
-            handle.array, handle.name or "an array", first[id(handle)], handle.element, has_gradient
-        )
+    follower = _holding(arrays, ran[0].before if ran else {id(h): h.start for h in arrays.handles})
     leaves = {h.name: follower.leaves(h.array) for h in inputs}
     wrote: list[str] = []
     for k, launch in enumerate(ran):
@@ -66,14 +60,19 @@ def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> 
     return Retraced(follower, leaves, wrote)
 
 
-def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
-    """Whether the launches, with other numbers in some arrays at the start, stay inside of their arrays."""
+def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Follower:
+    """A follower that stands in for all arrays, which hold these values, by handle."""
     follower = Follower()
     for handle in arrays.handles:
-        values = next((v for h, v in moved if h is handle), ran[0].before[id(handle)])
-        has_gradient = handle.adjoint is not None
-        values = np.asarray(values, handle.start.dtype)
-        follower.hold(handle.array, handle.name or "an array", values, handle.element, has_gradient)
+        name, has_gradient = handle.name or "an array", handle.adjoint is not None
+        follower.hold(handle.array, name, values[id(handle)], handle.element, has_gradient)
+    return follower
+
+
+def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
+    """Whether the launches, with other numbers in some arrays at the start, stay inside of their arrays."""
+    changed = {id(h): np.asarray(values, h.start.dtype) for h, values in moved}
+    follower = _holding(arrays, ran[0].before | changed)
     try:
         for launch in ran:
             follower.launch(launch.function, launch.arguments)
@@ -97,13 +96,8 @@ def right_alone(arrays: Arrays, launch: Launch, rng: np.random.Generator) -> boo
     """One kernel's reverse, from random adjoints of what it changed, against the exact derivative."""
     real = [h for h in arrays.handles if h.real and h.adjoint is not None]
     written = [h for h in real if (launch.before[id(h)] != launch.after[id(h)]).any()]
-    follower, leaves = Follower(), {}
-    for handle in arrays.handles:
-        follower.hold(
-            handle.array, handle.name, launch.before[id(handle)], handle.element, handle.adjoint is not None
-        )
-    for handle in real:
-        leaves[handle.name, id(handle)] = follower.leaves(handle.array)
+    follower = _holding(arrays, launch.before)
+    leaves = {id(handle): follower.leaves(handle.array) for handle in real}
     try:
         follower.launch(launch.function, launch.arguments)
     except TraceError:
@@ -118,7 +112,7 @@ def right_alone(arrays: Arrays, launch: Launch, rng: np.random.Generator) -> boo
     for handle in real:
         if handle in written:
             continue
-        exact = follower.gradient(outputs, leaves[handle.name, id(handle)])
+        exact = follower.gradient(outputs, leaves[id(handle)])
         found = handle.gradient
         assert found is not None
         scale = float(np.abs(exact).max()) or 1.0

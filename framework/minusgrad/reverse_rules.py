@@ -6,6 +6,7 @@ from textwrap import dedent
 from typing import Any
 
 from .errors import EnergyError
+from .readings import names
 
 NEITHER = (
     "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
@@ -36,7 +37,7 @@ def check_text(what: str, stage: Any) -> None:
         made: set[str] = set()
         for statement in outer.body:
             for inner in _loops(statement):
-                if carried := made & {n.id for part in inner.body for n in _names(part, ast.Load)}:
+                if carried := made & {n.id for part in inner.body for n in names(part, ast.Load)}:
                     raise EnergyError(
                         f"{what}: '{min(carried)}' is made before an inner loop and used in it, whose reverse"
                         " Taichi gets wrong; make it in the inner loop, or keep it in an array between stages"
@@ -86,8 +87,4 @@ def _loops(node: ast.AST) -> list[ast.For]:
 def _made(statement: ast.stmt) -> set[str]:
     """The names that get a value, unless it is a constant."""
     found = (n for n in ast.walk(statement) if isinstance(n, ast.Assign | ast.AugAssign))
-    return {n.id for a in found if not isinstance(a.value, ast.Constant) for n in _names(a, ast.Store)}
-
-
-def _names(node: ast.AST, context: type) -> list[ast.Name]:
-    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
+    return {n.id for a in found if not isinstance(a.value, ast.Constant) for n in names(a, ast.Store)}

@@ -13,7 +13,7 @@ import numpy as np
 from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
-from .dead import dead_fields
+from .dead import dead_fields, rounds
 from .energy import Datum, LocalEnergy, Table, identifier
 from .errors import (
     CheckpointError,
@@ -60,6 +60,7 @@ class Simulation:
         with self.placed(("state",)):
             self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
         refuse_non_finite(list(self.fields.values()), "the initial state")
+        self._rounding: set[str] = set()
         maps = [self.term(block) for block in scene.map]
         bound = [self.term(block) for block in scene.energy]
         blocks = [*scene.map, *scene.energy]
@@ -131,7 +132,7 @@ class Simulation:
                 f" off or frozen on the way, and nothing would move {name}; `minusgrad check` tells the line;"
                 " [run] allow_dead = true runs all the same",
             )
-            for name, term in dead_fields(self.potential, self.stepper.time)
+            for name, term in dead_fields(self.potential, self._rounding, self.stepper.time)
         ]
         if problems:
             raise SceneError(problems)
@@ -226,7 +227,8 @@ class Simulation:
                 grid=self._grid(energy, getattr(model, "grid", None)),
                 units=self.units,
             )
-            of_term(term)  # what the engine cannot follow is told here
+            if rounds(of_term(term)):  # what the engine cannot follow is told here
+                self._rounding.add(term.name)
             return term
 
     def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:

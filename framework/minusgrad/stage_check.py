@@ -4,16 +4,17 @@ Its kernels are followed in plain Python; the derivative of that is exact. Where
 each stage alone is asked: from random adjoints of what it makes, forward and back.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
 from .errors import TraceError
 from .launches import Arrays, Handle, Launch, listening
 from .questions import Finding
-from .readings import Remark, readings
-from .retraced import WRONG, Retraced, retrace, wrong_stage
+from .readings import Remark, begin_of, of_function, readings
+from .retraced import WRONG, retrace, wrong_stage
 from .staged import StagedTerm
 
 
@@ -40,40 +41,32 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     for handle in inputs:
         exact = retraced.gradient(handle.name, *outputs).reshape(handle.start.shape)
         found = term.gradient(handle.name, t).reshape(handle.start.shape)
-        yield _judged(term, handle, exact, found, where, _Why(arrays, ran, retraced, remarks))
+        yield _judged(term, handle, exact, found, where, partial(_why, arrays, ran, remarks))
 
 
-class _Why:
-    """What there is to say where a gradient is wrong."""
-
-    def __init__(self, arrays: Arrays, ran: list[Launch], retraced: Retraced, remarks: list[Remark]):
-        self.arrays, self.ran, self.retraced, self.remarks = arrays, ran, retraced, remarks
-
-    def told(self) -> tuple[str, str]:
-        """The line, and the stage with what its text says."""
-        stage = wrong_stage(self.arrays, self.ran)
-        if stage is None:
-            return "", ": each stage alone is right, so look at what one overwrites for another"
-        code = stage.__code__
-        lines = [line for _, _, line in code.co_lines() if line is not None]
-        of_stage = [
-            r
-            for r in self.remarks
-            if r.where.startswith(f"{code.co_filename}:")
-            and code.co_firstlineno <= int(r.where.rpartition(":")[2]) <= max(lines)
-        ]
-        if of_stage:
-            return of_stage[0].where, f": stage '{stage.__name__}': {of_stage[0].text}"
-        return f"{code.co_filename}:{code.co_firstlineno}", f": stage '{stage.__name__}'"
+def _why(arrays: Arrays, ran: Sequence[Launch], remarks: Sequence[Remark]) -> tuple[str, str]:
+    """Where a gradient is wrong: the line, and the stage with what its text says."""
+    stage = wrong_stage(arrays, ran)
+    if stage is None:
+        return "", ": each stage alone is right, so look at what one overwrites for another"
+    told = f": stage '{stage.__name__}'"
+    if mine := of_function(remarks, stage):
+        return mine[0].where, f"{told}: {mine[0].text}"
+    return begin_of(stage), told
 
 
 def _judged(
-    term: StagedTerm, handle: Handle, exact: np.ndarray, found: np.ndarray, where: str, why: _Why
+    term: StagedTerm,
+    handle: Handle,
+    exact: np.ndarray,
+    found: np.ndarray,
+    where: str,
+    why: Callable[[], tuple[str, str]],
 ) -> Finding:
     scale = float(np.abs(exact).max(initial=0.0)) or float(np.abs(found).max(initial=0.0)) or 1.0
     error = float(np.abs(found - exact).max(initial=0.0)) / scale
     if error <= WRONG[handle.start.dtype.name] or not np.isfinite(exact).all():
         return Finding(term.name, handle.name, "reverse", True, error, f"off by {error:.1e} {where}")
-    line, text = why.told()
+    line, text = why()
     said = f"the reverse is off by {error:.1e} of its largest number {where}{text}"
     return Finding(term.name, handle.name, "reverse", False, error, said, line)
