@@ -8,8 +8,10 @@ import numpy as np
 import pytest
 
 from minusgrad import (
+    Between,
     Datum,
     Fields,
+    Linear,
     Node,
     Parameter,
     Potential,
@@ -23,7 +25,7 @@ from minusgrad import (
     ti,
 )
 from minusgrad.door import build, run
-from minusgrad.errors import SceneError
+from minusgrad.errors import EnergyError, SceneError
 from minusgrad_gravity.gravity import gravity
 
 SCENES = Path(__file__).parent.parent / "scenes"
@@ -79,7 +81,8 @@ def test_right_gradients_are_left_in_peace(energy) -> None:
         findings = list(check.of_energy(energy, seed=seed))
         assert failed(findings) == set()
         symmetric = {"translation", "rotation"} if energy in (gravity, driven) else set()
-        assert {f.argument for f in findings} == {"", *energy.differentiable}
+        symmetric |= {"permutation"} if energy.over in ("nodes", "pairs") else set()
+        assert {a for f in findings for a in f.argument.split(", ")} == {"", *energy.differentiable}
         assert {f.question for f in findings if not f.warning} == ASKED | symmetric
 
 
@@ -212,6 +215,50 @@ def test_forces_that_break_a_symmetry_of_the_energy_are_seen(monkeypatch: pytest
     assert {("x", "translation"), ("x", "rotation")} <= failed(check.of_energy(gravity))
 
 
+def test_nodes_that_change_places_take_their_forces_along(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = Potential.gradient
+
+    def pulled(self, wrt, t=0.0):
+        return right(self, wrt, t) * (1.0 + 1e-6 * (np.arange(6) == 2)[:, None] if wrt == "x" else 1.0)
+
+    monkeypatch.setattr(Potential, "gradient", pulled)
+    assert ("x, m", "permutation") in failed(check.of_energy(gravity))
+
+
+@local_energy("leaning", over="nodes", keeps=("rotation",), x=X)
+def leaning(x):
+    return x[0].norm_sqr() + 0.1 * x[0][1]
+
+
+def test_a_symmetry_that_an_energy_is_declared_to_keep_is_asked_of_it() -> None:
+    wrong = [f for f in check.of_energy(leaning) if not f.passed]
+    assert {f.question for f in wrong} == {"rotation"}
+    assert wrong[0].text.startswith("U is declared to keep under rotation, and changes by 0.")
+    with pytest.raises(EnergyError, match=r"energy 'lean': keeps 'time'; there are translation, rotation,"):
+        local_energy("lean", over="nodes", keeps=("time",), x=X)(lambda x: x[0][0])
+
+
+def test_a_state_at_rest_has_forces_of_rounding_alone_and_breaks_no_symmetry() -> None:
+    """A rod whose rest length is not quite the one between its nodes, by one rounding."""
+    fields = Fields({"x": [[0.3, 0.1], [0.7, 0.45], [0.2, 0.9]]})
+    rows = np.array([[0, 1], [1, 2], [2, 0]])
+    x = fields["x"].values
+    rest = np.linalg.norm(x[rows[:, 0]] - x[rows[:, 1]], axis=1) * (1.0 + 2e-16 * np.array([1, -1, 2]))
+    rods = bind(rod, fields, tuples=rows, data={"rest": rest})
+    found = [f for f in check.of_potential(Potential(fields, [rods])) if f.question in SYMMETRIC]
+    assert len(found) >= 8
+    assert [f.text for f in found if not f.passed] == []
+
+
+SYMMETRIC = ("translation", "rotation", "permutation")
+
+
+@local_energy("rod", over=2, keeps=("translation", "rotation"), x=X, rest=Datum("m"))
+def rod(x, rest):
+    stretch = (x[0] - x[1]).norm() - rest
+    return stretch * stretch
+
+
 def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
     told = [f for f in check.of_energy(driven) if f.question == "kink"]
     assert [(f.argument, f.passed, f.warning) for f in told] == [("x", True, True)]
@@ -219,6 +266,27 @@ def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
         "U is finite and its gradient is not: guard a root or norm of zero, norm(eps), where two nodes"
         " coincide"
     )
+
+
+@local_energy(
+    "taut",
+    over="tuples",
+    keeps=("translation",),
+    x=X,
+    gradients=Datum("m^-1", ("k", "d")),
+    F=Linear("x", "gradients"),
+)
+def taut(F):
+    """Never zero strain without a kink: its force has no direction at rest."""
+    strain = F.transpose() @ F - ti.Matrix.identity(ti.f64, F.n)
+    return ti.sqrt((strain * strain).sum())
+
+
+def test_a_solid_is_looked_at_where_it_is_at_rest() -> None:
+    """No random state meets it, nor the place where two nodes coincide."""
+    told = [f for f in check.of_energy(taut) if f.question == "kink"]
+    assert [(f.argument, f.passed, f.warning) for f in told] == [("x", True, True)]
+    assert told[0].text.endswith("where an element is at rest")
 
 
 def test_a_cast_is_told_with_its_line() -> None:
@@ -260,6 +328,48 @@ def test_stages_are_asked_one_by_one(kernel) -> None:
     for finding in wrong:
         assert "stage 'growing': feeds 's', which changes in an inner loop, to max" in finding.text
         assert finding.where == f"{Path(__file__)}:{inspect.getsourcelines(kernel.__wrapped__)[1] + 6}"
+
+
+@ti.kernel
+def weighed(
+    x: A(dtype=ti.f64, ndim=1),
+    k: A(dtype=ti.f64, ndim=0),
+    bins: A(dtype=ti.f64, ndim=1),
+    U: A(dtype=ti.f64, ndim=0),
+):
+    for i in range(bins.shape[0]):
+        bins[i] = k[None] * x[i % x.shape[0]] ** 2
+        U[None] += k[None] * x[i % x.shape[0]] ** 2
+
+
+def example(rng: np.random.Generator) -> dict:
+    return {"x": rng.uniform(0.1, 1.5, size=4), "k": 0.3, "bins": 6}
+
+
+@pytest.mark.parametrize("kernel", [growing, unrolled], ids=["trap", "twin"])
+def test_a_staged_energy_is_asked_with_its_example(kernel) -> None:
+    stages = [Stage(kernel, writes=("U",)), Stage(weighed, writes=("bins", "U"))]
+    roles = {"x": Node("m"), "k": Parameter(), "between": {"bins": Between(("bins",))}}
+    energy = staged_energy("growth", stages=stages, example=example, **roles)
+    found = list(check.of_energy(energy))
+    asked = {(a, q) for a in ("x", "k") for q in ("reverse", "taylor", "path")}
+    assert asked <= {(f.argument, f.question) for f in found}
+    assert ({f.question for f in found if not f.passed} >= {"reverse"}) == (kernel is growing)
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (None, "a staged energy is asked with its example, and this has none: give staged_energy an"),
+        (lambda rng: {}, "its example has no x"),
+        (lambda rng: {"x": np.ones((4, 2))}, "growth.x: has shape [4, 2], needs [4]"),
+    ],
+)
+def test_a_staged_energy_that_cannot_be_asked_is_not_called_true(given, told: str) -> None:
+    energy = staged_energy("growth", x=Node("m"), stages=[Stage(unrolled, writes=("U",))], example=given)
+    (finding,) = check.of_energy(energy)
+    assert (finding.question, finding.passed) == ("example", False)
+    assert told in finding.text
 
 
 STAIRS = '''

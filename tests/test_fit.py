@@ -206,6 +206,46 @@ def test_mistakes_that_have_a_place(key: str, value: Any, message: str, here: Pa
     assert not (here / "run").exists()
 
 
+STEPPED = """
+from minusgrad import Node, Parameter, hookimpl, local_energy, ti
+
+
+@local_energy("stepped", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m", default=1.0))
+def stepped(x, k):
+    '''A stiffness in whole hundredths.'''
+    return 0.5 * ti.floor(100.0 * k) / 100.0 * x[0].norm_sqr()
+
+
+@hookimpl
+def register_energies():
+    return [stepped]
+"""
+
+
+def test_what_no_search_would_move_is_refused(here: Path) -> None:
+    """The loss changes with a number whose derivative is zero; the initial velocities beside it are fine."""
+    (here / "stepped.py").write_text(STEPPED)
+    text = SCENE.replace('"tether"\nk = [1.0, 1.0, 1.0]', '"stepped"').replace("tether.k", "stepped.k")
+    (here / "swing.toml").write_text(text)
+    plugins = [oscillators, here / "stepped.py"]
+    with pytest.raises(SceneError) as error:
+        fit("swing.toml", {}, "run", plugins)
+    line = text[: text.index("[fit.parameters.")].count("\n") + 1
+    assert str(error.value).splitlines() == [
+        f"swing.toml:{line}:17: fit.parameters.stepped.k: the loss changes with 'stepped.k', and its gradient"
+        " is zero all along a step: a value is cast, cut off or frozen on the way, and nothing would move"
+        " stepped.k; `minusgrad check` tells the line; [run] allow_dead = true runs all the same"
+    ]
+    assert not (here / "run").exists()
+    allowed = {"run.allow_dead": True, "fit.iterations": 1}
+    done = fit("swing.toml", allowed, "run", plugins)
+    assert done.simulation.objective.fields["stepped.k"].values == [1.0]
+
+
+def test_a_smooth_fit_is_not_asked_for_dead_numbers(here: Path) -> None:
+    assert build("swing.toml", {}, [oscillators]).suspects == set()
+
+
 def test_losses_of_other_kinds_look_at_steps(here: Path) -> None:
     adam = {"fit.method": "adam", "fit.rate": 0.01, "fit.iterations": 1}
     for when, steps in (

@@ -31,6 +31,8 @@ HALVES = ("seen", "unseen")
 FINE = 1e-9
 """How near a right gradient is to the answer."""
 SECONDS = 60.0
+MOST = 100
+"""Differences are taken in so many entries."""
 
 
 def files(half: str) -> list[Path]:
@@ -42,13 +44,12 @@ def files(half: str) -> list[Path]:
 
 @cache
 def checked(half: str) -> dict[str, dict[str, list[Any]]]:
-    """What `check` finds: by file and kernel, the findings that are errors."""
+    """What `check` finds, by file and kernel."""
 
     def one(file: Path) -> dict[str, list[Any]]:
         found: dict[str, list[Any]] = {"trap": [], "twin": []}
         for finding in isolated.findings([str(file)], seconds=SECONDS):
-            if not finding.passed:
-                found.setdefault(finding.term, []).append(finding)
+            found.setdefault(finding.term, []).append(finding)
         return found
 
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -158,13 +159,13 @@ def _off(found: dict[str, Any], expected: dict[str, Any]) -> float | None:
 
 
 def _by_differences(launches: Any, found: dict[str, Any]) -> bool:
-    """Whether a check by central differences, as everybody writes it, complains."""
+    """Whether a check by central differences, as everybody writes it, complains: of some entries, if many."""
     for handle in launches.inputs:
         start, h = handle.start.astype(float), 1e-6
         given = found[handle.name]
         if given is None:
             return True
-        for k in range(start.size):
+        for k in np.random.default_rng(0).permutation(start.size)[:MOST]:
             sides = []
             for side in (h, -h):
                 moved = start.copy()

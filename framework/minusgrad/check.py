@@ -3,8 +3,9 @@
     Taylor   the remainder of a step falls as its square (`questions`)
     path     U changes along a step of physical size by the integral of its gradient
     product  the gradient leaves its tangent in second order
-    symmetry a translation that leaves U alone leaves no sum of forces, a rotation none of torques
-    kink     where nodes coincide the gradient is finite, if U is: a warning
+    symmetry a translation that leaves U alone leaves no sum of forces, a rotation none of torques; nodes that
+             change places take their forces along (`symmetries`)
+    kink     where nodes coincide, and at rest, the gradient is finite, if U is: a warning
     reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
     value    the compiled energy against a plain-Python evaluation of the same source
 
@@ -28,6 +29,7 @@ import numpy as np
 from . import runtime
 from .energy import (
     Datum,
+    Linear,
     LocalEnergy,
     Node,
     Parameter,
@@ -38,6 +40,7 @@ from .energy import (
     draw_parameter,
     weights_at_rest,
 )
+from .errors import EnergyError
 from .fields import Field, Fields, Grid, ordered_sum
 from .follow import Cut, ends, rounded
 from .interactions import Pairs, Tuples
@@ -59,8 +62,9 @@ from .questions import (
     until,
 )
 from .stage_check import stages
-from .staged import StagedTerm
-from .symmetries import symmetries
+from .staged import StagedTerm, bind_staged
+from .stages import Staged
+from .symmetries import Symmetries
 from .terms import Term, Values, bind
 
 STATES = 3
@@ -93,9 +97,15 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
                 potential.fields[name].set(values)
 
 
-def of_energy(energy: LocalEnergy, d: int = 3, seed: int = 0) -> Iterator[Finding]:
-    """Ask one energy at random states of its declared scales."""
-    yield from of_potential(instance(energy, d, np.random.default_rng(seed)), t=0.7, seed=seed)
+def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterator[Finding]:
+    """Ask one energy at random states of its declared scales; a staged one with its `example`."""
+    rng = np.random.default_rng(seed)
+    try:
+        made = staged_instance(energy, rng) if isinstance(energy, Staged) else instance(energy, d, rng)
+    except EnergyError as error:
+        yield Finding(energy.name, "", "example", False, None, str(error))
+    else:
+        yield from of_potential(made, t=0.7, seed=seed)
 
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
@@ -121,6 +131,22 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     rows = tuples if energy.listed else None
     term = bind(energy, fields, tuples=rows, data=data, parameters=parameters, tables=tables, grid=grid)
     return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
+
+
+def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
+    """A potential of one staged energy, bound to its example. Raises `EnergyError` where it does not fit."""
+    if energy.example is None:
+        raise EnergyError(
+            "a staged energy is asked with its example, and this has none: give staged_energy an `example`,"
+            " or check a scene that names it"
+        )
+    given = dict(energy.example(rng))
+    if missing := [a for a in energy.roles if a not in given and not isinstance(energy.roles[a], Time)]:
+        raise EnergyError(f"its example has no {', '.join(missing)}")
+    fields = Fields({a: np.asarray(given.pop(a), np.float64) for a in energy.of_role(Node)})
+    data = {a: given.pop(a) for a in energy.of_role(Datum)}
+    parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
+    return Potential(fields, [bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)])
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
@@ -204,7 +230,8 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
             if rounds:
                 direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
             yield _with_lines(subject, path(subject, knob, direction))
-        yield from symmetries(subject, fields, subject.gradient, rng)
+        keeps = () if potential.maps else term.energy.keeps
+        yield from Symmetries(subject, fields, subject.gradient, rng, keeps).findings()
     _put(fields, start)
     yield from _kinks(_Subject(potential, term, t, "", usual), fields)
 
@@ -265,20 +292,49 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[Knob]:
 
 
 def _kinks(subject: _Subject, fields: Mapping[str, Field]) -> Iterator[Finding]:
-    """A finite U with a gradient that is not: where nodes of an element coincide, where one is at zero."""
+    """A finite U with a gradient that is not: where nodes coincide, where one is at zero, at rest."""
     term = subject.term
     for argument, field in term.fields.items():
         start = field.values.copy()
         for words, special in _special(term, start):
             field.set(special)
-            finite = np.isfinite(subject.value())
-            broken = finite and not np.isfinite(subject.gradient(field.name)).all()
+            broken = _is_kink(subject.potential, field.name, subject.t)
             field.set(start)
             if broken:
-                subject.where = words
-                text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
-                yield replace(subject.finding(argument, "kink", True, None, text), warning=True)
+                yield _kink(subject, argument, words)
                 break
+    if not isinstance(term, StagedTerm) and not subject.potential.maps:
+        for made in term.energy.shaping:
+            if _is_kink_at_rest(subject, made):
+                yield _kink(subject, made.field, "where an element is at rest")
+
+
+def _is_kink(potential: Potential, field: str, t: float) -> bool:
+    return bool(np.isfinite(potential.value(t))) and not np.isfinite(potential.gradient(field, t)).all()
+
+
+def _kink(subject: _Subject, argument: str, words: str) -> Finding:
+    subject.where = words
+    text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
+    return replace(subject.finding(argument, "kink", True, None, text), warning=True)
+
+
+def _is_kink_at_rest(subject: _Subject, made: Linear) -> bool:
+    """Of one element whose F is the unit matrix to the last bit: a corner of the unit cube."""
+    one = _part(subject.term, np.random.default_rng(0), tuples=1)
+    field, row = one.fields[made.field], elements(one)[0]
+    d, start = field.shape[1], field.values.copy()
+    if len(row) <= d:
+        return False
+    corner, weights = start.copy(), np.zeros((1, len(row), d))
+    corner[row] = 0.0
+    corner[row[1 : d + 1]] = np.eye(d)
+    weights[0, 0], weights[0, 1 : d + 1] = -1.0, np.eye(d)
+    alone = replace(one, data=one.data | {made.weights: runtime.allocate(weights)})
+    field.set(corner)
+    broken = _is_kink(Potential(subject.potential.fields, [alone], frozen=True), field.name, subject.t)
+    field.set(start)
+    return broken
 
 
 def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:

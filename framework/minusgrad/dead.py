@@ -1,22 +1,68 @@
-"""Fields that nothing would ever move: U changes with them, and their gradient is zero all the same.
+"""What nothing would ever move: U changes with it, and its gradient is zero all the same.
 
 A coordinate cast to an integer has the derivative zero at every point, so forces and searches leave it alone
-and say nothing. Asked at the start of a run, of terms and maps that round something, and of staged energies,
-along one step of physical size; smooth energies cost nothing.
+and say nothing. Asked at the start of a run, of the fields of terms and maps that round something, and of
+staged energies; at the start of a fit with such a term, of all that is sought. Along one step of physical
+size; smooth energies cost nothing.
 """
 
-from collections.abc import Container, Iterator
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from .follow import ROUNDINGS
 from .potential import Potential
 from .questions import EPS, GAUSS, SHRINKS, spread
-from .staged import StagedTerm
 from .trace import Trace
 
 STEPS = (0.1, 0.4, 1.6)
-"""Of the field's spread: the shortest in which U changes."""
+"""Of the spread of the values: the shortest in which U changes."""
+CAUSE = "and its gradient is zero all along a step: a value is cast, cut off or frozen on the way"
+CURE = "`minusgrad check` tells the line; [run] allow_dead = true runs all the same"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """What may be dead: how to set it, and what U, its rounding and its gradient are then.
+
+    `free`: which components may move, all where it is not given; between `lower` and `upper`.
+    """
+
+    values: np.ndarray
+    put: Callable[[np.ndarray], None]
+    value: Callable[[], float]
+    magnitude: Callable[[], float]
+    gradient: Callable[[], np.ndarray]
+    free: np.ndarray | bool = True
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def is_dead(self, rng: np.random.Generator) -> bool:
+        """Whether U changes along a step whose every gradient is zero. The values are put back."""
+        try:
+            return not self.gradient().any() and self._changes_unseen(rng)
+        finally:
+            self.put(self.values)
+
+    def _changes_unseen(self, rng: np.random.Generator) -> bool:
+        here, step = self.value(), rng.normal(size=self.values.shape) * spread(self.values) * self.free
+        for part in STEPS:
+            for shrink in 0.5 ** np.arange(SHRINKS):
+                self._put(part * shrink * step)
+                if np.isfinite(there := self.value()):
+                    break
+            if abs(there - here) > 1e4 * EPS * max(self.magnitude(), abs(here)):
+                return not any(self._slope(0.5 * (node + 1.0) * part * shrink * step) for node in GAUSS[0])
+        return False
+
+    def _slope(self, step: np.ndarray) -> bool:
+        self._put(step)
+        return bool(self.gradient().any())
+
+    def _put(self, step: np.ndarray) -> None:
+        self.put(np.clip(self.values + step, self.lower, self.upper))
 
 
 def rounds(traced: Trace) -> bool:
@@ -24,49 +70,28 @@ def rounds(traced: Trace) -> bool:
     return any(node.op in ROUNDINGS for node in traced.graph)
 
 
-def dead_fields(potential: Potential, rounding: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
-    """(field, term) for each. The fields are left as they were.
-
-    `rounding`: the terms and maps that round something, by name.
-    """
+def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
+    """(field, term) for each that one of these terms and maps reads. The fields are left as they were."""
     rng = np.random.default_rng(0)
-    for name, term in _suspects(potential, rounding).items():
+    for name, term in _read_by(potential, suspects).items():
         field = potential.fields[name]
-        start = field.values.copy()
-        try:
-            if _is_dead(potential, name, t, rng):
-                yield name, term
-        finally:
-            field.set(start)
-            potential.refresh(t)
+        suspect = Suspect(
+            field.values.copy(),
+            field.set,
+            partial(potential.value, t),
+            partial(potential.magnitude, t),
+            partial(potential.gradient, name, t),
+        )
+        if suspect.is_dead(rng):
+            yield name, term
+        potential.refresh(t)
 
 
-def _suspects(potential: Potential, rounding: Container[str]) -> dict[str, str]:
-    """The fields that a term may round, each with the first such term."""
+def _read_by(potential: Potential, suspects: Container[str]) -> dict[str, str]:
+    """The fields that these terms read, each with the first of them."""
     found: dict[str, str] = {}
     for term in (*potential.maps.values(), *potential.terms.values()):
-        may_round = isinstance(term, StagedTerm) or term.name in rounding
-        for field in term.fields.values() if may_round else ():
+        for field in term.fields.values() if term.name in suspects else ():
             if field.name not in potential.fields.derived:
                 found.setdefault(field.name, term.name)
     return found
-
-
-def _is_dead(potential: Potential, name: str, t: float, rng: np.random.Generator) -> bool:
-    field = potential.fields[name]
-    start, here = field.values.copy(), potential.value(t)
-    step = rng.normal(size=start.shape) * spread(start)
-    for part in STEPS:
-        for shrink in 0.5 ** np.arange(SHRINKS):
-            field.set(start + part * shrink * step)
-            if np.isfinite(there := potential.value(t)):
-                break
-        if abs(there - here) > 1e4 * EPS * max(potential.magnitude(t), abs(here)):
-            break
-    else:
-        return False
-    for node in GAUSS[0]:
-        field.set(start + 0.5 * (node + 1.0) * part * shrink * step)
-        if potential.gradient(name, t).any():
-            return False
-    return True

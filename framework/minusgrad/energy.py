@@ -16,7 +16,7 @@ function is a density of F alone.
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
 from typing import Any
@@ -30,6 +30,8 @@ from .units import parse_unit
 Shape = tuple[int | str, ...]
 """Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ...;
 "k" stands for the nodes of a tuple."""
+SYMMETRIES = ("translation", "rotation", "permutation")
+"""What an energy may be declared to keep under."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +127,8 @@ class LocalEnergy:
     """A named local energy; made by `local_energy`.
 
     `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
-    the function's, in its order; `linear` are those made from others.
+    the function's, in its order; `linear` are those made from others. `keeps`: the symmetries that it is
+    declared to have.
     """
 
     name: str
@@ -133,6 +136,7 @@ class LocalEnergy:
     over: str | int
     roles: Mapping[str, Role] = field(hash=False)
     linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
+    keeps: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -260,7 +264,9 @@ def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ..
     return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
 
 
-def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Callable[[Callable], LocalEnergy]:
+def local_energy(
+    name: str, *, over: str | int, keeps: Sequence[str] = (), **roles: Role | Linear
+) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
 
         @local_energy("spring", over=2, x=Node("m", ("d",)), k=Parameter("N/m"), rest=Datum("m"))
@@ -268,12 +274,16 @@ def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Calla
             stretch = (x[0] - x[1]).norm() - rest
             return 0.5 * k * stretch * stretch
 
-    Raises `EnergyError` if the roles do not match the function's arguments, a unit is unknown, or a pair
-    energy changes when its two nodes are exchanged.
+    `keeps`: symmetries that U has, "translation" of each field of vectors, "rotation" of all of them,
+    "permutation" of nodes; `check` finds those of a state by itself, and holds U to what is declared.
+
+    Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
+    or a pair energy changes when its two nodes are exchanged.
     """
 
     def declare(function: Callable) -> LocalEnergy:
-        energy = LocalEnergy(*declared(name, function, over, roles))
+        kept = known_symmetries(f"energy '{name}'", keeps)
+        energy = LocalEnergy(*declared(name, function, over, roles), keeps=kept)
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
@@ -282,6 +292,13 @@ def local_energy(name: str, *, over: str | int, **roles: Role | Linear) -> Calla
         return energy
 
     return declare
+
+
+def known_symmetries(what: str, keeps: Sequence[str]) -> tuple[str, ...]:
+    """The symmetries that something is declared to have. Raises `EnergyError` for others."""
+    if strange := [one for one in keeps if one not in SYMMETRIES]:
+        raise EnergyError(f"{what}: keeps '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
+    return tuple(keeps)
 
 
 def declared(

@@ -3,15 +3,16 @@
 simulation -> losses over its states -> rollout -> objective -> minimiser, with a report of each iteration
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from .adjoint import Rollout
+from .dead import CAUSE, CURE, Suspect
 from .descent import Adam
-from .errors import SceneError, UserError
+from .errors import Problem, SceneError, UserError
 from .estimates import Estimate, Estimates, combination
 from .fields import Field
 from .fit_table import FitTable
@@ -29,6 +30,7 @@ from .simulation import Simulation
 from .standard_errors import StandardErrors, standard_errors
 from .toml_lines import KeyPath
 from .trajectory import Recorder
+from .unknowns import Unknown
 
 METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
 SETTLED = 1e-8
@@ -88,6 +90,35 @@ class Fitting(Simulation):
 
     def facts(self) -> dict[str, Any]:
         return super().facts() | {"fit": True}
+
+    def _dead(self) -> Iterator[Problem]:
+        yield from super()._dead()
+        rng = np.random.default_rng(0)
+        for unknown in self.parameters.unknowns if self.suspects else ():
+            name = unknown.field
+            if self._suspect(unknown).is_dead(rng):
+                text = f"the loss changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
+                yield self.scene.document.problem(("fit", "parameters", name), text)
+
+    def _suspect(self, unknown: Unknown) -> Suspect:
+        objective, name = self.objective, unknown.field
+        field, found = self.objective.fields[name], np.zeros(self.objective.fields[name].shape)
+
+        def gradient() -> np.ndarray:
+            objective.gradient_into({name: found})
+            return found
+
+        free = self.parameters.free[name]
+        return Suspect(
+            field.values.copy(),
+            field.set,
+            objective.value,
+            objective.magnitude,
+            gradient,
+            free,
+            unknown.lower,
+            unknown.upper,
+        )
 
     def _kept(self) -> dict[str, Field]:
         return dict(self.objective.fields)

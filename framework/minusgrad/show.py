@@ -111,6 +111,7 @@ def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
         "plugin": entry.owner.name,
         "over": getattr(energy, "over", "stages"),
         "gives": getattr(energy, "gives", None),
+        "keeps": list(getattr(energy, "keeps", ())),
         "arguments": arguments,
         "claim": energy.claim,
     }

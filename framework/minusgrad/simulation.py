@@ -13,7 +13,7 @@ import numpy as np
 from . import memory, origin, runtime, terms
 from .checkpoint import Snapshot
 from .contexts import Looking, Moving, Starting
-from .dead import dead_fields, rounds
+from .dead import CAUSE, CURE, dead_fields, rounds
 from .energy import Datum, LocalEnergy, Table, identifier
 from .errors import (
     CheckpointError,
@@ -21,6 +21,7 @@ from .errors import (
     MinusgradError,
     NonFiniteError,
     PluginError,
+    Problem,
     RunFailedError,
     SceneError,
     UserError,
@@ -60,7 +61,8 @@ class Simulation:
         with self.placed(("state",)):
             self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
         refuse_non_finite(list(self.fields.values()), "the initial state")
-        self._rounding: set[str] = set()
+        self.suspects: set[str] = set()
+        """The terms and maps that round something, or may: their gradients may be dead."""
         maps = [self.term(block) for block in scene.map]
         bound = [self.term(block) for block in scene.energy]
         blocks = [*scene.map, *scene.energy]
@@ -122,20 +124,14 @@ class Simulation:
                 raise SceneError([self.scene.document.problem(("observe", number), text)])
 
     def refuse_dead(self) -> None:
-        """Raises `SceneError` for fields that U changes with and whose gradient is zero, unless allowed."""
-        if self.scene.run.allow_dead:
-            return
-        problems = [
-            self.scene.document.problem(
-                self._terms[term],
-                f"U changes with '{name}', and its gradient is zero all along a step: a value is cast, cut"
-                f" off or frozen on the way, and nothing would move {name}; `minusgrad check` tells the line;"
-                " [run] allow_dead = true runs all the same",
-            )
-            for name, term in dead_fields(self.potential, self._rounding, self.stepper.time)
-        ]
-        if problems:
+        """Raises `SceneError` for what U changes with and whose gradient is zero, unless allowed."""
+        if not self.scene.run.allow_dead and (problems := [*self._dead()]):
             raise SceneError(problems)
+
+    def _dead(self) -> Iterator[Problem]:
+        for name, term in dead_fields(self.potential, self.suspects, self.stepper.time):
+            text = f"U changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
+            yield self.scene.document.problem(self._terms[term], text)
 
     saves_at: ClassVar[KeyPath] = ("checkpoint", "every")
     """The key that says how often it is saved."""
@@ -202,7 +198,7 @@ class Simulation:
         data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
         with self.placed(block.path):
             if isinstance(energy, Staged):
-                return bind_staged(
+                staged = bind_staged(
                     energy,
                     self.fields,
                     name=model.name,
@@ -212,6 +208,8 @@ class Simulation:
                     sizes=model.sizes,
                     units=self.units,
                 )
+                self.suspects.add(staged.name)
+                return staged
             tuples, found = self._tuples(getattr(model, "tuples", None), energy, data)
             term = terms.bind(
                 energy,
@@ -228,7 +226,7 @@ class Simulation:
                 units=self.units,
             )
             if rounds(of_term(term)):  # what the engine cannot follow is told here
-                self._rounding.add(term.name)
+                self.suspects.add(term.name)
             return term
 
     def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:

@@ -34,11 +34,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier
+import numpy as np
+
+from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier, known_symmetries
 from .errors import EnergyError, suggestion
 from .reverse_rules import check_text
 from .schedule import Schedule
 from .units import parse_unit
+
+Example = Callable[[np.random.Generator], Mapping[str, Any]]
+"""Random values of fields, data and parameters, and numbers for names in shapes."""
 
 
 @dataclass(frozen=True)
@@ -103,6 +108,8 @@ class Staged:
     roles: Mapping[str, Role] = field(hash=False)
     claim: str
     schedule: Schedule = field(hash=False, compare=False)
+    example: Example | None = field(default=None, hash=False, compare=False)
+    keeps: tuple[str, ...] = ()
 
     def of_role(self, role: type[Role]) -> dict[str, Any]:
         """The arguments of one role."""
@@ -121,11 +128,14 @@ def staged_energy(
     between: Mapping[str, Between] | None = None,
     outputs: tuple[str, ...] = ("U",),
     claim: str = "",
+    example: Example | None = None,
+    keeps: Sequence[str] = (),
     **roles: Role,
 ) -> Staged:
     """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
 
-    `claim`: what it is, in a line.
+    `claim`: what it is, in a line. `example`: what `minusgrad check NAME` is to ask it with, by argument, and
+    numbers for names in shapes; nobody else knows which lengths fit together. `keeps`: as of a local energy.
 
     A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
     scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the
@@ -135,7 +145,7 @@ def staged_energy(
     needs and cannot recompute.
     """
     what = f"energy '{identifier(name, 'an energy')}'"
-    between = between or {}
+    between, kept = between or {}, known_symmetries(what, keeps)
     for stage in stages:
         _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
     for argument, role in roles.items():
@@ -153,7 +163,7 @@ def staged_energy(
     used = {array for stage in stages for array in stage.arrays.values()}
     if idle := [a for a in (*roles, *between) if a not in used]:
         raise EnergyError(f"{what}: no stage takes {', '.join(idle)}")
-    return Staged(name, tuple(stages), dict(between), outputs, dict(roles), claim, schedule)
+    return Staged(name, tuple(stages), dict(between), outputs, dict(roles), claim, schedule, example, kept)
 
 
 def arguments(function: Callable) -> tuple[str, ...]:

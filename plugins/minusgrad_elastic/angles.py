@@ -44,7 +44,12 @@ def wedge_sqr(a, b, scale):
 
 
 @local_energy(
-    "angle", over=3, x=Node("m", ("d",)), stiffness=STIFFNESS, rest=Datum("rad", differentiable=True)
+    "angle",
+    over=3,
+    keeps=("translation", "rotation"),
+    x=Node("m", ("d",)),
+    stiffness=STIFFNESS,
+    rest=Datum("rad", differentiable=True),
 )
 def angle(x, stiffness, rest):
     """Harmonic in the angle at the middle one of three nodes."""
@@ -66,6 +71,7 @@ def angle(x, stiffness, rest):
 @local_energy(
     "dihedral",
     over=4,
+    keeps=("translation", "rotation"),
     x=Node("m", (3,)),
     stiffness=STIFFNESS,
     multiplicity=Datum(integer=True),

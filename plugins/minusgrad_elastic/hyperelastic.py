@@ -18,6 +18,7 @@ from math import inf
 from minusgrad import Datum, Linear, Node, Parameter, local_energy, ti
 
 SOLID = {
+    "keeps": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "gradients": Datum("m^-1", ("k", "d")),
     "F": Linear("x", "gradients"),

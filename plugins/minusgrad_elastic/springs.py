@@ -13,6 +13,7 @@ from math import inf
 from minusgrad import Datum, Node, Parameter, Time, local_energy, ti
 
 SPRING = {
+    "keeps": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "stiffness": Parameter("N/m", bounds=(0.0, inf)),
     "rest": Datum("m", differentiable=True),
