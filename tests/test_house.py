@@ -25,8 +25,11 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "calculus": (
         "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
         " hessian_loops lane_hessians map_loops window_proof window_loops window_lanes forward staged"
-        " summand hessian potential questions symmetries probe follow launches retraced stage_check check"
-        " kernel_check kernel_files dead anatomy"
+        " summand hessian potential instances anatomy"
+    ),
+    "truth": (
+        "questions symmetries probe follow launches retraced stage_check asked_term kinks check asked blame"
+        " special_states kernel_check kernel_files dead"
     ),
     "motion": (
         "triggers schemes holds stepper tape moves integrators"

@@ -42,3 +42,13 @@ def test_no_twin_is_accused(half: str, name: str) -> None:
     assert set(found) == {"trap", "twin"}
     assert found["twin"] != []
     assert [f.text for f in found["twin"] if not f.passed] == []
+
+
+@pytest.mark.parametrize("half", zoo.HALVES)
+def test_the_score_is_the_one_that_is_shown(half: str, record_property) -> None:
+    """Printed at the end of the suite; the whole zoo's stands beside it."""
+    if not zoo.files(half):
+        pytest.skip("the unseen half is asked with MINUSGRAD_ZOO=all")
+    found = zoo.score(half)
+    record_property("shown", f"the trap zoo, {half} half\n{found}")
+    assert found in (zoo.TRAPS / "README.md").read_text()

@@ -13,9 +13,9 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -74,9 +74,42 @@ def _told(file: Path) -> dict[str, dict[str, Any]]:
     found = _asked(file, "tell", "trap", "twin")
     if "crash" in found["trap"]:
         found |= _asked(file, "tell", "twin")
-    if ".field(" in file.read_text():
-        found["trap"]["validation"] = _asked(file, "validate", "trap")["trap"].get("validation")
+    if ".field(" in file.read_text():  # validation needs fields
+        for kernel, said in _asked(file, "validate", "trap", "twin").items():
+            found[kernel]["validation"] = said.get("validation")
     return found
+
+
+def score(half: str) -> str:
+    """Who finds how many traps, and accuses how many twins: a table."""
+    names = [file.stem for file in files(half)]
+    rows = [("what looks", "traps found", "twins accused"), ("---",) * 3]
+    for title, says in JUDGES.items():
+        counts = []
+        for kernel in ("trap", "twin"):
+            said = [says(half, name, kernel) for name in names]
+            asked = len(said) - said.count(None)
+            of = f"{len(names)}" if asked == len(names) else f"{len(names)}, and can be asked of {asked}"
+            counts.append(f"{said.count(True)} of {of}")
+        rows.append((title, *counts))
+    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+
+
+def _check_says(half: str, name: str, kernel: str) -> bool:
+    return any(not finding.passed for finding in checked(half)[name][kernel])
+
+
+def _taichi_says(what: str, half: str, name: str, kernel: str) -> bool | None:
+    return told(half)[name][kernel].get(what)
+
+
+JUDGES: dict[str, Callable[[str, str, str], bool | None]] = {
+    "`minusgrad check`": _check_says,
+    "`ti.ad.Tape(validation=True)`": partial(_taichi_says, "validation"),
+    "`ti.ad.Tape(grad_check=...)`": partial(_taichi_says, "grad_check"),
+    "central differences": partial(_taichi_says, "differences"),
+}
+"""Who looks; None where it cannot be asked, or the process ends."""
 
 
 def _asked(file: Path, what: str, *kernels: str) -> dict[str, dict[str, Any]]:

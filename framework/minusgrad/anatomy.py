@@ -6,12 +6,12 @@ from typing import Any
 import numpy as np
 
 from . import derive
-from .check import instance
 from .emit import Emitter
 from .energy import LocalEnergy, Node
 from .errors import EnergyError
 from .forward import loops_of
 from .graph import Scalar, reachable
+from .instances import instance
 from .map_loops import MapLoops
 from .stages import Staged
 from .sweep import Sweep, tangents

@@ -19,36 +19,24 @@ is halved until it does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from itertools import chain, islice
-from typing import Any
 
 import numpy as np
 
 from . import runtime
-from .energy import (
-    Datum,
-    Linear,
-    LocalEnergy,
-    Node,
-    Parameter,
-    Table,
-    Time,
-    concrete,
-    draw_node,
-    draw_parameter,
-    weights_at_rest,
-)
+from .asked_term import MOST_PLAIN, MOST_TUPLES, AskedTerm, arguments, elements, part
+from .energy import Datum, LocalEnergy, Node, Parameter, Time
 from .errors import EnergyError
-from .fields import Field, Fields, Grid, ordered_sum
+from .fields import Field, ordered_sum
 from .follow import Cut, ends, rounded
-from .interactions import Pairs, Tuples
-from .maps import LocalMap
+from .instances import instance, staged_instance
+from .interactions import Pairs
+from .kinks import kinks
 from .potential import Potential
 from .probe import EDGE, cut_off, pieces, probed
 from .questions import (
-    EPS,
     INFINITE,
     KINK,
     SHRINKS,
@@ -61,21 +49,18 @@ from .questions import (
     taylor,
     until,
 )
+from .readings import in_words
 from .stage_check import stages
-from .staged import StagedTerm, bind_staged
+from .staged import StagedTerm
 from .stages import Staged
 from .symmetries import Symmetries
-from .terms import Term, Values, bind
+from .terms import Term
 
 STATES = 3
 """Random states, besides the given one."""
-MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
-"""A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
 MOST_CELLED = 8
 """Of a map to cells only so many elements are judged: they are evaluated cell by cell, and where values
 between cells are interpolated, U has a kink for each cell that an element passes."""
-CANVAS = (32, 40)
-"""The grid on which a map is judged that no scene binds."""
 
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
@@ -84,14 +69,14 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     for term in potential.maps.values():
         rng = np.random.default_rng(seed)
         few = MOST_CELLED if term.grid else MOST_TUPLES
-        yield from _of_term(probed(_part(term, rng, tuples=few), rng), t, rng)
+        yield from _of_term(probed(part(term, rng, tuples=few), rng), t, rng)
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
-        one = term if isinstance(term, StagedTerm) else _part(term, rng)
-        part = Potential(potential.fields, [one], frozen=True)
+        one = term if isinstance(term, StagedTerm) else part(term, rng)
+        alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _of_term(part, t, rng)
+            yield from _of_term(alone, t, rng)
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
@@ -108,90 +93,7 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterat
         yield from of_potential(made, t=0.7, seed=seed)
 
 
-def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
-    """A small potential of one energy: random fields, data and parameters of the declared scales."""
-    k = energy.over if isinstance(energy.over, int) else d + 1
-    nodes = max(nodes, k + 2)
-    grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
-    nodal = energy.of_role(Node)
-    fields = Fields({a: draw_node(r, rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
-    x = fields[energy.shaping[0].field].values if energy.shaping else None
-    tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
-    samples = [energy.sample(rng, d) for _ in range(nodes)]
-    data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
-    for made in energy.shaping:
-        rest = np.array([weights_at_rest(fields[made.field].values[row]) for row in tuples])
-        data[made.weights] = rest @ (np.eye(d) + 0.1 * rng.normal(size=(nodes, d, d)))
-    parameters = {
-        a: draw_parameter(role, rng, concrete(role.shape, d))
-        for a, role in energy.of_role(Parameter).items()
-        if not (isinstance(energy, LocalMap) and a == energy.spacing)
-    }
-    tables = {a: samples[0][a] for a in energy.of_role(Table)}
-    rows = tuples if energy.listed else None
-    term = bind(energy, fields, tuples=rows, data=data, parameters=parameters, tables=tables, grid=grid)
-    return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
-
-
-def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
-    """A potential of one staged energy, bound to its example. Raises `EnergyError` where it does not fit."""
-    if energy.example is None:
-        raise EnergyError(
-            "a staged energy is asked with its example, and this has none: give staged_energy an `example`,"
-            " or check a scene that names it"
-        )
-    given = dict(energy.example(rng))
-    if missing := [a for a in energy.roles if a not in given and not isinstance(energy.roles[a], Time)]:
-        raise EnergyError(f"its example has no {', '.join(missing)}")
-    fields = Fields({a: np.asarray(given.pop(a), np.float64) for a in energy.of_role(Node)})
-    data = {a: given.pop(a) for a in energy.of_role(Datum)}
-    parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
-    return Potential(fields, [bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)])
-
-
-def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """k random nodes; of cells in x the plumpest of eight, which a small step does not turn over."""
-    rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
-    if x is None:
-        return rows[0]
-    return max(rows, key=lambda row: np.linalg.svd(x[row] - x[row].mean(axis=0), compute_uv=False)[-1])
-
-
 # One term -------------------------------------------------------------------------------------------
-
-
-@dataclass
-class _Subject:
-    """What is asked: a potential of one term, at a time, in words."""
-
-    potential: Potential
-    term: Term
-    t: float
-    where: str = ""
-    usual: float = 0.0
-    """Sum of |u| at states like this one: a state at rest has less, but rounds no better."""
-
-    def value(self) -> float:
-        return self.potential.value(self.t)
-
-    def gradient(self, name: str) -> np.ndarray:
-        return self.potential.gradient(name, self.t)
-
-    def product(self, name: str, along: str = "") -> Callable[[np.ndarray], np.ndarray] | None:
-        """How the gradient changes along a step of the same; None for staged energies."""
-        if isinstance(self.term, StagedTerm):
-            return None
-        return lambda step: self.potential.product({along or name: step}, name, self.t)
-
-    def set_time(self, t: np.ndarray) -> None:
-        self.t = float(t)
-
-    def rounding(self) -> float:
-        """Below this, differences of U say nothing: 100 eps sum|u|."""
-        return 100.0 * EPS * max(self.potential.magnitude(self.t), self.usual)
-
-    def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
-        return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
 
 
 def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
@@ -207,7 +109,7 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     for k, state in enumerate(states):
         _put(fields, state)
         where = "at the given state" if k == 0 else f"at random state {k}"
-        subject = _Subject(potential, term, t, where, usual)
+        subject = AskedTerm(potential, term, t, where, usual)
         rounds = rounds or bool(_rounded(subject))
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
@@ -231,9 +133,10 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
                 direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
             yield _with_lines(subject, path(subject, knob, direction))
         keeps = () if potential.maps else term.energy.keeps
-        yield from Symmetries(subject, fields, subject.gradient, rng, keeps).findings()
+        among = None if isinstance(term, StagedTerm) else np.unique(term.elements.nodes)
+        yield from Symmetries(subject, fields, subject.gradient, rng, keeps, among).findings()
     _put(fields, start)
-    yield from _kinks(_Subject(potential, term, t, "", usual), fields)
+    yield from kinks(AskedTerm(potential, term, t, "", usual), fields)
 
 
 def _near(
@@ -259,7 +162,7 @@ def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
         field.set(state[name])
 
 
-def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[Knob]:
+def _knobs(subject: AskedTerm, sizes: dict[str, float]) -> Iterator[Knob]:
     """Everything that the term has a derivative for, in the order of its arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
@@ -291,64 +194,7 @@ def _knobs(subject: _Subject, sizes: dict[str, float]) -> Iterator[Knob]:
                 yield Knob(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
 
 
-def _kinks(subject: _Subject, fields: Mapping[str, Field]) -> Iterator[Finding]:
-    """A finite U with a gradient that is not: where nodes coincide, where one is at zero, at rest."""
-    term = subject.term
-    for argument, field in term.fields.items():
-        start = field.values.copy()
-        for words, special in _special(term, start):
-            field.set(special)
-            broken = _is_kink(subject.potential, field.name, subject.t)
-            field.set(start)
-            if broken:
-                yield _kink(subject, argument, words)
-                break
-    if not isinstance(term, StagedTerm) and not subject.potential.maps:
-        for made in term.energy.shaping:
-            if _is_kink_at_rest(subject, made):
-                yield _kink(subject, made.field, "where an element is at rest")
-
-
-def _is_kink(potential: Potential, field: str, t: float) -> bool:
-    return bool(np.isfinite(potential.value(t))) and not np.isfinite(potential.gradient(field, t)).all()
-
-
-def _kink(subject: _Subject, argument: str, words: str) -> Finding:
-    subject.where = words
-    text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
-    return replace(subject.finding(argument, "kink", True, None, text), warning=True)
-
-
-def _is_kink_at_rest(subject: _Subject, made: Linear) -> bool:
-    """Of one element whose F is the unit matrix to the last bit: a corner of the unit cube."""
-    one = _part(subject.term, np.random.default_rng(0), tuples=1)
-    field, row = one.fields[made.field], elements(one)[0]
-    d, start = field.shape[1], field.values.copy()
-    if len(row) <= d:
-        return False
-    corner, weights = start.copy(), np.zeros((1, len(row), d))
-    corner[row] = 0.0
-    corner[row[1 : d + 1]] = np.eye(d)
-    weights[0, 0], weights[0, 1 : d + 1] = -1.0, np.eye(d)
-    alone = replace(one, data=one.data | {made.weights: runtime.allocate(weights)})
-    field.set(corner)
-    broken = _is_kink(Potential(subject.potential.fields, [alone], frozen=True), field.name, subject.t)
-    field.set(start)
-    return broken
-
-
-def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    if not isinstance(term, StagedTerm) and term.arity > 1 and len(elements(term)):
-        first, second = list(elements(term)[0])[:2]
-        together = values.copy()
-        together[first] = together[second]
-        yield "where two nodes coincide", together
-    zero = values.copy()
-    zero[:1] = 0.0
-    yield "where a node is at zero", zero
-
-
-def _rounded(subject: _Subject) -> tuple:
+def _rounded(subject: AskedTerm) -> tuple:
     """What the numbers become that the energy rounds, for some elements."""
     term = subject.term
     if isinstance(term, StagedTerm):
@@ -357,7 +203,7 @@ def _rounded(subject: _Subject) -> tuple:
     return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
 
 
-def _with_lines(subject: _Subject, finding: Finding) -> Finding:
+def _with_lines(subject: AskedTerm, finding: Finding) -> Finding:
     """A question that failed, with the lines of the energy where derivatives end."""
     term = subject.term
     if finding.passed or isinstance(term, StagedTerm) or finding.argument not in term.energy.roles:
@@ -367,15 +213,13 @@ def _with_lines(subject: _Subject, finding: Finding) -> Finding:
         cuts |= {c.where: c for c in ends(term.energy, values, finding.argument)}
     if not cuts:
         return finding
-    told = "; ".join(
-        f"line {c.where.rpartition(':')[2]}: a value {c.text.rstrip(',')}" for c in cuts.values()
-    )
+    told = "; ".join(f"{in_words(c.where)}: a value {c.text.rstrip(',')}" for c in cuts.values())
     return replace(finding, text=f"{finding.text}: {told}", where=next(iter(cuts)))
 
 
-def _value(subject: _Subject) -> Finding:
+def _value(subject: AskedTerm) -> Finding:
     of = subject.potential
-    small = _part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
+    small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
         compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
         weights = of.fields["probe_weight"].values
@@ -385,8 +229,8 @@ def _value(subject: _Subject) -> Finding:
     else:
         compiled = Potential(of.fields, [small], frozen=True).value(subject.t)
         each = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
-    part = small.elements.elements / max(subject.term.elements.elements, 1)
-    expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), part * subject.usual) or 1.0
+    share = small.elements.elements / max(subject.term.elements.elements, 1)
+    expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), share * subject.usual) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
     return subject.finding("", "value", error <= 1e-11, error, text)
@@ -400,16 +244,13 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
     return runtime.host(array).copy(), partial(term.set_datum, argument)
 
 
-def _window(subject: _Subject) -> Finding:
+def _window(subject: AskedTerm) -> Finding:
     """The worst of its elements, of which there are few."""
     worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
     cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
     return subject.finding(
         "", "window", worst <= EDGE, worst, cut if worst <= EDGE else f"{cut}: it is cut off,"
     )
-
-
-# Parts of a term ------------------------------------------------------------------------------------
 
 
 def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
@@ -419,34 +260,3 @@ def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
     corners = values[term.elements.nodes].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]
     return float(np.sqrt(np.mean(legs**2))) or spread(values)
-
-
-def _part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
-    """The term, on a random part of its elements if there are many. A copy: its parameters may be turned."""
-    parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
-    if isinstance(term.elements, Pairs):
-        chosen = np.sort(rng.permutation(term.elements.nodes)[:nodes])
-        return replace(term, elements=Pairs(chosen), parameters=parameters, shared={})
-    rows = np.sort(rng.permutation(term.elements.elements)[:tuples])
-    return replace(
-        term,
-        elements=Tuples(term.elements.nodes[rows]),
-        data={a: runtime.allocate(runtime.host(v)[rows]) for a, v in term.data.items()},
-        parameters={
-            a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
-        },
-        shared={},
-    )
-
-
-def elements(term: Term) -> Any:
-    """The nodes of every element of a term."""
-    nodes = term.elements.nodes
-    if isinstance(term.elements, Pairs):
-        return [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
-    return nodes
-
-
-def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
-    """The arguments of every element of a term, as its function receives them."""
-    return (term.arguments(e, element, t) for e, element in enumerate(elements(term)))

@@ -33,7 +33,7 @@ from .graph import Graph, Scalar, reachable
 from .kernel_source import KernelRebinder
 from .numbers import NUMPY
 from .plain import Lookup
-from .readings import Remark
+from .readings import Remark, in_words
 from .source import copied, here, run
 from .tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .trace import Symbolic, linear
@@ -416,7 +416,7 @@ class Follower:
         at = here()
         told = (
             f"an element of {memory.name} is {doing[how]} here by one turn of a parallel loop and"
-            f" {doing[before]} by another ({_short(where)}): the result depends on which comes first; add"
+            f" {doing[before]} by another ({in_words(where)}): the result depends on which comes first; add"
             " with +=, or write ti.loop_config(serialize=True) before the loop"
         )
         self.remarks.setdefault(("race", memory.name, at), Remark("race", at, told))
@@ -425,7 +425,7 @@ class Follower:
         at = here()
         told = (
             f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
-            f" ({_short(read)}): the reverse reads what stands there at the end; write into an array of its"
+            f" ({in_words(read)}): the reverse reads what stands there at the end; write into an array of its"
             " own"
         )
         self.remarks.setdefault(("overwrite", memory.name, at), Remark("overwrite", at, told))
@@ -509,10 +509,6 @@ class _Zeros:
         return float(
             self._table[tuple(self._follower.count(p, "chooses a place of a table") for p in places)]
         )
-
-
-def _short(where: str) -> str:
-    return f"line {where.rpartition(':')[2]}"
 
 
 class _Kernels(Symbolic):

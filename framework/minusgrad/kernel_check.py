@@ -15,20 +15,23 @@ asked at the start, and at random states near it.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from . import runtime
+from .asked import NO_REASON, Asked, Why, coarsest, put
+from .blame import blame, with_lines
 from .errors import TraceError
-from .follow import LOST, OutsideError
+from .follow import OutsideError
 from .launches import Handle, Launch, Launches
 from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
-from .readings import Remark, begin_of, of_function, readings
-from .retraced import WRONG, Retraced, retrace, within, wrong_stage
+from .readings import Remark, in_words, readings
+from .retraced import WRONG, Retraced, retrace
+from .special_states import idle, kinks
 
 NEAR = 2
 """Random states, besides the start."""
@@ -36,76 +39,7 @@ CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
 """How near a compiled value is to that of plain Python, in parts of its scale, by precision."""
 FORWARD = ("integer", "constant", "race", "overwrite")
 """Remarks that explain a wrong value."""
-BLAMED = ("integer", "atomic", "select", "before", "fed", "carried", "serial", "called", "race", "overwrite")
-"""Remarks that explain a wrong reverse, the likeliest first."""
-HEARD, TINY = 8, 2.0**-24
-"""How often each input is put off, by so much of its step, to hear how loss rounds."""
-FAR = (1.0, 8.0, 64.0)
-"""Steps after which an input that changes nothing is taken to be idle."""
-RANK = {"is": 0, "chooses": 1, "ends": 2, "decides": 3}
-"""What ends a derivative, by the first word that tells it, the likeliest first."""
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
-
-
-class Why(NamedTuple):
-    """A reason, and the line it stands in."""
-
-    where: str = ""
-    text: str = ""
-
-
-NO_REASON = Why()
-
-
-@dataclass
-class _Asked:
-    """The case as `questions` sees it, with what it is called and where it stands."""
-
-    launches: Launches
-    ran: Sequence[Launch] = ()
-    where: str = ""
-    usual: float = 0.0
-    eps: float = 0.0
-    noise: float = 0.0
-
-    def value(self) -> float:
-        return self.launches.value()
-
-    def rounding(self) -> float:
-        return max(100.0 * self.eps * self.usual, self.noise)
-
-    def within(self) -> bool:
-        """Whether the kernels would stay inside of their arrays, with the inputs as they are set."""
-        return within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
-
-    def listen(self, rng: np.random.Generator, steps: Mapping[str, float]) -> float:
-        """How far rounding moves the loss: what a tiny step leaves, which a smooth loss would not feel."""
-        launches, gradients, worst = self.launches, self.launches.gradients(), 0.0
-        here = launches.value()
-        for handle in launches.inputs:
-            found, start = gradients[handle.name], handle.start.astype(np.float64)
-            heard = []
-            for _ in range(HEARD):
-                tiny = np.maximum(TINY * steps[handle.name], 4.0 * self.eps * np.abs(start))
-                launches.set(handle, start + tiny * rng.uniform(-1.0, 1.0, start.shape))
-                change = 0.0 if found is None else float(np.sum(found * (handle.start - start)))
-                left = abs(launches.value() - here - change)
-                heard.append(left if np.isfinite(left) else 0.0)
-            launches.set(handle, start)
-            worst = max(worst, sorted(heard)[1])  # a jump just here is heard now and then, rounding always
-        return min(30.0 * worst, 1e-6 * self.usual)
-
-    def finding(
-        self,
-        argument: str,
-        question: str,
-        passed: bool,
-        figure: float | None,
-        text: str,
-        why: Why = NO_REASON,
-    ) -> Finding:
-        said = f"{text} {self.where}{f': {why.text}' if why.text else ''}"
-        return Finding(self.launches.case.name, argument, question, passed, figure, said, why.where)
 
 
 def of_case(launches: Launches, say: Callable[[str], None], seed: int = 0) -> Iterator[Finding]:
@@ -135,12 +69,12 @@ def _of_case(launches: Launches, say: Callable[[str], None], rng: np.random.Gene
         return
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
-    asked = _Asked(launches, ran, eps=_eps(launches))
+    asked = Asked(launches, ran)
     states = [start] + [_near(start, steps, rng) for _ in range(NEAR)]
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
-        _put(launches, state)
+        put(launches, state)
         if k and not asked.within():
             continue
         for finding in _at_state(asked, say, steps, rng, remarks, first=k == 0):
@@ -151,13 +85,13 @@ def _of_case(launches: Launches, say: Callable[[str], None], rng: np.random.Gene
         if failed:
             break  # another state would say it again
     if not failed:
-        yield from _kinks(asked, say, start)
-        yield from _idle(asked, start, steps, rng)
-    _put(launches, start)
+        yield from kinks(asked, say, start)
+        yield from idle(asked, start, steps, rng)
+    put(launches, start)
 
 
 def _at_state(
-    asked: _Asked,
+    asked: Asked,
     say: Callable[[str], None],
     steps: dict[str, float],
     rng: np.random.Generator,
@@ -213,16 +147,16 @@ def _at_state(
                 yield asked.finding(handle.name, "taylor", False, None, INFINITE)
             continue
         say(f"steps of {handle.name} {asked.where}")
-        yield _with_lines(taylor(asked, knob, direction), seen, followed, handle.name)
+        yield with_lines(taylor(asked, knob, direction), seen, followed, handle.name)
         if not wrong:
             longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
-            yield _with_lines(path(asked, knob, longer), seen, followed, handle.name)
+            yield with_lines(path(asked, knob, longer), seen, followed, handle.name)
 
 
 # The answers ----------------------------------------------------------------------------------------
 
 
-def _value(asked: _Asked, followed: Retraced, compiled: float, seen: Sequence[Remark]) -> Finding:
+def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Remark]) -> Finding:
     """The compiled loss against the followed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
@@ -230,7 +164,7 @@ def _value(asked: _Asked, followed: Retraced, compiled: float, seen: Sequence[Re
     )
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.12g}, plain Python {expected:.12g}"
-    if error <= CLOSE[_coarsest(asked.launches)]:
+    if error <= CLOSE[coarsest(asked.launches)]:
         return asked.finding("", "value", True, error, text)
     blame = [r for r in seen if r.kind in FORWARD]
     why = Why(blame[0].where, blame[0].text) if blame else NO_REASON
@@ -245,7 +179,7 @@ def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
 
 
 def _reverse(
-    asked: _Asked,
+    asked: Asked,
     followed: Retraced,
     handle: Handle,
     found: np.ndarray,
@@ -257,25 +191,25 @@ def _reverse(
     exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
     if not np.isfinite(exact).all():
         roots = [r for r in seen if r.kind == "root"]
-        why = Why(roots[0].where, f"{_place(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
+        why = Why(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
         return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
     scale = float(np.abs(exact).max()) or float(np.abs(found).max()) or 1.0
     error = float(np.abs(found - exact).max()) / scale
-    if error <= WRONG[_coarsest(asked.launches)]:
+    if error <= WRONG[coarsest(asked.launches)]:
         return asked.finding(handle.name, "reverse", True, error, f"off by {error:.1e}")
-    place = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(found - exact), nan=np.inf))), found.shape)
-    at = f"[{', '.join(map(str, place))}]" if place else ""
+    worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(found - exact), nan=np.inf))), found.shape)
+    at = f"[{', '.join(map(str, worst))}]" if worst else ""
     digits = 6 if error > 1e-4 else 12
-    right, given = f"{exact[place]:.{digits}g}", f"{found[place]:.{digits}g}"
+    right, given = f"{exact[worst]:.{digits}g}", f"{found[worst]:.{digits}g}"
     text = f"d loss / d {handle.name}{at} is {right}, the reverse gives {given}"
-    why = _blame(asked.launches, ran, taken, followed, seen)
+    why = blame(asked.launches, ran, taken, followed, seen)
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
-def _repeat(asked: _Asked, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
+def _repeat(asked: Asked, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
     scale = float(np.abs(found).max()) or 1.0
     error = float(np.abs(found - second).max()) / scale
-    passed = not error > WRONG[_coarsest(asked.launches)]
+    passed = not error > WRONG[coarsest(asked.launches)]
     text = f"a second time it gives {second.ravel()[0]:.6g} where it gave {found.ravel()[0]:.6g}"
     cure = ": adjoints are not cleared, or something random is drawn;"
     return asked.finding(
@@ -283,53 +217,7 @@ def _repeat(asked: _Asked, handle: Handle, found: np.ndarray, second: np.ndarray
     )
 
 
-def _with_lines(finding: Finding, seen: Sequence[Remark], followed: Retraced | None, name: str) -> Finding:
-    """A question that failed, with the lines where derivatives end."""
-    if finding.passed or followed is None:
-        return finding
-    cuts = sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]])
-    told = [(c.where, f"{_place(c.where)}: a value that hangs on {name} {c.text.rstrip(',')}") for c in cuts]
-    told += [(r.where, f"{_place(r.where)}: {r.text}") for r in seen]
-    if followed.python_wrote:
-        told.insert(0, ("", f"Python changes {followed.python_wrote[0]} between kernels, which no tape sees"))
-    if not told:
-        return finding
-    lines = "; ".join(list(dict.fromkeys(text for _, text in told))[:2])
-    return replace(finding, text=f"{finding.text}: {lines}", where=told[0][0])
-
-
-def _blame(
-    launches: Launches,
-    ran: Sequence[Launch],
-    taken: Sequence[tuple[Any, tuple]],
-    followed: Retraced,
-    seen: Sequence[Remark],
-) -> Why:
-    """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
-    if followed.python_wrote:
-        return Why("", f"Python changes {followed.python_wrote[0]} between kernels, which no tape sees")
-    if launches.own_gradient is not None:
-        own = launches.table.gradient
-        return Why(
-            "", f"'{own}' leaves this in .grad: is the loss seeded, is .grad cleared, is a kernel missing?"
-        )
-    if custom := [f for f, _ in taken if not hasattr(f, "func")]:
-        return Why("", f"'{custom[0].__name__}' brings a gradient of its own (ti.ad.grad_for)")
-    stage = wrong_stage(launches, ran)
-    lost = [c for c in followed.follower.cuts.values() if c.text.endswith(LOST)]
-    mine = list(seen) if stage is None else of_function(seen, stage)
-    mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
-    told = f"in kernel '{stage.__name__}', " if stage is not None else ""
-    if stage is None and lost:
-        return Why(lost[0].where, f"{_place(lost[0].where)}: a value {lost[0].text} and lost to the reverse")
-    if mine:
-        return Why(mine[0].where, f"{told}{_place(mine[0].where)}: {mine[0].text}")
-    if stage is not None:
-        return Why(begin_of(stage), told.rstrip(", "))
-    return NO_REASON
-
-
-def _short(asked: _Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
+def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
     """The step, halved until the kernels stay inside of their arrays and the loss is finite."""
     for _ in range(SHRINKS):
         knob.put(knob.values + direction)
@@ -340,7 +228,7 @@ def _short(asked: _Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
     return inside(asked, knob, direction)
 
 
-def _rounded(asked: _Asked) -> tuple:
+def _rounded(asked: Asked) -> tuple:
     """What the numbers become that the kernels round."""
     launches = asked.launches
     if not asked.within():
@@ -349,85 +237,6 @@ def _rounded(asked: _Asked) -> tuple:
         return retrace(launches, launches.recorded()[0], launches.inputs).follower.rounded()
     except TraceError:
         return ()
-
-
-def _kinks(asked: _Asked, say: Callable[[str], None], start: dict[str, np.ndarray]) -> Iterator[Finding]:
-    """The gradient at zero, and where two entries are equal."""
-    launches = asked.launches
-    for handle in launches.inputs:
-        for words, special in _special(start[handle.name]):
-            _put(launches, start | {handle.name: special})
-            if not asked.within():
-                continue
-            say(f"{handle.name} {words}")
-            if not np.isfinite(launches.value()):
-                continue
-            found = launches.gradients()[handle.name]
-            if found is None or np.isfinite(found).all():
-                continue
-            ran, _ = launches.recorded()
-            asked.where = f"with {handle.name} {words}"
-            yield _kink(asked, handle, ran)
-            break
-
-
-def _idle(
-    asked: _Asked, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
-) -> Iterator[Finding]:
-    """Inputs that the loss never changes with, however far they go: no search would move them."""
-    launches = asked.launches
-    _put(launches, start)
-    here, gradients = launches.value(), launches.gradients()
-    for handle in launches.inputs:
-        found = gradients[handle.name]
-        moved = [abs(_moved_by(asked, handle, start, k * steps[handle.name], rng) - here) for k in FAR]
-        if found is None or found.any() or moved[0] != 0.0:
-            continue
-        never = max(moved) == 0.0
-        asked.where = f"over steps of up to {FAR[-1] if never else FAR[0]:g} times {steps[handle.name]:.3g}"
-        text = f"the loss does not change with {handle.name}"
-        why = Why("", "it is clamped, cut off, overwritten, or not read at all")
-        wrong = never and handle.name in launches.table.inputs
-        yield replace(asked.finding(handle.name, "path", not wrong, None, text, why), warning=not wrong)
-
-
-def _moved_by(
-    asked: _Asked, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
-) -> float:
-    """The loss where one input is moved at random; infinite where kernels would leave their arrays."""
-    launches = asked.launches
-    launches.set(handle, start[handle.name] + step * rng.normal(size=handle.start.shape))
-    found = launches.value() if asked.within() else np.inf
-    launches.set(handle, start[handle.name])
-    return found if np.isfinite(found) else np.inf
-
-
-def _kink(asked: _Asked, handle: Handle, ran: Sequence[Launch]) -> Finding:
-    """A gradient that is not finite: the function's own, or the reverse's of what a select keeps away."""
-    text = "the loss is finite and its gradient is not"
-    try:
-        followed = retrace(asked.launches, ran, asked.launches.inputs)
-    except TraceError:
-        return replace(asked.finding(handle.name, "kink", True, None, text), warning=True)
-    if np.isfinite(followed.gradient(handle.name, asked.launches.loss)).all():
-        lines = followed.follower.selects()
-        cure = "Taichi reverses both sides of a select; make both finite, or write `if`"
-        why = Why(lines[0] if lines else "", cure)
-        return asked.finding(handle.name, "kink", False, None, text, why)
-    roots = [r for r in followed.follower.infinite() if r.kind == "root"]
-    why = Why(roots[0].where, roots[0].text) if roots else Why("", "a root or norm of zero without a guard")
-    return replace(asked.finding(handle.name, "kink", True, None, text, why), warning=True)
-
-
-def _special(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    yield "zero", np.zeros_like(values)
-    if len(values.shape) and len(values) > 1:
-        equal = values.copy()
-        equal[1] = equal[0]
-        yield "equal in its first two entries", equal
-        some = values.copy()
-        some[0] = 0.0
-        yield "zero in its first entry", some
 
 
 # Small things ---------------------------------------------------------------------------------------
@@ -456,11 +265,6 @@ def _knob(launches: Launches, handle: Handle, step: float) -> Knob:
     return Knob(handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step)
 
 
-def _put(launches: Launches, state: dict[str, np.ndarray]) -> None:
-    for handle in launches.inputs:
-        launches.set(handle, state[handle.name])
-
-
 def _near(
     start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
 ) -> dict[str, np.ndarray]:
@@ -472,20 +276,6 @@ def _sizes(launches: Launches, gradients: dict[str, np.ndarray | None]) -> Itera
     for handle in launches.inputs:
         if (found := gradients[handle.name]) is not None and np.isfinite(found).all():
             yield float(np.abs(found * handle.start).sum())
-
-
-def _coarsest(launches: Launches) -> str:
-    """The least precise of the arrays that the answer hangs on."""
-    real = [h.start.dtype for h in (launches.loss, *launches.inputs)]
-    return min(real, key=lambda dtype: dtype.itemsize).name
-
-
-def _eps(launches: Launches) -> float:
-    return float(np.finfo(_coarsest(launches)).eps)
-
-
-def _place(where: str) -> str:
-    return f"line {where.rpartition(':')[2]}"
 
 
 def _told(error: BaseException) -> tuple[str, str]:

@@ -82,6 +82,11 @@ def of_function(remarks: Iterable[Remark], function: Callable) -> list[Remark]:
     return found
 
 
+def in_words(where: str) -> str:
+    """The line of file:line."""
+    return f"line {where.rpartition(':')[2]}"
+
+
 def begin_of(function: Callable) -> str:
     """Where a function begins: file:line."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"

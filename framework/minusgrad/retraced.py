@@ -1,6 +1,6 @@
 """Launches retraced: what kernels did, followed in plain Python, as a whole and one by one."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -83,12 +83,12 @@ def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, 
     return True
 
 
-def wrong_stage(arrays: Arrays, ran: Sequence[Launch]) -> Callable | None:
-    """The first kernel, from the last launch back, whose reverse is wrong by itself."""
+def wrong_launch(arrays: Arrays, ran: Sequence[Launch]) -> Launch | None:
+    """The first, from the last one back, whose reverse is wrong by itself."""
     rng = np.random.default_rng(1)
     for launch in reversed(ran):
         if not right_alone(arrays, launch, rng):
-            return launch.function
+            return launch
     return None
 
 

@@ -14,7 +14,7 @@ from .errors import TraceError
 from .launches import Arrays, Handle, Launch, listening
 from .questions import Finding
 from .readings import Remark, begin_of, of_function, readings
-from .retraced import WRONG, retrace, wrong_stage
+from .retraced import WRONG, retrace, wrong_launch
 from .staged import StagedTerm
 
 
@@ -24,8 +24,11 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     arrays = Arrays(handles)
     with listening(handles) as ran:
         term.value(t)
-    if len(ran) != sum(act == "run" for act, _ in term.energy.schedule.forward):
+    forward = [term.energy.stages[k] for act, k in term.energy.schedule.forward if act == "run"]
+    if len(ran) != len(forward):
         return  # a stage is a Python function, which is not followed
+    own = [None if stage.backward is None else partial(term.run_back, stage) for stage in forward]
+    ran = [replace(launch, own_reverse=one) for launch, one in zip(ran, own, strict=True)]
     for handle in handles:
         handle.start = handle.values
     remarks = [r for stage in term.energy.stages for r in readings(stage.kernel)]
@@ -46,10 +49,12 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
 
 def _why(arrays: Arrays, ran: Sequence[Launch], remarks: Sequence[Remark]) -> tuple[str, str]:
     """Where a gradient is wrong: the line, and the stage with what its text says."""
-    stage = wrong_stage(arrays, ran)
-    if stage is None:
+    wrong = wrong_launch(arrays, ran)
+    if wrong is None:
         return "", ": each stage alone is right, so look at what one overwrites for another"
-    told = f": stage '{stage.__name__}'"
+    stage, told = wrong.function, f": stage '{wrong.name}'"
+    if wrong.own_reverse is not None:
+        return begin_of(stage), f"{told}: its `backward` is not its reverse"
     if mine := of_function(remarks, stage):
         return mine[0].where, f"{told}: {mine[0].text}"
     return begin_of(stage), told

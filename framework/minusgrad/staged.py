@@ -247,12 +247,13 @@ class StagedTerm:
             case "run":
                 self._run(self.energy.stages[what])
             case "reverse":
-                self._run_back(self.energy.stages[what])
+                self.run_back(self.energy.stages[what])
 
     def _run(self, stage: Stage) -> None:
         stage.kernel(*self._passed(stage, stage.kernel))
 
-    def _run_back(self, stage: Stage) -> None:
+    def run_back(self, stage: Stage) -> None:
+        """One stage in reverse, from the adjoints as they are."""
         if stage.backward is not None:
             stage.backward(*self._passed(stage, stage.backward))
             return

@@ -31,13 +31,17 @@ Moved = dict[str, np.ndarray]
 
 @dataclass
 class Symmetries:
-    """A subject and the fields that it reads; `gradient` of one by its name. Fields are put back."""
+    """A subject and the fields that it reads; `gradient` of one by its name. Fields are put back.
+
+    `among`: the nodes that it is a sum over, if it is not all.
+    """
 
     subject: Subject
     fields: Mapping[str, Field]
     gradient: Callable[[str], np.ndarray]
     rng: np.random.Generator
     keeps: Collection[str] = ()
+    among: np.ndarray | None = None
 
     def __post_init__(self) -> None:
         self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
@@ -55,7 +59,8 @@ class Symmetries:
             yield from self._of("rotation", ", ".join(self.vectors), self._turned, self._torques)
         for count in sorted({len(x) for x in self.start.values()} - {1}):
             mine = [name for name, x in self.start.items() if len(x) == count]
-            order = self.rng.permutation(count)
+            order, among = np.arange(count), np.arange(count) if self.among is None else self.among
+            order[among] = self.rng.permutation(among)
             moved, left = partial(self._exchanged, mine, order), partial(self._followed, mine, order)
             yield from self._of("permutation", ", ".join(mine), moved, left)
 

@@ -1,0 +1,57 @@
+"""`check` never cries wolf: no error finding on our own energies and scenes, and on random energies.
+
+Random energies are those of `random_energies` without decisions: where `if` and `select` choose between any
+two values U jumps, and that is to be told. A few are asked here, 500 with MINUSGRAD_ZOO=all.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+import exam
+from minusgrad import check, local_energy
+from minusgrad.door import build
+from minusgrad.follow import ROUNDINGS
+from minusgrad.graph import reachable
+from random_energies import ROLES
+from test_random_energies import Program, drawn
+
+SCENES = sorted((Path(__file__).parent.parent / "scenes").glob("*.toml"))
+NUMBER = 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 6
+DECISIONS = {"select", *ROUNDINGS}
+
+
+def accused(findings) -> list[str]:
+    asked = list(findings)
+    assert len(asked) > 8
+    return [f"{f.term}.{f.argument}: {f.question}: {f.text}" for f in asked if not f.passed]
+
+
+@pytest.mark.parametrize("name", exam.CANONICAL | exam.MAPS)
+def test_no_energy_of_ours_is_accused(name: str) -> None:
+    instance = (exam.CANONICAL | exam.MAPS)[name]
+    for d in instance.dimensions:
+        assert accused(check.of_energy(instance.energy, d)) == []
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.stem)
+def test_no_scene_of_ours_is_accused(scene: Path) -> None:
+    simulation = build(scene, ['runtime.precision="f64"'])
+    assert accused(check.of_potential(simulation.potential, simulation.stepper.time)) == []
+
+
+def smooth(number: int) -> list[Program]:
+    """Random energies whose value has no jump."""
+    found = [p for p in drawn(5 * number) if not DECISIONS & {node.op for node in reachable([p.value])}]
+    assert len(found) >= number
+    return found[:number]
+
+
+def test_no_random_energy_is_accused() -> None:
+    told = {}
+    for k, program in enumerate(smooth(NUMBER)):
+        energy = local_energy(f"random{k}", over=2, **ROLES)(program.function)
+        if found := accused(check.of_energy(energy, seed=k)):
+            told[program.text] = found
+    assert told == {}
