@@ -18,6 +18,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,8 @@ from .readings import Remark, in_words, readings
 from .retraced import WRONG, Retraced, retrace
 from .special_states import idle, kinks
 
+SLOW = 3.0
+"""Seconds from which on kernels are followed at the start alone."""
 NEAR = 2
 """Random states, besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
@@ -105,9 +108,10 @@ def _at_state(
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
     ran, taken = launches.recorded()
-    followed, seen = None, list(remarks)
+    followed, seen, begin = None, list(remarks), perf_counter()
     try:
-        followed = retrace(launches, ran, launches.inputs)
+        if not asked.slow:
+            followed = retrace(launches, ran, launches.inputs)
     except OutsideError as error:
         where, _, text = str(error).partition(": ")
         yield asked.finding("", "value", False, None, "the loss reads what is not there", Why(where, text))
@@ -115,6 +119,9 @@ def _at_state(
         if first:
             made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
             yield replace(made, warning=True)
+    if first:
+        asked.slow = perf_counter() - begin > SLOW
+        asked.steady = followed is None or not (followed.follower.cuts or followed.python_wrote)
     if followed is not None:
         seen += followed.follower.remarks.values()
         if first:
@@ -231,6 +238,8 @@ def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
 def _rounded(asked: Asked) -> tuple:
     """What the numbers become that the kernels round."""
     launches = asked.launches
+    if asked.steady:
+        return ()
     if not asked.within():
         return ("outside",)
     try:

@@ -50,6 +50,11 @@ class Handle:
         """Its adjoint's numbers, if it has one."""
         return None if self.adjoint is None else np.array(self.adjoint.to_numpy())
 
+    def seed(self, values: Any) -> None:
+        """Give its adjoint these numbers. (`fill` compiles a kernel anew at every call.)"""
+        shape = np.broadcast_shapes(self.start.shape, np.shape(values))
+        self.adjoint.from_numpy(np.full(shape, values, self.start.dtype))
+
     @property
     def element(self) -> tuple[int, ...]:
         """The shape of an element: () of numbers."""
@@ -101,7 +106,7 @@ class Arrays:
         self.clear()
         for handle in self.handles:
             if id(handle) in weights:
-                handle.adjoint.from_numpy(np.array(weights[id(handle)], handle.start.dtype))
+                handle.seed(weights[id(handle)])
         launch.kernel(*launch.arguments)
         launch.reverse()
 
@@ -109,7 +114,7 @@ class Arrays:
         """All adjoints to zero."""
         for handle in self.handles:
             if handle.adjoint is not None:
-                handle.adjoint.fill(0)
+                handle.seed(0.0)
 
 
 class Launches(Arrays):
@@ -294,8 +299,7 @@ class Launches(Arrays):
         else:
             taken = self._taken() if taken is None else taken
             self.clear()
-            assert self.loss.adjoint is not None
-            self.loss.adjoint.fill(1.0)
+            self.loss.seed(1.0)
             for kernel, arguments in reversed(taken):
                 kernel.grad(*arguments)
         runtime.sync()

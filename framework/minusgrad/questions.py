@@ -22,6 +22,8 @@ EPS = float(np.finfo(np.float64).eps)
 GAUSS = np.polynomial.legendre.leggauss(6)
 HALVINGS = 150
 """Most halvings of one path; a few are enough where the gradient has no jumps."""
+EARLY, LATE = 10, 40
+"""Between so many halvings what is left shrinks, if it is kinks: a piece with n of them lacks as sqrt(n)."""
 MANY = 1e-4
 """What may be left, in parts of the change, when all halvings are spent."""
 NARROW = 2.0**-16
@@ -128,10 +130,9 @@ def taylor(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
         if not remainders[-1] > floor:
             break
     knob.put(knob.values)
-    above = [r for r in remainders if r > floor]
-    if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
+    order = _order(remainders, floor)
+    if order is None:
         return subject.finding(knob.name, "taylor", True, None, "remainder at rounding level")
-    order = _order(above)
     if order < 1.2 and _is_kink(subject, knob, direction, slope):
         return subject.finding(knob.name, "taylor", True, None, KINK)
     passed = order > 1.8
@@ -170,10 +171,7 @@ def _left(subject: Subject, knob: Knob, direction: np.ndarray) -> float | None:
         floor = 100.0 * EPS * most + subject.rounding() / length
         if not remainders[-1] > floor:
             break
-    above = [r for r in remainders if r > floor]
-    if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
-        return None
-    return _order(above)
+    return _order(remainders, floor)
 
 
 def _is_kink(subject: Subject, knob: Knob, direction: np.ndarray, slope: float) -> bool:
@@ -188,13 +186,28 @@ def _is_kink(subject: Subject, knob: Knob, direction: np.ndarray, slope: float) 
         if not left[-1] > subject.rounding():
             break
     knob.put(knob.values)
-    above = [r for r in left if r > subject.rounding()]
-    return len(above) < 3 or _order(above) > 1.8
+    order = _order(left, subject.rounding())
+    return order is None or order > 1.8
 
 
-def _order(remainders: list[float]) -> float:
-    """In h, of remainders over h, h / 2, h / 4, ...: the median of the last slopes."""
-    return float(np.median(-np.diff(np.log2(remainders[-6:]))))
+def _order(remainders: list[float], floor: float) -> float | None:
+    """The order in h of remainders over h, h / 2, h / 4, ...: the median of the last slopes above rounding.
+
+    None where they say nothing: too few, or rounding at once after a wide gap, which is a kink on the way. If
+    all are above `floor`, the least of them, if it is small, is rounding as well. After a change of sign
+    slopes rise again, to 2, or to 1 if something is wrong: their limit counts then (Aitken 1926).
+    """
+    if floor < remainders[-1] < 1e-6 * max(remainders):
+        floor = 8.0 * min(remainders)
+    above = [r for r in remainders if r > floor]
+    if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
+        return None
+    slopes = -np.diff(np.log2(above[-7:]))
+    usual = float(np.median(slopes[-5:]))
+    if len(slopes) >= 3 and 0.0 < slopes[-1] - slopes[-2] < slopes[-2] - slopes[-3]:
+        first, second = slopes[-2] - slopes[-3], slopes[-1] - slopes[-2]
+        return max(usual, float(slopes[-1] + second * second / (first - second)))
+    return usual
 
 
 def path(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
@@ -219,10 +232,15 @@ def path(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
     pieces = [piece(0.0, 1.0, value(0.0), value(1.0))]
     change = pieces[0].ub - pieces[0].ua
     scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding()) or 1.0
-    first, limit = -pieces[0].mismatch, 1e-7
-    for _ in range(HALVINGS):
-        if -sum(p.mismatch for p in pieces) <= 1e-9 * scale:
+    first, limit, early = -pieces[0].mismatch, 1e-7, np.inf
+    for halvings in range(HALVINGS):
+        left = -sum(p.mismatch for p in pieces)
+        if left <= 1e-9 * scale:
             break
+        if halvings == EARLY:
+            early = left
+        if halvings == LATE and left > 0.97 * early:
+            break  # wrong everywhere: what a piece lacks is shared by its halves
         if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
             break  # no kink: that would have shrunk by now
         worst = heappop(pieces)
