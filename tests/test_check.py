@@ -20,6 +20,7 @@ from minusgrad import (
     bind,
     check,
     local_energy,
+    questions,
     staged_energy,
     ti,
 )
@@ -89,6 +90,28 @@ def test_orders_are_fitted_and_not_assumed() -> None:
     orders = [f.figure for f in check.of_energy(driven) if f.question == "taylor" and f.argument == "x"]
     assert len(orders) == 4
     assert all(1.9 < order < 2.1 for order in orders)
+
+
+H = 0.5 ** np.arange(30)
+
+
+@pytest.mark.parametrize(
+    ("remainders", "order"),
+    [
+        (H**2, 2.0),
+        (H**3 - 0.01 * H**2, 2.0),  # changes its sign on the way, and the slopes dip
+        (0.01 * H - H**2, 1.0),  # so does a wrong one
+        (H**2 + 1e-5 * H, 1.35),
+        (H**2 + 3e-10, 2.0),  # rounds more than it is said to
+        (H**2 + 0.1, 0.0),  # jumps just here
+    ],
+    ids=["right", "sign", "wrong sign", "wrong", "rounding", "jump"],
+)
+def test_orders_of_remainders(remainders: np.ndarray, order: float) -> None:
+    told = np.abs(remainders)
+    until = int(np.argmin(told > 1e-11)) + 1 if (told <= 1e-11).any() else len(told)
+    found = questions._order(list(map(float, told[:until])), 1e-11)
+    assert found == pytest.approx(order, abs=0.15)
 
 
 def test_a_cast_coordinate_is_seen_by_the_path_alone() -> None:

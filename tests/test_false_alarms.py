@@ -45,7 +45,7 @@ def test_no_scene_of_ours_is_accused(scene: Path) -> None:
 
 def smooth(number: int) -> list[Program]:
     """Random energies whose value has no jump."""
-    found = [p for p in drawn(5 * number) if not DECISIONS & {node.op for node in reachable([p.value])}]
+    found = [p for p in drawn(8 * number) if not DECISIONS & {node.op for node in reachable([p.value])}]
     assert len(found) >= number
     return found[:number]
 
