@@ -224,7 +224,7 @@ def test_check_of_a_scene_and_of_an_energy(told) -> None:
         code, out, _ = told("check", what, "--json")
         findings = json.loads(out)
         assert code == 0
-        asked = {"value", "taylor", "path", "product", "translation", "rotation"}
+        asked = {"value", "taylor", "path", "product", "translation", "rotation", "permutation"}
         assert {f["question"] for f in findings} == asked
         assert all(f["passed"] is True for f in findings)
         assert {"gravity"} == {f["term"] for f in findings}
@@ -494,7 +494,7 @@ def test_folders_that_are_no_use(told, here: Path) -> None:
 def test_names_that_do_not_exist(told, here: Path) -> None:
     text = complaint(told, "check", "gravty")
     assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (installed: ")
-    assert text.endswith("), and no such plugin; a scene ends in .toml, a file with kernels in .py")
+    assert text.endswith("); a scene ends in .toml, a file with kernels in .py")
     assert complaint(told, "scenes", "nowhere") == "minusgrad: no scenes in nowhere; name another folder"
     for arguments in ([], ["rum"], ["run"], ["run", TWO_BODY, "--ot", "x"], ["check", TWO_BODY, "--threads"]):
         code, _, err = told(*arguments)

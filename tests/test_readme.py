@@ -46,7 +46,7 @@ def test_shell_blocks(folder: Path) -> None:
     texts = [text for language, _, text in blocks("README.md") if language == "sh"]
     assert texts, "the README shows no commands"
     for text in texts:
-        assert "56 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
+        assert "60 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
     assert (folder / "runs/stars/pictures/orbits.png").is_file()
     drift = trajectory.series(folder / "runs/stars", "observables/drift").value
     assert 0.0 < np.abs(drift).max() < 1e-3

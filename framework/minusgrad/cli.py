@@ -268,18 +268,6 @@ def _check(a: argparse.Namespace) -> int:
     return 0 if all(f.passed for f in everything) else 1
 
 
-def _energy(registry: Any, name: str) -> Any:
-    from .errors import suggestion
-
-    known = registry.energies()
-    if name not in known:
-        raise UserError(
-            f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)});"
-            " a scene ends in .toml"
-        )
-    return known[name]
-
-
 def _plot(a: argparse.Namespace) -> int:
     from .door import writable
     from .pictures import plot
@@ -325,7 +313,7 @@ def _source(a: argparse.Namespace) -> int:
     from .registry import Registry
 
     registry = Registry.load(None, a.plugin)
-    found = of_energy(_energy(registry, a.energy), a.dimension)
+    found = of_energy(registry.energy(a.energy), a.dimension)
     if a.json:
         _print_json(found.as_dict())
         return _warned(registry)

@@ -7,7 +7,6 @@ from typing import Any
 
 from . import check
 from .door import build
-from .errors import UserError, suggestion
 from .kernel_files import ask, load, subjects
 from .questions import Finding
 from .registry import Registry
@@ -50,12 +49,5 @@ def _energy(energy: Any, say: Say) -> Iterator[Finding]:
 
 def _energies(registry: Registry, name: str) -> list[Any]:
     """The energy of that name, or all of the plugin of that name."""
-    known = registry.energies()
-    if name in known:
-        return [known[name]]
-    if of_plugin := registry.of_plugin(name):
-        return list(of_plugin)
-    raise UserError(
-        f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)}), and no"
-        " such plugin; a scene ends in .toml, a file with kernels in .py"
-    )
+    of_plugin = registry.of_plugin(name)
+    return of_plugin if of_plugin and name not in registry.energies() else [registry.energy(name)]

@@ -23,7 +23,7 @@ from . import hooks, runtime
 from .energy import LocalEnergy
 from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
-from .errors import PluginError, suggestion
+from .errors import PluginError, UserError, suggestion
 from .loss_block import LOSSES, loss_model
 from .maps import LocalMap
 from .scene import LOSS
@@ -86,6 +86,16 @@ class Registry:
     def energies(self) -> dict[str, LocalEnergy | Staged]:
         """All maps, energies and dissipations by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
+
+    def energy(self, name: str) -> LocalEnergy | Staged:
+        """The one of that name. Raises `UserError`, with what is near and what there is."""
+        known = self.energies()
+        if name not in known:
+            raise UserError(
+                f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)});"
+                " a scene ends in .toml, a file with kernels in .py"
+            )
+        return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
         """The maps, energies and dissipations of one plugin."""
