@@ -87,6 +87,40 @@ def test_energies_of_a_file_are_asked_too(asked) -> None:
     assert "line 5: a value is rounded by floor" in found[0].text
 
 
+TABLE = """
+import numpy as np
+from minusgrad import checked
+
+heights = ti.field(ti.f64, 8, needs_grad=True)
+heights.from_numpy(np.sin(np.arange(8.0)))
+
+
+@checked(loss="U", inputs={"x": {"start": [0.3, 4.4, 6.8], "step": 2.0}})
+@ti.kernel
+def between(x: ti.types.ndarray(dtype=ti.f64, ndim=1), U: ti.types.ndarray(dtype=ti.f64, ndim=0)):
+    for i in x:
+        k = int(ti.floor(x[i]))
+        U[None] += heights[k] + (x[i] - k) * (heights[k + 1] - heights[k])
+"""
+
+
+def test_no_step_is_taken_that_would_leave_the_arrays(asked) -> None:
+    """Places beyond a table, where it is right as far as it is meant to be."""
+    found = asked(HEAD + TABLE)
+    assert [f.text for f in found if not f.passed] == []
+    assert {"taylor", "path"} <= {f.question for f in found}
+
+
+@pytest.mark.parametrize("engine", ["taichi", "quadrants"])
+def test_a_file_is_asked_with_the_engine_that_it_imports(engine: str, asked, monkeypatch) -> None:
+    pytest.importorskip(engine)
+    monkeypatch.setenv("MINUSGRAD_ENGINE", "taichi" if engine == "quadrants" else "quadrants")
+    table = '[e]\nforward = ["energy"]\nbefore = ["fill"]\nloss = "U"\ninputs.x.step = 0.1\n'
+    found = asked(FIELDS.replace("taichi", engine), table)
+    assert failed(found) == []
+    assert {"value", "reverse", "path"} <= {f.question for f in found}
+
+
 DIES = """
 
 @checked(loss="U", inputs={"x": {"shape": [4]}})

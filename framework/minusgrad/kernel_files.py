@@ -25,9 +25,10 @@ from .questions import Finding
 
 
 def load(path: Path) -> ModuleType:
-    """The file as a module. Raises `UserError` where it cannot be imported."""
+    """The file as a module, with the engine that it imports. Raises `UserError` where it cannot be had."""
     if not path.is_file():
         raise UserError(f"{path}: there is no such file")
+    runtime.engine(_imported_by(path))
     runtime.start()
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None
@@ -45,6 +46,21 @@ def load(path: Path) -> ModuleType:
         line = _line_of(error, path)
         raise UserError(f"{path}{line}: importing it fails: {type(error).__name__}: {error}") from None
     return module
+
+
+def _imported_by(path: Path) -> str | None:
+    """The engine that a file imports by name; None if it takes minusgrad's."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (SyntaxError, ValueError):
+        return None  # told when it is imported
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
+        for name in names:
+            if name.split(".")[0] in runtime.PREFIXES:
+                return name.split(".")[0]
+    return None
 
 
 def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
