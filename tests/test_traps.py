@@ -1,7 +1,5 @@
 """`check` finds every trap of the zoo and leaves every twin in peace; what others find of it is shown."""
 
-import re
-
 import pytest
 
 import zoo
@@ -22,9 +20,7 @@ def test_a_trap_is_wrong_and_its_twin_is_right(half: str, name: str) -> None:
     told = zoo.told(half)[name]
     trap, twin = told["trap"], told["twin"]
     wrong = [trap.get(what, 0.0) for what in ("value", "gradient")]
-    text = (zoo.TRAPS / half / f"{name}.py").read_text()
-    lucky = re.match(r'"""[^"]*\b(a race|jumps|beyond)\b', text) is not None
-    assert "crash" in trap or any(off is None or off > LEAST for off in wrong) or lucky, trap
+    assert "crash" in trap or any(off is None or off > LEAST for off in wrong), trap
     assert "crash" not in twin
     assert twin["gradient"] is not None
     assert twin["gradient"] < zoo.FINE
