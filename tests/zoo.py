@@ -74,9 +74,9 @@ def _told(file: Path) -> dict[str, dict[str, Any]]:
     found = _asked(file, "tell", "trap", "twin")
     if "crash" in found["trap"]:
         found |= _asked(file, "tell", "twin")
-    if ".field(" in file.read_text():  # validation needs fields
-        for kernel, said in _asked(file, "validate", "trap", "twin").items():
-            found[kernel]["validation"] = said.get("validation")
+    if ".field(" in file.read_text():  # validation needs fields, and leaves an engine that cannot go on
+        for kernel in ("trap", "twin"):
+            found[kernel]["validation"] = _asked(file, "validate", kernel)[kernel].get("validation")
     return found
 
 
@@ -89,8 +89,7 @@ def score(half: str) -> str:
         for kernel in ("trap", "twin"):
             said = [says(half, name, kernel) for name in names]
             asked = len(said) - said.count(None)
-            of = f"{len(names)}" if asked == len(names) else f"{len(names)}, and can be asked of {asked}"
-            counts.append(f"{said.count(True)} of {of}")
+            counts.append(f"{said.count(True)} of {asked}" + (" asked" if asked < len(names) else ""))
         rows.append((title, *counts))
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
