@@ -239,7 +239,7 @@ def path(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
             break
         if halvings == EARLY:
             early = left
-        if halvings == LATE and left > 0.97 * early:
+        if halvings == LATE and left > max(0.97 * early, 1e-2 * scale):
             break  # wrong everywhere: what a piece lacks is shared by its halves
         if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
             break  # no kink: that would have shrunk by now
