@@ -96,22 +96,23 @@ H = 0.5 ** np.arange(30)
 
 
 @pytest.mark.parametrize(
-    ("remainders", "order"),
+    ("remainders", "floor", "order"),
     [
-        (H**2, 2.0),
-        (H**3 - 0.01 * H**2, 2.0),  # changes its sign on the way, and the slopes dip
-        (0.01 * H - H**2, 1.0),  # so does a wrong one
-        (H**2 + 1e-5 * H, 1.35),
-        (H**2 + 3e-10, 2.0),  # rounds more than it is said to
-        (H**2 + 0.1, 0.0),  # jumps just here
+        (H**2, 1e-11, 2.0),
+        (H**3 - 0.01 * H**2, 5e-9, 2.0),  # changes its sign on the way, and the slopes dip
+        (0.01 * H - H**2, 5e-6, 1.0),  # so does a wrong one
+        (0.01 * H - H**2, 1e-5, None),  # and where rounding follows at once, nobody can tell
+        (H**2 + 1e-5 * H, 1e-11, 1.35),
+        (H**2 + 3e-10, 1e-11, 2.0),  # rounds more than it is said to
+        (H**2 + 0.1, 1e-11, 0.0),  # jumps just here
     ],
-    ids=["right", "sign", "wrong sign", "wrong", "rounding", "jump"],
+    ids=["right", "sign", "wrong sign", "too few", "wrong", "rounding", "jump"],
 )
-def test_orders_of_remainders(remainders: np.ndarray, order: float) -> None:
+def test_orders_of_remainders(remainders: np.ndarray, floor: float, order: float | None) -> None:
     told = np.abs(remainders)
-    until = int(np.argmin(told > 1e-11)) + 1 if (told <= 1e-11).any() else len(told)
-    found = questions._order(list(map(float, told[:until])), 1e-11)
-    assert found == pytest.approx(order, abs=0.15)
+    until = int(np.argmin(told > floor)) + 1 if (told <= floor).any() else len(told)
+    found = questions._order(list(map(float, told[:until])), floor)
+    assert found == (None if order is None else pytest.approx(order, abs=0.15))
 
 
 def test_a_cast_coordinate_is_seen_by_the_path_alone() -> None:
@@ -258,6 +259,8 @@ def test_a_symmetry_that_an_energy_is_declared_to_keep_is_asked_of_it() -> None:
     assert wrong[0].text.startswith("U is declared to keep under rotation, and changes by 0.")
     with pytest.raises(EnergyError, match=r"energy 'lean': keeps 'time'; there are translation, rotation,"):
         local_energy("lean", over="nodes", keeps=("time",), x=X)(lambda x: x[0][0])
+    with pytest.raises(EnergyError, match=r"energy 'lean': keeps 'time'; there are translation, rotation,"):
+        staged_energy("lean", x=Node(), stages=[Stage(fourth, writes=("U",))], keeps=("time",))
 
 
 def test_a_state_at_rest_has_forces_of_rounding_alone_and_breaks_no_symmetry() -> None:

@@ -195,7 +195,7 @@ def _order(remainders: list[float], floor: float) -> float | None:
 
     None where they say nothing: too few, or rounding at once after a wide gap, which is a kink on the way. If
     all are above `floor`, the least of them, if it is small, is rounding as well. After a change of sign
-    slopes rise again, to 2, or to 1 if something is wrong: their limit counts then (Aitken 1926).
+    slopes begin low and rise again, to 2, or to 1 if something is wrong: their limit counts (Aitken 1926).
     """
     if floor < remainders[-1] < 1e-6 * max(remainders):
         floor = 8.0 * min(remainders)
@@ -203,6 +203,10 @@ def _order(remainders: list[float], floor: float) -> float | None:
     if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
         return None
     slopes = -np.diff(np.log2(above[-7:]))
+    if (falls := np.flatnonzero(np.diff(slopes) < -1.0)).size:  # a change of sign
+        slopes = slopes[falls[-1] + 1 :]
+        if len(slopes) < 3:
+            return None
     usual = float(np.median(slopes[-5:]))
     if len(slopes) >= 3 and 0.0 < slopes[-1] - slopes[-2] < slopes[-2] - slopes[-3]:
         first, second = slopes[-2] - slopes[-3], slopes[-1] - slopes[-2]
