@@ -1,6 +1,7 @@
 """Why a number is wrong: the kernel, the line, what is known of it from its text and from its run."""
 
-from collections.abc import Sequence
+import inspect
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,19 @@ from .questions import Finding
 from .readings import Remark, begin_of, in_words, of_function
 from .retraced import Retraced, wrong_launch
 
-BLAMED = ("integer", "atomic", "select", "before", "fed", "carried", "serial", "called", "race", "overwrite")
+BLAMED = (
+    "integer",
+    "constant",
+    "atomic",
+    "select",
+    "before",
+    "fed",
+    "carried",
+    "serial",
+    "called",
+    "race",
+    "overwrite",
+)
 """Remarks that explain a wrong reverse, the likeliest first."""
 UNSEEN = "Python changes {} between kernels, which no tape sees"
 RANK = {"is": 0, "chooses": 1, "ends": 2, "decides": 3}
@@ -51,7 +64,7 @@ def blame(
             "", f"'{own}' leaves this in .grad: is the loss seeded, is .grad cleared, is a kernel missing?"
         )
     if custom := [f for f, _ in taken if not hasattr(f, "func")]:
-        return Why("", f"'{custom[0].__name__}' brings a gradient of its own (ti.ad.grad_for)")
+        return _of_custom(custom[0])
     wrong = wrong_launch(launches, ran)
     stage = None if wrong is None else wrong.function
     lost = [c for c in followed.follower.cuts.values() if c.text.endswith(LOST)]
@@ -67,3 +80,11 @@ def blame(
     if stage is not None:
         return Why(begin_of(stage), told.rstrip(", "))
     return NO_REASON
+
+
+def _of_custom(wrapper: Callable) -> Why:
+    """What `ti.ad.grad_replaced` and `ti.ad.no_grad` have wrapped."""
+    function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
+    if "no_grad" in wrapper.__qualname__:
+        return Why(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
+    return Why(begin_of(function), f"'{function.__name__}' brings a gradient of its own (ti.ad.grad_for)")

@@ -67,11 +67,15 @@ class CaseTable(Record):
 
 @dataclass(frozen=True)
 class Case:
-    """A table with its name; `function`: what was decorated, or None where `forward` says what runs."""
+    """A table with its name; `function`: what was decorated, or None where `forward` says what runs.
+
+    `guessed`: nobody said so; it is the body of a tape, and what stands before the tape may belong to it.
+    """
 
     name: str
     table: CaseTable
     function: Any = None
+    guessed: bool = False
 
 
 class _Declared:

@@ -49,7 +49,7 @@ ROUNDINGS = {
 }
 """Operations that end a derivative, and in words."""
 LOST = "which has no gradient,"
-INFINITE = ("select", "sqrt", "recip", "log", "pow", "asin", "acos")
+INFINITE = ("select", "sqrt", "recip", "log", "pow", "asin", "acos", "atan2")
 """Operations whose derivative may not be finite, and the one that is to keep it away."""
 
 
@@ -202,6 +202,8 @@ class Follower:
         self.known: dict[int, Any] = {}
         self.cuts: dict[tuple, Cut] = {}
         self.remarks: dict[tuple, Remark] = {}
+        self.elsewhere = False
+        """Whether the last launch saw other numbers of its file than stand there now."""
         self.memories: dict[int, Memory] = {}
         self.places: dict[int, tuple[Scalar, str]] = {}
         self.turn: int | None = None
@@ -360,6 +362,15 @@ class Follower:
                 found.append(Remark("select", where, text))
             elif node.op == "sqrt" and values[0] == 0.0:
                 text = "the root of zero has no finite derivative; write norm(eps), or sqrt(x + eps)"
+                found.append(Remark("root", where, text))
+            elif node.op in ("acos", "asin") and abs(values[0]) == 1.0:
+                text = f"{node.op} of 1 or -1 has no finite derivative; write atan2 of a sine and a cosine"
+                found.append(Remark("root", where, text))
+            elif node.op == "pow" and values[0] == 0.0 and node.args[1].number is None:
+                text = "zero to the power of what has a derivative, which is log(0); keep the base above zero"
+                found.append(Remark("root", where, text))
+            elif node.op == "atan2" and values == [0.0, 0.0]:
+                text = "atan2(0, 0) has no derivative; keep its arguments away from there"
                 found.append(Remark("root", where, text))
         return list(dict.fromkeys(found))
 
@@ -520,6 +531,7 @@ class _Kernels(Symbolic):
         self.random = self.randn = follower.random
         self.loop_config = follower.serialise
         self.types.ndarray = lambda *_, **__: _same
+        self.raw_mod, self.raw_div = _remainder, _quotient
         self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing
         self.builtins |= {"range": self._range, "print": _nothing, "abs": partial(self._apply, "abs")}
         self.statements: Mapping[str, Callable] = {
@@ -614,6 +626,18 @@ class _Object:
         if isinstance(function, FunctionType):
             return partial(self._functions.follower.rebinder.rebind(function), self)
         return value
+
+
+def _remainder(a: int, b: int) -> int:
+    """C's, with the sign of a."""
+    return a - b * _quotient(a, b)
+
+
+def _quotient(a: int, b: int) -> int:
+    """Towards zero. Raises `UnfollowedError` for what is no whole number."""
+    if not (isinstance(a, int) and isinstance(b, int)):
+        raise UnfollowedError(f"{here()}: ti.raw_div and ti.raw_mod are followed for whole numbers alone")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 
 def _same(value: Any) -> Any:

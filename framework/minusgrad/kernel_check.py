@@ -14,6 +14,7 @@
 asked at the start, and at random states near it.
 """
 
+import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -30,7 +31,7 @@ from .errors import TraceError
 from .follow import OutsideError
 from .launches import Handle, Launch, Launches
 from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
-from .readings import Remark, in_words, readings
+from .readings import Remark, begin_of, in_words, readings
 from .retraced import WRONG, Retraced, retrace
 from .special_states import idle, kinks
 
@@ -54,6 +55,9 @@ def of_case(launches: Launches, say: Callable[[str], None], seed: int = 0) -> It
         raise
     except runtime.refusals() as error:
         text, where = _told(error)
+        if not where and launches.reversing is not None:
+            function = inspect.unwrap(launches.reversing.func)
+            text, where = f"{text} (in the reverse of '{function.__name__}')", begin_of(function)
         yield Finding(name, "", "compile", False, None, f"the engine refuses it: {text}", where)
     finally:
         launches.leave()
@@ -88,6 +92,8 @@ def _of_case(launches: Launches, say: Callable[[str], None], rng: np.random.Gene
         if failed:
             break  # another state would say it again
     if not failed:
+        put(launches, start)
+        yield from _second_call(asked, say)
         yield from kinks(asked, say, start)
         yield from idle(asked, start, steps, rng)
     put(launches, start)
@@ -108,7 +114,7 @@ def _at_state(
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
     ran, taken = launches.recorded()
-    followed, seen, begin = None, list(remarks), perf_counter()
+    followed, right, seen, begin = None, False, list(remarks), perf_counter()
     try:
         if not asked.slow:
             followed = retrace(launches, ran, launches.inputs)
@@ -128,7 +134,9 @@ def _at_state(
             for remark in followed.follower.remarks.values():
                 yield _warning(launches.case.name, remark)
         seen += followed.follower.infinite()
-        yield _value(asked, followed, value, seen)
+        answer = _value(asked, followed, value, seen)
+        right = answer.passed
+        yield answer
     say(f"the reverse {asked.where}")
     gradients = launches.gradients(taken)
     again = launches.gradients()
@@ -141,11 +149,12 @@ def _at_state(
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
         yield _repeat(asked, handle, found, second)
-        wrong = False
+        wrong = exact = False
         if followed is not None:
             say(f"the exact derivative {asked.where}")
             answer = _reverse(asked, followed, handle, found, ran, taken, seen)
             wrong = not answer.passed
+            exact = right and answer.passed and not (followed.python_wrote or followed.cuts(handle.name))
             yield answer
         knob = _knob(launches, handle, steps[handle.name])
         direction = _short(asked, knob, knob.direction(rng))
@@ -154,7 +163,10 @@ def _at_state(
                 yield asked.finding(handle.name, "taylor", False, None, INFINITE)
             continue
         say(f"steps of {handle.name} {asked.where}")
-        yield with_lines(taylor(asked, knob, direction), seen, followed, handle.name)
+        order = taylor(asked, knob, direction)
+        if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
+            order = asked.finding(handle.name, "taylor", True, None, "a kink here, or rounding")
+        yield with_lines(order, seen, followed, handle.name)
         if not wrong:
             longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
             yield with_lines(path(asked, knob, longer), seen, followed, handle.name)
@@ -171,7 +183,8 @@ def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Rem
     )
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.12g}, plain Python {expected:.12g}"
-    if error <= CLOSE[coarsest(asked.launches)]:
+    close = CLOSE[coarsest(asked.launches)]
+    if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
         return asked.finding("", "value", True, error, text)
     blame = [r for r in seen if r.kind in FORWARD]
     why = Why(blame[0].where, blame[0].text) if blame else NO_REASON
@@ -214,14 +227,36 @@ def _reverse(
 
 
 def _repeat(asked: Asked, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
-    scale = float(np.abs(found).max()) or 1.0
-    error = float(np.abs(found - second).max()) / scale
+    scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
+    error, worst = float(apart.max()) / scale, int(np.argmax(apart))
     passed = not error > WRONG[coarsest(asked.launches)]
-    text = f"a second time it gives {second.ravel()[0]:.6g} where it gave {found.ravel()[0]:.6g}"
+    text = f"a second time it gives {second.ravel()[worst]:.6g} where it gave {found.ravel()[worst]:.6g}"
     cure = ": adjoints are not cleared, or something random is drawn;"
     return asked.finding(
         handle.name, "repeat", passed, error, f"off by {error:.1e}" if passed else text + cure
     )
+
+
+def _second_call(asked: Asked, say: Callable[[str], None]) -> Iterator[Finding]:
+    """Whether a function that says all a call does gives the same again, with nothing put back for it."""
+    launches = asked.launches
+    if not launches.whole:
+        return
+    say("a second call")
+    first = launches.value()
+    ends = [(h, h.values) for h in launches.handles]
+    second = launches.second_value()
+    scale = max(abs(first), asked.usual)
+    error = abs(second - first) / (scale or 1.0)
+    if error <= WRONG[coarsest(launches)]:
+        yield asked.finding("", "repeat", True, error, f"off by {error:.1e} at a second call")
+        return
+    kept = [h.name for h, end in ends if h.name and h is not launches.loss and (h.values != end).any()]
+    asked.where = "at the start"
+    text = f"a second call gives {second:.6g} where the first gave {first:.6g}"
+    cause = f"{', '.join(kept) or 'an array'} holds what the first call left; clear or fill it in the call"
+    made = asked.finding("", "repeat", launches.case.guessed, error, text, Why("", cause))
+    yield replace(made, warning=launches.case.guessed)
 
 
 def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
@@ -253,7 +288,7 @@ def _rounded(asked: Asked) -> tuple:
 
 def _without_adjoints(launches: Launches) -> Finding | None:
     loss = launches.loss
-    if loss.adjoint is None:
+    if loss.adjoint is None and launches.own_gradient is None:
         text = (
             f"the loss '{loss.name}' has no gradient to begin the reverse with; make it with needs_grad=True"
         )

@@ -112,7 +112,7 @@ def _inferred(path: Path, module: ModuleType) -> Iterator[Case]:
     for number, tape in enumerate(tapes):
         name = "the tape's body" if len(tapes) == 1 else f"the body of tape {number + 1}"
         loss = _tape(tape)
-        yield Case(name, CaseTable(loss=loss or None), _body(path, module, tape))
+        yield Case(name, CaseTable(loss=loss or None), _body(path, module, tape), guessed=True)
     if not tapes:
         yield from _by_loss(tree, module)
 

@@ -74,8 +74,27 @@ class Launch:
     before: dict[int, np.ndarray] = field(repr=False)
     after: dict[int, np.ndarray] = field(repr=False)
     """What arrays held before and after it, by their handles' `id`."""
+    surroundings: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = field(default=(), repr=False)
+    """Where its file keeps numbers (its names, its objects' attributes), and what they were."""
     own_reverse: Callable[[], None] | None = None
     """In the place of the engine's."""
+
+    @property
+    def moved(self) -> dict[str, Any]:
+        """The names whose numbers are others now."""
+        return {n: v for place, kept in self.surroundings for n, v in kept.items() if place.get(n) != v}
+
+    @contextmanager
+    def as_it_was(self) -> Iterator[None]:
+        """With the numbers around it as they were."""
+        now = [(place, {n: place[n] for n in kept if n in place}) for place, kept in self.surroundings]
+        for place, kept in self.surroundings:
+            place.update(kept)
+        try:
+            yield
+        finally:
+            for place, there in now:
+                place.update(there)
 
     @property
     def function(self) -> Callable:
@@ -131,6 +150,8 @@ class Launches(Arrays):
         if not self.steps and self.own_gradient is None:
             raise UserError(f"{case.name}: nothing says what to run; give it `forward`, a list of functions")
         self.arguments: dict[str, Any] = {}
+        self.reversing: Any = None
+        """The kernel whose reverse is being run."""
         super().__init__(_alive(module))
         self._found = [(handle, handle.values) for handle in self.handles]
         for name in self.table.before:
@@ -264,6 +285,21 @@ class Launches(Arrays):
         self.run()
         return self._seen()
 
+    def second_value(self) -> float:
+        """The loss after a second call, as a user makes it: the inputs and the loss begin anew, no more."""
+        self.value()
+        for handle in (*self.inputs, self.loss):
+            handle.put(handle.start)
+        for name in self.table.before:
+            self._named(name, "before")()
+        self.run()
+        return self._seen()
+
+    @property
+    def whole(self) -> bool:
+        """Whether the file itself says all that a call does, clearing included: by a function of Python's."""
+        return not self.steps or not all(hasattr(step, "grad") for step in self.steps)
+
     def _seen(self) -> float:
         runtime.sync()
         return float(self.loss.values.reshape(-1)[0])
@@ -301,7 +337,9 @@ class Launches(Arrays):
             self.clear()
             self.loss.seed(1.0)
             for kernel, arguments in reversed(taken):
+                self.reversing = kernel if hasattr(kernel, "func") else None
                 kernel.grad(*arguments)
+            self.reversing = None
         runtime.sync()
         return {handle.name: handle.gradient for handle in self.inputs}
 
@@ -349,9 +387,10 @@ def listening(handles: Sequence[Handle]) -> Iterator[list[Launch]]:
         if kernel.autodiff_mode.name != "NONE" or _internal(kernel):
             return called(kernel, *arguments, **named)
         before = {id(h): h.values for h in handles}
+        around = tuple(_around(inspect.unwrap(kernel.func).__globals__, arguments))
         found = called(kernel, *arguments, **named)
         after = {id(h): h.values for h in handles}
-        launches.append(Launch(kernel, tuple(arguments), before, after))
+        launches.append(Launch(kernel, tuple(arguments), before, after, around))
         return found
 
     kernels.__call__ = listened
@@ -359,6 +398,13 @@ def listening(handles: Sequence[Handle]) -> Iterator[list[Launch]]:
         yield launches
     finally:
         kernels.__call__ = called
+
+
+def _around(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[dict, dict]]:
+    """The numbers of a file, and those that its objects hold."""
+    objects = {id(o): o for o in (*arguments, *scope.values()) if type(o).__module__ == scope.get("__name__")}
+    for place in (scope, *(vars(o) for o in objects.values() if hasattr(o, "__dict__"))):
+        yield place, {n: v for n, v in place.items() if isinstance(v, (int, float)) and n[:2] != "__"}
 
 
 COPIES = ("tensor_to_tensor", "ndarray_to_ndarray")

@@ -10,6 +10,7 @@ from .errors import TraceError
 from .follow import Cut, Follower, OutsideError
 from .graph import Scalar
 from .launches import Arrays, Handle, Launch
+from .readings import TOLD, Remark, begin_of
 
 WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
 """How near a gradient is to the exact one, in parts of its largest number, by precision."""
@@ -36,6 +37,14 @@ class Retraced:
         weighted = [(cell, 1.0) for one in outputs for cell in self.cells(one)]
         return self.follower.gradient(weighted, self.leaves[name])
 
+    def magnitude(self, output: Handle) -> float:
+        """The sum of |value x d(output)/d(value)| over operations: times eps, what rounding may do to it."""
+        made = [node for node in self.follower.graph if node.args and not node.integer]
+        with np.errstate(all="ignore"):
+            slopes = self.follower.gradient([(cell, 1.0) for cell in self.cells(output)], made)
+            parts = np.abs(slopes * [float(self.follower.number(node)) for node in made])
+        return float(np.nan_to_num(parts, nan=0.0, posinf=0.0).sum())
+
     def cuts(self, name: str) -> list[Cut]:
         """Where what depends on this input went on without a derivative."""
         found = list(self.follower.cuts.values())
@@ -56,8 +65,23 @@ def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> 
             before, after = ran[k - 1].after[id(handle)], launch.before[id(handle)]
             if follower.changed(handle.array, before, after):
                 wrote.append(handle.name or "an array")
-        follower.launch(launch.function, launch.arguments)
+        _follow(follower, launch)
+    for launch in ran:
+        used = {*launch.function.__code__.co_names} & {*launch.moved}
+        for name in used:
+            where = begin_of(launch.function)
+            told = Remark("constant", where, TOLD["constant"].format(name))
+            follower.remarks.setdefault(("constant", name, where), told)
     return Retraced(follower, leaves, wrote)
+
+
+def _follow(follower: Follower, launch: Launch) -> None:
+    """One launch, with the file's numbers as they were then."""
+    if launch.moved or follower.elsewhere:
+        follower.rebinder.done.clear()
+    follower.elsewhere = bool(launch.moved)
+    with launch.as_it_was():
+        follower.launch(launch.function, launch.arguments)
 
 
 def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Follower:
@@ -75,7 +99,7 @@ def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, 
     follower = _holding(arrays, ran[0].before | changed)
     try:
         for launch in ran:
-            follower.launch(launch.function, launch.arguments)
+            _follow(follower, launch)
     except OutsideError:
         return False
     except TraceError:
@@ -99,7 +123,7 @@ def right_alone(arrays: Arrays, launch: Launch, rng: np.random.Generator) -> boo
     follower = _holding(arrays, launch.before)
     leaves = {id(handle): follower.leaves(handle.array) for handle in real}
     try:
-        follower.launch(launch.function, launch.arguments)
+        _follow(follower, launch)
     except TraceError:
         return True
     weights = {id(h): rng.normal(size=h.start.shape) for h in written}
