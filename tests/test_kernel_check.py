@@ -121,6 +121,174 @@ def test_a_file_is_asked_with_the_engine_that_it_imports(engine: str, asked, mon
     assert {"value", "reverse", "path"} <= {f.question for f in found}
 
 
+FORGETS = """
+from minusgrad import checked
+
+rho = ti.field(ti.f64, 3, needs_grad=True)
+fill()
+
+@ti.kernel
+def clear():
+    for i in rho:
+        rho[i] = 0.0
+
+@ti.kernel
+def density():
+    for i in x:
+        rho[i] += ti.sin(x[i])
+
+@ti.kernel
+def squares():
+    for i in rho:
+        U[None] += rho[i] ** 2
+
+@checked(loss="U", inputs={"x": {"step": 0.1}})
+def run():
+    CLEAR
+    density()
+    squares()
+"""
+
+
+def test_what_a_call_leaves_for_the_next_is_seen(asked) -> None:
+    (wrong,) = [f for f in asked(FIELDS + FORGETS.replace("CLEAR", "U[None] = 0.0")) if not f.passed]
+    assert wrong.question == "repeat"
+    assert wrong.text.endswith("what the first call left is still in rho; clear or fill it in the call")
+    assert failed(asked(FIELDS + FORGETS.replace("CLEAR", "clear()"))) == []
+
+
+@pytest.mark.parametrize("how", ["the body of a tape", "a loss that somebody else clears"])
+def test_where_clearing_may_be_done_elsewhere_it_is_a_warning(how: str, asked) -> None:
+    text = FORGETS.replace("    CLEAR\n", "")
+    if how == "the body of a tape":
+        text = text[: text.index("@checked")] + "with ti.ad.Tape(U):\n    density()\n    squares()\nclear()\n"
+    found = [f for f in asked(FIELDS + text) if "second call gives" in f.text]
+    assert [(f.question, f.passed, f.warning) for f in found] == [("repeat", True, True)]
+    assert found[0].text.endswith("what the first call left is still in rho; clear or fill it in the call")
+
+
+STIFFER = """
+from minusgrad import checked
+
+@ti.data_oriented
+class Model:
+    def __init__(self):
+        self.k, self.late = 2.0, LATE
+        self.x = ti.field(ti.f64, 3, needs_grad=True)
+        self.y = ti.field(ti.f64, 3, needs_grad=True)
+        self.c = ti.field(ti.f64, 3)
+        self.U = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def table(self):
+        for i in self.c:
+            self.c[i] = self.k * (i + 1)
+
+    @ti.kernel
+    def first(self):
+        for i in self.x:
+            self.y[i] = ti.sin((self.k if ti.static(self.late) else 1.0) * self.c[i] * self.x[i])
+
+    @ti.kernel
+    def second(self):
+        for i in self.y:
+            self.U[None] += self.k * self.y[i] ** 2
+
+m = Model()
+m.x.from_numpy(np.array([0.4, 1.2, 2.0]))
+
+@checked(loss="m.U", inputs={"m.x": {"step": 0.1}})
+def run():
+    m.U[None] = 0.0
+    m.k = 2.0
+    m.table()
+    m.first()
+    m.k = 0.5
+    m.second()
+"""
+
+
+def test_kernels_are_followed_with_the_numbers_of_their_launch(asked) -> None:
+    """What is compiled late, a reverse, sees another number than its kernel did: there it is wrong."""
+    text = HEAD + "import numpy as np\n" + STIFFER
+    right = asked(text.replace("LATE", "False"))
+    assert failed(right) == []
+    assert any("'k' is frozen" in f.text and f.warning for f in right)
+    wrong = [f for f in asked(text.replace("LATE", "True")) if not f.passed]
+    assert {f.question for f in wrong} >= {"reverse"}
+    assert "in kernel 'first', line 21: 'k' is frozen when the kernel is first compiled" in wrong[0].text
+
+
+BY_HAND = """
+from minusgrad import checked
+
+value = ti.field(ti.f64, ())
+
+@ti.kernel
+def total():
+    for i in x:
+        value[None] += x[i] ** 3
+
+@ti.kernel
+def seeded(f: ti.f64):
+    for i in x:
+        x.grad[i] = f * x[i] ** 2
+
+@checked(loss="value", inputs={"x": {"start": [0.3, 1.2, -0.7], "step": 0.1}}, gradient="whole")
+def run():
+    value[None] = 0.0
+    total()
+
+def whole():
+    run()
+    seeded(FACTOR)
+"""
+
+
+@pytest.mark.parametrize("factor", ["2.0", "3.0"])
+def test_a_gradient_of_the_files_own_needs_no_adjoint_of_the_loss(factor: str, asked) -> None:
+    found = asked(FIELDS + BY_HAND.replace("FACTOR", factor))
+    assert ("reverse" in failed(found)) == (factor == "2.0")
+    assert factor == "2.0" or failed(found) == []
+
+
+CANCELS = """
+from minusgrad import checked
+
+@checked(loss="U", inputs={"x": {"start": [1.01, 0.98, 1.02, 0.995], "step": 0.01}})
+@ti.kernel
+def flat(x: ti.types.ndarray(dtype=ti.f64, ndim=1), U: ti.types.ndarray(dtype=ti.f64, ndim=0)):
+    for i in x:
+        U[None] += (x[i] - 1.0) ** 8 + ((1e5 + x[i]) ** 2 - 1e10 - 2e5 * x[i]) * 1e-9
+"""
+
+
+def test_what_cancels_within_a_kernel_is_rounding_and_no_wrong_value(asked) -> None:
+    assert failed(asked(HEAD + CANCELS)) == []
+
+
+SILENT = """
+from minusgrad import checked
+
+fill()
+
+@ti.ad.no_grad
+def frozen():
+    energy()
+
+@checked(loss="U", inputs={"x": {"step": 0.1}})
+def run():
+    U[None] = 0.0
+    frozen()
+"""
+
+
+def test_functions_without_a_derivative_are_named(asked) -> None:
+    (wrong,) = [f for f in asked(FIELDS + SILENT) if f.question == "reverse" and not f.passed]
+    assert wrong.text.endswith("'frozen' has no derivative (ti.ad.no_grad)")
+    assert Path(wrong.where.rpartition(":")[0]).name == "kernels.py"
+
+
 DIES = """
 
 @checked(loss="U", inputs={"x": {"shape": [4]}})

@@ -238,10 +238,13 @@ def _repeat(asked: Asked, handle: Handle, found: np.ndarray, second: np.ndarray)
 
 
 def _second_call(asked: Asked, say: Callable[[str], None]) -> Iterator[Finding]:
-    """Whether a function that says all a call does gives the same again, with nothing put back for it."""
+    """Whether a second call gives the same, with nothing put back for it but inputs and loss.
+
+    Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
+    """
     launches = asked.launches
-    if not launches.whole:
-        return
+    if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
+        return  # kernels alone: a call is theirs who call them
     say("a second call")
     first = launches.value()
     ends = [(h, h.values) for h in launches.handles]
@@ -254,9 +257,11 @@ def _second_call(asked: Asked, say: Callable[[str], None]) -> Iterator[Finding]:
     kept = [h.name for h, end in ends if h.name and h is not launches.loss and (h.values != end).any()]
     asked.where = "at the start"
     text = f"a second call gives {second:.6g} where the first gave {first:.6g}"
-    cause = f"{', '.join(kept) or 'an array'} holds what the first call left; clear or fill it in the call"
-    made = asked.finding("", "repeat", launches.case.guessed, error, text, Why("", cause))
-    yield replace(made, warning=launches.case.guessed)
+    cause = (
+        f"what the first call left is still in {', '.join(kept) or 'an array'}; clear or fill it in the call"
+    )
+    lenient = not launches.begins_anew
+    yield replace(asked.finding("", "repeat", lenient, error, text, Why("", cause)), warning=lenient)
 
 
 def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:

@@ -296,9 +296,15 @@ class Launches(Arrays):
         return self._seen()
 
     @property
-    def whole(self) -> bool:
-        """Whether the file itself says all that a call does, clearing included: by a function of Python's."""
-        return not self.steps or not all(hasattr(step, "grad") for step in self.steps)
+    def begins_anew(self) -> bool:
+        """Whether a call puts its loss back by itself, so that it is meant to be called again."""
+        if self.case.guessed:
+            return False
+        first = self.value()
+        self.begin()
+        self.loss.put(self.loss.start + 1.0)
+        self.run()
+        return self._seen() == first
 
     def _seen(self) -> float:
         runtime.sync()
