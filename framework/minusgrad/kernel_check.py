@@ -17,7 +17,7 @@ asked at the start, and at random states near it.
 import inspect
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
 from typing import Any
@@ -99,6 +99,20 @@ def _of_case(launches: Launches, say: Callable[[str], None], rng: np.random.Gene
     put(launches, start)
 
 
+@dataclass
+class _State:
+    """What a state has shown: its launches, what a tape takes of them, the run as it was followed, remarks.
+
+    `right`: whether the value is that of plain Python.
+    """
+
+    ran: list[Launch]
+    taken: list[tuple[Any, tuple]]
+    remarks: list[Remark]
+    followed: Retraced | None = None
+    right: bool = False
+
+
 def _at_state(
     asked: Asked,
     say: Callable[[str], None],
@@ -113,32 +127,10 @@ def _at_state(
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
-    ran, taken = launches.recorded()
-    followed, right, seen, begin = None, False, list(remarks), perf_counter()
-    try:
-        if not asked.slow:
-            followed = retrace(launches, ran, launches.inputs)
-    except OutsideError as error:
-        where, _, text = str(error).partition(": ")
-        yield asked.finding("", "value", False, None, "the loss reads what is not there", Why(where, text))
-    except TraceError as error:
-        if first:
-            made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
-            yield replace(made, warning=True)
-    if first:
-        asked.slow = perf_counter() - begin > SLOW
-        asked.steady = followed is None or not (followed.follower.cuts or followed.python_wrote)
-    if followed is not None:
-        seen += followed.follower.remarks.values()
-        if first:
-            for remark in followed.follower.remarks.values():
-                yield _warning(launches.case.name, remark)
-        seen += followed.follower.infinite()
-        answer = _value(asked, followed, value, seen)
-        right = answer.passed
-        yield answer
+    state = _State(*launches.recorded(), list(remarks))
+    yield from _followed(asked, state, value, first)
     say(f"the reverse {asked.where}")
-    gradients = launches.gradients(taken)
+    gradients = launches.gradients(state.taken)
     again = launches.gradients()
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
     asked.noise = max(asked.noise, asked.listen(rng, steps))
@@ -149,27 +141,69 @@ def _at_state(
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
         yield _repeat(asked, handle, found, second)
-        wrong = exact = False
-        if followed is not None:
-            say(f"the exact derivative {asked.where}")
-            answer = _reverse(asked, followed, handle, found, ran, taken, seen)
-            wrong = not answer.passed
-            exact = right and answer.passed and not (followed.python_wrote or followed.cuts(handle.name))
-            yield answer
         knob = _knob(launches, handle, steps[handle.name])
-        direction = _short(asked, knob, knob.direction(rng))
-        if not np.isfinite(found).all():
-            if not wrong:
-                yield asked.finding(handle.name, "taylor", False, None, INFINITE)
-            continue
-        say(f"steps of {handle.name} {asked.where}")
-        order = taylor(asked, knob, direction)
-        if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
-            order = asked.finding(handle.name, "taylor", True, None, "a kink here, or rounding")
-        yield with_lines(order, seen, followed, handle.name)
+        yield from _of_input(asked, state, handle, found, knob, say, rng)
+
+
+def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterator[Finding]:
+    """Follow the run, and compare its value."""
+    launches, begin = asked.launches, perf_counter()
+    try:
+        if not asked.slow:
+            state.followed = retrace(launches, state.ran, launches.inputs)
+    except OutsideError as error:
+        where, _, text = str(error).partition(": ")
+        yield asked.finding("", "value", False, None, "the loss reads what is not there", Why(where, text))
+    except TraceError as error:
+        if first:
+            made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
+            yield replace(made, warning=True)
+    followed = state.followed
+    if first:
+        asked.slow = perf_counter() - begin > SLOW
+        asked.steady = followed is None or not (followed.follower.cuts or followed.python_wrote)
+    if followed is None:
+        return
+    seen = list(followed.follower.remarks.values())
+    if first:
+        yield from (_warning(launches.case.name, remark) for remark in seen)
+    state.remarks += [*seen, *followed.follower.infinite()]
+    answer = _value(asked, followed, value, state.remarks)
+    state.right = answer.passed
+    yield answer
+
+
+def _of_input(
+    asked: Asked,
+    state: _State,
+    handle: Handle,
+    found: np.ndarray,
+    knob: Knob,
+    say: Callable[[str], None],
+    rng: np.random.Generator,
+) -> Iterator[Finding]:
+    """The gradient with respect to one input: against the exact one, and by steps."""
+    name, followed, seen = handle.name, state.followed, state.remarks
+    wrong = exact = False
+    if followed is not None:
+        say(f"the exact derivative {asked.where}")
+        answer = _reverse(asked, state, followed, handle, found)
+        wrong = not answer.passed
+        exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
+        yield answer
+    direction = _short(asked, knob, knob.direction(rng))
+    if not np.isfinite(found).all():
         if not wrong:
-            longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
-            yield with_lines(path(asked, knob, longer), seen, followed, handle.name)
+            yield asked.finding(name, "taylor", False, None, INFINITE)
+        return
+    say(f"steps of {name} {asked.where}")
+    order = taylor(asked, knob, direction)
+    if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
+        order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
+    yield with_lines(order, seen, followed, name)
+    if not wrong:
+        longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
+        yield with_lines(path(asked, knob, longer), seen, followed, name)
 
 
 # The answers ----------------------------------------------------------------------------------------
@@ -198,19 +232,11 @@ def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
     return float(total) if np.isfinite(total) else 0.0
 
 
-def _reverse(
-    asked: Asked,
-    followed: Retraced,
-    handle: Handle,
-    found: np.ndarray,
-    ran: Sequence[Launch],
-    taken: Sequence[tuple[Any, tuple]],
-    seen: Sequence[Remark],
-) -> Finding:
+def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, found: np.ndarray) -> Finding:
     """The reversed gradient against the exact one."""
     exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
     if not np.isfinite(exact).all():
-        roots = [r for r in seen if r.kind == "root"]
+        roots = [r for r in state.remarks if r.kind == "root"]
         why = Why(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
         return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
     scale = float(np.abs(exact).max()) or float(np.abs(found).max()) or 1.0
@@ -222,7 +248,7 @@ def _reverse(
     digits = 6 if error > 1e-4 else 12
     right, given = f"{exact[worst]:.{digits}g}", f"{found[worst]:.{digits}g}"
     text = f"d loss / d {handle.name}{at} is {right}, the reverse gives {given}"
-    why = blame(asked.launches, ran, taken, followed, seen)
+    why = blame(asked.launches, state.ran, state.taken, followed, state.remarks)
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
