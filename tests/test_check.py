@@ -248,6 +248,18 @@ def test_nodes_that_change_places_take_their_forces_along(monkeypatch: pytest.Mo
     assert ("x, m", "permutation") in failed(check.of_energy(gravity))
 
 
+def test_nodes_that_are_alike_by_chance_are_no_symmetry() -> None:
+    """A side under a load: its nodes have one x, and carry shares of their own."""
+    fields = Fields({"x": [[1.0, 0.0], [1.0, 0.5], [1.0, 1.0], [1.0, 1.7]]})
+    shares = bind(loaded, fields, parameters={"share": [0.25, 0.5, 0.6, 0.35]})
+    assert failed(check.of_potential(Potential(fields, [shares]))) == set()
+
+
+@local_energy("loaded", over="nodes", x=X, share=Parameter("N"))
+def loaded(x, share):
+    return -share * x[0][0]
+
+
 @local_energy("leaning", over="nodes", keeps=("rotation",), x=X)
 def leaning(x):
     return x[0].norm_sqr() + 0.1 * x[0][1]

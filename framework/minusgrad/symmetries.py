@@ -9,7 +9,7 @@ of their number. A symmetry that U does not have is no finding, unless its energ
 breaks one that U has is wrong.
 """
 
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -54,25 +54,27 @@ class Symmetries:
         if not all(np.isfinite(self.gradient(name)).all() for name in self.fields):
             return
         for name in self.vectors:
-            yield from self._of("translation", name, partial(self._shifted, name), partial(self._sum, name))
+            change = self._change(partial(self._shifted, name))
+            yield from self._of("translation", name, change, partial(self._sum, name))
         if self.vectors:
-            yield from self._of("rotation", ", ".join(self.vectors), self._turned, self._torques)
+            change = self._change(self._turned)
+            yield from self._of("rotation", ", ".join(self.vectors), change, self._torques)
         for count in sorted({len(x) for x in self.start.values()} - {1}):
             mine = [name for name, x in self.start.items() if len(x) == count]
             order, among = np.arange(count), np.arange(count) if self.among is None else self.among
             order[among] = self.rng.permutation(among)
-            moved, left = partial(self._exchanged, mine, order), partial(self._followed, mine, order)
-            yield from self._of("permutation", ", ".join(mine), moved, left)
+            change, left = self._change_of_order(mine, order), partial(self._followed, mine, order)
+            yield from self._of("permutation", ", ".join(mine), change, left)
 
     def _of(
         self,
         question: str,
         name: str,
-        moved: Callable[[], Moved],
+        change: float,
         left: Callable[[], tuple[np.ndarray, float, float, str]],
     ) -> Iterator[Finding]:
         """`left` tells what is to be zero, of what size its parts are, its length, and what it is called."""
-        if (change := self._change(moved)) == 0.0:
+        if change == 0.0:
             rest, size, length, what = left()
             # a state at rest has gradients of rounding alone
             error = max(0.0, float(np.abs(rest).max()) - self.subject.rounding() / length) / (size or 1.0)
@@ -84,12 +86,16 @@ class Symmetries:
 
     def _change(self, moved: Callable[[], Moved]) -> float:
         """How much U changes; zero where that is rounding."""
-        most = 0.0
-        for _ in range(TRIES):
-            with self._put(moved()):
-                there = self.subject.value()
-            most = max(most, abs(there - self.here) if np.isfinite(there) else np.inf)
+        return self._beyond_rounding(self._value(moved()) - self.here for _ in range(TRIES))
+
+    def _beyond_rounding(self, changes: Iterable[float]) -> float:
+        """The largest; zero where that is rounding, infinite where one is no number."""
+        most = float(np.max(np.nan_to_num(np.abs(list(changes)), nan=np.inf)))
         return 0.0 if most <= ALIKE * self.subject.rounding() else most
+
+    def _value(self, moved: Moved) -> float:
+        with self._put(moved):
+            return self.subject.value()
 
     @contextmanager
     def _put(self, moved: Moved) -> Iterator[None]:
@@ -128,6 +134,17 @@ class Symmetries:
         return _total(_moments(x, f)), size, spread(x) / (float(np.abs(x).max()) or 1.0), "the sum of torques"
 
     # Permutation
+
+    def _change_of_order(self, names: Collection[str], order: np.ndarray) -> float:
+        """How much U changes, near here: at this very state nodes may be alike by chance, as at rest."""
+        changes = []
+        for _ in range(TRIES):
+            near = {
+                n: self.start[n] + 0.01 * spread(self.start[n]) * self.rng.normal(size=self.start[n].shape)
+                for n in names
+            }
+            changes.append(self._value({n: x[order] for n, x in near.items()}) - self._value(near))
+        return self._beyond_rounding(changes)
 
     def _exchanged(self, names: Collection[str], order: np.ndarray) -> Moved:
         return {name: self.start[name][order] for name in names}
