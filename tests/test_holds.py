@@ -587,6 +587,8 @@ def hold(name: str = "a", nodes=(0,), field: str = "x", **how) -> Hold:
     return Hold(name, field, np.array(nodes), **how)
 
 
+SUBNORMAL = np.int64(20240225330731).view(np.float64).item()
+"""1e-310, by its bits: once an engine has started, the processor reads the text as zero."""
 REFUSED = {
     "twice": (
         [hold("a", [0, 1]), hold("b", [2, 1], axes=(0,))],
@@ -622,7 +624,7 @@ REFUSED = {
     for name, how in {
         "endless": {"displacement": (1.0, 0.0), "duration": np.inf},
         "no duration": {"duration": np.nan},
-        "too short": {"displacement": (1.0, 0.0), "duration": 1e-310},
+        "too short": {"displacement": (1.0, 0.0), "duration": SUBNORMAL},
         "far": {"displacement": (np.inf, 0.0)},
         "fast": {"velocity": (0.0, np.nan)},
     }.items()
