@@ -588,7 +588,7 @@ def hold(name: str = "a", nodes=(0,), field: str = "x", **how) -> Hold:
 
 
 SUBNORMAL = np.int64(20240225330731).view(np.float64).item()
-"""1e-310, by its bits: once an engine has started, the processor reads the text as zero."""
+"""1e-310, by its bits: once an engine has started, the text is read as zero, for subnormal results are."""
 REFUSED = {
     "twice": (
         [hold("a", [0, 1]), hold("b", [2, 1], axes=(0,))],
