@@ -42,9 +42,10 @@ def test_no_twin_is_accused(half: str, name: str) -> None:
 
 @pytest.mark.parametrize("half", zoo.HALVES)
 def test_the_score_is_the_one_that_is_shown(half: str, record_property) -> None:
-    """Printed at the end of the suite; the whole zoo's stands beside it."""
+    """Printed at the end of the suite. Ours is held; what others find of races and crashes is luck at times."""
     if not zoo.files(half):
         pytest.skip("the unseen half is asked with MINUSGRAD_ZOO=all")
     found = zoo.score(half)
     record_property("shown", f"the trap zoo, {half} half\n{found}")
-    assert found in (zoo.TRAPS / "README.md").read_text()
+    ours = next(line for line in found.splitlines() if "`minusgrad check`" in line)
+    assert ours in (zoo.TRAPS / "README.md").read_text()

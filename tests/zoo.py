@@ -112,7 +112,12 @@ JUDGES: dict[str, Callable[[str, str, str], bool | None]] = {
 
 
 def _asked(file: Path, what: str, *kernels: str) -> dict[str, dict[str, Any]]:
-    """What a process tells of each; what it was at when it died has a `crash`."""
+    """What a process tells of each; a kernel at which two processes died has a `crash`."""
+    found = _once(file, what, *kernels)
+    return _once(file, what, *kernels) if any("crash" in said for said in found.values()) else found
+
+
+def _once(file: Path, what: str, *kernels: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {kernel: {} for kernel in kernels}
     command = [sys.executable, __file__, str(file), what, *kernels]
     try:
