@@ -42,7 +42,7 @@ def test_no_twin_is_accused(half: str, name: str) -> None:
 
 @pytest.mark.parametrize("half", zoo.HALVES)
 def test_the_score_is_the_one_that_is_shown(half: str, record_property) -> None:
-    """Printed at the end of the suite. Ours is held; what others find of races and crashes is luck at times."""
+    """Printed at the end of the suite. Our row is held; what others find of races is luck at times."""
     if not zoo.files(half):
         pytest.skip("the unseen half is asked with MINUSGRAD_ZOO=all")
     found = zoo.score(half)
