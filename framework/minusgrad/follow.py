@@ -424,33 +424,34 @@ class Follower:
 
     def _race(self, memory: Memory, before: str, where: str, how: str) -> None:
         doing = {"read": "read", "add": "added to", "write": "written", "change": "changed"}
-        at = here()
         told = (
             f"an element of {memory.name} is {doing[how]} here by one turn of a parallel loop and"
             f" {doing[before]} by another ({in_words(where)}): the result depends on which comes first; add"
             " with +=, or write ti.loop_config(serialize=True) before the loop"
         )
-        self.remarks.setdefault(("race", memory.name, at), Remark("race", at, told))
+        self._remark("race", memory.name, told)
 
     def _overwritten(self, memory: Memory, read: str, how: str) -> None:
-        at = here()
         told = (
             f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
             f" ({in_words(read)}): the reverse reads what stands there at the end; write into an array of its"
             " own"
         )
-        self.remarks.setdefault(("overwrite", memory.name, at), Remark("overwrite", at, told))
+        self._remark("overwrite", memory.name, told)
 
     def note_change(self, memory: Memory, op: str, atomic: bool) -> None:
         """An element multiplied, or given a minimum, in place."""
-        at, name = here(), f"atomic_{op}" if atomic or op in ("min", "max") else f"{op} in place"
+        name = f"atomic_{op}" if atomic or op in ("min", "max") else f"{op} in place"
         told = f"{memory.name} is changed by {name}: Taichi reverses every atomic operation as an addition"
-        self.remarks.setdefault(("atomic", memory.name, at), Remark("atomic", at, told))
+        self._remark("atomic", memory.name, told)
 
     def truncated(self, name: str) -> None:
         """A name that began as an integer is given a real number."""
+        self._remark("integer", name, f"'{name}' {TRUNCATES}")
+
+    def _remark(self, kind: str, name: str, told: str) -> None:
         at = here()
-        self.remarks.setdefault(("integer", name, at), Remark("integer", at, f"'{name}' {TRUNCATES}"))
+        self.remarks.setdefault((kind, name, at), Remark(kind, at, told))
 
     def random(self, *_: Any) -> Any:
         raise UnfollowedError(f"{here()}: ti.random gives another number at every call")

@@ -32,7 +32,7 @@ from .follow import OutsideError
 from .launches import Handle, Launch, Launches
 from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
 from .readings import Remark, begin_of, in_words, readings
-from .retraced import WRONG, Retraced, retrace
+from .retraced import WRONG, Retraced, off, retrace
 from .special_states import idle, kinks
 
 SLOW = 3.0
@@ -133,7 +133,7 @@ def _at_state(
     gradients = launches.gradients(state.taken)
     again = launches.gradients()
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
-    asked.noise = max(asked.noise, asked.listen(rng, steps))
+    asked.noise = max(asked.noise, asked.listen(rng, steps, gradients))
     for handle in launches.inputs:
         found, second = gradients[handle.name], again[handle.name]
         if found is None or second is None:
@@ -220,8 +220,8 @@ def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Rem
     close = CLOSE[coarsest(asked.launches)]
     if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
         return asked.finding("", "value", True, error, text)
-    blame = [r for r in seen if r.kind in FORWARD]
-    why = Why(blame[0].where, blame[0].text) if blame else NO_REASON
+    causes = [r for r in seen if r.kind in FORWARD]
+    why = Why(causes[0].where, causes[0].text) if causes else NO_REASON
     return asked.finding("", "value", False, error, text, why)
 
 
@@ -239,8 +239,7 @@ def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, fo
         roots = [r for r in state.remarks if r.kind == "root"]
         why = Why(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
         return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
-    scale = float(np.abs(exact).max()) or float(np.abs(found).max()) or 1.0
-    error = float(np.abs(found - exact).max()) / scale
+    error = off(found, exact)
     if error <= WRONG[coarsest(asked.launches)]:
         return asked.finding(handle.name, "reverse", True, error, f"off by {error:.1e}")
     worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(found - exact), nan=np.inf))), found.shape)

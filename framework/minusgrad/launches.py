@@ -286,8 +286,7 @@ class Launches(Arrays):
         return self._seen()
 
     def second_value(self) -> float:
-        """The loss after a second call, as a user makes it: the inputs and the loss begin anew, no more."""
-        self.value()
+        """The loss after another call, right after one: the inputs and the loss begin anew, no more."""
         for handle in (*self.inputs, self.loss):
             handle.put(handle.start)
         for name in self.table.before:

@@ -16,6 +16,12 @@ WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
 """How near a gradient is to the exact one, in parts of its largest number, by precision."""
 
 
+def off(found: np.ndarray, exact: np.ndarray) -> float:
+    """How far a gradient is from the exact one, in parts of its largest number."""
+    scale = float(np.abs(exact).max(initial=0.0)) or float(np.abs(found).max(initial=0.0)) or 1.0
+    return float(np.abs(found - exact).max(initial=0.0)) / scale
+
+
 @dataclass
 class Retraced:
     """A run as plain Python saw it: what arrays hold, exact gradients, what was seen on the way."""

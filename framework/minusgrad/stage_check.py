@@ -14,7 +14,7 @@ from .errors import TraceError
 from .launches import Arrays, Handle, Launch, listening
 from .questions import Finding
 from .readings import Remark, begin_of, of_function, readings
-from .retraced import WRONG, retrace, wrong_launch
+from .retraced import WRONG, off, retrace, wrong_launch
 from .staged import StagedTerm
 
 
@@ -68,8 +68,7 @@ def _judged(
     where: str,
     why: Callable[[], tuple[str, str]],
 ) -> Finding:
-    scale = float(np.abs(exact).max(initial=0.0)) or float(np.abs(found).max(initial=0.0)) or 1.0
-    error = float(np.abs(found - exact).max(initial=0.0)) / scale
+    error = off(found, exact)
     if error <= WRONG[handle.start.dtype.name] or not np.isfinite(exact).all():
         return Finding(term.name, handle.name, "reverse", True, error, f"off by {error:.1e} {where}")
     line, text = why()
