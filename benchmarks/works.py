@@ -17,6 +17,7 @@ WORKS = {
     "first_call": "the cold first call",
     "energies": "every shipped energy",
     "scaling": "time against size and cores",
+    "saving": "a state of 128 MB on its way to disk",
     "start": "from the command line to the first step",
 }
 """By the room that has them, in the order of the tables."""

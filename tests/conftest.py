@@ -1,4 +1,19 @@
-"""What the suite shows at its end: tables that tests have recorded as `shown`."""
+"""In what order the suite runs, the command line in this process, and what is shown at the end: tables."""
+
+from collections.abc import Callable
+
+import pytest
+
+from minusgrad import cli
+
+LONG = ("test_resume_matrix", "test_mutated_scenes", "test_traps", "test_lanes", "test_random_energies",
+        "test_kernel_check", "test_engines", "test_false_alarms", "test_stranger", "test_scenes")  # fmt: skip
+"""Files that take minutes come first, so that no worker waits for another in the end."""
+
+
+def pytest_collection_modifyitems(items) -> None:
+    rank = {name: k for k, name in enumerate(LONG)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:
@@ -8,3 +23,19 @@ def pytest_terminal_summary(terminalreporter) -> None:
                 title, _, table = text.partition("\n")
                 terminalreporter.section(title)
                 terminalreporter.write_line(table)
+
+
+@pytest.fixture
+def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """`minusgrad ARGUMENTS` in this process: exit code, what it prints, what it complains of."""
+
+    def call(*arguments: object) -> tuple[int, str, str]:
+        try:
+            code = cli.main([*map(str, arguments)])
+        except SystemExit as end:  # argparse
+            code = int(end.code or 0)
+        out, err = capsys.readouterr()
+        assert "Traceback" not in err
+        return code, out, err
+
+    return call

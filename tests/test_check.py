@@ -93,6 +93,9 @@ def test_orders_are_fitted_and_not_assumed() -> None:
 
 
 H = 0.5 ** np.arange(30)
+LATE = np.array(
+    [1.09e-5, 1.23e-6, 1.39e-7, 1.52e-8, 1.41e-9, 5.75e-11, -2.21e-11, -1.01e-11, -3.08e-12, 0.84e-12]
+)
 
 
 @pytest.mark.parametrize(
@@ -102,16 +105,18 @@ H = 0.5 ** np.arange(30)
         (H**3 - 0.01 * H**2, 5e-9, 2.0),  # changes its sign on the way, and the slopes dip
         (0.01 * H - H**2, 5e-6, 1.0),  # so does a wrong one
         (0.01 * H - H**2, 1e-5, None),  # and where rounding follows at once, nobody can tell
+        (np.abs(H**3 - 0.01 * H**2), 5e-9, 2.0),  # a norm has no sign
+        (LATE, 1.35e-12, None),  # the slope across the change is none
         (H**2 + 1e-5 * H, 1e-11, 1.35),
         (H**2 + 3e-10, 1e-11, 2.0),  # rounds more than it is said to
         (H**2 + 0.1, 1e-11, 0.0),  # jumps just here
     ],
-    ids=["right", "sign", "wrong sign", "too few", "wrong", "rounding", "jump"],
+    ids=["right", "sign", "wrong sign", "too few", "norm", "late", "wrong", "rounding", "jump"],
 )
 def test_orders_of_remainders(remainders: np.ndarray, floor: float, order: float | None) -> None:
-    told = np.abs(remainders)
-    until = int(np.argmin(told > floor)) + 1 if (told <= floor).any() else len(told)
-    found = questions._order(list(map(float, told[:until])), floor)
+    above = np.abs(remainders) > floor
+    until = len(above) if above.all() else int(np.argmin(above)) + 1
+    found = questions._order(list(map(float, remainders[:until])), floor)
     assert found == (None if order is None else pytest.approx(order, abs=0.15))
 
 

@@ -4,6 +4,7 @@ import json
 import math
 import struct
 from dataclasses import replace
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -95,11 +96,16 @@ def test_what_cannot_be_held_is_refused_when_saving(tmp_path, snapshot, message)
 def _tampered(tmp_path, change):
     """A checkpoint whose content was changed and its name made to fit: only our own checks can see it."""
 
-    def fill(file):
-        checkpoint._fill(file, SNAPSHOT)
-        change(file)
+    with durable.opened(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
 
-    return durable.write_new(tmp_path, "000000000600", durable.image(fill))
+        def fill(file):
+            for name in whole:
+                whole.copy(name, file)
+            for name, value in whole.attrs.items():
+                file.attrs[name] = value
+            change(file)
+
+        return durable.write_new(tmp_path, "000000000600", durable.image(fill))
 
 
 def _new_x(**options):
@@ -140,11 +146,17 @@ STRANGE = {
     "bomb": (_new_x(shape=(10**12,), dtype="f8"), "claims more data than is stored"),
     "unknown name": (_set("extra", 1.0), "unknown names: extra"),
     "changed": (lambda f: f["arrays/fields/x"].__setitem__((0, 0), 7), "'fields/x' does not match"),
-    "no logical hash": (_new_x(data=np.zeros(3)), "not a readable checkpoint"),
+    "another shape": (_new_x(data=np.zeros(3)), "array 'fields/x' does not match"),
+    "another unit": (lambda f: f["arrays/fields/x"].attrs.__setitem__("unit", "m"), "units, scene or meta"),
+    "another time": (_attr("time", 0.5), "step, time, names, units, scene or meta do not match"),
+    "an array less": (lambda f: f.__delitem__("arrays/fields/x"), "not one SHA-256 for each"),
+    "an array more": (_set("arrays/fields/y", np.zeros(3)), "not one SHA-256 for each"),
+    "another name": (lambda f: f.move("arrays/fields/x", "arrays/fields/w"), "units, scene or meta"),
+    "no hashes": (lambda f: f.__delitem__("sha256"), "not a readable checkpoint"),
     "no meta": (lambda f: f.__delitem__("meta"), "not a readable checkpoint"),
     "list as meta": (lambda f: (f.pop("meta"), _set("meta", np.uint8([91, 93]))(f)), "no JSON object"),
     "other format": (_attr("format", np.bytes_("else")), "not a minusgrad checkpoint"),
-    "other major": (_attr("version", np.int32([2, 0])), "written by format 2, this is 1: resume it with the"),
+    "other major": (_attr("version", np.int32([3, 0])), "written by format 3, this is 2: resume it with the"),
 }  # fmt: skip
 
 
@@ -161,7 +173,7 @@ def test_a_strange_file_is_refused(tmp_path, what):
 def test_arrays_that_share_bytes_or_leave_the_file_are_refused(tmp_path, shift):
     """Else a small file with many arrays at one place fills the memory."""
     arrays = {"a": np.full(1000, 1), "b": np.full(1000, 2)}
-    image = durable.image(lambda file: checkpoint._fill(file, Snapshot(0, 0, 0, arrays)))
+    image = checkpoint.save(tmp_path, Snapshot(0, 0, 0, arrays)).read_bytes()
     with durable.opened(image) as file:
         first, second = (struct.pack("<qq", file[f"arrays/{name}"].id.get_offset(), 8000) for name in arrays)
         moved = struct.pack("<qq", file["arrays/a"].id.get_offset() + shift, 8000)
@@ -178,7 +190,7 @@ def test_the_logical_hash_sees_dtype_shape_and_bytes():
 
 def test_a_later_minor_version_loads_with_what_it_added(tmp_path):
     def later(file):
-        file.attrs["version"] = np.int32([1, 7])
+        file.attrs["version"] = np.int32([2, 7])
         file["news"] = 1.0
 
     _same(SNAPSHOT, checkpoint.load(_tampered(tmp_path, later)))
@@ -227,6 +239,18 @@ def test_prune_keeps_the_newest_and_all_interrupted(tmp_path):
 def test_the_file_says_what_it_is(tmp_path):
     with h5py.File(checkpoint.save(tmp_path, SNAPSHOT)) as file:
         assert file.attrs["format"] == b"minusgrad checkpoint"
-        assert file.attrs["version"].tolist() == [1, 0]
+        assert file.attrs["version"].tolist() == [2, 0]
         assert file["arrays/fields/x"].attrs["unit"] == "µm"
         assert json.loads(file["meta"][()].tobytes()) == META
+
+
+FORMATS = Path(__file__).parent / "formats"
+
+
+@pytest.mark.parametrize("version", ["1.0", "2.0"])
+def test_a_checkpoint_of_each_format_that_was_ever_written_loads(version):
+    """Their content is that of SNAPSHOT."""
+    (path,) = (FORMATS / version).iterdir()
+    with h5py.File(path) as file:
+        assert ".".join(map(str, file.attrs["version"])) == version
+    _same(SNAPSHOT, checkpoint.load(path))

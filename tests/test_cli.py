@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from command import MINUSGRAD, SCENES, files, minusgrad
-from minusgrad import checkpoint, cli, memory, trajectory
+from minusgrad import checkpoint, memory, trajectory
 from minusgrad.registry import Registry
 from minusgrad.scene import load
 
@@ -35,22 +35,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "100")
     return tmp_path
-
-
-@pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
-    """`minusgrad ARGUMENTS` in this process: exit code, what it prints, what it complains of."""
-
-    def call(*arguments: object) -> tuple[int, str, str]:
-        try:
-            code = cli.main([*map(str, arguments)])
-        except SystemExit as end:  # argparse
-            code = int(end.code or 0)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in err
-        return code, out, err
-
-    return call
 
 
 def complaint(told: Callable, *arguments: object) -> str:
@@ -562,10 +546,3 @@ def test_run_and_resume_for_programs(told: Callable, here: Path) -> None:
         assert facts["folder"] == "runs/two_body"
         assert (facts["step"], facts["time"]) == (20, 0.1)
         assert 0.0 < abs(facts["drift"]) < 1e-5
-
-
-def test_more_segments_than_a_reader_opens_are_refused_at_once(told: Callable, here: Path) -> None:
-    text = complaint(told, "run", TWO_BODY, "run.steps=300000")
-    assert "checkpoint.every: makes 1201 segments" in text
-    assert text.endswith("save at most every 602 steps")
-    assert not (here / "runs").exists()

@@ -5,8 +5,7 @@ import os
 import re
 import signal
 import struct
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -43,6 +42,7 @@ from minusgrad.schema import schema_of
 from minusgrad.standard_errors import standard_errors
 from minusgrad.unknowns import Unknown, within_role
 from oscillators import Swing, leapfrog
+from shortened import ctrl_c
 
 PLUGIN = Path(oscillators.__file__)
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
@@ -986,15 +986,6 @@ SEARCHES = {
     "lbfgs": {"fit.method": "lbfgs", "fit.iterations": 25, "fit.save_every": 4},
     "adam": {"fit.method": "adam", "fit.rate": 0.02, "fit.iterations": 40, "fit.save_every": 7},
 }
-
-
-@contextmanager
-def ctrl_c(step: int) -> Iterator[Callable]:
-    @contextmanager
-    def progress(first: int, last: int) -> Iterator[Callable[[int], None]]:
-        yield lambda reached: os.kill(os.getpid(), signal.SIGINT) if reached >= step else None
-
-    yield progress
 
 
 @pytest.mark.parametrize("method", SEARCHES)

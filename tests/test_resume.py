@@ -17,72 +17,11 @@ from command import MINUSGRAD, SCENES, complaints, files, last_saved, minusgrad,
 from minusgrad import checkpoint
 from minusgrad.door import Run, build, resume, run
 from minusgrad.errors import CheckpointError, InterruptedRunError, RunFolderError
-from minusgrad.integrators import Integrator
+from shortened import ctrl_c, cut, path_of
 
-DRAWN = {
-    "x": {"scale": 10.0, "rate": 100.0},
-    "y": {"scale": 10.0, "rate": 100.0},
-    "power": {"scale": 0.02, "lower": 0.0, "rate": 100.0},
-    "speed": {"lower": 0.2, "upper": 5.0, "rate": 100.0},
-}
-"""A path's unknowns; L-BFGS asks for no rate, and Adam's own is 1e-3."""
-
-SHORT = {
-    "two_body": {},
-    "outer_solar_system": {"run.steps": 600, "checkpoint.every": 150},
-    "plummer": {"state.n": 700, "run.steps": 60, "checkpoint.every": 20}
-    | {f"observe.{k}.every": 5 for k in range(3)},
-    "elastic_seed": {"run.steps": 300, "checkpoint.every": 100, "state.cells": [8, 8], "stepper.dt": 3e-4}
-    | {"energy.2.stiffness": 1e5}
-    | {f"observe.{k}.every": 20 for k in range(3)},
-    **{
-        f"stretch {kind}": {"stepper": {"kind": kind, "fields": {"x": {"scale": 0.01}}}}
-        | {"run.steps": 40, "checkpoint.every": 16}
-        | {f"observe.{k}.every": 4 for k in range(4)}
-        for kind in ("lbfgs", "fire", "adam", "gradient_descent")
-    },
-    **{
-        f"laser_butterfly {kind}": {"state.canvas.size": [96, 96], "stepper": {"kind": kind, "fields": DRAWN}}
-        | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
-        | {"run.steps": 30, "checkpoint.every": 12, "observe.0.every": 2, "observe.1.every": 10}
-        for kind in ("adam", "lbfgs")
-    },
-    "walker": {"run.steps": 300, "checkpoint.every": 100} | {f"observe.{k}.every": 20 for k in range(3)},
-    "spring_stiffness": {"run.steps": 200, "checkpoint.every": 50},
-    "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
-    | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
-}
-"""A Plummer sphere of this size is stepped by many launches on all threads, the others inside one kernel."""
-
-
-def path_of(scene: str) -> Path:
-    """The file of a key of `SHORT`: a scene's name, and a word."""
-    return SCENES / f"{scene.split()[0]}.toml"
-
-
+SOLAR = {"run.steps": 600, "checkpoint.every": 150}
 LONG = {"state.n": 700, "run.steps": 2500, "checkpoint.every": 100, "runtime.threads": 1}
 """One that takes a few seconds, so that it can be stopped on its way."""
-
-
-@contextmanager
-def ctrl_c(step: int) -> Iterator[Callable]:
-    """A progress that presses Ctrl-C once this step is reached."""
-
-    @contextmanager
-    def progress(first: int, last: int) -> Iterator[Callable[[int], None]]:
-        yield lambda reached: os.kill(os.getpid(), signal.SIGINT) if reached >= step else None
-
-    yield progress
-
-
-def cut(out: Path, scene: Path | str, overrides: dict, step: int, **more) -> Path:
-    """A run that was interrupted at this step, or at the end of the batch that has it."""
-    with ctrl_c(step) as progress, pytest.raises(InterruptedRunError) as end:
-        run(scene, overrides, out, progress=progress, **more)
-    options = "".join(f" --plugin {path}" for path in more.get("plugins", ()))
-    assert str(end.value).endswith(f"go on with: minusgrad resume {out}{options}")
-    assert step <= last_saved(out) < build(scene, overrides, more.get("plugins", ())).scene.run.steps
-    return out
 
 
 @pytest.fixture(scope="module")
@@ -99,36 +38,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     return folder
 
 
-# The promise ----------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("threads", [1, 2])
-@pytest.mark.parametrize("precision", ["f32", "f64"])
-@pytest.mark.parametrize("scene", SHORT)
-def test_half_a_new_process_and_half(scene: str, precision: str, threads: int, tmp_path: Path, whole) -> None:
-    overrides = SHORT[scene] | {"runtime.precision": precision, "runtime.threads": threads}
-    expected = files(whole(scene, overrides))
-    simulation = build(path_of(scene), overrides)
-    if isinstance(simulation.stepper, Integrator):
-        assert simulation.stepper.fused == (scene != "plummer")
-
-    half = cut(tmp_path / "run", path_of(scene), overrides, simulation.scene.run.steps // 2 + 1)
-    assert files(half) != expected
-    done = minusgrad("resume", half)
-    assert (done.returncode, done.stderr) == (0, "")
-    assert files(half) == expected
-
-
-@pytest.mark.parametrize("precision", ["f32", "f64"])
-@pytest.mark.parametrize("scene", SHORT)
-def test_files_do_not_depend_on_the_number_of_threads(scene: str, precision: str, whole) -> None:
-    """Only overrides.json may differ, which says what was asked for."""
-    one, two = (
-        files(whole(scene, SHORT[scene] | {"runtime.precision": precision, "runtime.threads": n}))
-        for n in (1, 2)
-    )
-    assert one.pop("overrides.json") != two.pop("overrides.json")
-    assert one == two
+# Where it stops (every scene and stepper: test_resume_matrix) ----------------------------------------
 
 
 @pytest.mark.parametrize("step", [0, 1, 249, 250, 251, 999])
@@ -220,9 +130,7 @@ def solar(tmp_path: Path) -> Path:
     (tmp_path / "old/data").mkdir(parents=True)
     for name in ("outer_solar_system.toml", "data/outer_solar_system.csv"):
         shutil.copy(SCENES / name, tmp_path / "old" / name)
-    half = cut(
-        tmp_path / "old/run", tmp_path / "old/outer_solar_system.toml", SHORT["outer_solar_system"], 301
-    )
+    half = cut(tmp_path / "old/run", tmp_path / "old/outer_solar_system.toml", SOLAR, 301)
     (tmp_path / "new").mkdir()
     half.rename(tmp_path / "new/moved")
     shutil.rmtree(tmp_path / "old")
@@ -232,7 +140,7 @@ def solar(tmp_path: Path) -> Path:
 def test_moved_from_another_folder_and_without_its_data(solar: Path, whole) -> None:
     done = minusgrad("resume", "moved", cwd=solar.parent)
     assert (done.returncode, done.stderr) == (0, "")
-    assert files(solar) == files(whole("outer_solar_system", SHORT["outer_solar_system"]))
+    assert files(solar) == files(whole("outer_solar_system", SOLAR))
 
 
 def test_a_finished_run_stays_as_it_is(tmp_path: Path) -> None:

@@ -200,7 +200,7 @@ def resident() -> float:
 
 
 @pytest.mark.slow
-def test_fifty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Path) -> None:
+def test_thirty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Path) -> None:
     def scene(number: int) -> None:
         overrides = SPHERE | {
             "state.n": 20 + number + 700 * (number % 2),
@@ -213,7 +213,7 @@ def test_fifty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Pa
     for number in range(10):
         scene(number)
     compiled, memory = kernels.compiled(), resident()
-    for number in range(10, 50):
+    for number in range(10, 30):
         scene(number)
     assert kernels.compiled() == compiled
     assert resident() - memory < 5.0, "megabytes"

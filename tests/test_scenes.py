@@ -34,6 +34,7 @@ CLAIMED = {
     "spring_stiffness": "test_elastic_scenes.py::test_spring_stiffness",
     "stretch": "test_elastic_scenes.py::test_stretch",
     "two_body": "test_scenes.py::test_two_body",
+    "warm_crystal": "test_langevin.py::test_warm_crystal",
     "walker": "test_elastic_scenes.py::test_walker",
     "weigh_a_planet": "test_fit_scenes.py::test_weigh_a_planet",
 }

@@ -31,10 +31,13 @@ class Rollout:
 
     Every question begins at the present fields, and leaves them as they were. `budget`: bytes for what is
     stored for the way back (`plan`). A run that is not finite has the value nan, and `trouble` says why.
-    Raises `EnergyError` for losses after the last step, and for a budget that is too small.
+    Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a heat bath:
+    the way back knows nothing of its friction.
     """
 
     def __init__(self, integrator: Integrator, losses: Sequence[Loss], steps: int, budget: int = 1 << 30):
+        if integrator.bath is not None:
+            raise EnergyError("a run in a heat bath has no way back; use leapfrog")
         self.one, self.losses, self.steps, self.budget = integrator, list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})
         if beyond := [k for k in self.observed if not 0 <= k <= steps]:

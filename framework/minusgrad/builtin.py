@@ -7,6 +7,7 @@ from typing import Annotated, ClassVar
 from pydantic import BaseModel
 from pydantic import Field as Limits
 
+from .bath import Bath
 from .contexts import Looking, Moving
 from .descent import FIRE, Adam, GradientDescent
 from .fields import Field
@@ -16,7 +17,7 @@ from .lbfgs import LBFGS
 from .minimisers import Minimiser
 from .outcomes import Enough
 from .records import Quantity, Record, quantities
-from .reports import Energies, Frames, Momenta, Reactions, Report
+from .reports import Energies, Frames, Momenta, Reactions, Report, Temperatures, boltzmann
 from .schemes import SCHEMES
 from .units import UnitSystem
 from .unknowns import Unknown
@@ -62,6 +63,27 @@ class Yoshida6(Splitting):
     """Seven leapfrogs: order 6."""
 
     scheme = "yoshida6"
+
+
+class Langevin(Record):
+    """BAOAB: leapfrog in a heat bath, at `friction` (a rate) and `temperature` (in units of energy where the
+    scene is dimensionless: k_B = 1)."""
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    friction: Annotated[float | str, Quantity("s^-1", "nonnegative")]
+    temperature: Annotated[float | str, Quantity("K", "nonnegative")]
+
+    def make(self, context: Moving) -> Integrator:
+        given = quantities(self, context.units)
+        return Integrator(
+            context.potential,
+            context.motions,
+            SCHEMES["leapfrog"],
+            given["dt"],
+            holds=context.holds,
+            dissipation=context.dissipation,
+            bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
+        )
 
 
 class Sought(Record):
@@ -153,6 +175,25 @@ class MomentaBlock(Looks):
         return Momenta(context.stepper, context.recorder, self.every)
 
 
+class TemperaturesBlock(Looks):
+    """The kinetic temperature; with `configurational` also that of the forces."""
+
+    configurational: bool = False
+
+    def make(self, context: Looking) -> Report:
+        k = boltzmann(context.units)
+        if self.configurational:
+            context.recorder.unit("temperature/configurational", *_kelvin(context.units))
+        context.recorder.unit("temperature/kinetic", *_kelvin(context.units))
+        return Temperatures(
+            context.stepper, context.recorder, self.every, context.holds, k, self.configurational
+        )
+
+
+def _kelvin(units: UnitSystem) -> tuple[str, float]:
+    return units.symbol("K"), units.in_si("K")
+
+
 class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
@@ -175,6 +216,7 @@ class FramesBlock(Looks):
 def register_steppers() -> Mapping[str, type[BaseModel]]:
     integrators = {model.scheme: model for model in (SymplecticEuler, Leapfrog, Yoshida4, Yoshida6)}
     return integrators | {
+        "langevin": Langevin,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,
         "lbfgs": LBFGSBlock,
@@ -188,5 +230,6 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
         "energies": EnergiesBlock,
         "momenta": MomentaBlock,
         "reactions": ReactionsBlock,
+        "temperatures": TemperaturesBlock,
         "frames": FramesBlock,
     }

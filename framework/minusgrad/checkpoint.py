@@ -1,9 +1,12 @@
 """A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one immutable file.
 
     000000000600.<16 hex>.h5    attrs  format, version int32[2], step, time, dt
-      /arrays/...               one dataset an array; attrs unit, sha256 of (dtype, shape, bytes)
+      /arrays/...               one dataset an array; attr unit
       /scene, /meta             uint8: the scene's exact bytes; a JSON text
+      /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes) in the order of the
+                                names; then of all else: step, time, dt, names, units, scene, meta, and these
 
+So the content has a hash that does not depend on HDF5's version. (Format 1 had it as arrays' attributes.)
 Names are `<12-digit step>` for a checkpoint that the schedule asked for and `<12-digit step>.interrupted`
 for one that a signal or time limit did. A file from elsewhere is hostile: its hash is checked before HDF5
 is called, and links, external or virtual storage, filters and object types are refused before any data is
@@ -13,23 +16,26 @@ read.
 import hashlib
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from itertools import pairwise
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 
-from . import durable
+from . import durable, trust
 from .errors import CheckpointError
+from .layout import Draft, Later, laid_out
 
 FORMAT = "minusgrad checkpoint"
-VERSION = (1, 0)
+VERSION = (2, 0)
+READS = {1, 2}
+"""The major versions that can be read; 2 is written."""
 _NAME = re.compile(r"(?P<step>\d{12})(?P<interrupted>\.interrupted)?")
 _PART = re.compile(r"(?!\.+$)[^/\0-\x1f]+")
-_ROOT = {"arrays", "scene", "meta"}
+_ROOT = {"arrays", "scene", "meta", "sha256"}
 
 
 @dataclass(frozen=True)
@@ -67,13 +73,15 @@ def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
     if foreign := sorted(snapshot.units.keys() - snapshot.arrays.keys()):
         raise ValueError(f"units of arrays that are not there: {', '.join(foreign)}")
     stem = f"{snapshot.step:012d}" + ("" if scheduled else ".interrupted")
-    return durable.write_new(folder, stem, durable.image(lambda file: _fill(file, snapshot)))
+    with ThreadPoolExecutor(1) as beside:
+        return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
 
 
 def load(path: Path) -> Snapshot:
     """Read a checkpoint, trusting nothing. Raises CheckpointError with what is wrong and the cure."""
     data = durable.verified(path)
     try:
+        trust.texts(data)
         with durable.opened(data) as file:
             return _read(file, len(data))
     except CheckpointError as error:
@@ -103,7 +111,7 @@ def newest(folder: Path) -> tuple[Path | None, list[str]]:
     remarks = []
     for path in reversed(listed(folder)):
         try:
-            durable.verified(path)
+            durable.check(path)
         except CheckpointError as error:
             remarks.append(f"passed over: {error}")
         else:
@@ -111,17 +119,31 @@ def newest(folder: Path) -> tuple[Path | None, list[str]]:
     return None, remarks
 
 
-def prune(folder: Path, keep: int) -> list[Path]:
-    """Delete all but the newest `keep` >= 1 scheduled checkpoints; those of interruptions are not touched."""
+def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
+    """Delete all but the newest `keep` >= 1 scheduled checkpoints, and those of every so many steps.
+
+    Those of interruptions are not touched. Returns what was deleted.
+    """
     if keep < 1:
         raise ValueError(f"keep = {keep}: a run must keep at least one checkpoint")
-    dropped = list(filter(is_scheduled, listed(folder)))[:-keep]
+    older = list(filter(is_scheduled, listed(folder)))[:-keep]
+    dropped = [path for path in older if not keep_every or step_of(path) % keep_every]
     for path in dropped:
         durable.remove(path)
     return dropped
 
 
-def _fill(file: h5py.File, snapshot: Snapshot) -> None:
+def sums(snapshot: Snapshot) -> dict[str, bytes]:
+    """SHA-256 of each array's dtype, shape and bytes, by name; by the name "" that of all else with these."""
+    found = {name: _logical_sha(snapshot.arrays[name]) for name in sorted(snapshot.arrays)}
+    head = [int(snapshot.step), float(snapshot.time).hex(), float(snapshot.dt).hex(), sorted(found)]
+    rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
+    rest.update(hashlib.sha256(snapshot.scene).digest() + b"".join(found.values()))
+    return found | {"": rest.digest()}
+
+
+def _fill(draft: Draft, snapshot: Snapshot, beside: ThreadPoolExecutor) -> None:
+    file, kept = draft.file, {}
     file.attrs["format"] = np.bytes_(FORMAT)
     file.attrs["version"] = np.array(VERSION, np.int32)
     file.attrs["step"] = np.int64(snapshot.step)
@@ -131,97 +153,68 @@ def _fill(file: h5py.File, snapshot: Snapshot) -> None:
     file["meta"] = np.frombuffer(json.dumps(snapshot.meta, sort_keys=True).encode(), np.uint8)
     file.create_group("arrays")
     for name in sorted(snapshot.arrays):
-        array = np.asarray(snapshot.arrays[name], order="C")
-        if not _is_plain(array.dtype):
+        kept[name] = array = np.asarray(snapshot.arrays[name], order="C")
+        if not trust.is_plain(array.dtype):
             raise ValueError(f"{name}: a checkpoint holds numbers and booleans, not {array.dtype}")
-        dataset = file.create_dataset(f"arrays/{name}", data=array)
-        dataset.attrs["sha256"] = np.bytes_(_logical_sha(array))
+        dataset = draft.array(f"arrays/{name}", [array], array.shape, array.dtype)
         if name in snapshot.units:
             dataset.attrs["unit"] = snapshot.units[name]
+    whole, shape = replace(snapshot, arrays=kept), (len(kept) + 1, 32)
+    rows = beside.submit(lambda: b"".join(sums(whole).values()))
+    draft.array("sha256", [Later(rows, 32 * shape[0])], shape, np.dtype(np.uint8))
 
 
 def _read(file: h5py.File, size: int) -> Snapshot:
-    _check_version(file)
-    datasets = dict(_walk(file, "", set()))
-    places = sorted(
-        (dataset.id.get_offset(), dataset.nbytes) for dataset in datasets.values() if dataset.nbytes
-    )
-    if any(start + length > end for (start, length), (end, _) in pairwise([*places, (size, 0)])):
-        raise CheckpointError("its arrays overlap, or claim more than the file has; do not trust it")
-    arrays, units = {}, {}
-    for path, dataset in datasets.items():
-        name = path.removeprefix("arrays/")
-        if name == path:
-            continue
-        arrays[name] = dataset[...]
-        if dataset.attrs["sha256"] != np.bytes_(_logical_sha(arrays[name])):
-            raise CheckpointError(f"array '{name}' does not match its own SHA-256; use another checkpoint")
-        if "unit" in dataset.attrs:
-            units[name] = str(dataset.attrs["unit"])
+    major = _major(file)
+    datasets = trust.arrays(file, size, "a checkpoint")
+    named = {p.removeprefix("arrays/"): d for p, d in datasets.items() if p.startswith("arrays/")}
+    units = {name: str(d.attrs["unit"]) for name, d in named.items() if "unit" in d.attrs}
     meta = json.loads(datasets["meta"][...].tobytes())
     if not isinstance(meta, dict):
         raise CheckpointError("its meta is no JSON object; it was not written by minusgrad")
     step, time, dt = int(file.attrs["step"]), float(file.attrs["time"]), float(file.attrs["dt"])
-    return Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
+    arrays = {name: dataset[...] for name, dataset in named.items()}
+    found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
+    saved = _sums_of_format_1(named) if major == 1 else _saved_sums(datasets["sha256"], named)
+    _compare(sums(found), saved)
+    return found
 
 
-def _check_version(file: h5py.File) -> None:
+def _saved_sums(rows: h5py.Dataset, named: Iterable[str]) -> dict[str, bytes]:
+    names = [*sorted(named), ""]
+    if rows.shape != (len(names), 32) or rows.dtype != np.uint8:
+        raise CheckpointError("has not one SHA-256 for each of its arrays; use another checkpoint")
+    return dict(zip(names, map(bytes, rows[...]), strict=True))
+
+
+def _sums_of_format_1(named: Mapping[str, h5py.Dataset]) -> dict[str, bytes]:
+    return {name: bytes.fromhex(bytes(d.attrs["sha256"]).decode()) for name, d in named.items()}
+
+
+def _compare(found: Mapping[str, bytes], saved: Mapping[str, bytes]) -> None:
+    for name, sha in saved.items():
+        if found[name] != sha:
+            what = f"array '{name}' does" if name else "step, time, names, units, scene or meta do"
+            raise CheckpointError(f"{what} not match the SHA-256 saved with it; use another checkpoint")
+
+
+def _major(file: h5py.File) -> int:
+    """The format's major version, of a file that may be read."""
     if file.attrs.get("format") != np.bytes_(FORMAT):
         raise CheckpointError(f"an HDF5 file, but not a {FORMAT}")
     major, minor = (int(number) for number in file.attrs["version"])
-    if major != VERSION[0]:
+    if major not in READS:
         raise CheckpointError(
             f"written by format {major}, this is {VERSION[0]}: "
             "resume it with the minusgrad that wrote it, or start the run anew"
         )
-    if minor <= VERSION[1] and (unknown := sorted(set(file) - _ROOT)):
+    if (major, minor) <= VERSION and (unknown := sorted(set(file) - _ROOT)):
         raise CheckpointError(f"holds unknown names: {', '.join(unknown)}; it was not written by minusgrad")
+    return major
 
 
-def _walk(group: h5py.Group, prefix: str, seen: set[int]) -> Iterator[tuple[str, h5py.Dataset]]:
-    """Every dataset by its path, each object once, nothing read.
-
-    Raises CheckpointError for what we never write.
-    """
-    for name in group:
-        path = prefix + name
-        if type(group.get(name, getlink=True)) is not h5py.HardLink:
-            raise CheckpointError(f"'{path}' is a link; a checkpoint holds none: do not trust it")
-        item = group[name]
-        address = h5py.h5o.get_info(item.id).addr
-        if address in seen:
-            raise CheckpointError(f"'{path}' is a second name of another object: do not trust it")
-        seen.add(address)
-        if isinstance(item, h5py.Group):
-            yield from _walk(item, path + "/", seen)
-        else:
-            refuse_strange(path, item, "a checkpoint holds")
-            yield path, item
-
-
-def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
-    """Raise CheckpointError for what is no array that holds plain numbers in one piece, by itself."""
-    plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
-    if plan is None or not _is_plain(item.dtype):
-        what = f"holds {item.dtype}" if plan else "is no array"
-    elif plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
-        what = "keeps its data in another file"
-    elif plan.get_nfilters():
-        what = "is stored through a filter"
-    elif plan.get_layout() != h5py.h5d.CONTIGUOUS:
-        what = "is not stored in one piece"
-    elif item.id.get_storage_size() != item.nbytes:
-        what = "claims more data than is stored"
-    else:
-        return
-    raise CheckpointError(f"'{path}' {what}; {who} plain arrays only: do not trust it")
-
-
-def _is_plain(dtype: np.dtype) -> bool:
-    return dtype.kind in "biuf" and dtype.itemsize <= 8
-
-
-def _logical_sha(array: np.ndarray) -> str:
+def _logical_sha(array: np.ndarray) -> bytes:
     """SHA-256 of dtype, shape and bytes: equal arrays compare across versions of HDF5."""
-    head = f"{array.dtype.str}{array.shape}".encode()
-    return hashlib.sha256(head + array.tobytes()).hexdigest()
+    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    found.update(np.ascontiguousarray(array).data)
+    return found.digest()

@@ -105,6 +105,7 @@ def _scene_arguments(verb: argparse.ArgumentParser, example: str, out: str) -> N
     )
     verb.add_argument("--out", type=_path, help=out)
     verb.add_argument("--force", action="store_true", help="throw away an earlier run in that folder")
+    _hours_option(verb)
     _common_arguments(verb)
 
 
@@ -121,6 +122,7 @@ def _resume_arguments(verb: argparse.ArgumentParser) -> None:
     verb.add_argument(
         "--allow-changed", action="store_true", help="even if the scene or a plugin has changed"
     )
+    _hours_option(verb)
     _common_arguments(verb)
 
 
@@ -130,6 +132,24 @@ def _check_arguments(verb: argparse.ArgumentParser) -> None:
     seconds = "silence after which a kernel is taken not to return (default: 300)"
     verb.add_argument("--seconds", type=float, default=300.0, help=seconds)
     _common_arguments(verb)
+
+
+def _info_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", type=_path)
+    _json_option(verb)
+
+
+def _compare_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("one", type=_path, metavar="A", help="a run's folder, or a checkpoint")
+    verb.add_argument("other", type=_path, metavar="B", help="another")
+    _json_option(verb)
+
+
+def _export_arguments(verb: argparse.ArgumentParser) -> None:
+    verb.add_argument("folder", type=_path)
+    what = "what was recorded, like total or position (default: all observables)"
+    verb.add_argument("series", nargs="*", metavar="SERIES", help=what)
+    verb.add_argument("--out", type=_path, metavar="FILE.csv", help="where to (default: the terminal)")
 
 
 def _plot_arguments(verb: argparse.ArgumentParser) -> None:
@@ -171,6 +191,21 @@ def _plugin_option(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--plugin", type=_path, action="append", default=[], metavar="FILE.py", help=text)
 
 
+def _hours_option(verb: argparse.ArgumentParser) -> None:
+    text = "save and stop after so many hours (exit code 4), to be resumed"
+    verb.add_argument("--max-hours", type=_hours, metavar="H", help=text)
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not hours > 0:
+        raise argparse.ArgumentTypeError(f"'{text}' is no time to run; give hours, like 11.5")
+    return hours
+
+
 def _json_option(verb: argparse.ArgumentParser) -> None:
     verb.add_argument("--json", action="store_true", help="for programs")
 
@@ -188,7 +223,7 @@ def _run(a: argparse.Namespace) -> int:
     from .door import run
     from .progress import progress
 
-    return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress), a.json)
+    return _told(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours), a.json)
 
 
 def _fit(a: argparse.Namespace) -> int:
@@ -199,7 +234,7 @@ def _fit(a: argparse.Namespace) -> int:
         if not a.json:
             print(fitting.plan, flush=True)
 
-    done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, told)
+    done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, told, a.max_hours)
     return _found(done, a.json)
 
 
@@ -207,7 +242,7 @@ def _resume(a: argparse.Namespace) -> int:
     from .door import Fit, resume
     from .progress import progress
 
-    done = resume(a.folder, a.plugin, a.allow_changed, progress)
+    done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours)
     return _found(done, a.json) if isinstance(done, Fit) else _told(done, a.json)
 
 
@@ -235,7 +270,7 @@ def _told(run: Any, for_programs: bool) -> int:
     _warned(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     recorded = trajectory.names(run.folder)
-    known = [n for n in ("drift", "work", "dissipated") if f"observables/{n}" in recorded]
+    known = [n for n in ("drift", "work", "dissipated", "heat") if f"observables/{n}" in recorded]
     last = {name: float(run.series(f"observables/{name}").value[-1]) for name in known}
     if abs(last.get("drift", 0.0)) > 1.0:
         _complain("the total energy changed by more than itself: a smaller dt is needed")
@@ -266,6 +301,53 @@ def _check(a: argparse.Namespace) -> int:
     else:
         everything = answers(found)
     return 0 if all(f.passed for f in everything) else 1
+
+
+def _info(a: argparse.Namespace) -> int:
+    from .info import info
+    from .show import run_facts
+
+    found = info(a.folder)
+    _print_json(found) if a.json else run_facts(found)
+    return 0
+
+
+def _verify(a: argparse.Namespace) -> int:
+    from .show import verdict
+    from .verify import strays, verify
+
+    answers = list(verify(a.folder))
+    if a.json:
+        _print_json([answer.as_dict() for answer in answers])
+    else:
+        verdict(answers, strays(a.folder))
+    return 0 if all(answer.passed for answer in answers) else 1
+
+
+def _compare(a: argparse.Namespace) -> int:
+    from .compare import compare
+    from .show import differences
+
+    found = compare(a.one, a.other)
+    _print_json(found.as_dict()) if a.json else differences(found)
+    return 1 if found.differences else 0
+
+
+def _export(a: argparse.Namespace) -> int:
+    from .export import export
+
+    if a.out is None:
+        export(a.folder, a.series, sys.stdout)
+        return 0
+    from .durable import rewritten
+
+    if a.out.is_dir() or not a.out.parent.is_dir():
+        why = "is a folder" if a.out.is_dir() else f"there is no folder {a.out.parent}"
+        raise UserError(f"{a.out}: cannot be written: {why}; give a file with --out")
+    with rewritten(a.out) as file:
+        rows = export(a.folder, a.series, file)
+    print(f"{a.out}: {rows} rows")
+    return 0
 
 
 def _plot(a: argparse.Namespace) -> int:
@@ -378,6 +460,10 @@ VERBS = {
     "run": (_run, _run_arguments, "run a scene into a new folder"),
     "fit": (_fit, _fit_arguments, "find the parameters of a scene's [fit], into a new folder"),
     "resume": (_resume, _resume_arguments, "go on with a run or a fit, bit for bit"),
+    "info": (_info, _info_arguments, "what a run holds, and how it stands"),
+    "verify": (_verify, _info_arguments, "is a run whole: every hash, every file, every step?"),
+    "compare": (_compare, _compare_arguments, "are two runs the same, bit for bit, or where do they part?"),
+    "export": (_export, _export_arguments, "what a run recorded, as CSV"),
     "check": (
         _check,
         _check_arguments,

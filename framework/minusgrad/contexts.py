@@ -49,13 +49,14 @@ class Starting:
 
 @dataclass(frozen=True)
 class Moving:
-    """For steppers: the potential, what moves and what is held, and what rubs, if anything does."""
+    """For steppers: the potential, what moves and what is held, what rubs, if anything; the run's seed."""
 
     units: UnitSystem
     potential: Potential
     motions: Sequence[Motion]
     holds: Holds
     dissipation: Potential | None = None
+    seed: int = 0
 
 
 @dataclass(frozen=True)

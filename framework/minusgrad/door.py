@@ -9,17 +9,20 @@ import json
 import os
 import shlex
 import shutil
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 from . import durable, origin, runtime, scheduler, trajectory
+from .checkpoint import Snapshot
 from .errors import (
     CheckpointError,
     InterruptedRunError,
+    MinusgradError,
     RunFolderError,
     RuntimeUnavailableError,
     UserError,
@@ -31,7 +34,9 @@ from .rundir import RunDir
 from .scene import Document, load
 from .signals import stop_requests
 from .simulation import Simulation
+from .trajectory import Recorder
 from .triggers import Every
+from .writer import Writer
 
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[Path | str | ModuleType]
@@ -67,19 +72,32 @@ class Fit(Run):
 
 
 class Saver:
-    """The checkpoint, as the scheduler sees it."""
+    """The checkpoint, as the scheduler sees it: a moment is copied, and written beside the run.
 
-    def __init__(self, simulation: Simulation, folder: RunDir, saved: int | None = None):
-        self.simulation, self.folder = simulation, folder
+    `saved` is the step of the last one that is safe on disk.
+    """
+
+    def __init__(self, simulation: Simulation, folder: RunDir, writer: Writer, saved: int | None = None):
+        self.simulation, self.folder, self.writer = simulation, folder, writer
         self.trigger = Every(simulation.between_saves)
         self.saved = saved
         self.remarks: list[str] = []
 
-    def observe(self, seal: bool = True) -> None:
-        """Save this moment; `seal` is False for the save of an interruption."""
-        keep = self.simulation.scene.checkpoint.keep
-        self.remarks += self.folder.save(self.simulation.snapshot(), self.simulation.recorder, keep, seal)
-        self.saved = self.simulation.stepper.step
+    def observe(self) -> None:
+        """Save this moment, once the one before is written. Raises what went wrong with that."""
+        self.writer.wait()  # before the copy: two moments at once would be too much memory
+        snapshot, recorded = self.simulation.snapshot(), self.simulation.recorder.take()
+        self.writer.begin(partial(self._save, snapshot, recorded, seal=True))
+
+    def interrupt(self) -> None:
+        """Save a moment that the schedule does not ask for, at once."""
+        self.writer.wait()
+        self._save(self.simulation.snapshot(), self.simulation.recorder, seal=False)
+
+    def _save(self, snapshot: Snapshot, recorded: Recorder, seal: bool) -> None:
+        kept = self.simulation.scene.checkpoint
+        self.remarks += self.folder.save(snapshot, recorded, kept.keep, seal, kept.keep_every)
+        self.saved = snapshot.step
 
 
 def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
@@ -99,18 +117,19 @@ def run(
     plugins: Plugins = (),
     force: bool = False,
     progress: Progress = quiet,
+    max_hours: float | None = None,
 ) -> Run:
     """Run a scene file into a new folder (`runs/NAME`, where `out` is not given) and return what came out.
 
     Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder (with `force`, an
     earlier run in it is thrown away), `NonFiniteError` if the numbers explode, `InterruptedRunError` after a
-    signal: the run is saved then, and `resume` goes on.
+    signal, or after so many hours: the run is saved then, and `resume` goes on.
     """
     simulation = build(scene, overrides, plugins)
     simulation.refuse_dead()
     simulation.look()
     path = _chosen(out, Path("runs") / Path(scene).stem)
-    return _begun(simulation, path, force, progress)
+    return _begun(simulation, path, force, progress, max_hours)
 
 
 def fit(
@@ -121,6 +140,7 @@ def fit(
     force: bool = False,
     progress: Progress = quiet,
     told: Callable[[Fitting], None] = lambda fitting: None,
+    max_hours: float | None = None,
 ) -> Fit:
     """Do the `[fit]` of a scene in a new folder (`runs/NAME-fit`, where `out` is not given).
 
@@ -131,7 +151,7 @@ def fit(
     fitting.look()
     told(fitting)
     path = _chosen(out, Path("runs") / f"{Path(scene).stem}-fit")
-    done = _begun(fitting, path, force, progress)
+    done = _begun(fitting, path, force, progress, max_hours)
     assert isinstance(done, Fit)
     return done
 
@@ -140,7 +160,9 @@ def _chosen(out: Path | str | None, otherwise: Path) -> Path:
     return writable(Path(out)) if out is not None else _free(otherwise)
 
 
-def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) -> Run:
+def _begun(
+    simulation: Simulation, path: Path, force: bool, progress: Progress, max_hours: float | None
+) -> Run:
     """Run into a folder that is new, or with `force` made new."""
     with RunDir.create(path, simulation.scene.source, simulation.scene.overrides, force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
@@ -152,13 +174,18 @@ def _begun(simulation: Simulation, path: Path, force: bool, progress: Progress) 
         plugins, engine = list(simulation.registry.plugins), runtime.engine_name()
         lanes = simulation.potential.in_lanes
         folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins)
-        saver = Saver(simulation, folder)
-        saver.remarks += simulation.starting.remarks
-        return _finished(simulation, saver, progress)
+        with Writer() as writer:
+            saver = Saver(simulation, folder, writer)
+            saver.remarks += simulation.starting.remarks
+            return _finished(simulation, saver, progress, max_hours)
 
 
 def resume(
-    path: Path | str, plugins: Plugins = (), allow_changed: bool = False, progress: Progress = quiet
+    path: Path | str,
+    plugins: Plugins = (),
+    allow_changed: bool = False,
+    progress: Progress = quiet,
+    max_hours: float | None = None,
 ) -> Run:
     """Go on with a run, or a fit, from its newest good checkpoint, bit for bit as if it had never stopped.
 
@@ -167,31 +194,53 @@ def resume(
     """
     path = Path(path)
     with RunDir.open(path) as folder:
-        snapshot, remarks = folder.restore()
-        _ask_for_files(path, origin.plugin_files(snapshot.meta), plugins)
-        if lacking := origin.lacking(snapshot.meta):
-            raise CheckpointError(f"{path}: {lacking}")
-        document = load(path / "scene.toml", _overrides(folder))
-        _bind_again(path, document, origin.engine(snapshot.meta), allow_changed)
-        kind = Fitting if snapshot.meta.get("fit") is True else Simulation
-        simulation = kind(judge(document, plugins), path / INPUTS)
-        grave, light = origin.differences(snapshot.meta, simulation.facts())
-        if grave and not allow_changed:
-            told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
-            raise CheckpointError("\n".join(told))
-        if grave or light:
-            remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
-            folder.journal("changed", differences=[*grave, *light])
-        simulation.restore(snapshot)
-        if grave:
-            simulation.stepper.evaluate()  # the saved forces may be those of another scene
-        saver = Saver(simulation, folder, snapshot.step)
-        saver.remarks += [*remarks, *folder.tidy(simulation.scene.checkpoint.keep)]
-        return _finished(simulation, saver, progress)
+        with _refusals(folder):
+            snapshot, remarks = folder.restore()
+            simulation = _as_it_was(folder, snapshot, plugins, allow_changed, remarks)
+        kept = simulation.scene.checkpoint
+        with Writer() as writer:
+            saver = Saver(simulation, folder, writer, snapshot.step)
+            saver.remarks += [*remarks, *folder.tidy(kept.keep, kept.keep_every)]
+            return _finished(simulation, saver, progress, max_hours)
 
 
-def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
-    """Run to the last step, or save and raise if asked to stop."""
+@contextmanager
+def _refusals(folder: RunDir) -> Iterator[None]:
+    """A run that is not gone on with stands as it stood before; the journal says so."""
+    try:
+        yield
+    except UserError as error:
+        folder.journal("refused", error=str(error))
+        raise
+
+
+def _as_it_was(
+    folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
+) -> Simulation:
+    """The simulation at a saved moment; `remarks` get what has changed since. Raises as `resume` does."""
+    path = folder.path
+    _ask_for_files(path, origin.plugin_files(snapshot.meta), plugins)
+    if lacking := origin.lacking(snapshot.meta):
+        raise CheckpointError(f"{path}: {lacking}")
+    document = load(path / "scene.toml", _overrides(folder))
+    _bind_again(path, document, origin.engine(snapshot.meta), allow_changed)
+    kind = Fitting if snapshot.meta.get("fit") is True else Simulation
+    simulation = kind(judge(document, plugins), path / INPUTS)
+    grave, light = origin.differences(snapshot.meta, simulation.facts())
+    if grave and not allow_changed:
+        told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
+        raise CheckpointError("\n".join(told))
+    if grave or light:
+        remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
+        folder.journal("changed", differences=[*grave, *light])
+    simulation.restore(snapshot, changed=bool(grave))
+    if grave:
+        simulation.stepper.evaluate()  # the saved forces may be those of another scene
+    return simulation
+
+
+def _finished(simulation: Simulation, saver: Saver, progress: Progress, max_hours: float | None) -> Run:
+    """Run to the last step, or save and raise if asked to stop, or when the hours are over."""
     folder, stepper, last = saver.folder, simulation.stepper, simulation.last
     files = [
         plugin.target for plugin in simulation.registry.plugins.values() if plugin.distribution == "file"
@@ -199,20 +248,23 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
     again = f"go on with: {_resume_line(folder.path, files)}"
     estimates: Estimates | None = None
     try:
-        with stop_requests() as asked, progress(stepper.step, last) as tell:
+        with stop_requests(max_hours) as asked, progress(stepper.step, last) as tell:
             if saver.saved is None:
                 saver.observe()
             outcome = scheduler.run(stepper, last, simulation.observers, saver, asked, tell)
             if outcome == "interrupted":
-                saver.observe(seal=False)
-            elif isinstance(simulation, Fitting):
+                saver.interrupt()
+            saver.writer.wait()
+            if outcome != "interrupted" and isinstance(simulation, Fitting):
                 estimates = _estimated(simulation, folder)
     except KeyboardInterrupt:
+        _settle(saver)
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(
             f"stopped at once, saved at step {saver.saved} of {last}; {again}"
         ) from None
     except Exception as error:
+        _settle(saver)
         folder.journal("failed", step=stepper.step, error=str(error))
         if saver.saved is not None:
             error.add_note(f"{folder.path}: what was saved up to step {saver.saved} stands")
@@ -223,6 +275,12 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress) -> Run:
     folder.journal("finished", step=stepper.step, outcome=outcome)
     done = Run(folder.path, simulation, outcome, tuple(saver.remarks))
     return Fit(**vars(done), estimates=estimates) if estimates is not None else done
+
+
+def _settle(saver: Saver) -> None:
+    """Wait for what is being written; what goes wrong with it is not what went wrong first."""
+    with suppress(MinusgradError):
+        saver.writer.wait()
 
 
 def _estimated(fitting: Fitting, folder: RunDir) -> Estimates:

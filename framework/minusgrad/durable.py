@@ -1,6 +1,6 @@
 """The only place that writes files: whole, hashed, on disk before anyone says "saved".
 
-    HDF5 image in memory -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
+    bytes, or an image (`layout`) -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
 
 HDF5 itself never touches a disk here: files appended to or left open across steps are lost by a kill or a
 power cut, and a full disk under HDF5 ends the process; bytes written by ourselves raise a clean error. An
@@ -12,17 +12,22 @@ import hashlib
 import os
 import re
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
+from typing import TextIO
 
 import h5py
 
 from .errors import CheckpointError, RunFailedError
+from .layout import CHUNK, Bytes, Image, chunks
 
 _TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
 _NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+_LARGE = 1 << 20
+"""From so many bytes on a file is hashed beside its writing."""
 
 
 def image(fill: Callable[[h5py.File], None]) -> bytes:
@@ -43,16 +48,18 @@ def opened(data: bytes) -> Iterator[h5py.File]:
         yield file
 
 
-def write_new(folder: Path, stem: str, data: bytes, suffix: str = ".h5") -> Path:
+def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5") -> Path:
     """Write `<stem>.<first 16 hex of SHA-256><suffix>` and return its path once it is safe on disk.
 
-    A file of that name with the same bytes is kept; a damaged one is replaced by the good bytes.
-    Raises RunFailedError if the disk refuses.
+    A file of that name is replaced: by the same bytes, unless it was damaged. Raises RunFailedError if the
+    disk refuses.
     """
-    path = folder / f"{stem}.{_sha(data)}{suffix}"
-    with _named_failure(path):
-        if not (path.exists() and path.read_bytes() == data):
-            _write(path, data)
+    with _named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
+        large = _size(data) >= _LARGE
+        sha = beside.submit(_sha, data) if large else None
+        with _written(folder / f"{stem}{suffix}", data) as temporary:
+            path = folder / f"{stem}.{sha.result() if sha else _sha(data)}{suffix}"
+            os.replace(temporary, path)
         _sync_folder(folder)
     return path
 
@@ -63,7 +70,24 @@ def replace(path: Path, data: bytes) -> None:
     Raises RunFailedError.
     """
     with _named_failure(path):
-        _write(path, data)
+        with _written(path, data) as temporary:
+            os.replace(temporary, path)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def rewritten(path: Path) -> Iterator[TextIO]:
+    """A text file to write to, which takes the place of `path` when all went well.
+
+    Raises RunFailedError.
+    """
+    with _named_failure(path):
+        with _written(path, b"") as temporary:
+            with temporary.open("w") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
         _sync_folder(path.parent)
 
 
@@ -72,13 +96,15 @@ def append_line(path: Path, text: str) -> None:
 
     Raises RunFailedError.
     """
-    with _named_failure(path), path.open("ab+") as file:
-        end = file.seek(0, os.SEEK_END)
-        file.seek(max(end - 1, 0))
-        torn = file.read(1) not in (b"", b"\n")
-        file.write(b"\n" * torn + text.encode() + b"\n")
-        file.flush()
-        os.fsync(file.fileno())
+    with _named_failure(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            end = os.lseek(descriptor, 0, os.SEEK_END)
+            torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+            _put(descriptor, b"\n" * torn + text.encode() + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 def verified(path: Path) -> bytes:
@@ -86,19 +112,47 @@ def verified(path: Path) -> bytes:
 
     Else CheckpointError.
     """
+    expected, data = _vouched(path), _read(path)
+    _compare(path, _sha(data), expected)
+    return data
+
+
+def check(path: Path) -> None:
+    """Raise CheckpointError unless the bytes of a file are those that its name vouches for."""
+    expected, sum_of = _vouched(path), hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                sum_of.update(chunk)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    _compare(path, sum_of.hexdigest()[:16], expected)
+
+
+def _vouched(path: Path) -> str:
     name = _HASHED.fullmatch(path.name)
     if name is None:
         raise CheckpointError(f"{path}: no hash in its name (expected NAME.<16 hex>.h5); not a file of a run")
+    return name["sha"]
+
+
+def _read(path: Path) -> bytes:
     try:
-        data = path.read_bytes()
+        return path.read_bytes()
     except OSError as error:
-        raise CheckpointError(f"{path}: cannot be read: {error.strerror}") from error
-    if _sha(data) != name["sha"]:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(f"{path}: cannot be read: {error.strerror}")
+
+
+def _compare(path: Path, found: str, expected: str) -> None:
+    if found != expected:
         raise CheckpointError(
-            f"{path}: damaged: its bytes have SHA-256 {_sha(data)}..., its name says {name['sha']}; "
+            f"{path}: damaged: its bytes have SHA-256 {found}..., its name says {expected}; "
             "copy it again from where it is whole, or delete it and resume from an older checkpoint"
         )
-    return data
 
 
 def stem(path: Path) -> str:
@@ -114,10 +168,21 @@ def remove(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that may exist already, and wait until its name is on disk. Raises RunFailedError."""
+    """Make a folder that may exist already, and wait until its name is on disk. Raises RunFailedError.
+
+    The same for those above it that are new.
+    """
     with _named_failure(folder):
+        new = [above for above in folder.parents if not above.exists()]
         folder.mkdir(parents=True, exist_ok=True)
-        _sync_folder(folder.parent)
+        for made in (folder, *new):
+            _sync_folder(made.parent)
+
+
+def settle(folder: Path) -> None:
+    """Wait until it is on disk that files of a folder are gone. Raises RunFailedError."""
+    with _named_failure(folder):
+        _sync_folder(folder)
 
 
 def sweep(folder: Path) -> list[str]:
@@ -128,25 +193,46 @@ def sweep(folder: Path) -> list[str]:
     return [stray.name for stray in strays]
 
 
-def _sha(data: bytes) -> str:
-    return hashlib.sha256(data).hexdigest()[:16]
+def _size(data: bytes | Image) -> int:
+    return data.size if isinstance(data, Image) else len(data)
 
 
-def _write(path: Path, data: bytes) -> None:
+def _chunks(data: bytes | Image) -> Iterator[Bytes]:
+    return iter(data) if isinstance(data, Image) else chunks(data)
+
+
+def _sha(data: bytes | Image) -> str:
+    sum_of = hashlib.sha256()
+    for chunk in _chunks(data):
+        sum_of.update(chunk)
+    return sum_of.hexdigest()[:16]
+
+
+@contextmanager
+def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
+    """A temporary file beside `path` with these bytes, safe on disk; it goes away if anything fails."""
     temporary = path.with_name(f"{_TEMPORARY}{token_hex(4)}-{path.name}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
-        with open(descriptor, "wb", buffering=0) as file:
-            _allocate(descriptor, len(data))
-            rest = memoryview(data)
-            while rest:
-                rest = rest[file.write(rest) :]
+        try:
+            _allocate(descriptor, _size(data))
+            for chunk in _chunks(data):
+                _put(descriptor, chunk)
             os.fsync(descriptor)
-        os.replace(temporary, path)
+        finally:
+            os.close(descriptor)
+        yield temporary
     except BaseException:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
         raise
+
+
+def _put(descriptor: int, data: Bytes) -> None:
+    """Write all of it, in as many calls as it takes."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
 
 
 def _allocate(descriptor: int, size: int) -> None:

@@ -27,7 +27,8 @@ class Problem(namedtuple("Problem", ("file", "line", "column", "key", "message")
 
     def __str__(self) -> str:
         place = f"{self.file}:{self.line}:{self.column}" if self.line else self.file
-        return f"{place}: {self.key}: {self.message}" if self.key else f"{place}: {self.message}"
+        message = "\n".join(printable(line, len(line)) for line in self.message.split("\n"))
+        return f"{place}: {printable(self.key)}: {message}" if self.key else f"{place}: {message}"
 
 
 class SceneError(UserError):
@@ -84,9 +85,16 @@ class InterruptedRunError(MinusgradError):
     exit_code = 4
 
 
+def printable(text: str, most: int = 200) -> str:
+    """Text from elsewhere, in one line of so many characters at most that a terminal can show."""
+    text = text if len(text) <= most else f"{text[: most - 3]}..."
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
 def suggestion(word: str, known: list[str]) -> str:
     """`; did you mean 'gravity'?` where something close exists, else nothing."""
     from difflib import get_close_matches
 
     close = get_close_matches(word, known, n=1, cutoff=0.6)
+    close = close or [one for one in known if sorted(one) == sorted(word)]  # 'td' is as far from 'dt' as 'xt'
     return f"; did you mean '{close[0]}'?" if close else ""

@@ -5,7 +5,7 @@ simulation -> losses over its states -> rollout -> objective -> minimiser, with 
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,6 @@ from .parameters import Parameters
 from .reports import Searches
 from .simulation import Simulation
 from .standard_errors import StandardErrors, standard_errors
-from .toml_lines import KeyPath
 from .trajectory import Recorder
 from .unknowns import Unknown
 
@@ -72,8 +71,6 @@ class Fitting(Simulation):
         self.observers = [Searches(self.search, self.recorder, 1)]
 
     # The simulation's interface, for iterations in the place of steps
-
-    saves_at: ClassVar[KeyPath] = ("fit", "save_every")
 
     @property
     def last(self) -> int:

@@ -14,6 +14,7 @@ Step and time have shape [T]. A unit stands at each value, time and spacing as `
 file for any other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
 """
 
+from functools import cache
 from importlib.metadata import version
 from math import prod
 from typing import NamedTuple
@@ -25,6 +26,7 @@ FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cell
 GRIDS = "grids"
 POSITION = f"{FRAMES}/position"
 LEAVES = ("step", "time", "value")
+_version = cache(version)
 _RESERVED = {"", ".", "..", *LEAVES}
 _MDANALYSIS = {"Angstrom", "nm", "pm", "fm", "ps", "fs", "ns", "s"}
 Unit = tuple[str, float]
@@ -96,7 +98,7 @@ def write_head(file: h5py.File, dimension: int) -> None:
     head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
     creator = head.create_group("creator")
     creator.attrs["name"] = np.bytes_("minusgrad")
-    creator.attrs["version"] = np.bytes_(version("minusgrad"))
+    creator.attrs["version"] = np.bytes_(_version("minusgrad"))
     box = file.create_group(f"{FRAMES}/box")
     box.attrs["dimension"] = np.int32(dimension)
     box.attrs["boundary"] = np.array([b"none"] * dimension)

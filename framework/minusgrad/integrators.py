@@ -19,6 +19,8 @@ Anal. 5, 506), by the explicit midpoint rule at fixed x: the whole is of second 
 
 Energy minus W plus D is what stays, at the order of the scheme: D is exactly what friction takes.
 
+In a heat `bath` the middle of every drift exchanges Q with it; then energy minus W plus D minus Q stays.
+
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; which way a system goes depends on its size alone.
 """
@@ -29,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
+from .bath import Bath
 from .errors import CheckpointError, EnergyError, NonFiniteError
 from .fields import Field, Motion, ordered_sum
 from .holds import Holds
@@ -59,6 +62,7 @@ class Integrator(Stepper):
         holds: Holds | None = None,
         dissipation: Potential | None = None,
         tape: Tape | None = None,
+        bath: Bath | None = None,
     ):
         if not motions:
             raise EnergyError("nothing moves: the state names no field with a velocity")
@@ -75,9 +79,18 @@ class Integrator(Stepper):
         self._work = runtime.allocate(np.zeros(1))
         self.tape, self._notes = tape, Notes(tape) if tape else None
         self.moves = moves = Moves(
-            potential, self.motions, self.gradient, self.inertia, self.holds, self._work, self.friction, tape
+            potential,
+            self.motions,
+            self.gradient,
+            self.inertia,
+            self.holds,
+            self._work,
+            self.friction,
+            tape,
+            bath,
         )
-        self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h")
+        self.bath, number = bath, ("first",) if bath else ()
+        self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h", *number)
         self._rub = Launch(moves.rub(), "t", "h") if self.friction else None
         cost = potential.statements(self.gradient) * len(scheme.drifts)
         cost += 4 * dissipation.statements(self.friction.force) if dissipation and self.friction else 0
@@ -118,9 +131,10 @@ class Integrator(Stepper):
 
     @property
     def balance(self) -> dict[str, float]:
-        """work and dissipated, where anything works and rubs."""
+        """work, dissipated and heat, where anything works and rubs, and of a bath."""
         work = {"work": self.work} if self.works else {}
-        return work | ({"dissipated": self.dissipated} if self.friction else {})
+        heat = {"heat": float(runtime.host(self.bath.given)[0])} if self.bath else {}
+        return work | ({"dissipated": self.dissipated} if self.friction else {}) | heat
 
     @property
     def moving(self) -> list[Field]:
@@ -174,7 +188,7 @@ class Integrator(Stepper):
     @property
     def _sums(self) -> dict[str, Any]:
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
-        return {"work": self._work} | friction
+        return {"work": self._work} | friction | ({"heat": self.bath.given} if self.bath else {})
 
     # One step, by launches or in one kernel
 
@@ -246,8 +260,23 @@ class Integrator(Stepper):
             _add(self._work, coefficient * self.dt * power)
 
     def _drifted(self, coefficient: float, t: float) -> None:
-        self._drift(coefficient * self.dt)
+        h = coefficient * self.dt
+        if self.bath is None:
+            self._drift(h)
+        else:
+            before = self._kinetic()
+            self._drift(h, float(self.step))
+            _add(self.bath.given, self._kinetic() - before)
         self.holds.place(t)
+
+    def _kinetic(self) -> float:
+        """The kinetic energy of all that moves."""
+        fields, total = self.potential.fields, 0.0
+        for motion in self.motions:
+            v, mass = fields[motion.velocity].values, runtime.host(self.inertia[motion.position])
+            each = 0.5 * mass.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1)) * v.astype(np.float64) ** 2
+            total += ordered_sum(each)
+        return total
 
     def _rubbed(self, t: float) -> None:
         """Half a step of friction."""

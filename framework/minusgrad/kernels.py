@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from . import runtime, special, vectors
+from . import random, runtime, special, vectors
 from .blocks import Blocks, taken
 from .errors import EnergyError
 
@@ -134,6 +134,7 @@ def _kernel(source: str) -> Callable:
         file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
         linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
         scope: dict[str, Any] = {"ti": ti, **special.helpers(ti, source), **vectors.helpers(ti, source)}
+        scope |= random.helpers(ti, source)
         exec(compile(source, file, "exec"), scope)
         _compiled[key] = ti.kernel(scope["kernel"])
     return _compiled[key]

@@ -16,9 +16,9 @@ import h5py
 import numpy as np
 
 from . import durable, h5md
-from .checkpoint import refuse_strange
 from .csv_table import CsvTable
 from .errors import CheckpointError, UserError
+from .trust import refuse_strange
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 

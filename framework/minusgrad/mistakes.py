@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from .errors import suggestion
+from .errors import printable, suggestion
 from .toml_lines import KeyPath
 
 _NEEDS = {
@@ -45,7 +45,9 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
     found: dict[KeyPath, list[Any]] = {}
     for finding in error.errors(include_url=False):
         found.setdefault(_path(data, finding), []).append(finding)
-    return [_mistake(path, findings, model) for path, findings in found.items()]
+    told = [_mistake(path, findings, model) for path, findings in found.items()]
+    missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
+    return told + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
 
 
 def shown(value: object) -> str:
@@ -54,8 +56,7 @@ def shown(value: object) -> str:
         return str(value).lower()
     if isinstance(value, (list, dict)):
         return "a list" if isinstance(value, list) else "a table"
-    text = f"'{value}'" if isinstance(value, str) else str(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+    return printable(f"'{value}'" if isinstance(value, str) else str(value), 60)
 
 
 def _path(data: Any, finding: Any) -> KeyPath:
@@ -66,6 +67,16 @@ def _path(data: Any, finding: Any) -> KeyPath:
         if part in inside:
             path, data = (*path, part), data[part]
     return (*path, finding["loc"][-1]) if finding["type"] == "missing" else path
+
+
+def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake]:
+    """Keys that may be the missing one, misspelt: a table without its `kind` may have any other."""
+    *above, missing = path
+    for part in above:
+        data = data[part]
+    for key in data if isinstance(data, dict) else ():
+        if key not in _fields(model, path[:-1]) and suggestion(key, [str(missing)]):
+            yield Mistake((*above, key), no_key(key, [str(missing)]), at_key=True)
 
 
 def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mistake:
@@ -84,7 +95,7 @@ def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mist
 
 def no_key(key: str, known: list[str]) -> str:
     """`no key 'softning'; did you mean 'softening'? (keys: G, softening)`."""
-    return f"no key '{key}'{suggestion(key, known)} (keys: {', '.join(known) or 'none'})"
+    return f"no key '{printable(key)}'{suggestion(key, known)} (keys: {', '.join(known) or 'none'})"
 
 
 def _need(finding: Any, field: FieldInfo | None) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
+from .bath import Bath
 from .errors import EnergyError
 from .fields import Motion
 from .holds import Holds
@@ -38,14 +39,17 @@ class Moves:
         work: Any,
         friction: "Friction | None" = None,
         tape: Tape | None = None,
+        bath: Bath | None = None,
     ):
-        self.potential, self.motions, self.holds = potential, motions, holds
+        self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
         self.tape = tape
 
     def drift(self) -> Code:
-        """x <- x + h v"""
-        return Code.joined(self._drift(motion) for motion in self.motions)
+        """x <- x + h v; with a bath in its middle for scalars h and `first`, the number of the step."""
+        if self.bath is None:
+            return Code.joined(self._drift(motion) for motion in self.motions)
+        return Code.joined([Code("number = first\n"), *self._bathed(sums=False)])
 
     def kick(self) -> Code:
         """v <- v - h (dU/dx) / inertia"""
@@ -58,7 +62,7 @@ class Moves:
         """
         move = [
             Code("h = drifts[move] * dt\n"),
-            self.drift(),
+            *(self._bathed(sums=True) if self.bath else [self.drift()]),
             Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
             self.holds.code(),
             self._noted_positions(len(scheme.drifts)),
@@ -68,7 +72,7 @@ class Moves:
             *self._kick_and_work(),
         ]
         step = [
-            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n"),
             self._noted_velocities("0"),
             *self._half_a_step_of_friction(),
             Code("h = kicks[0] * dt\n"),
@@ -141,6 +145,15 @@ class Moves:
         line = f"dissipated[0] = dissipated[0] + ti.f64(0.5) * {mass} * ({old} * {old} - {new} * {new})"
         arrays = {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]}
         return Code(at_each(f"f_{v.name}", v.array, line), arrays | {f"i_{motion.position}": inertia})
+
+    def _bathed(self, sums: bool) -> list[Code]:
+        """Drifts with the bath in their middle, for scalars h and `number`."""
+        assert self.bath
+        pieces = []
+        for motion in self.motions:
+            x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
+            pieces.append(self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums))
+        return pieces
 
     def _drift(self, motion: Motion) -> Code:
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))

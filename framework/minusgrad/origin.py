@@ -8,6 +8,7 @@ import json
 import platform
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib.metadata import version
 from typing import Any
 
@@ -16,6 +17,7 @@ from .entry_points import Plugin, installed
 from .registry import Registry
 from .scene import Scene
 
+_version = cache(version)
 _SHA = re.compile("[0-9a-f]{64}")
 
 
@@ -33,7 +35,7 @@ def facts(
         "files": {name: _sha(data) for name, data in sorted(files.items())},
         "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
         "machine": platform.machine(),
-        "versions": {package: version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
+        "versions": {package: _version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
     }
 
 

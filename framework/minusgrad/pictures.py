@@ -133,7 +133,9 @@ def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
 def _energies(names: list[str]) -> list[str]:
     """The energies among the series: potential (term by term without a sum), kinetic, in and out, total."""
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
-    whole = [f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "total")]
+    whole = [
+        f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "heat", "total")
+    ]
     return (terms if whole[0] not in names else []) + [name for name in whole if name in names]
 
 

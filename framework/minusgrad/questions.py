@@ -126,8 +126,8 @@ def taylor(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
     remainders = []
     for h in 0.5 ** np.arange(30):
         knob.put(knob.values + h * direction)
-        remainders.append(abs(subject.value() - start - h * slope))
-        if not remainders[-1] > floor:
+        remainders.append(subject.value() - start - h * slope)
+        if not abs(remainders[-1]) > floor:
             break
     knob.put(knob.values)
     order = _order(remainders, floor)
@@ -196,15 +196,19 @@ def _order(remainders: list[float], floor: float) -> float | None:
     None where they say nothing: too few, or rounding at once after a wide gap, which is a kink on the way. If
     all are above `floor`, the least of them, if it is small, is rounding as well. After a change of sign
     slopes begin low and rise again, to 2, or to 1 if something is wrong: their limit counts (Aitken 1926).
+    The slope across it says nothing. Of norms, which have no sign, a fall of the slopes tells of one.
     """
-    if floor < remainders[-1] < 1e-6 * max(remainders):
-        floor = 8.0 * min(remainders)
-    above = [r for r in remainders if r > floor]
-    if len(above) < 3 or (len(above) < len(remainders) and above[-1] > 64.0 * floor):
+    sizes = np.abs(remainders)
+    if floor < sizes[-1] < 1e-6 * sizes.max():
+        floor = 8.0 * float(sizes.min())
+    above = sizes > floor
+    told, signs = sizes[above], np.sign(remainders)[above]
+    if len(told) < 3 or (len(told) < len(sizes) and told[-1] > 64.0 * floor):
         return None
-    slopes = -np.diff(np.log2(above[-7:]))
-    if (falls := np.flatnonzero(np.diff(slopes) < -1.0)).size:  # a change of sign
-        slopes = slopes[falls[-1] + 1 :]
+    slopes = -np.diff(np.log2(told[-7:]))
+    across, falls = np.flatnonzero(np.diff(signs[-7:])), np.flatnonzero(np.diff(slopes) < -1.0)
+    if (changes := across if across.size else falls).size:
+        slopes = slopes[changes[-1] + 1 :]
         if len(slopes) < 3:
             return None
     usual = float(np.median(slopes[-5:]))

@@ -23,7 +23,7 @@ from . import hooks, runtime
 from .energy import LocalEnergy
 from .energy_block import energy_model
 from .entry_points import Plugin, described, installed, only
-from .errors import PluginError, UserError, suggestion
+from .errors import PluginError, UserError, printable, suggestion
 from .loss_block import LOSSES, loss_model
 from .maps import LocalMap
 from .scene import LOSS
@@ -118,10 +118,8 @@ class Registry:
 
     def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
         if name not in points:
-            known = list(points)
-            raise PluginError(
-                f"no plugin named '{name}'{suggestion(name, known)} (installed: {', '.join(known)})"
-            )
+            known, hint = list(points), suggestion(name, list(points))
+            raise PluginError(f"no plugin named '{printable(name)}'{hint} (installed: {', '.join(known)})")
         point = only(points[name])
         self._add(described(point), point.load)
 

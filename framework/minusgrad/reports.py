@@ -22,6 +22,7 @@ from .potential import Potential
 from .stepper import Stepper
 from .trajectory import Recorder
 from .triggers import Every
+from .units import UnitSystem
 
 
 def kinetic_energy(fields: Fields, motion: Motion, inertia: np.ndarray) -> float:
@@ -64,7 +65,10 @@ class Report:
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
-        """What the observer must remember across a resume."""
+        """What the observer must remember across a resume: the same names at every step.
+
+        A checkpoint that lacks one of them, or has another, is refused before `restore` is called.
+        """
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
@@ -75,11 +79,12 @@ class Report:
 
 
 class Energies(Report):
-    """Records potential/TERM and total; of what moves in time kinetic and drift too, work and dissipated
-    where there are any; of what is minimised the residual, its largest free force in scaled variables."""
+    """Records potential/TERM and total; of what moves in time kinetic and drift too, work, dissipated and
+    heat where there are any; of what is minimised the residual, its largest free force in scaled units."""
 
-    start: float | None = None
-    scale: float = 1.0
+    start: float = np.nan
+    """What is to be kept, as it was at the first look; not a number before that."""
+    scale: float = 0.0
 
     def observe(self) -> None:
         by_term = self.potential.by_term(self.stepper.time)
@@ -105,19 +110,67 @@ class Energies(Report):
         motions, balance = self.stepper.motions, self.stepper.balance
         kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in motions)
         total = kinetic + potential
-        kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0)
-        if self.start is None:
+        kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
+        if np.isnan(self.start):
             size = kinetic + self.potential.magnitude(self.stepper.time)
-            self.start, self.scale = kept, abs(kept) if abs(kept) > 1e-9 * size else size or 1.0
-        drift = (kept - self.start) / self.scale
+            self.start, self.scale = kept, abs(kept) if abs(kept) > 1e-9 * size else size
+        drift = (kept - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
         return {"kinetic": kinetic, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
-        return {} if self.start is None else {"start": np.array(self.start), "scale": np.array(self.scale)}
+        return {"start": np.array(self.start), "scale": np.array(self.scale)}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        self.start = float(state["start"]) if "start" in state else None
-        self.scale = float(state.get("scale", 1.0))
+        self.start, self.scale = float(state["start"]), float(state["scale"])
+
+
+def boltzmann(units: UnitSystem) -> float:
+    """k_B in the run's units (SI Brochure 2019, exact); 1 where they are dimensionless."""
+    return units.convert("1.380649e-23 J K^-1", "J K^-1") if units.names else 1.0
+
+
+class Temperatures(Report):
+    """Records temperature/kinetic, and temperature/configurational where asked.
+
+    kinetic            2 K / (k_B n), n the number of free components
+    configurational    sum |dU/dx|^2 / (k_B sum d^2U/dx^2) over the free components (Rugh 1997, Phys. Rev.
+                       Lett. 78, 772); of long runs take the means of both sums, which are recorded as
+                       force_squared and laplacian
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        recorder: Recorder,
+        every: int,
+        holds: Holds,
+        k: float,
+        configurational: bool = False,
+    ):
+        super().__init__(stepper, recorder, every)
+        self.holds, self.k, self.configurational = holds, k, configurational
+        if not stepper.motions:
+            raise EnergyError("nothing moves in time, so that it has no temperature")
+
+    def observe(self) -> None:
+        double, count, squares, laplacian = 0.0, 0, 0.0, 0.0
+        for motion in self.stepper.motions:
+            v = self.fields[motion.velocity].values.astype(np.float64)
+            free = self.holds.free.get(motion.position, np.ones(v.shape, bool))
+            double += ordered_sum((_by_node(self._inertia(motion), v) * v**2)[free])
+            count += int(free.sum())
+            if self.configurational:
+                gradient = runtime.host(self.stepper.gradient[motion.position]).astype(np.float64)
+                squares += ordered_sum(gradient[free] ** 2)
+                second = self.potential.hessian(motion.position, self.stepper.time).diagonal()
+                laplacian += ordered_sum(second.astype(np.float64)[free.ravel()])
+        values = {"temperature/kinetic": double / (self.k * max(count, 1))}
+        if self.configurational:
+            with np.errstate(all="ignore"):
+                ratio = float(np.float64(squares) / (self.k * laplacian))
+            values |= {"temperature/configurational": ratio}
+            values |= {"force_squared": squares, "laplacian": laplacian}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
 
 class Momenta(Report):

@@ -6,10 +6,11 @@
     trajectory.h5                 the master over the segments
     fit.json                      of a fit that has ended: what it found
 
-A scheduled save: segment, checkpoint, master, prune, journal. The checkpoint is the commit: a segment newer
-than the newest checkpoint does not count, and is written again by the resumed run. The checkpoint of an
-interruption seals nothing; it carries the unsealed rows, and goes away at the next scheduled save. So the
-folder of a resumed run ends equal to that of an uninterrupted one, file for file, except for the journal.
+A scheduled save: segment, checkpoint, old segments joined, master, prune, journal. The checkpoint is the
+commit: a segment newer than the newest checkpoint does not count, and is written again by the resumed run.
+The checkpoint of an interruption seals nothing; it carries the unsealed rows, and goes away at the next
+scheduled save. So the folder of a resumed run ends equal to that of an uninterrupted one, file for file,
+except for the journal.
 """
 
 import fcntl
@@ -23,7 +24,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from . import checkpoint, durable, master, trajectory
+from . import checkpoint, compaction, durable, master, trajectory
 from .checkpoint import Snapshot
 from .errors import CheckpointError, RunFolderError
 from .trajectory import Recorder
@@ -76,7 +77,11 @@ class RunDir:
         if read_only:
             return cls(path, None)
         run = cls(path, _locked(path))
-        run.journal("resumed", pid=os.getpid())
+        try:
+            run.journal("resumed", pid=os.getpid())
+        except BaseException:
+            run.close()
+            raise
         return run
 
     def close(self) -> None:
@@ -117,12 +122,20 @@ class RunDir:
         """The trajectory's segments in the order of their steps."""
         return trajectory.segments(self.path)
 
-    def save(self, snapshot: Snapshot, recorder: Recorder | None, keep: int, seal: bool = True) -> list[str]:
+    def save(
+        self,
+        snapshot: Snapshot,
+        recorder: Recorder | None,
+        keep: int,
+        seal: bool = True,
+        keep_every: int = 0,
+    ) -> list[str]:
         """Make a moment durable; when this returns, it is. Returns remarks for the user, mostly none.
 
         seal is True for a save that the schedule asks for, False for that of an interruption. The
         recorder's unsealed rows join the arrays under `recorder/`, and meta gets `sealed`, the step of the
-        last seal. Raises RunFailedError if the disk refuses.
+        last seal. The newest `keep` checkpoints stay, and those of every `keep_every` steps. Raises
+        RunFailedError if the disk refuses.
         """
         self._must_write()
         step, remarks, segment = snapshot.step, [], None
@@ -137,7 +150,7 @@ class RunDir:
         if seal:
             remarks += self._supersede(step, [p for p in others if checkpoint.step_of(p) > self._sealed])
             self._sealed = step
-            remarks += self.tidy(keep)
+            remarks += self.tidy(keep, keep_every)
         else:
             _drop(path for path in others if not checkpoint.is_scheduled(path))
         names = {"checkpoint": new.name, "segment": segment.name if segment else None}
@@ -159,30 +172,33 @@ class RunDir:
             raise RunFolderError("\n".join([empty, *remarks]))
         snapshot = checkpoint.load(path)
         self._sealed = snapshot.meta.get("sealed", snapshot.step)
+        remarks += compaction.cut(self.path, self._sealed)
         self.journal("restored", step=snapshot.step, checkpoint=path.name, remarks=remarks)
         return snapshot, remarks
 
-    def tidy(self, keep: int) -> list[str]:
-        """What follows a scheduled checkpoint: the master, and only the newest `keep` checkpoints left.
+    def tidy(self, keep: int, keep_every: int = 0) -> list[str]:
+        """What follows a scheduled checkpoint: old segments joined, the master, old checkpoints gone.
 
         `save` does it; after `restore` it finishes what a kill may have cut short. Returns remarks.
         """
         self._must_write()
+        checkpoints = checkpoint.listed(self._ckpt)
         _drop(
             path
-            for path in checkpoint.listed(self._ckpt)
+            for path in checkpoints
             if not checkpoint.is_scheduled(path) and checkpoint.step_of(path) <= self._sealed
         )
-        sealed = [path for path in self.segments() if int(durable.stem(path)) <= self._sealed]
+        kept = list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]
         remarks = []
         try:
-            if master.write(self.path, sealed) is None and sealed:
-                remarks.append(
-                    f"{master.NAME} left out: {len(sealed)} segments are more than a reader can open"
-                )
+            if kept:  # whoever goes back to one of them finds a segment that ends there
+                compaction.compact(self.path, min(checkpoint.step_of(kept[0]), self._sealed))
+            master.write(self.path, [p for p in self.segments() if trajectory.last_step(p) <= self._sealed])
         except CheckpointError as error:
             remarks.append(f"{master.NAME} not renewed: {error}")
-        checkpoint.prune(self._ckpt, keep)
+        else:
+            _drop(compaction.superseded(self.path))
+        checkpoint.prune(self._ckpt, keep, keep_every)
         return remarks
 
     def _clear(self) -> None:
@@ -195,11 +211,13 @@ class RunDir:
 
     def _unsealed(self, step: int) -> list[Path]:
         """Segments up to this step that no checkpoint stands for: what a lost attempt left behind."""
-        return [path for path in self.segments() if self._sealed < int(durable.stem(path)) <= step]
+        return [path for path in self.segments() if self._sealed < trajectory.last_step(path) <= step]
 
     def _supersede(self, step: int, stale: list[Path]) -> list[str]:
-        """Delete the files of a lost attempt; report those that this attempt wrote otherwise."""
+        """Delete the files of a lost attempt for good; report those that this attempt wrote otherwise."""
         _drop(stale)
+        for folder in sorted({path.parent for path in stale}):
+            durable.settle(folder)  # else a power cut brings them back beside what takes their place
         remarks = [
             f"not deterministic: {path.parent.name}/{path.name} came out otherwise when computed again"
             for path in stale

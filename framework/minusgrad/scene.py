@@ -21,7 +21,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
 from . import scene_text
-from .errors import Problem, SceneError, UnitError, UserError, suggestion
+from .errors import Problem, SceneError, UnitError, UserError, printable, suggestion
 from .fit_table import FitTable
 from .mistakes import mistakes
 from .records import AnyBlock, Quantity, Record, quantities
@@ -93,10 +93,14 @@ class Run(Record):
 
 
 class Checkpoint(Record):
-    """`[checkpoint]`: how often to save (0: only at the end), and how many to keep."""
+    """`[checkpoint]`: how often to save (0: only at the end), and how many to keep.
+
+    Those of every `keep_every` steps stay beside the newest `keep` (0: none).
+    """
 
     every: Count = 0
-    keep: int = Field(3, ge=1)
+    keep: int = Field(3, ge=1, le=50)
+    keep_every: Count = 0
 
 
 class HoldTable(Record):
@@ -305,7 +309,7 @@ def unknown_kind(document: Document, block: Block, what: str, known: Sequence[st
     """`energy.0.kind: no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`."""
     names = sorted(known)
     hint = suggestion(block.kind, names)
-    message = f"no {what} named '{block.kind}'{hint} (installed: {', '.join(names) or 'none'})"
+    message = f"no {what} named '{printable(block.kind)}'{hint} (installed: {', '.join(names) or 'none'})"
     return document.problem((*block.path, "kind"), message)
 
 

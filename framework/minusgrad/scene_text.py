@@ -12,14 +12,18 @@ from pathlib import Path
 from typing import Any
 
 from .errors import Problem, SceneError
-from .toml_lines import KEY, MULTI_LINE, KeyPath, key_name
+from .toml_lines import KEY, MULTI_LINE, KeyPath, index, key_name
 
 MOST_BYTES = 1_000_000
 MOST_PARTS = 32
+_MOST_DIGITS = 4000
+"""Of one number: Python reads 4,300."""
 
 _DOT = r"[ \t]*+\.[ \t]*+"
 _TOKEN = re.compile(
-    rf"{MULTI_LINE}|\#[^\n]*+|(?P<long>{KEY}(?:{_DOT}{KEY}){{{MOST_PARTS},}}+)|{KEY}", re.DOTALL
+    rf"{MULTI_LINE}|\#[^\n]*+|(?P<long>{KEY}(?:{_DOT}{KEY}){{{MOST_PARTS},}}+)|{KEY}"
+    r"|(?P<open>[\[{])|(?P<close>[\]}])",
+    re.DOTALL,
 )
 _KEYS = re.compile(rf"[ \t]*+{KEY}(?:{_DOT}{KEY})*+[ \t]*+")
 _KEY = re.compile(KEY)
@@ -52,15 +56,16 @@ def decode(file: str, source: bytes) -> str:
 
 def parse(file: str, text: str) -> dict[str, Any]:
     """The data of a TOML text. Raises SceneError with line and column."""
+    depth, too_deep = 0, f"lists and tables nest more than {MOST_PARTS} deep"
     for token in _TOKEN.finditer(text):
-        if token["long"]:
-            message = f"a key of more than {MOST_PARTS} dotted parts"
+        depth = max(0, depth + bool(token["open"]) - bool(token["close"]))
+        if token["long"] or depth > MOST_PARTS:
+            message = f"a key of more than {MOST_PARTS} dotted parts" if token["long"] else too_deep
             raise _at_end_of(file, text[: token.start()], message)
-    too_deep = Problem(file, 0, 0, "", f"lists and tables nest more than {MOST_PARTS} deep")
+        if len(token[0]) > _MOST_DIGITS and not token[0].strip("-_0123456789"):
+            raise _at_end_of(file, text[: token.start()], f"a number of more than {_MOST_DIGITS} digits")
     try:
         data = tomllib.loads(text)
-    except RecursionError:
-        raise SceneError([too_deep]) from None
     except ValueError as error:
         message, place = _PLACE.sub("", str(error)), _PLACE.search(str(error))
         if place and not place[1]:
@@ -68,7 +73,8 @@ def parse(file: str, text: str) -> dict[str, Any]:
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
-        raise SceneError([too_deep])
+        line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)
+        raise SceneError([Problem(file, line, column, "", too_deep)])
     return data
 
 

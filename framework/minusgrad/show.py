@@ -8,10 +8,16 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from . import memory
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from .compare import Comparison
     from .estimates import Estimates
     from .questions import Finding
     from .registry import Entry
+    from .verify import Answer
 
 
 ORDERS = ("taylor", "product")
@@ -80,6 +86,51 @@ def found(estimates: "Estimates") -> None:
         print("  they are those of where the search stopped, and that is no minimum yet")
     for combination in estimates.undetermined:
         print(f"  the data do not determine {combination} (each in its scale)")
+
+
+def run_facts(found: "Mapping[str, Any]") -> None:
+    """A run in a few lines, then what it recorded."""
+    kind, of = found.get("kind", "run"), f" of {found['last']}" if found.get("last") is not None else ""
+    title = f"{found['title']}: " if found.get("title") else ""
+    where = f", at {'step' if kind == 'run' else 'iteration'} {found['step']}{of}" if "step" in found else ""
+    print(f"{found['folder']}: {title}{kind} {found['state']}{where}")
+    if "time" in found:
+        unit = "" if found["time_unit"] == "1" else f" {found['time_unit']}"
+        print(f"  t = {found['time']:.10g}{unit}, dt = {found['dt']:.10g}{unit}")
+    for what in ("versions", "plugins"):
+        if found.get(what):
+            print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")
+    print(f"  checkpoints: {', '.join(found['checkpoints']) or 'none'}")
+    print(f"  {found['files']} files, {memory.size(found['bytes'])}")
+    for line in [*found["failed"], *found["remarks"]]:
+        print(f"  {line}")
+    rows = [
+        (s["name"], str(s["rows"]), f"{s['first']} .. {s['last']}", f"{s['dtype']}{s['shape']}", s["unit"])
+        for s in found["series"]
+    ]
+    if rows:
+        table(("series", "rows", "steps", "a row", "unit"), rows)
+
+
+def verdict(answers: "Sequence[Answer]", strays: Sequence[str]) -> None:
+    """What was looked at in a run's folder, and what is wrong with it in words."""
+    rows = [(a.what, a.text if a.passed else "", "ok" if a.passed else "WRONG") for a in answers]
+    table(("file", "what it holds", ""), rows)
+    for answer in answers:
+        if not answer.passed:
+            print(f"{answer.what}: {answer.text}")
+    for stray in strays:
+        print(f"{stray}: left by a killed process; `minusgrad resume` deletes it")
+    wrong = sum(not a.passed for a in answers)
+    print(f"{len(answers)} answers, {wrong} wrong")
+
+
+def differences(found: "Comparison") -> None:
+    """Where two runs part, the earliest first."""
+    for step, what, text in found.differences:
+        print(f"{what}: {f'step {step}: ' if step is not None else ''}{text}")
+    if not found.differences:
+        print(f"the same, bit for bit: {found.arrays} arrays of checkpoints, {found.rows} rows of series")
 
 
 def _badness(f: "Finding") -> tuple[bool, float]:

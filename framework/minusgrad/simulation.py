@@ -6,7 +6,7 @@ judged scene -> state -> fields, terms, potential -> stepper -> observers
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, ClassVar, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -42,7 +42,7 @@ from .stages import Staged
 from .stepper import Stepper
 from .toml_lines import KeyPath
 from .trace import of_term
-from .trajectory import MOST_SEGMENTS, Recorder
+from .trajectory import Recorder
 from .units import UnitSystem
 
 T = TypeVar("T")
@@ -71,7 +71,9 @@ class Simulation:
             self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
         self.holds = self._holds()
-        moving = Moving(self.units, self.potential, self.state.motions, self.holds, self.dissipation)
+        moving = Moving(
+            self.units, self.potential, self.state.motions, self.holds, self.dissipation, scene.runtime.seed
+        )
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
@@ -98,14 +100,9 @@ class Simulation:
     def look(self) -> None:
         """The observers' look at step 0.
 
-        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory, and
-        for checkpoints so close that the trajectory would have more segments than a reader can open.
+        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory.
         """
         run, often = self.last, self.between_saves
-        if often and run // often >= MOST_SEGMENTS:
-            text = f"makes {run // often + 1} segments, more than a reader of trajectory.h5 can open"
-            cure = f"; save at most every {-(-run // (MOST_SEGMENTS - 1))} steps"
-            raise SceneError([self.scene.document.problem(self.saves_at, text + cure)])
         for number, observer in enumerate(self.observers):
             before = self._noted()
             try:
@@ -132,9 +129,6 @@ class Simulation:
         for name, term in dead_fields(self.potential, self.suspects, self.stepper.time):
             text = f"U changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
             yield self.scene.document.problem(self._terms[term], text)
-
-    saves_at: ClassVar[KeyPath] = ("checkpoint", "every")
-    """The key that says how often it is saved."""
 
     @property
     def last(self) -> int:
@@ -321,7 +315,7 @@ class Simulation:
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
-        energies = ["kinetic", "total", "work", "dissipated", "residual"]
+        energies = ["kinetic", "total", "work", "dissipated", "heat", "residual"]
         energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J")
         for field in self.holds.free:
@@ -341,11 +335,14 @@ class Simulation:
     # Saving and restoring
 
     def snapshot(self) -> Snapshot:
-        """This moment, whole: whoever restores it goes on as if nothing had happened."""
+        """This moment, whole: whoever restores it goes on as if nothing had happened.
+
+        All of it is copied: it is written while the run goes on, and a plugin may give what it works with.
+        """
         arrays = {f"fields/{n}": f.values.copy() for n, f in self._kept().items()}
-        arrays |= {f"stepper/{n}": a for n, a in self.stepper.state().items()}
+        arrays |= {f"stepper/{n}": np.array(a) for n, a in self.stepper.state().items()}
         for k, observer in enumerate(self.observers):
-            arrays |= {f"observers/{k}/{n}": a for n, a in observer.state().items()}
+            arrays |= {f"observers/{k}/{n}": np.array(a) for n, a in observer.state().items()}
         units = {f"fields/{n}": self.units.symbol(f.unit) for n, f in self._kept().items()}
         s = self.stepper
         return Snapshot(s.step, s.time, s.dt, arrays, units, self.facts(), self.scene.source)
@@ -354,18 +351,36 @@ class Simulation:
         """The fields that are saved: what maps give follows from them."""
         return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
 
-    def restore(self, snapshot: Snapshot) -> None:
-        """Take up a saved moment. Raises `CheckpointError` if it does not fit this scene."""
+    def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
+        """Take up a saved moment; of a scene that has `changed` since, observers that do not fit begin anew.
+
+        Raises `CheckpointError` if it does not fit this scene: an array is missing, or is nobody's.
+        """
         saved = snapshot.under("fields")
+        if not changed:
+            self._refuse_others(snapshot)
         for name, field in self._kept().items():
             if name not in saved or saved[name].shape != field.shape:
                 raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
             field.set(saved[name])
         self.stepper.restore(snapshot.under("stepper"))
+        self.holds.place(self.stepper.time)  # a search never ends that finds held nodes elsewhere
         self.potential.refresh(self.stepper.time)
         for k, observer in enumerate(self.observers):
-            observer.restore(snapshot.under(f"observers/{k}"))
+            remembered = snapshot.under(f"observers/{k}")
+            if remembered.keys() == observer.state().keys():
+                observer.restore(remembered)
         self.recorder.restore(snapshot.under("recorder"))
+
+    def _refuse_others(self, snapshot: Snapshot) -> None:
+        """Raise `CheckpointError` unless the moment holds just what fields, stepper and observers declare."""
+        owners = {"fields": set(self._kept()), "stepper": set(self.stepper.state())}
+        owners |= {f"observers/{k}": set(observer.state()) for k, observer in enumerate(self.observers)}
+        declared = {f"{owner}/{name}" for owner, names in owners.items() for name in names}
+        there = {name for name in snapshot.arrays if not name.startswith("recorder/")}
+        if wrong := sorted(declared ^ there):
+            what = "lacks" if wrong[0] in declared else "has, and nobody asks for,"
+            raise CheckpointError(f"the checkpoint {what} '{wrong[0]}': it does not fit this scene")
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint says of its origin."""

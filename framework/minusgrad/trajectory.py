@@ -1,13 +1,16 @@
 """What a run has shown, in immutable segments: a recorder that writes them, and functions that read them.
 
     traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
+    traj/000000000100-000000005000.1.<16 hex>.h5    many of them in one (`compaction`): first and last, level
 
 Frames, observables, cells and fields over grids keep their own rhythms; those recorded together share step
 and time by hard links.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -15,11 +18,14 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from . import durable, h5md
-from .errors import RunFailedError, UserError
+from . import durable, h5md, trust
+from .errors import CheckpointError, RunFailedError, UserError
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
+from .layout import Draft, Part, laid_out
 
-MOST_SEGMENTS = 500  # a reader at 1024 open files sees fill values, without an error, beyond about 1018
+_SEGMENT = re.compile(r"(?:(?P<first>\d{12})-)?(?P<last>\d{12})(?:\.(?P<level>\d))?")
+_SMALL = 1 << 16
+"""Rows of fewer bytes are written together, larger ones from where they lie."""
 
 
 class Series(NamedTuple):
@@ -43,6 +49,25 @@ class _Rows:
     def arrays(self) -> Series:
         values = np.array(self.values, self.dtype).reshape(len(self.values), *self.shape)
         return Series(np.array(self.steps, np.int64), np.array(self.times, np.float64), values)
+
+    def column(self, unit: Unit | None, time_unit: Unit | None) -> "Column":
+        """The rows as they go into a file, copied only if they are small."""
+        steps, times = np.array(self.steps, np.int64), np.array(self.times, np.float64)
+        large = self.values[0].nbytes >= _SMALL
+        parts: list[Part] = [*map(np.ascontiguousarray, self.values)] if large else [self.arrays().value]
+        return Column(steps, times, (len(steps), *self.shape), self.dtype, parts, unit, time_unit)
+
+
+class Column(NamedTuple):
+    """One series as it goes into a file: shape, dtype and parts are those of its values."""
+
+    step: np.ndarray
+    time: np.ndarray
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    parts: list[Part]
+    unit: Unit | None
+    time_unit: Unit | None
 
 
 class Recorder:
@@ -139,29 +164,42 @@ class Recorder:
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
         """Take back what `state` gave: what is sealed from then on has the same bytes.
 
-        Lists and grids are those of the constructor. Raises RunFailedError for series of one that it lacks.
+        Lists and grids are those of the constructor. Raises RunFailedError for series of one that it lacks,
+        CheckpointError for a series of which a part is missing, or another length.
         """
         self._series = {}
-        for key in state:
-            name, leaf = key.rsplit("/", 1)
-            if leaf == "value":
-                step, time, value = (state[f"{name}/{part}"] for part in LEAVES)
-                rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
-                self._series[name] = rows
+        for name in sorted({key.rsplit("/", 1)[0] for key in state}):
+            parts = [state[f"{name}/{leaf}"] for leaf in LEAVES if f"{name}/{leaf}" in state]
+            if len(parts) < len(LEAVES) or len(set(map(len, parts))) > 1:
+                raise CheckpointError(f"the checkpoint's rows of '{name}' are not whole")
+            step, time, value = parts
+            rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
+            self._series[name] = rows
         self._asked()
         self._filled(self._series)
+
+    def take(self) -> "Recorder":
+        """All that was recorded since the last seal, in a recorder of its own; this one begins anew."""
+        taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}
+        return taken
 
     def seal(self, folder: Path, step: int) -> Path | None:
         """Write the segment of this step into `folder` (the run's `traj`) and forget its rows; None if none.
 
         Raises RunFailedError if the disk refuses; the rows are then still here.
         """
-        filled = {name: rows.arrays() for name, rows in sorted(self._series.items()) if rows.steps}
-        if not filled:
+        columns = {
+            name: rows.column(self._units.get(h5md.label(name)), self._time_unit)
+            for name, rows in sorted(self._series.items())
+            if rows.steps
+        }
+        if not columns:
             return None
-        path = durable.write_new(folder, f"{step:012d}", durable.image(lambda file: self._fill(file, filled)))
-        for name, rows in self._series.items():
-            self._series[name] = _Rows(rows.shape, rows.dtype)
+        mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
+        lists, grids = self._asked() if mesh else {}, self._filled(columns)
+        image = laid_out(lambda draft: fill(draft, columns, lists, grids))
+        path = durable.write_new(folder, f"{step:012d}", image)
+        self.take()
         return path
 
     def _list(self, name: str) -> np.ndarray:
@@ -206,24 +244,27 @@ class Recorder:
         rows.times.append(time)
         rows.values.append(value.copy())
 
-    def _fill(self, file: h5py.File, filled: dict[str, Series]) -> None:
-        position = filled.get(POSITION)
-        h5md.write_head(file, position.value.shape[-1] if position else 3)
-        if any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in filled):
-            for name, tuples in self._asked().items():
-                h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
-        for name, raster in self._filled(filled).items():
-            h5md.write_raster(file, name, raster)
-        clocks: dict[bytes, str] = {}
-        for name, series in filled.items():
-            value = file.create_dataset(f"{name}/value", data=series.value)
-            h5md.write_unit(value, self._units.get(h5md.label(name)))
-            clock = clocks.setdefault(series.step.tobytes() + series.time.tobytes(), name)
-            if clock == name:
-                file[f"{name}/step"] = series.step
-                h5md.write_unit(file.create_dataset(f"{name}/time", data=series.time), self._time_unit)
-            else:
-                h5md.share_clock(file, clock, name)
+
+def fill(
+    draft: Draft, columns: Mapping[str, Column], lists: Mapping[str, np.ndarray], grids: Mapping[str, Raster]
+) -> None:
+    """Lay out a segment: its series, sorted by name, its lists of tuples and its grids."""
+    file, position = draft.file, columns.get(POSITION)
+    h5md.write_head(file, position.shape[-1] if position else 3)
+    for name, tuples in lists.items():
+        h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
+    for name, raster in grids.items():
+        h5md.write_raster(file, name, raster)
+    clocks: dict[bytes, str] = {}
+    for name, column in columns.items():
+        value = draft.array(f"{name}/value", column.parts, column.shape, column.dtype)
+        h5md.write_unit(value, column.unit)
+        clock = clocks.setdefault(column.step.tobytes() + column.time.tobytes(), name)
+        if clock == name:
+            file[f"{name}/step"] = column.step
+            h5md.write_unit(file.create_dataset(f"{name}/time", data=column.time), column.time_unit)
+        else:
+            h5md.share_clock(file, clock, name)
 
 
 def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
@@ -253,9 +294,47 @@ def _raster(name: str, raster: Raster) -> Raster:
     return Raster(shape, spacing, raster.unit)
 
 
+class Span(NamedTuple):
+    """What a segment's name says: its first and last seal, how often what is in it was joined."""
+
+    first: int
+    last: int
+    level: int
+
+
+def span(path: Path) -> Span | None:
+    """What a segment's name says; None if it is no segment's."""
+    name = _SEGMENT.fullmatch(durable.stem(path))
+    if name is None or (name["first"] is None) != (name["level"] is None):
+        return None
+    last = int(name["last"])
+    return Span(int(name["first"] or last), last, int(name["level"] or 0))
+
+
+def last_step(path: Path) -> int:
+    """The step at which a segment was sealed."""
+    found = span(path)
+    assert found is not None, path
+    return found.last
+
+
+def spans(run: Path) -> list[tuple[Span, Path]]:
+    """The segments of a run folder in the order of their steps, judged by name alone.
+
+    Those that another one holds too are left out: they were joined, and wait to be deleted.
+    """
+    found = [(s, path) for path in (run / "traj").glob("*.h5") if (s := span(path)) is not None]
+    joined = [s for s, _ in found if s.level]
+    return sorted(
+        (s, path)
+        for s, path in found
+        if not any(j.level > s.level and j.first <= s.first and s.last <= j.last for j in joined)
+    )
+
+
 def segments(run: Path) -> list[Path]:
-    """The segments of a run folder in the order of their steps, judged by name alone."""
-    return sorted(path for path in (run / "traj").glob("*.h5") if durable.stem(path).isdigit())
+    """The segments of a run folder in the order of their steps; see `spans`."""
+    return [path for _, path in spans(run)]
 
 
 def names(run: Path) -> list[str]:
@@ -280,6 +359,36 @@ def pieces(run: Path, name: str) -> Iterator[Series]:
                 yield Series(*(file[name][leaf][...] for leaf in LEAVES))
     if not found:
         raise _unknown(run, name)
+
+
+def contents(segment: Path) -> Iterator[tuple[str, Series]]:
+    """Each series of one segment, by name. Raises CheckpointError if it is damaged."""
+    with _checked(segment) as file:
+        for name in h5md.series_in(file):
+            yield name, Series(*(file[name][leaf][...] for leaf in LEAVES))
+
+
+class Head(NamedTuple):
+    """What one segment holds of a series: rows, their first and last step, and of a row shape and dtype."""
+
+    rows: int
+    first: int
+    last: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    unit: Unit | None
+
+
+def heads(segment: Path) -> Iterator[tuple[str, Head]]:
+    """What one segment holds, by series; its hash is checked: over a damaged file HDF5 may end the process.
+
+    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    """
+    with looked_at(segment) as file:
+        for name in h5md.series_in(file):
+            value, step = file[name]["value"], file[name]["step"]
+            ends = int(step[0]), int(step[-1])
+            yield name, Head(len(step), *ends, value.shape[1:], value.dtype, h5md.unit_of(value))
 
 
 def series(run: Path, name: str) -> Series:
@@ -340,7 +449,48 @@ def _unknown(run: Path, name: str) -> UserError:
 
 
 @contextmanager
+def looked_at(path: Path) -> Iterator[h5py.File]:
+    """A segment where it lies, after its hash and what it holds were checked.
+
+    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    """
+    durable.check(path)
+    with _told(path):
+        trust.texts_of(path)
+        with h5py.File(path) as file:
+            _refuse_strange(file, path.stat().st_size)
+            yield file
+
+
+@contextmanager
 def _checked(path: Path) -> Iterator[h5py.File]:
-    """A segment in memory, after its hash was checked."""
-    with durable.opened(durable.verified(path)) as file:
-        yield file
+    """A segment in memory, after its hash and what it holds were checked."""
+    data = durable.verified(path)
+    with _told(path):
+        trust.texts(data)
+        with durable.opened(data) as file:
+            _refuse_strange(file, len(data))
+            yield file
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a segment is said of it, as CheckpointError."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: cannot be opened as a segment: {error}") from error
+
+
+def _refuse_strange(file: h5py.File, size: int) -> None:
+    """Raise CheckpointError for a segment that holds what no recorder writes; nothing is read."""
+    arrays = trust.arrays(file, size, "a segment", shared=True)
+    for name in {CONNECTIVITY, GRIDS} & set(file):
+        if name in arrays:
+            raise CheckpointError(f"'{name}' is an array; it was not written by minusgrad")
+    for name in h5md.series_in(file):
+        shapes = [arrays[leaf].shape if leaf in arrays else () for leaf in (f"{name}/{x}" for x in LEAVES)]
+        if not shapes[0] == shapes[1] == shapes[2][:1] != ():
+            raise CheckpointError(f"series '{name}' has not one step and one time for each of its rows")

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, lru_cache
 
-from .errors import UnitError, suggestion
+from .errors import UnitError, printable, suggestion
 
 BASE = ("m", "kg", "s", "K", "A", "mol")
 Dimension = tuple[Fraction, ...]
@@ -98,11 +98,13 @@ def parse_unit(text: str) -> Unit:
     while place < end:
         factor = _FACTOR.match(text, place)
         if factor is None:
-            cure = "write it like 'm^3 kg^-1 s^-2' or 'AU/day'"
-            raise UnitError(f"cannot read the unit '{text}' from '{text[place:].strip()}' on; {cure}")
+            cure, rest = "write it like 'm^3 kg^-1 s^-2' or 'AU/day'", printable(text[place:].strip())
+            raise UnitError(f"cannot read the unit '{printable(text)}' from '{rest}' on; {cure}")
         operator, name, power = factor.groups()
         if divided and not operator:
-            raise UnitError(f"the unit '{text}' can be read in two ways; write powers, as in 'J kg^-1 K^-1'")
+            raise UnitError(
+                f"the unit '{printable(text)}' can be read in two ways; write powers, as in 'J kg^-1 K^-1'"
+            )
         divided = operator == "/" or (divided and not operator)
         exponent = Fraction(power or 1) * (-1 if operator == "/" else 1)
         unit = unit.times(_named(name).power(exponent))
@@ -114,10 +116,12 @@ def parse_quantity(text: str) -> tuple[float, Unit]:
     """`"5 day"` -> 5.0 and the unit. Raises UnitError where it is not a finite number and a known unit."""
     parts = _NUMBER.fullmatch(text) if len(text) <= 200 else None
     if parts is None:
-        raise UnitError(f"'{text[:40]}' is not a quantity; write a number and a unit, as in '5 day'")
+        raise UnitError(
+            f"'{printable(text, 40)}' is not a quantity; write a number and a unit, as in '5 day'"
+        )
     number = float(parts[1])
     if math.isinf(number):
-        raise UnitError(f"'{text[:40]}' is too large for a float")
+        raise UnitError(f"'{printable(text, 40)}' is too large for a float")
     return number, parse_unit(parts[2])
 
 
@@ -145,7 +149,7 @@ def _named(name: str) -> Unit:
         return parse_unit(unit).times(Unit(Fraction(number) * Fraction(10) ** ten, ONE.dimension))
     plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
     hint = suggestion(name, [n for n in UNITS if n.lower() == name.lower()]) or suggestion(name, plain)
-    raise UnitError(f"no unit '{name}'" + (hint or f" (known: {', '.join(plain)})"))
+    raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))
 
 
 def _dimension_name(dimension: Dimension) -> str:

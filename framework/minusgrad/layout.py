@@ -1,0 +1,196 @@
+"""An HDF5 file as the pieces that it is made of: what HDF5 says about arrays, and the arrays where they lie.
+
+    image = laid_out(fill)     fill(draft): draft.file is an h5py.File, draft.array places an array's parts
+    for chunk in image: ...    its bytes in order, each chunk a few megabytes at most
+
+HDF5 lays the file out and writes the little that it has to say into pages in memory; for the arrays it is
+only told to leave room. So a file of any size costs no memory beyond its arrays, which may lie in other
+files.
+The same content gives the same bytes.
+"""
+
+import io
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+
+CHUNK = 1 << 22
+"""Bytes that are hashed and written at once."""
+_PAGE = 1 << 12
+
+
+class Stretch(NamedTuple):
+    """So many bytes of a file, from `start` on."""
+
+    file: Path
+    start: int
+    length: int
+
+
+class Later(NamedTuple):
+    """So many bytes that are still being computed."""
+
+    future: "Future[bytes]"
+    length: int
+
+
+Part = np.ndarray | Stretch | Later
+Bytes = bytes | memoryview
+
+
+class Draft:
+    """A file that is being laid out; `file` takes attributes and small arrays as ever."""
+
+    def __init__(self, file: h5py.File):
+        self.file = file
+        self._placed: list[tuple[h5py.Dataset, list[Part]]] = []
+
+    def array(
+        self, name: str, parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype
+    ) -> h5py.Dataset:
+        """Leave room for an array whose bytes are those of the parts, one behind another, in C order."""
+        plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+        plan.set_layout(h5py.h5d.CONTIGUOUS)
+        plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
+        plan.set_fill_time(h5py.h5d.FILL_TIME_NEVER)
+        plan.set_obj_track_times(False)
+        folder, _, last = name.rpartition("/")
+        group = self.file.require_group(folder or "/")
+        kind, space = h5py.h5t.py_create(dtype, logical=True), h5py.h5s.create_simple(shape)
+        dataset = h5py.Dataset(h5py.h5d.create(group.id, last.encode(), kind, space, plan))
+        held = sum(map(_length, parts))
+        assert held == dataset.nbytes, (name, held, dataset.nbytes)
+        if dataset.nbytes:
+            self._placed.append((dataset, list(parts)))
+        return dataset
+
+    def places(self) -> list[tuple[int, list[Part]]]:
+        """Where the arrays begin, in the order of the file."""
+        return sorted(((d.id.get_offset(), parts) for d, parts in self._placed), key=lambda place: place[0])
+
+
+@dataclass(frozen=True)
+class Image:
+    """The bytes of a file: `size` of them, in order as often as they are asked for."""
+
+    size: int
+    pages: dict[int, bytearray]
+    places: list[tuple[int, list[Part]]]
+
+    def __iter__(self) -> Iterator[Bytes]:
+        at = 0
+        for begin, parts in self.places:
+            yield from _between(self.pages, at, begin)
+            at = begin + sum(map(_length, parts))
+            for part in parts:
+                yield from _chunks(part)
+        yield from _between(self.pages, at, self.size)
+
+
+def laid_out(fill: Callable[[Draft], None]) -> Image:
+    """The file that `fill` describes."""
+    pages = _Pages()
+    with h5py.File(pages, "w") as file:
+        draft = Draft(file)
+        fill(draft)
+        file.flush()
+        places = draft.places()
+    return Image(pages.size, pages.pages, places)
+
+
+def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:
+    """Where the bytes of an array lie in its file: of one that is stored in one piece."""
+    start = dataset.id.get_offset() if dataset.nbytes else 0
+    assert start is not None, dataset.name
+    return Stretch(file, start, dataset.nbytes)
+
+
+def _length(part: Part) -> int:
+    return part.nbytes if isinstance(part, np.ndarray) else part.length
+
+
+def _chunks(part: Part) -> Iterator[Bytes]:
+    if isinstance(part, Later):
+        yield part.future.result()
+    elif isinstance(part, Stretch):
+        with part.file.open("rb") as file:
+            file.seek(part.start)
+            left = part.length
+            while left and (chunk := file.read(min(left, CHUNK))):
+                left -= len(chunk)
+                yield chunk
+        if left:
+            raise OSError(f"{part.file}: ends {left} bytes too early")
+    else:
+        yield from chunks(np.ascontiguousarray(part).reshape(-1).view(np.uint8).data)
+
+
+def chunks(data: Bytes) -> Iterator[Bytes]:
+    """What lies in memory, in pieces of a few megabytes."""
+    whole = memoryview(data)
+    for begin in range(0, len(whole), CHUNK):
+        yield whole[begin : begin + CHUNK]
+
+
+def _between(pages: dict[int, bytearray], begin: int, end: int) -> Iterator[Bytes]:
+    """What HDF5 wrote between two places; zeros where it wrote nothing."""
+    while begin < end:
+        page, within = divmod(begin, _PAGE)
+        length = min(_PAGE - within, end - begin)
+        yield memoryview(pages.get(page, bytearray(_PAGE)))[within : within + length]
+        begin += length
+
+
+class _Pages(io.RawIOBase):
+    """A file in memory of which only those pages exist that were written to."""
+
+    def __init__(self) -> None:
+        self.pages: dict[int, bytearray] = {}
+        self.size = self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def writable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self.size}[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def truncate(self, size: int | None = None) -> int:
+        self.size = self._at if size is None else size
+        return self.size
+
+    def readinto(self, buffer) -> int:
+        target = memoryview(buffer).cast("B")
+        at = 0
+        for piece in _between(self.pages, self._at, min(self._at + len(target), self.size)):
+            target[at : at + len(piece)] = piece
+            at += len(piece)
+        self._at += at
+        return at
+
+    def write(self, data) -> int:
+        source = memoryview(data).cast("B")
+        at = 0
+        while at < len(source):
+            page, within = divmod(self._at + at, _PAGE)
+            length = min(_PAGE - within, len(source) - at)
+            kept = self.pages.setdefault(page, bytearray(_PAGE))
+            kept[within : within + length] = source[at : at + length]
+            at += length
+        self._at += at
+        self.size = max(self.size, self._at)
+        return at
