@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
 ON_QUADRANTS := exam integrators langevin potential runtime special staged
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 SCENES := two_body outer_solar_system stretch laser_butterfly
 
 .PHONY: help demo test quick lint bench pictures clean
@@ -23,11 +24,11 @@ demo: $(VENV)/plot
 	@echo "results: $(DEMO)/*/trajectory.h5 (H5MD)   pictures: $(DEMO)/*/pictures/*.png"
 
 test: $(VENV)/test
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder
-	MINUSGRAD_ENGINE=quadrants $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow" $(ON_QUADRANTS:%=tests/test_%.py)
+	$(BIN)/python -m pytest $(WORKERS)
+	MINUSGRAD_ENGINE=quadrants $(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ON_QUADRANTS:%=tests/test_%.py)
 
 quick: $(VENV)/test
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -m "not slow"
+	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
 
 lint: $(VENV)/test
 	$(BIN)/ruff check

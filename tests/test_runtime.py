@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from command import SCENES, files, minusgrad
-from minusgrad import kernels, runtime, trajectory
+from minusgrad import kernels, runtime, ti, trajectory
 from minusgrad.door import build, run
 from minusgrad.errors import RuntimeUnavailableError, SceneError
 from minusgrad.runtime import Options
@@ -191,6 +191,19 @@ def test_one_after_another_they_compute_the_bits_that_they_compute_alone(tmp_pat
         arguments = [str(SCENES / "plummer.toml"), json.dumps(SPHERE | SETTINGS[number]), str(out)]
         subprocess.run([sys.executable, "-c", ALONE, *arguments], check=True)
         assert files(out) == files(folders[number]), SETTINGS[number]
+
+
+@pytest.mark.skipif(runtime.engine_name() != "taichi", reason="its fork does so by itself")
+def test_an_array_of_an_ended_engine_frees_no_other() -> None:
+    """Taichi frees by address, in the engine of that moment: an old array took a living one with it."""
+    held: list[Any] = []
+    for k in range(12):
+        runtime.start(Options(threads=1 + k % 2))
+        held, _old = [ti.ndarray(ti.f64, 3) for _ in range(200)], held
+        del _old
+        for number, array in enumerate(held):
+            array.from_numpy(np.full(3, float(number)))
+        assert [array.to_numpy()[0] for array in held] == list(range(200))
 
 
 def resident() -> float:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
 from types import ModuleType
-from typing import Any, ClassVar
+from typing import Any
 from weakref import WeakSet
 
 import numpy as np
@@ -61,7 +61,6 @@ class _Running:
     module: ModuleType | None = None
     options: Options | None = None
     starts: int = 0
-    arrays: ClassVar[WeakSet] = WeakSet()
 
 
 def engine(name: str | None = None) -> ModuleType:
@@ -122,6 +121,8 @@ def _imported(name: str) -> ModuleType:
             import quadrants as module
         else:
             import taichi as module
+
+            _arrays_end_with_their_engine(module)
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
@@ -153,7 +154,6 @@ def start(options: Options | None = None) -> None:
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
     _Running.options = None
-    _leave_arrays()
     try:
         _init(ti, options)
     except RuntimeError as error:
@@ -254,21 +254,30 @@ def allocate(values: np.ndarray) -> Any:
 
 def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
     """An array in the engine's own memory; the next `start` ends its use."""
-    made = engine().ndarray(kind, shape, needs_grad=needs_grad)
-    _Running.arrays.add(made)
-    return made
+    return engine().ndarray(kind, shape, needs_grad=needs_grad)
 
 
-def _leave_arrays() -> None:
-    """Keep arrays of the engine that ends from being freed in the next.
+def _arrays_end_with_their_engine(taichi: ModuleType) -> None:
+    """Keep arrays of an engine that has ended, whoever made them, from being freed or read in the next.
 
-    Taichi frees an array by its address, in the engine that runs then: another may live there.
+    Taichi frees an array by its address, in the engine that runs then: another may live there, and is freed
+    in its stead. Its fork lets go of arrays when an engine ends, and so it is here.
     """
-    for left in _Running.arrays:
-        for one in (left, left.grad):
-            if one is not None:
-                one.arr = None
-    _Running.arrays.clear()
+    alive: WeakSet = WeakSet()
+    array, implementation = taichi.lang._ndarray.Ndarray, taichi.lang.impl
+    begin, end = array.__init__, implementation.reset
+
+    def begins(self: Any) -> None:
+        begin(self)
+        alive.add(self)
+
+    def ends() -> None:
+        for left in alive:
+            left.arr = None
+        alive.clear()
+        end()
+
+    array.__init__, implementation.reset = begins, ends
 
 
 def host(array: Any) -> np.ndarray:
