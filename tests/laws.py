@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from minusgrad import runtime
 from minusgrad.integrators import Integrator
 from minusgrad.reports import kinetic_energy, momentum
 
@@ -27,7 +28,7 @@ def assert_order(error: Callable[[int], float], order: int, steps: Sequence[int]
 def assert_momentum(stepper: Integrator, steps: int) -> None:
     """Every component of the total momentum stays, to 1e-13 of the momenta's sum."""
     (motion,) = stepper.motions
-    fields, inertia = stepper.potential.fields, stepper.inertia[motion.position]
+    fields, inertia = stepper.potential.fields, runtime.host(stepper.inertia[motion.position])
     before = momentum(fields, motion, inertia)
     stepper.advance(steps)
     after, v = momentum(fields, motion, inertia), fields[motion.velocity].values
@@ -78,7 +79,8 @@ def assert_clock(stepper: Integrator, steps: int) -> None:
 def energy(stepper: Integrator) -> float:
     """Kinetic and potential energy at the stepper's time."""
     kinetic = sum(
-        kinetic_energy(stepper.potential.fields, m, stepper.inertia[m.position]) for m in stepper.motions
+        kinetic_energy(stepper.potential.fields, m, runtime.host(stepper.inertia[m.position]))
+        for m in stepper.motions
     )
     return kinetic + stepper.potential.value(stepper.time)
 

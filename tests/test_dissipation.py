@@ -247,9 +247,9 @@ def test_momentum_fades_as_on_paper():
 
     def error(steps: int) -> float:
         stepper = _masses(1.0 / steps, 0.9)
-        before = momentum(stepper.potential.fields, MOTION, stepper.inertia["x"])
+        before = momentum(stepper.potential.fields, MOTION, runtime.host(stepper.inertia["x"]))
         stepper.advance(steps)
-        after = momentum(stepper.potential.fields, MOTION, stepper.inertia["x"])
+        after = momentum(stepper.potential.fields, MOTION, runtime.host(stepper.inertia["x"]))
         return np.abs(after - before * np.exp(-0.9)).max()
 
     assert_order(error, 2, (20, 40, 80))
@@ -446,7 +446,7 @@ def test_a_block_keeps_its_momenta_and_its_balance(launches):
     lost = []
     for steps in (16, 32):
         stepper = _thrown(d, 0.4 / steps)
-        fields, m = stepper.potential.fields, stepper.inertia["x"]
+        fields, m = stepper.potential.fields, runtime.host(stepper.inertia["x"])
         p, L, begun = momentum(fields, MOTION, m), angular_momentum(fields, MOTION, m), energy(stepper)
         stepper.advance(steps)
         np.testing.assert_allclose(momentum(fields, MOTION, m), p, atol=1e-14)

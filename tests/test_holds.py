@@ -389,7 +389,7 @@ def _moment(stepper: Integrator, look: Reactions) -> tuple[np.ndarray, np.ndarra
     """Total momentum, and the sum of all reactions."""
     look.observe()
     motion = stepper.motions[0]
-    p = momentum(stepper.potential.fields, motion, stepper.inertia[motion.position])
+    p = momentum(stepper.potential.fields, motion, runtime.host(stepper.inertia[motion.position]))
     return p, series(look, "particles/all/reaction")[-1].sum(axis=0)
 
 

@@ -51,6 +51,10 @@ class TraceError(UserError):
     """A local energy does what the derivative engine cannot follow; says where, and the cure."""
 
 
+class TensorError(UserError):
+    """A tensor that the engine cannot compute with, or what it cannot do for PyTorch; says why, and the cure."""
+
+
 class PluginError(UserError):
     """A plugin that a scene needs is missing, broken, or claims a name that another owns."""
 

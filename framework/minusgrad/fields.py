@@ -1,7 +1,7 @@
 """Named arrays: everything that changes, and everything that may be differentiated.
 
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
-looking at a field copies nothing.
+looking at a field copies nothing. For the length of a call another's memory may stand in its place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ class Field:
     """One named array over nodes: shape (n, *shape of one value), in the run's units."""
 
     name: str
-    array: Any
+    array: runtime.Seat
     shape: tuple[int, ...]
     dtype: np.dtype
     unit: str = "1"
@@ -33,7 +33,7 @@ class Field:
         values = np.ascontiguousarray(values, dtype=dtype)
         if values.ndim < 1 or not values.size:
             raise EnergyError(f"field '{name}' is empty: it has shape {values.shape}")
-        return cls(name, runtime.allocate(values), values.shape, values.dtype, unit)
+        return cls(name, runtime.Seat(runtime.allocate(values)), values.shape, values.dtype, unit)
 
     def __len__(self) -> int:
         return self.shape[0]
@@ -176,6 +176,12 @@ class Fields(Mapping[str, Field]):
 
     def __len__(self) -> int:
         return len(self._fields)
+
+    def twin(self) -> "Fields":
+        """The same fields in memory of their own, with the present values."""
+        made = Fields({n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision)
+        made.derived = set(self.derived)
+        return made
 
     def derive(self, name: str, count: int, unit: str) -> Field:
         """The field of this name that maps give, one number for each of `count` nodes; made when first asked.

@@ -7,7 +7,7 @@ text and the running engine decide everything.
 
 import hashlib
 import linecache
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -19,6 +19,7 @@ import numpy as np
 from . import random, runtime, special, vectors
 from .blocks import Blocks, taken
 from .errors import EnergyError
+from .runtime import Seat
 
 MOST_ARRAYS = 59
 """A kernel of Taichi has at most 64 arguments; up to five are scalars."""
@@ -111,6 +112,7 @@ def _source(code: Code, scalars: tuple[str, ...]) -> str:
 
 
 def _annotation(array: Any) -> str:
+    array = array.own if isinstance(array, Seat) else array
     if isinstance(array, Blocks):
         vector = f"ti.types.vector({array.shape[-1]}, ti.{runtime.ENGINE_DTYPES[array.dtype.name]})"
         return f"ti.types.ndarray(dtype={vector}, ndim={array.ndim - 1})"
@@ -149,19 +151,22 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     """The kernel with its arrays, to be called with the scalars.
 
     The engines look at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
-    are, so that they are shown to them once.
+    are, so that they are shown to them once; of a seat, whoever sits there is shown when that changes.
     """
     if not all(_stays(array) for array in arrays):
-        return partial(kernel, *arrays)
+        return lambda *values: kernel(*(_now(array) for array in arrays), *values)
     newer, program = runtime.engine_name() == "quadrants", _life().prog
-    made = _made(kernel._primal, newer, arrays, scalars)  # type: ignore[attr-defined]
+    made = _made(kernel._primal, newer, [_now(a) for a in arrays], scalars)  # type: ignore[attr-defined]
     context = made.make_launch_context()
     code = program.compile_kernel(program.config(), program.get_device_caps(), made)
     code = code.compiled_kernel_data if newer else code
     places: list[Any] = [place if newer else (place,) for place in range(len(arrays) + len(scalars))]
-    for place, array in zip(places, arrays, strict=False):
+    show = context.set_arg_external_array_with_shape
+    for place, array in zip(places, map(_now, arrays), strict=False):
         shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
-        context.set_arg_external_array_with_shape(place, array.ctypes.data, array.nbytes, shape, 0)
+        show(place, array.ctypes.data, array.nbytes, shape, 0)
+    seats = [(k, seat, places[k], _now(seat).nbytes) for k, seat in enumerate(arrays) if type(seat) is Seat]
+    shown = [getattr(array, "address", None) for array in arrays]
     put = [
         partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
         for name, place in zip(scalars, places[len(arrays) :], strict=True)
@@ -170,12 +175,16 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     def launch(*values: float) -> None:
         for one, value in zip(put, values, strict=True):
             one(value)
+        for k, seat, place, size in seats:
+            if shown[k] != seat.address:
+                show(place, seat.address, size, seat.shape, 0)
+                shown[k] = seat.address
         program.launch_kernel(code, context)
 
     return launch
 
 
-def _made(primal: Any, newer: bool, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Any:
+def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
     """The engine's own kernel, translated for arrays like these."""
     if newer:
         primal.raise_on_templated_floats = _life().prog.config().raise_on_templated_floats
@@ -183,7 +192,14 @@ def _made(primal: Any, newer: bool, arrays: tuple[Any, ...], scalars: tuple[str,
     return (primal.materialized_kernels if newer else primal.compiled_kernels)[key]
 
 
+def _now(array: Any) -> Any:
+    """The array itself; of a seat, what sits there."""
+    return array.at if isinstance(array, Seat) else array
+
+
 def _stays(array: Any) -> bool:
+    """Whether its memory, or that of whatever sits there, is NumPy's."""
+    array = array.own if isinstance(array, Seat) else array
     return isinstance(array, np.ndarray) and array.flags.c_contiguous
 
 

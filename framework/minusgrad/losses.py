@@ -4,7 +4,7 @@ L = sum over observed steps k of  l(fields at step k, data at step k)
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ import numpy as np
 
 from . import runtime
 from .errors import EnergyError
+from .fields import Fields
 from .potential import Potential
 from .sweep import Sweep
 
@@ -138,3 +139,42 @@ class Loss:
             raise EnergyError(f"'{name}' has {shape[0]} rows of data, for {len(self.steps)} steps")
         if shape[1:] != (one := tuple(parts[term].data[argument].shape)):
             raise EnergyError(f"'{name}' has rows of shape {list(shape[1:])}, its elements need {list(one)}")
+
+
+class Seen:
+    """The states of a run at some steps, for somebody else to judge, in the place of a `Loss`.
+
+    A run forward leaves `states` in `kept`: a row for each of `steps`, by field. The way back begins at
+    `slopes`, dL/d(field) in rows like those.
+    """
+
+    data: Mapping[str, np.ndarray] = {}
+
+    def __init__(self, fields: Fields, names: Iterable[str], steps: Sequence[int]):
+        self.fields, self.reads, self.steps = fields, set(names), tuple(steps)
+        self.kept: Mapping[str, np.ndarray] = {}
+        self.slopes: Mapping[str, np.ndarray] = {}
+        self._row = {step: row for row, step in enumerate(self.steps)}
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._row
+
+    def value(self, step: int, t: float) -> float:
+        """Nothing: it only looks."""
+        for name, rows in self.kept.items():
+            rows[self._row[step]] = self.fields[name].values
+        return 0.0
+
+    def evaluate(
+        self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Nothing, and the slopes at this step, of those fields among `names`."""
+        return 0.0, {n: self.slopes[n][self._row[step]] for n in names if n in self.slopes}
+
+    def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
+        """It looks through no map."""
+        return []
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """It has no data."""
+        return nullcontext()

@@ -97,6 +97,12 @@ class Potential:
         self._tangents: dict[str, Any] = {}
         self._plans: dict[tuple, Plan] = {}
 
+    def twin(self) -> "Potential":
+        """The same potential over fields, data and parameters of its own, all as they are now."""
+        fields = self.fields.twin()
+        terms, maps = ([part.twin(fields) for part in some.values()] for some in (self.terms, self.maps))
+        return Potential(fields, terms, maps, frozen=True)
+
     def _refuse_orphans(self) -> None:
         """What maps give is given by one of these: else it would be as another potential left it."""
         for part in self.parts.values():

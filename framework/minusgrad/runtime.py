@@ -203,6 +203,13 @@ def lanes(dtype: Any) -> int:
     return blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
 
 
+def arch() -> str:
+    """Where kernels run: one of `ARCHS`."""
+    start()
+    assert _Running.options is not None
+    return _Running.options.arch
+
+
 def threads() -> int:
     """How many threads kernels run on: the CPU's cores, or what `start` was asked for; of a GPU many."""
     start()
@@ -280,17 +287,62 @@ def _arrays_end_with_their_engine(taichi: ModuleType) -> None:
     array.__init__, implementation.reset = begins, ends
 
 
+class Seat:
+    """Memory of its own, in whose place an array of somebody else's may sit for a while, of the same kind.
+
+    Kernels take it as any array, and compute with whatever sits `at` it when they are launched; so do readers.
+    `address`: where the numbers begin; None on a device, and of an array that has not said.
+    """
+
+    __slots__ = ("address", "at", "dtype", "own", "shape")
+
+    def __init__(self, own: Any):
+        self.own, self.shape, self.dtype = own, tuple(own.shape), own.dtype
+        self.leave()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def lend(self, array: Any, address: int | None = None) -> None:
+        """Let another array sit here: NumPy's, or on a device one that kernels take. Its address, if known."""
+        self.at = array
+        self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
+
+    def leave(self) -> None:
+        """Back to the memory of its own."""
+        self.at = self.own
+        self.address = self.own.ctypes.data if isinstance(self.own, np.ndarray) else None
+
+    def fill(self, value: float) -> None:
+        """The same number everywhere, in what sits here."""
+        self.at.fill(value) if hasattr(self.at, "fill") else self.at.fill_(value)
+
+
+def vacant(shape: tuple[int, ...], dtype: Any) -> Seat:
+    """A seat for others alone: of its own memory not a byte is touched."""
+    start()
+    assert _Running.options is not None
+    own = np.empty(shape, dtype)
+    return Seat(own if _Running.options.arch == "cpu" else allocate(own))
+
+
 def host(array: Any) -> np.ndarray:
     """The values: the array itself on the CPU (a view, do not write), a copy from a device."""
-    return array if isinstance(array, np.ndarray) else array.to_numpy()
+    array = array.at if isinstance(array, Seat) else array
+    if isinstance(array, np.ndarray):
+        return array
+    return array.to_numpy() if hasattr(array, "to_numpy") else array.numpy(force=True)
 
 
 def store(array: Any, values: np.ndarray) -> None:
     """Overwrite an array's values."""
+    array = array.at if isinstance(array, Seat) else array
     if isinstance(array, np.ndarray):
         array[...] = values
-    else:
+    elif hasattr(array, "from_numpy"):
         array.from_numpy(np.ascontiguousarray(values))
+    else:
+        array.copy_(array.new_tensor(values))
 
 
 ENGINE_DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

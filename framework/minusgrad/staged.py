@@ -109,6 +109,12 @@ class StagedTerm:
     _engine: int = 0
     _probed: bool = False
 
+    def twin(self, fields: Fields) -> "StagedTerm":
+        """The same term over other fields of the same names; its data and parameters as they are now, copied."""
+        bound = {a: fields[f.name] for a, f in self.fields.items()}
+        inputs = {a: values.copy() for a, values in self.inputs.items()}
+        return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype)
+
     @property
     def uses_time(self) -> bool:
         """Whether the energy depends on the time explicitly."""

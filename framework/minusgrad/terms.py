@@ -1,7 +1,7 @@
 """A term: an energy with its elements, and each argument bound to the array it is read from."""
 
 from collections.abc import Mapping, Sequence, Set
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -86,6 +86,17 @@ class Term:
             a: v.rows[0 if v.index is None else v.index[element]] for a, v in self.parameters.items()
         }
         return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
+
+    def twin(self, fields: Fields) -> "Term":
+        """The same term over other fields of the same names; its data and parameters as they are now, copied."""
+        return replace(
+            self,
+            fields={a: fields[f.name] for a, f in self.fields.items()},
+            data={a: runtime.allocate(runtime.host(v).copy()) for a, v in self.data.items()},
+            parameters={a: Values(v.rows.copy(), v.index) for a, v in self.parameters.items()},
+            gives=fields[self.gives.name] if self.gives else None,
+            shared={},
+        )
 
     @property
     def uses_time(self) -> bool:

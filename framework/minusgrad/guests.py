@@ -1,0 +1,121 @@
+"""Tensors of PyTorch as the engine takes them: what each must be, and how its memory sits in a field's place.
+
+On the CPU kernels read a tensor's own memory, and write gradients into that of tensors made for them; on a
+device they are given the tensors. Nothing is copied but the few numbers of parameters and data.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import runtime
+from .errors import TensorError, suggestion
+from .runtime import Seat
+
+DTYPES = {"float32": torch.float32, "float64": torch.float64}
+PRECISIONS = {torch.float32: "f32", torch.float64: "f64"}
+CASTS = {torch.float32: ".float()", torch.float64: ".double()"}
+
+
+@dataclass(frozen=True)
+class Guest:
+    """What a tensor must be to stand for `name`: a field, "term.argument" or the time "t"."""
+
+    name: str
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+
+    def taken(self, given: Any) -> torch.Tensor:
+        """The tensor, or a plain number as one. Raises `TensorError` with the one thing that is wrong."""
+        if type(given) is not torch.Tensor and not isinstance(given, torch.Tensor):
+            if isinstance(given, int | float) and not self.shape:
+                return torch.tensor(given, dtype=self.dtype, device=device())
+            kind = type(given).__name__
+            raise TensorError(f"'{self.name}' is a {kind}, and is to be a tensor: torch.as_tensor(...)")
+        if given.dtype is not self.dtype:
+            raise TensorError(
+                f"'{self.name}' is {given.dtype}, and the scene computes in {PRECISIONS[self.dtype]}:"
+                f" give it {CASTS[self.dtype]}, or choose [runtime] precision"
+            )
+        if given.shape != self.shape:
+            raise TensorError(f"'{self.name}' has shape {list(given.shape)}, and needs {list(self.shape)}")
+        if given.device.type != device():
+            raise TensorError(
+                f"'{self.name}' is on {given.device.type}, and the engine computes on {device()}:"
+                f' give it .to("{device()}"), or choose [runtime] arch'
+            )
+        if not given.is_contiguous():
+            raise TensorError(
+                f"'{self.name}' is no contiguous piece of memory (strides {list(given.stride())}), and kernels"
+                " read it where it lies: give it .contiguous()"
+            )
+        return given
+
+
+def device() -> str:
+    """Where tensors must be: "cpu", or "cuda" when the engine runs there.
+
+    Raises `TensorError` where it runs on what PyTorch shares no memory with.
+    """
+    arch = runtime.arch()
+    if arch not in ("cpu", "cuda"):
+        raise TensorError(f"the engine computes on {arch}, which shares no tensors: use [runtime] arch")
+    return arch
+
+
+def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
+    """What a function is given by name, as one mapping and as keywords.
+
+    Raises `TensorError` for a name that is given twice.
+    """
+    if tensors is not None and not isinstance(tensors, Mapping):
+        kind = type(tensors).__name__
+        raise TensorError(f'tensors are given by name, f(x=x) or f({{"spring.k": k}}); this is a {kind}')
+    if tensors and (twice := [name for name in tensors if name in more]):
+        raise TensorError(f"'{twice[0]}' is given twice")
+    return {**tensors, **more} if tensors else dict(more)
+
+
+def strange(name: str, known: Iterable[str]) -> TensorError:
+    """Nobody has this name."""
+    there = list(known)
+    return TensorError(f"no '{name}' here{suggestion(name, there)} (there are: {', '.join(there)})")
+
+
+def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+    """A tensor for what kernels write."""
+    return torch.empty(shape, dtype=dtype, device=device())
+
+
+def seat(place: Seat, tensor: torch.Tensor) -> None:
+    """Let a contiguous tensor's memory sit here, until `place.leave()`."""
+    plain = tensor.detach()
+    if plain.device.type == "cpu" and isinstance(place.own, np.ndarray):
+        place.lend(plain.numpy(), plain.data_ptr())
+    else:
+        place.lend(plain)
+
+
+def numbers(tensor: torch.Tensor) -> np.ndarray:
+    """The numbers of a tensor, for what is copied anyway; on the CPU a view."""
+    return tensor.detach().cpu().numpy()
+
+
+def tensor(values: Any, dtype: torch.dtype) -> torch.Tensor:
+    """A copy of NumPy's numbers where tensors are."""
+    return torch.tensor(np.asarray(values), dtype=dtype, device=device())
+
+
+def wait_for_torch() -> None:
+    """On a device: what PyTorch has launched is done before kernels read it."""
+    if runtime.arch() == "cuda":
+        torch.cuda.current_stream().synchronize()
+
+
+def wait_for_engine() -> None:
+    """On a device: kernels are done before PyTorch reads what they wrote."""
+    if runtime.arch() != "cpu":
+        runtime.sync()

@@ -1,0 +1,287 @@
+"""A potential as a function of tensors, with first and second derivatives by the engine.
+
+    u = U(x, p)            backward     g dU/dx,  g dU/dp
+    backward of that       the one product of the engine: sum over b of d2U/(da db) v_b
+
+Forward, backward and double backward are one sweep over the elements each. Value and gradient are computed
+together, if a gradient may be asked for.
+"""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.function import Function
+
+from . import guests, runtime
+from .door import Overrides, Plugins, build
+from .errors import TensorError
+from .guests import DTYPES, Guest
+from .potential import Potential
+from .runtime import Seat
+from .simulation import Simulation
+from .sweep import Sweep
+
+ENGINE = RLock()
+"""The engine serves one thread at a time; the way back may run in PyTorch's own."""
+
+
+class Energy:
+    """U as a function of tensors, by name: fields ("x"), "term.argument", the time "t".
+
+        U = minusgrad.torch.energy("scenes/two_body.toml")
+        u = U(x=x, m=m)                         # a tensor of shape ()
+        u = U({"x": x, "gravity.G": G})
+        u.backward()
+
+    It is a function and has no state: what it is not given has the values of the moment it was made in.
+    Fields have the scene's precision and shape (n, ...), parameters and differentiable data that of their
+    values, in the run's units. Nothing is ever written into a tensor that it is given, so that two of them
+    may share memory. Raises `TensorError` for a tensor that is not what its name needs.
+
+    Derivatives with respect to all that is given exist twice (staged energies: once); a third time
+    `TensorError` is raised. `torch.compile` leaves the call to Python, `vmap` is refused.
+    """
+
+    def __init__(self, potential: Potential):
+        self._potential = potential.twin()
+        fields = self._potential.fields
+        self._seats = {n: f.array for n, f in fields.items() if n not in fields.derived}
+        precision = DTYPES[fields.dtype.name]
+        self.guests = {n: Guest(n, seat.shape, precision) for n, seat in self._seats.items()}
+        self._inputs: dict[str, Input] = {}
+        for term in self._potential.parts.values():
+            for argument in term.energy.differentiable:
+                name = f"{term.name}.{argument}"
+                if argument not in term.fields and argument in Input.held(term):
+                    self._inputs[name] = Input(self._potential, term, argument)
+                    self.guests[name] = Guest(name, self._inputs[name].start.shape, precision)
+        if self._potential.uses_time:
+            self.guests["t"] = Guest("t", (), precision)
+        self._into, self._along = (
+            {n: runtime.vacant(seat.shape, fields.dtype) for n, seat in self._seats.items()} for _ in range(2)
+        )
+        self._sweeps: dict[tuple[str, ...], Sweep] = {}
+
+    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
+        return applied(_Value, self, self.taken(guests.named(tensors, more)))
+
+    def taken(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+        """What is given, each looked at. Raises `TensorError` for what is not what its name needs."""
+        for name in given:
+            if name not in self.guests:
+                raise guests.strange(name, self.guests)
+        return {name: self.guests[name].taken(value) for name, value in given.items()}
+
+    def start(self, name: str) -> torch.Tensor:
+        """A copy of what `name` is where it is not given."""
+        if name == "t":
+            return guests.tensor(0.0, self.guests[name].dtype)
+        if name not in self.guests:
+            raise guests.strange(name, self.guests)
+        values = self._inputs[name].start if name in self._inputs else runtime.host(self._seats[name])
+        return guests.tensor(values, self.guests[name].dtype)
+
+    # What autograd asks
+
+    def evaluate(
+        self, names: Sequence[str], tensors: Sequence[torch.Tensor], wanted: tuple[str, ...]
+    ) -> tuple[torch.Tensor, list[torch.Tensor]]:
+        """U, and dU/d(name) for each name wanted."""
+        if wanted not in self._sweeps:
+            fields = {n: self._into[n] for n in wanted if n in self._seats}
+            others = tuple(n for n in wanted if n not in self._seats)
+            self._sweeps[wanted] = Sweep(value=True, gradient=fields, slopes=others)
+        asked = self._sweeps[wanted]
+        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
+        with ENGINE, self._at(names, tensors, found, {}) as t:
+            if wanted:
+                swept = self._potential.sweep(asked, t)
+                value = swept.value
+                found |= {n: guests.tensor(v, self.guests[n].dtype) for n, v in swept.slopes.items() if n in wanted}
+            else:
+                value = self._potential.value(t)
+        return guests.tensor(value, next(iter(self.guests.values())).dtype), [found[n] for n in wanted]
+
+    def product(
+        self,
+        names: Sequence[str],
+        tensors: Sequence[torch.Tensor],
+        wanted: Sequence[str],
+        tangents: Mapping[str, torch.Tensor],
+    ) -> list[torch.Tensor]:
+        """How dU/d(name) changes along the tangents, for each name wanted."""
+        moved: dict[str, Any] = {n: self._along[n] for n in tangents if n in self._seats}
+        moved |= {n: guests.numbers(v) for n, v in tangents.items() if n not in self._seats}
+        fields = {n: self._into[n] for n in wanted if n in self._seats}
+        others = tuple(n for n in wanted if n not in self._seats)
+        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in fields}
+        with ENGINE, self._at(names, tensors, found, tangents) as t:
+            swept = self._potential.sweep(Sweep(product=fields, changes=others, tangents=moved), t)
+        found |= {n: guests.tensor(swept.changes[n], self.guests[n].dtype) for n in others}
+        return [found[n] for n in wanted]
+
+    def _at(
+        self,
+        names: Sequence[str],
+        tensors: Sequence[torch.Tensor],
+        into: Mapping[str, torch.Tensor],
+        along: Mapping[str, torch.Tensor],
+    ) -> "Visit":
+        given = dict(zip(names, tensors, strict=True))
+        seats = [(self._seats[n], tensor) for n, tensor in given.items() if n in self._seats]
+        seats += [(self._into[n], tensor) for n, tensor in into.items()]
+        seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
+        for name, one in self._inputs.items():
+            one.put(given.get(name))
+        return Visit(seats, float(given["t"]) if "t" in given else 0.0)
+
+
+class Visit:
+    """Tensors sit in their places while kernels run; the time is what it is entered with."""
+
+    __slots__ = ("_seats", "_t")
+
+    def __init__(self, seats: Sequence[tuple[Seat, torch.Tensor]], t: float):
+        self._seats, self._t = seats, t
+
+    def __enter__(self) -> float:
+        for place, tensor in self._seats:
+            guests.seat(place, tensor)
+        guests.wait_for_torch()
+        return self._t
+
+    def __exit__(self, *_: object) -> None:
+        guests.wait_for_engine()
+        for place, _tensor in self._seats:
+            place.leave()
+
+
+class Input:
+    """A parameter, or a differentiable datum, of a term: copied in when it is not there already."""
+
+    def __init__(self, potential: Potential, term: Any, argument: str):
+        self.name, self.argument, self.term = f"{term.name}.{argument}", argument, term
+        self.potential, self.role = potential, term.energy.roles[argument]
+        values = self._values()
+        self.start = np.array(values)
+        self._default = True
+
+    @staticmethod
+    def held(term: Any) -> set[str]:
+        """The parameters and data that a term has values of."""
+        return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
+
+    def put(self, given: torch.Tensor | None) -> None:
+        """Give the term these values, or those of the start."""
+        if given is not None:
+            self._set(guests.numbers(given))
+        elif not self._default:
+            self._set(self.start)
+        self._default = given is None
+
+    def _values(self) -> np.ndarray:
+        if hasattr(self.term, "inputs"):
+            return self.term.inputs[self.argument]
+        if self.argument in self.term.parameters:
+            return self.potential.parameter(self.name)
+        return runtime.host(self.term.data[self.argument])
+
+    def _set(self, values: np.ndarray) -> None:
+        """Raises `TensorError` for a parameter out of its bounds."""
+        admits = getattr(self.role, "admits", None)
+        if admits and not admits(values):
+            bad = values.reshape(-1)[[not admits(v) for v in values.reshape(-1)]][0]
+            raise TensorError(
+                f"'{self.name}' has the value {bad:g}, and is to be {self.role.limits()}: keep it there, for"
+                " example with exp or softplus of what is learnt"
+            )
+        if hasattr(self.term, "inputs"):
+            self.term.set_input(self.argument, values)
+        elif self.argument in self.term.parameters:
+            self.potential.set_parameter(self.name, values)
+        else:
+            self.term.set_datum(self.argument, values)
+
+
+def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tensor], *more: Any) -> Any:
+    """What autograd makes of a function of these tensors. Raises `TensorError` within `vmap` and the like."""
+    try:
+        return function.apply(body, tuple(given), *more, *given.values())
+    except RuntimeError as error:
+        if "setup_context" not in str(error):
+            raise
+        raise TensorError(
+            "the engine computes one state at a time, and cannot be transformed by torch.func (vmap, grad, jacrev):"
+            " loop over the batch, and differentiate with backward() or torch.autograd.grad"
+        ) from None
+
+
+class _Value(Function):
+    """U; its gradient is computed beside it."""
+
+    @staticmethod
+    def forward(ctx: Any, energy: Energy, names: tuple[str, ...], *tensors: torch.Tensor) -> torch.Tensor:
+        wanted = tuple(n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed)
+        value, found = energy.evaluate(names, tensors, wanted)
+        ctx.energy, ctx.names, ctx.wanted = energy, names, wanted
+        ctx.save_for_backward(*tensors, *found)
+        return value
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[Any, ...]:
+        (slope,) = slopes
+        tensors, found = ctx.saved_tensors[: len(ctx.names)], ctx.saved_tensors[len(ctx.names) :]
+        if torch.is_grad_enabled():
+            found = _Gradient.apply(ctx.energy, ctx.names, ctx.wanted, found, *tensors)
+        gradient = dict(zip(ctx.wanted, found, strict=True))
+        return None, None, *(slope * gradient[n] if n in gradient else None for n in ctx.names)
+
+
+class _Gradient(Function):
+    """dU/d(name) for each name wanted, which are known; backward: their changes along tangents."""
+
+    @staticmethod
+    def forward(ctx: Any, energy: Energy, names: Any, wanted: Any, found: Any, *tensors: torch.Tensor) -> Any:
+        ctx.energy, ctx.names, ctx.wanted = energy, names, wanted
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        return tuple(one.detach() for one in found)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
+        tensors = ctx.saved_tensors
+        tangents = {n: v.contiguous() for n, v in zip(ctx.wanted, slopes, strict=True) if v is not None}
+        needed = zip(ctx.names, ctx.needs_input_grad[4:], strict=True)
+        wanted = [n for n, yes in needed if yes and tangents]
+        found = dict(zip(wanted, ctx.energy.product(ctx.names, tensors, wanted, tangents), strict=True)) if wanted else {}
+        if torch.is_grad_enabled() and found:
+            found = dict(zip(found, _Changes.apply(tuple(found.values()), *tangents.values(), *tensors), strict=True))
+        return None, None, None, None, *(found.get(n) for n in ctx.names)
+
+
+class _Changes(Function):
+    """The changes of a gradient, which are known; they have no derivative."""
+
+    @staticmethod
+    def forward(ctx: Any, found: Any, *tensors: torch.Tensor) -> Any:
+        return tuple(one.detach() for one in found)
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor) -> Any:
+        raise TensorError("an energy has first and second derivatives, and no third ones")
+
+
+def energy(
+    scene: Path | str | Simulation | Potential, overrides: Overrides = (), plugins: Plugins = ()
+) -> Energy:
+    """U of a scene file, of a scene that `minusgrad.build` has made, or of a potential.
+
+    `overrides` and `plugins` as `minusgrad.run` takes them. Raises `SceneError` with all the scene's mistakes.
+    """
+    if isinstance(scene, Path | str):
+        scene = build(scene, overrides, plugins)
+    return Energy(scene.potential if isinstance(scene, Simulation) else scene)
