@@ -9,6 +9,7 @@ from pathlib import Path
 import h5py
 import numpy as np
 import pytest
+import torch
 
 from minusgrad import checkpoint, durable
 from minusgrad.checkpoint import Snapshot
@@ -245,6 +246,17 @@ def test_the_file_says_what_it_is(tmp_path):
 
 
 FORMATS = Path(__file__).parent / "formats"
+
+
+def test_a_checkpoint_loads_where_the_processor_takes_subnormal_numbers_for_zero():
+    """Libraries set it so for the whole process; dt here is the smallest number that there is."""
+    (path,) = (FORMATS / "2.0").iterdir()
+    torch.set_flush_denormal(True)
+    try:
+        dt = checkpoint.load(path).dt
+    finally:
+        torch.set_flush_denormal(False)
+    assert np.float64(dt).tobytes() == np.float64(SNAPSHOT.dt).tobytes()
 
 
 @pytest.mark.parametrize("version", ["1.0", "2.0"])

@@ -5,6 +5,7 @@ from functools import cache, partial
 
 import numpy as np
 import pytest
+import torch
 from scipy.integrate import solve_ivp
 
 from laws import assert_order, assert_splits, bits, energy, energy_error, fitted_order
@@ -643,6 +644,14 @@ def test_refused(name):
     with pytest.raises(EnergyError) as refused:
         Holds(fields, holds, motions)
     assert str(refused.value) == told
+
+
+def test_a_duration_too_short_is_refused_where_the_processor_takes_it_for_zero():
+    torch.set_flush_denormal(True)
+    try:
+        test_refused("too short")
+    finally:
+        torch.set_flush_denormal(False)
 
 
 @pytest.mark.parametrize("field", ["m", "v"])

@@ -136,10 +136,19 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
 def sums(snapshot: Snapshot) -> dict[str, bytes]:
     """SHA-256 of each array's dtype, shape and bytes, by name; by the name "" that of all else with these."""
     found = {name: _logical_sha(snapshot.arrays[name]) for name in sorted(snapshot.arrays)}
-    head = [int(snapshot.step), float(snapshot.time).hex(), float(snapshot.dt).hex(), sorted(found)]
+    head = [int(snapshot.step), _hex(snapshot.time), _hex(snapshot.dt), sorted(found)]
     rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
     rest.update(hashlib.sha256(snapshot.scene).digest() + b"".join(found.values()))
     return found | {"": rest.digest()}
+
+
+def _hex(number: float) -> str:
+    """`float.hex`, from the bits: an engine may have the processor take subnormal numbers for zero."""
+    bits = int(np.float64(number).view(np.uint64))
+    exponent, fraction = bits >> 52 & 0x7FF, bits & (1 << 52) - 1
+    if exponent or not fraction:
+        return float(number).hex()
+    return f"{'-' * (bits >> 63)}0x0.{fraction:013x}p-1022"
 
 
 def _fill(draft: Draft, snapshot: Snapshot, beside: ThreadPoolExecutor) -> None:

@@ -216,7 +216,7 @@ def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
     rows[0] = hold.displacement or 0.0
     rows[1] = 1.0 / hold.duration if hold.duration else 0.0
     rows[2] = hold.velocity or 0.0
-    if not np.isfinite([hold.duration, *rows.ravel()]).all():
+    if _is_subnormal(hold.duration) or not np.isfinite([hold.duration, *rows.ravel()]).all():
         raise EnergyError(f"{what}: displacement, duration and velocity need finite numbers")
     node, axis = (a.ravel() for a in np.meshgrid(nodes, axes, indexing="ij"))
     return (node, *np.unravel_index(axis, shape)) if shape else (node,), np.tile(rows, (1, len(nodes)))
@@ -226,3 +226,9 @@ def _apart(field: Field, some: Places, others: Places) -> bool:
     taken = np.zeros(field.shape, bool)
     taken[some] = True
     return not taken[others].any()
+
+
+def _is_subnormal(number: float) -> bool:
+    """Told by its bits: an engine may have the processor take such numbers for zero."""
+    bits, least = (np.float64(abs(n)).view(np.int64) for n in (number, np.finfo(np.float64).smallest_normal))
+    return bool(0 < bits < least)
