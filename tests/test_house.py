@@ -50,7 +50,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         "contexts builtin energy_block loss_block registry judge origin simulation"
         " observed parameters fitting"
     ),
-    "doors": "door examined isolated cli",
+    "doors": "door examined isolated cli guests torch_energy torch_rollout torch_layer torch_kernel torch",
 }
 ROOMS = [room for floor in FLOORS.values() for room in floor.split()]
 

@@ -18,7 +18,7 @@ from . import runtime
 from .backward import Backward
 from .errors import EnergyError, NonFiniteError
 from .integrators import Integrator, inertia
-from .losses import Loss
+from .losses import Loss, Seen
 from .memory import size
 from .potential import refuse_non_finite
 from .sensitivity import Sensitivity
@@ -35,7 +35,9 @@ class Rollout:
     the way back knows nothing of its friction.
     """
 
-    def __init__(self, integrator: Integrator, losses: Sequence[Loss], steps: int, budget: int = 1 << 30):
+    def __init__(
+        self, integrator: Integrator, losses: Sequence[Loss | Seen], steps: int, budget: int = 1 << 30
+    ):
         if integrator.bath is not None:
             raise EnergyError("a run in a heat bath has no way back; use leapfrog")
         self.one, self.losses, self.steps, self.budget = integrator, list(losses), steps, budget
@@ -135,7 +137,7 @@ class Rollout:
         return 0.5 * (matrix + matrix.T)
 
     def _seen_by(
-        self, loss: Loss, direction: Mapping[str, np.ndarray], track: Mapping[str, np.ndarray]
+        self, loss: Loss | Seen, direction: Mapping[str, np.ndarray], track: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
         """The tangents that a loss sees: of states, and of the parameters of maps that it looks through."""
         shared = loss.shared(direction, self.one.potential)

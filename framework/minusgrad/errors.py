@@ -52,7 +52,7 @@ class TraceError(UserError):
 
 
 class TensorError(UserError):
-    """A tensor that the engine cannot compute with, or what it cannot do for PyTorch; says why, and the cure."""
+    """A tensor that the engine cannot compute with, or what PyTorch asks in vain; says why, and the cure."""
 
 
 class PluginError(UserError):

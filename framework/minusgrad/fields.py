@@ -179,7 +179,9 @@ class Fields(Mapping[str, Field]):
 
     def twin(self) -> "Fields":
         """The same fields in memory of their own, with the present values."""
-        made = Fields({n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision)
+        made = Fields(
+            {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
+        )
         made.derived = set(self.derived)
         return made
 

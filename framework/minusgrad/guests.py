@@ -19,6 +19,9 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 PRECISIONS = {torch.float32: "f32", torch.float64: "f64"}
 CASTS = {torch.float32: ".float()", torch.float64: ".double()"}
 
+eager = torch.compiler.disable(reason="minusgrad's kernels are compiled already, and no part of a graph")
+"""Makes `torch.compile` leave a call to Python, between two graphs; with `fullgraph` it is refused."""
+
 
 @dataclass(frozen=True)
 class Guest:
@@ -49,8 +52,8 @@ class Guest:
             )
         if not given.is_contiguous():
             raise TensorError(
-                f"'{self.name}' is no contiguous piece of memory (strides {list(given.stride())}), and kernels"
-                " read it where it lies: give it .contiguous()"
+                f"'{self.name}' is no contiguous piece of memory (strides {list(given.stride())}), and"
+                " kernels read it where it lies: give it .contiguous()"
             )
         return given
 

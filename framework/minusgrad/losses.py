@@ -171,6 +171,10 @@ class Seen:
         """Nothing, and the slopes at this step, of those fields among `names`."""
         return 0.0, {n: self.slopes[n][self._row[step]] for n in names if n in self.slopes}
 
+    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """Nothing, bent by nothing."""
+        return np.zeros((len(tangents), len(tangents)))
+
     def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
         """It looks through no map."""
         return []

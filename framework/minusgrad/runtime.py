@@ -290,8 +290,8 @@ def _arrays_end_with_their_engine(taichi: ModuleType) -> None:
 class Seat:
     """Memory of its own, in whose place an array of somebody else's may sit for a while, of the same kind.
 
-    Kernels take it as any array, and compute with whatever sits `at` it when they are launched; so do readers.
-    `address`: where the numbers begin; None on a device, and of an array that has not said.
+    Kernels take it as any array, and compute with what sits `at` it when they are launched; so do readers.
+    `address`: where its numbers begin; None on a device.
     """
 
     __slots__ = ("address", "at", "dtype", "own", "shape")
@@ -304,7 +304,7 @@ class Seat:
         return self.shape[0]
 
     def lend(self, array: Any, address: int | None = None) -> None:
-        """Let another array sit here: NumPy's, or on a device one that kernels take. Its address, if known."""
+        """Let another array sit here: NumPy's, or on a device one that kernels take."""
         self.at = array
         self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
 

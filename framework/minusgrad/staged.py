@@ -110,7 +110,7 @@ class StagedTerm:
     _probed: bool = False
 
     def twin(self, fields: Fields) -> "StagedTerm":
-        """The same term over other fields of the same names; its data and parameters as they are now, copied."""
+        """The same term over other fields of the same names; data and parameters copied as they are now."""
         bound = {a: fields[f.name] for a, f in self.fields.items()}
         inputs = {a: values.copy() for a, values in self.inputs.items()}
         return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype)

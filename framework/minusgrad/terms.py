@@ -88,7 +88,7 @@ class Term:
         return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
 
     def twin(self, fields: Fields) -> "Term":
-        """The same term over other fields of the same names; its data and parameters as they are now, copied."""
+        """The same term over other fields of the same names; data and parameters copied as they are now."""
         return replace(
             self,
             fields={a: fields[f.name] for a, f in self.fields.items()},

@@ -19,5 +19,8 @@ except ModuleNotFoundError as error:
     raise UserError("PyTorch is not installed; pip install 'minusgrad[torch]'") from None
 
 from .torch_energy import energy
+from .torch_kernel import kernel, staged
+from .torch_layer import Layer
+from .torch_rollout import rollout
 
-__all__ = ["energy"]
+__all__ = ["Layer", "energy", "kernel", "rollout", "staged"]

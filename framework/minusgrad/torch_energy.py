@@ -29,6 +29,9 @@ ENGINE = RLock()
 """The engine serves one thread at a time; the way back may run in PyTorch's own."""
 
 
+NO_THIRD = "an energy has first and second derivatives here, and no third ones"
+
+
 class Energy:
     """U as a function of tensors, by name: fields ("x"), "term.argument", the time "t".
 
@@ -66,6 +69,7 @@ class Energy:
         )
         self._sweeps: dict[tuple[str, ...], Sweep] = {}
 
+    @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
         return applied(_Value, self, self.taken(guests.named(tensors, more)))
 
@@ -101,7 +105,7 @@ class Energy:
             if wanted:
                 swept = self._potential.sweep(asked, t)
                 value = swept.value
-                found |= {n: guests.tensor(v, self.guests[n].dtype) for n, v in swept.slopes.items() if n in wanted}
+                found |= {n: guests.tensor(swept.slopes[n], self.guests[n].dtype) for n in asked.slopes}
             else:
                 value = self._potential.value(t)
         return guests.tensor(value, next(iter(self.guests.values())).dtype), [found[n] for n in wanted]
@@ -215,8 +219,8 @@ def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tenso
         if "setup_context" not in str(error):
             raise
         raise TensorError(
-            "the engine computes one state at a time, and cannot be transformed by torch.func (vmap, grad, jacrev):"
-            " loop over the batch, and differentiate with backward() or torch.autograd.grad"
+            "the engine computes one state at a time, and torch.func (vmap, grad, jacrev) cannot transform"
+            " it: loop over the batch, and differentiate with backward() or torch.autograd.grad"
         ) from None
 
 
@@ -257,22 +261,24 @@ class _Gradient(Function):
         tangents = {n: v.contiguous() for n, v in zip(ctx.wanted, slopes, strict=True) if v is not None}
         needed = zip(ctx.names, ctx.needs_input_grad[4:], strict=True)
         wanted = [n for n, yes in needed if yes and tangents]
-        found = dict(zip(wanted, ctx.energy.product(ctx.names, tensors, wanted, tangents), strict=True)) if wanted else {}
-        if torch.is_grad_enabled() and found:
-            found = dict(zip(found, _Changes.apply(tuple(found.values()), *tangents.values(), *tensors), strict=True))
+        changes = ctx.energy.product(ctx.names, tensors, wanted, tangents) if wanted else []
+        if torch.is_grad_enabled() and wanted:
+            changes = Last.apply(NO_THIRD, changes, *tangents.values(), *tensors)
+        found = dict(zip(wanted, changes, strict=True))
         return None, None, None, None, *(found.get(n) for n in ctx.names)
 
 
-class _Changes(Function):
-    """The changes of a gradient, which are known; they have no derivative."""
+class Last(Function):
+    """Tensors that are known, and cannot be differentiated once more: `text` says why, to who tries."""
 
     @staticmethod
-    def forward(ctx: Any, found: Any, *tensors: torch.Tensor) -> Any:
+    def forward(ctx: Any, text: str, found: Sequence[torch.Tensor], *tensors: torch.Tensor) -> Any:
+        ctx.text = text
         return tuple(one.detach() for one in found)
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> Any:
-        raise TensorError("an energy has first and second derivatives, and no third ones")
+        raise TensorError(ctx.text)
 
 
 def energy(
@@ -280,7 +286,7 @@ def energy(
 ) -> Energy:
     """U of a scene file, of a scene that `minusgrad.build` has made, or of a potential.
 
-    `overrides` and `plugins` as `minusgrad.run` takes them. Raises `SceneError` with all the scene's mistakes.
+    `overrides` and `plugins` as `minusgrad.run` takes them. Raises `SceneError` with all its mistakes.
     """
     if isinstance(scene, Path | str):
         scene = build(scene, overrides, plugins)

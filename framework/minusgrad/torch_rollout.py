@@ -22,7 +22,9 @@ from .guests import DTYPES, Guest
 from .integrators import Integrator
 from .losses import Seen
 from .simulation import Simulation
-from .torch_energy import ENGINE, Input, applied
+from .torch_energy import ENGINE, Input, Last, applied
+
+NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
 
 class Run:
@@ -36,8 +38,8 @@ class Run:
         run(x=x)["x"]                                   # (3, n, d)
 
     Like an energy it has no state: every call begins where the scene does, but for what it is given. The
-    states of the run are those of `minusgrad run`, bit for bit; its gradient is exact for the discrete scheme.
-    It is computed once: for a second derivative `TensorError` is raised.
+    states are those of `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is
+    computed once: for a second derivative `TensorError` is raised.
 
     Raises `NonFiniteError` for a run that explodes.
     """
@@ -69,6 +71,7 @@ class Run:
                         self._inputs[name] = Input(potential, term, argument)
                         self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)
 
+    @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
         states = applied(_States, self, self.taken(guests.named(tensors, more)))
         rows = states if not self._last else [state[0] for state in states]
@@ -151,7 +154,9 @@ def rollout(
 
 class _States(Function):
     @staticmethod
-    def forward(ctx: Any, run: Run, names: tuple[str, ...], *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(
+        ctx: Any, run: Run, names: tuple[str, ...], *tensors: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
         wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
         for name in wanted:
             owner(run._one, name)  # what a run has no derivative by is told here
@@ -166,6 +171,6 @@ class _States(Function):
         known = {n: s for n, s in zip(ctx.run._moving, slopes, strict=True) if s is not None}
         found = ctx.run.gradients(given, ctx.wanted, known)
         if torch.is_grad_enabled():
-            found = _Once.apply(found, "a run through time", *ctx.saved_tensors, *known.values())
+            found = Last.apply(NO_SECOND, found, *ctx.saved_tensors, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
         return None, None, *(by_name.get(n) for n in ctx.names)

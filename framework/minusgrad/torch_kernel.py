@@ -1,0 +1,232 @@
+"""Kernels of Taichi as functions of tensors: any that Taichi reverses, one or several after another.
+
+Each is a staged energy without a sum, so it is held to the same rules: what Taichi would reverse wrongly in
+silence is refused, by the kernel's text or at its first run.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+import torch
+from torch.autograd.function import Function
+
+from . import guests
+from .energy import Datum, Node, identifier
+from .errors import TensorError
+from .fields import Fields
+from .guests import PRECISIONS
+from .staged import StagedTerm, bind_staged
+from .stages import Between, Stage, Staged, arguments, staged_energy
+from .torch_energy import ENGINE, Last, applied
+
+MOST = 8
+"""Kernels are bound to arrays of one shape; for so many shapes at once they are kept."""
+NO_SECOND = "a kernel has first derivatives here, and no second ones: Taichi reverses it once"
+
+
+class Stages:
+    """The outputs of staged kernels as a function of tensors, by the names of its inputs.
+
+    One output is a tensor, several are a tuple of them. Tensors are copied into arrays that Taichi can
+    differentiate. Raises `TensorError` for a tensor that is not what its name needs.
+    """
+
+    def __init__(self, energy: Staged, sizes: Mapping[str, int]):
+        self.energy, self.sizes = energy, dict(sizes)
+        self._bound: dict[Any, StagedTerm] = {}
+
+    @guests.eager
+    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        given = guests.named(tensors, more)
+        roles = self.energy.roles
+        for name in given:
+            if name not in roles:
+                raise guests.strange(name, roles)
+        if missing := [name for name in roles if name not in given]:
+            raise TensorError(f"{self.energy.name}: no '{missing[0]}' is given (it takes {', '.join(roles)})")
+        found = applied(_Outputs, self, _checked({name: given[name] for name in roles}))
+        return found if len(self.energy.outputs) > 1 else found[0]
+
+    def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """What the last stages write."""
+        with ENGINE:
+            found = self._at(given).outputs()
+        precision = _precision(given)
+        return tuple(guests.tensor(found[name], precision) for name in self.energy.outputs)
+
+    def gradients(
+        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """dL/d(name) for each name wanted, from dL/d(output)."""
+        with ENGINE:
+            seeds = {name: guests.numbers(slope) for name, slope in slopes.items()}
+            found = self._at(given).gradients(wanted, seeds=seeds)
+        return [guests.tensor(found[name], given[name].dtype) for name in wanted]
+
+    def _at(self, given: Mapping[str, torch.Tensor]) -> StagedTerm:
+        """The kernels, bound to arrays of these shapes, which hold these numbers."""
+        key = tuple((t.shape, t.dtype) for t in given.values())
+        values = {name: guests.numbers(t) for name, t in given.items()}
+        term = self._bound.pop(key, None) or self._new(values, _precision(given))
+        self._bound[key] = term  # the newest is the last
+        while len(self._bound) > MOST:
+            del self._bound[next(iter(self._bound))]
+        for name, field in term.fields.items():
+            field.set(values[name])
+        for name in term.inputs:
+            term.set_input(name, values[name])
+        return term
+
+    def _new(self, values: Mapping[str, np.ndarray], precision: torch.dtype) -> StagedTerm:
+        fields = {a: values[a] for a, role in self.energy.roles.items() if isinstance(role, Node)}
+        others = {a: values[a] for a in self.energy.roles if a not in fields}
+        return bind_staged(
+            self.energy,
+            Fields(fields, precision=PRECISIONS[precision]),
+            data={a: v for a, v in others.items() if isinstance(self.energy.roles[a], Datum)},
+            parameters={a: v for a, v in others.items() if not isinstance(self.energy.roles[a], Datum)},
+            sizes=self.sizes,
+        )
+
+
+class Kernel:
+    """A Taichi kernel as a function of tensors: its inputs in their order, or by name.
+
+        @minusgrad.torch.kernel(after="x")
+        @ti.kernel
+        def mapped(x: ti.types.ndarray(ndim=2), after: ti.types.ndarray(ndim=2)): ...
+
+        after = mapped(x)
+
+    Arguments that are plain numbers are constants. Raises `EnergyError` for a kernel that Taichi would
+    reverse wrongly, `TensorError` for what is given in vain.
+    """
+
+    def __init__(self, kernel: Any, outputs: Mapping[str, str | Sequence[int]]):
+        if not hasattr(kernel, "grad"):
+            raise TensorError("this is no Taichi kernel: put the decorator above @ti.kernel")
+        self.kernel, self.shapes = kernel, dict(outputs)
+        update_wrapper(self, kernel)
+        names = arguments(kernel)
+        if not self.shapes:
+            raise TensorError(
+                f'{self.__name__}: say what it writes, and like which argument: kernel(after="x")'
+            )
+        for output in self.shapes:
+            if output not in names:
+                raise TensorError(f"{self.__name__} has no argument '{output}' (it takes {', '.join(names)})")
+        inputs = [a for a in inspect.signature(kernel).parameters.values() if a.name not in self.shapes]
+        self.signature = inspect.Signature([a.replace(annotation=inspect.Parameter.empty) for a in inputs])
+        for output, like in self.shapes.items():
+            if isinstance(like, str) and like not in self.signature.parameters:
+                raise TensorError(f"{self.__name__}: '{output}' is to be like '{like}', which is no input")
+        self._made: dict[Any, Stages] = {}
+
+    __name__: str
+
+    @guests.eager
+    def __call__(self, *given: Any, **more: Any) -> Any:
+        try:
+            bound = self.signature.bind(*given, **more).arguments
+        except TypeError as error:
+            raise TensorError(
+                f"{self.__name__}: {error} (it takes {', '.join(self.signature.parameters)})"
+            ) from None
+        numbers = {n: v for n, v in bound.items() if isinstance(v, int | float)}
+        tensors = {n: v for n, v in bound.items() if n not in numbers}
+        return self._stages(numbers, _checked(tensors))(tensors)
+
+    def _stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
+        """The kernel with these constants, for tensors of these shapes."""
+        key = (*numbers.items(), *((n, t.shape, t.dtype) for n, t in tensors.items()))
+        if key not in self._made:
+            while len(self._made) >= MOST:
+                del self._made[next(iter(self._made))]
+            shapes = {
+                output: tuple(tensors[like].shape) if isinstance(like, str) else tuple(like)
+                for output, like in self.shapes.items()
+            }
+            roles: dict[str, Any] = {
+                n: Datum("1", tuple(t.shape), differentiable=_real(t), integer=not _real(t))
+                for n, t in tensors.items()
+            }
+            stage = Stage(self.kernel, tuple(self.shapes), numbers=dict(numbers))
+            energy = staged_energy(
+                identifier(self.__name__, "a kernel"),
+                stages=[stage],
+                between={output: Between(shape) for output, shape in shapes.items()},
+                outputs=tuple(self.shapes),
+                **roles,
+            )
+            self._made[key] = Stages(energy, {})
+        return self._made[key]
+
+
+def kernel(**outputs: str | Sequence[int]) -> Callable[[Any], Kernel]:
+    """Make a function of tensors of a Taichi kernel: `outputs` names the arrays that it writes.
+
+    Each is like an input, after="x", or has a shape, U=(). Kernels take `ti.types.ndarray`s.
+    """
+    return lambda made: Kernel(made, outputs)
+
+
+def staged(energy: Staged, **sizes: int) -> Stages:
+    """The outputs of kernels one after another (`staged_energy`) as a function of tensors.
+
+    `sizes`: numbers for names in shapes that the inputs do not tell.
+    """
+    return Stages(energy, sizes)
+
+
+def _real(tensor: torch.Tensor) -> bool:
+    return tensor.dtype.is_floating_point
+
+
+def _precision(given: Mapping[str, torch.Tensor]) -> torch.dtype:
+    return next((t.dtype for t in given.values() if _real(t)), torch.float64)
+
+
+def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """Tensors on the CPU, the real ones of one precision. Raises `TensorError` for others."""
+    for name, one in given.items():
+        if not isinstance(one, torch.Tensor):
+            kind = type(one).__name__
+            raise TensorError(f"'{name}' is a {kind}, and is to be a tensor: torch.as_tensor(...)")
+        if one.dtype not in (*PRECISIONS, torch.int32, torch.int64):
+            raise TensorError(f"'{name}' is {one.dtype}; kernels take float32, float64, and whole numbers")
+        if one.device.type != guests.device():
+            raise TensorError(
+                f"'{name}' is on {one.device.type}, and the engine computes on {guests.device()}:"
+                f' give it .to("{guests.device()}")'
+            )
+    if len(kinds := {one.dtype for one in given.values() if _real(one)}) > 1:
+        shown = ", ".join(f"{n} {t.dtype}" for n, t in given.items() if _real(t))
+        raise TensorError(f"two precisions: {shown}; give them one, by {guests.CASTS[max(kinds, key=str)]}")
+    return dict(given)
+
+
+class _Outputs(Function):
+    """What kernels write; Taichi's reverse on the way back, after another run forward."""
+
+    @staticmethod
+    def forward(ctx: Any, stages: Stages, names: tuple[str, ...], *tensors: torch.Tensor) -> Any:
+        ctx.stages, ctx.names = stages, names
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        return stages.outputs(dict(zip(names, tensors, strict=True)))
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor | None) -> Any:
+        given = dict(zip(ctx.names, ctx.saved_tensors, strict=True))
+        outputs = zip(ctx.stages.energy.outputs, slopes, strict=True)
+        known = {name: slope for name, slope in outputs if slope is not None}
+        needed = zip(ctx.names, ctx.needs_input_grad[2:], strict=True)
+        wanted = [name for name, yes in needed if yes]
+        found: Any = ctx.stages.gradients(given, wanted, known)
+        if torch.is_grad_enabled():
+            found = Last.apply(NO_SECOND, found, *ctx.saved_tensors, *known.values())
+        by_name = dict(zip(wanted, found, strict=True))
+        return None, None, *(by_name.get(name) for name in ctx.names)
