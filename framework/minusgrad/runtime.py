@@ -294,10 +294,11 @@ class Seat:
     `address`: where its numbers begin; None on a device.
     """
 
-    __slots__ = ("address", "at", "dtype", "own", "shape")
+    __slots__ = ("_home", "address", "at", "dtype", "own", "shape")
 
     def __init__(self, own: Any):
         self.own, self.shape, self.dtype = own, tuple(own.shape), own.dtype
+        self._home = own.ctypes.data if isinstance(own, np.ndarray) else None
         self.leave()
 
     def __len__(self) -> int:
@@ -310,8 +311,7 @@ class Seat:
 
     def leave(self) -> None:
         """Back to the memory of its own."""
-        self.at = self.own
-        self.address = self.own.ctypes.data if isinstance(self.own, np.ndarray) else None
+        self.at, self.address = self.own, self._home
 
     def fill(self, value: float) -> None:
         """The same number everywhere, in what sits here."""

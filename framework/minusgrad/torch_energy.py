@@ -71,7 +71,10 @@ class Energy:
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
-        return applied(_Value, self, self.taken(guests.named(tensors, more)))
+        given = self.taken(guests.named(tensors, more))
+        if torch.is_grad_enabled():
+            return applied(_Value, self, given)
+        return self.evaluate(tuple(given), tuple(given.values()), ())[0]
 
     def taken(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         """What is given, each looked at. Raises `TensorError` for what is not what its name needs."""

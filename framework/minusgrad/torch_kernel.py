@@ -14,7 +14,7 @@ import torch
 from torch.autograd.function import Function
 
 from . import guests
-from .energy import Datum, Node, identifier
+from .energy import Datum, Node, Parameter, Time, identifier
 from .errors import TensorError
 from .fields import Fields
 from .guests import PRECISIONS
@@ -53,7 +53,7 @@ class Stages:
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """What the last stages write."""
         with ENGINE:
-            found = self._at(given).outputs()
+            found = self._at(given).outputs(self._time(given))
         precision = _precision(given)
         return tuple(guests.tensor(found[name], precision) for name in self.energy.outputs)
 
@@ -63,7 +63,7 @@ class Stages:
         """dL/d(name) for each name wanted, from dL/d(output)."""
         with ENGINE:
             seeds = {name: guests.numbers(slope) for name, slope in slopes.items()}
-            found = self._at(given).gradients(wanted, seeds=seeds)
+            found = self._at(given).gradients(wanted, self._time(given), seeds)
         return [guests.tensor(found[name], given[name].dtype) for name in wanted]
 
     def _at(self, given: Mapping[str, torch.Tensor]) -> StagedTerm:
@@ -81,15 +81,14 @@ class Stages:
         return term
 
     def _new(self, values: Mapping[str, np.ndarray], precision: torch.dtype) -> StagedTerm:
-        fields = {a: values[a] for a, role in self.energy.roles.items() if isinstance(role, Node)}
-        others = {a: values[a] for a in self.energy.roles if a not in fields}
-        return bind_staged(
-            self.energy,
-            Fields(fields, precision=PRECISIONS[precision]),
-            data={a: v for a, v in others.items() if isinstance(self.energy.roles[a], Datum)},
-            parameters={a: v for a, v in others.items() if not isinstance(self.energy.roles[a], Datum)},
-            sizes=self.sizes,
+        fields, data, parameters = (
+            {a: values[a] for a in self.energy.of_role(role)} for role in (Node, Datum, Parameter)
         )
+        of = Fields(fields, precision=PRECISIONS[precision])
+        return bind_staged(self.energy, of, data=data, parameters=parameters, sizes=self.sizes)
+
+    def _time(self, given: Mapping[str, torch.Tensor]) -> float:
+        return sum(float(given[name]) for name in self.energy.of_role(Time))
 
 
 class Kernel:
