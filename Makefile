@@ -3,7 +3,7 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
-ON_QUADRANTS := exam integrators langevin potential runtime special staged
+ON_QUADRANTS := exam integrators langevin potential runtime special staged torch_kernel torch_rollout
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 2
 SCENES := two_body outer_solar_system stretch laser_butterfly
 

@@ -18,6 +18,7 @@ WORKS = {
     "energies": "every shipped energy",
     "scaling": "time against size and cores",
     "saving": "a state of 128 MB on its way to disk",
+    "torch_call": "one call from PyTorch",
     "start": "from the command line to the first step",
 }
 """By the room that has them, in the order of the tables."""

@@ -1,31 +1,25 @@
 """Kernels of Taichi as functions of tensors: the seed's bridge, and what else a kernel may be."""
 
+import importlib.util
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
 
+from command import SCENES
 from minusgrad import Between, Datum, Stage, staged_energy, ti
 from minusgrad.errors import EnergyError, TensorError
 from minusgrad.torch import kernel, staged
 from test_staged import CELLS, CLUMPING, clumping
 
-trimesh = pytest.importorskip("trimesh")
-
-CLOUD = Path(__file__).parent / "seeds" / "pyramid.obj"
+SPEC = importlib.util.spec_from_file_location("mesh", SCENES / "torch" / "mesh.py")
+assert SPEC is not None
+assert SPEC.loader is not None
+mesh = importlib.util.module_from_spec(SPEC)
+SPEC.loader.exec_module(mesh)
 A = ti.types.ndarray
-
-
-@kernel(pc_after="pc")
-@ti.kernel
-def calculate(pc: A(dtype=ti.math.vec3, ndim=1), pc_after: A(dtype=ti.math.vec3, ndim=1)):
-    for i in range(pc.shape[0]):
-        pc_after[i][0] = pc[i][0] * pc[i][0]
-        pc_after[i][1] = ti.exp(pc[i][1])
-        pc_after[i][2] = ti.sin(pc[i][2])
 
 
 @kernel(after="x")
@@ -43,14 +37,14 @@ def by_torch(x: torch.Tensor) -> torch.Tensor:
 
 @pytest.fixture
 def vertices() -> torch.Tensor:
-    return torch.tensor(np.asarray(trimesh.load(CLOUD, process=False).vertices, float), requires_grad=True)
+    return mesh.vertices(mesh.MESH)
 
 
 def test_the_seeds_mesh(vertices: torch.Tensor) -> None:
     """x^2, exp y, sin z of the vertices of an OBJ file, and the L1 loss: torch's own gradient to 1e-12."""
     loss = torch.nn.L1Loss(reduction="sum")
     (expected,) = torch.autograd.grad(loss(by_torch(vertices), vertices), vertices)
-    for mapped in (componentwise, calculate):
+    for mapped in (componentwise, mesh.calculate):
         after = mapped(vertices)
         torch.testing.assert_close(after, by_torch(vertices), rtol=1e-12, atol=1e-12)
         (found,) = torch.autograd.grad(loss(after, vertices), vertices)

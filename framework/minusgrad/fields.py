@@ -210,11 +210,15 @@ def _refuse_the_time(name: str) -> None:
 
 
 def ordered_sum(values: np.ndarray) -> float:
-    """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree."""
+    """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree.
+
+    Of a few numbers only the part of the tree that has any.
+    """
     flat = np.ravel(values).astype(np.float64, copy=False)
-    padded = np.zeros(-(-max(len(flat), 1) // 1024) * 1024)
+    width = min(1024, 1 << max(len(flat) - 1, 0).bit_length())
+    padded = np.zeros(-(-max(len(flat), 1) // width) * width)
     padded[: len(flat)] = flat
-    columns = np.add.reduce(padded.reshape(-1, 1024), axis=0)
+    columns = np.add.reduce(padded.reshape(-1, width), axis=0)
     while len(columns) > 1:
         columns = columns[: len(columns) // 2] + columns[len(columns) // 2 :]
-    return float(columns[0])
+    return float(columns[0] + 0.0)  # as if a sum of no numbers stood beside it

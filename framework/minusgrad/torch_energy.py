@@ -53,7 +53,7 @@ class Energy:
         self._potential = potential.twin()
         fields = self._potential.fields
         self._seats = {n: f.array for n, f in fields.items() if n not in fields.derived}
-        precision = DTYPES[fields.dtype.name]
+        self._precision = precision = DTYPES[fields.dtype.name]
         self.guests = {n: Guest(n, seat.shape, precision) for n, seat in self._seats.items()}
         self._inputs: dict[str, Input] = {}
         for term in self._potential.parts.values():
@@ -111,7 +111,9 @@ class Energy:
                 found |= {n: guests.tensor(swept.slopes[n], self.guests[n].dtype) for n in asked.slopes}
             else:
                 value = self._potential.value(t)
-        return guests.tensor(value, next(iter(self.guests.values())).dtype), [found[n] for n in wanted]
+        return torch.scalar_tensor(value, dtype=self._precision, device=guests.device()), [
+            found[n] for n in wanted
+        ]
 
     def product(
         self,

@@ -1,20 +1,21 @@
 """A small network learns to draw: it proposes the whole path of a laser, and a scene judges it.
 
-The network takes a place along the path, 0 to 1, and gives where the laser is then, how strong and how fast it
-is. The scene, as a layer, deposits that with its spot and returns the squared distance to the butterfly. Adam
-trains the network's weights through it.
+The network takes a place along the path, from 0 to 1, and gives where the laser is then, how strong, and how
+fast. The scene, as a layer, deposits that with its spot and returns the mean squared distance to a butterfly;
+Adam trains the weights of the network through it.
 
     python scenes/torch/butterfly.py [--iterations N] [--out FOLDER]
 
-leaves `loss.png` (the loss curve, and what is deposited at the end) and `path.csv`, with which a scene can begin:
-path = { kind = "file", file = "path.csv" }.
+leaves the path, a row for each point (`path.csv`), and `loss.png`: the loss curve, and what is deposited.
 """
 
 import argparse
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import torch
+from matplotlib import pyplot
 
 import minusgrad
 import minusgrad.torch
@@ -26,13 +27,16 @@ SIDE = 512.0
 class Artist(torch.nn.Module):
     """Place along the path -> x, y, power, speed of the laser, (points,) each."""
 
-    def __init__(self, waves: int = 64, width: int = 128):
+    def __init__(self, waves: int = 256, width: int = 256):
         super().__init__()
         self.register_buffer("waves", torch.pi * torch.arange(1.0, 1.0 + waves))
         self.layers = torch.nn.Sequential(
-            torch.nn.Linear(2 * waves, width), torch.nn.SiLU(), torch.nn.Linear(width, width), torch.nn.SiLU(),
+            torch.nn.Linear(2 * waves, width),
+            torch.nn.SiLU(),
+            torch.nn.Linear(width, width),
+            torch.nn.SiLU(),
             torch.nn.Linear(width, 4),
-        )  # fmt: skip
+        )
 
     def forward(self, s: torch.Tensor) -> dict[str, torch.Tensor]:
         angles = s[:, None] * self.waves
@@ -45,8 +49,9 @@ class Artist(torch.nn.Module):
         }
 
 
-def train(scene: minusgrad.torch.Layer, artist: Artist, places: torch.Tensor, iterations: int) -> list[float]:
-    """The loss of every iteration: mean squared distance from the target."""
+def train(artist: Artist, places: torch.Tensor, iterations: int) -> list[float]:
+    """The loss of every iteration."""
+    scene = minusgrad.torch.Layer(SCENE)
     optimiser = torch.optim.Adam(artist.parameters(), lr=2e-3)
     schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, iterations)
     losses = []
@@ -60,14 +65,44 @@ def train(scene: minusgrad.torch.Layer, artist: Artist, places: torch.Tensor, it
     return losses
 
 
-if __name__ == "__main__":
-    import sys, time
+def picture(losses: list[float], path: dict[str, np.ndarray], file: Path) -> None:
+    """The loss curve, beside what the path deposits and what it should."""
+    simulation = minusgrad.build(SCENE)
+    for name, values in path.items():
+        simulation.fields[name].set(values)
+    simulation.potential.refresh()
+    figure, (curve, *maps) = pyplot.subplots(
+        1, 3, figsize=(11, 3.4), width_ratios=(1.35, 1, 1), layout="constrained"
+    )
+    curve.semilogy(losses, color="#3b6fb6")
+    curve.set(xlabel="iteration", ylabel="mean squared distance", xlim=(0, len(losses) - 1))
+    curve.grid(alpha=0.25)
+    curve.spines[["top", "right"]].set_visible(False)
+    for axes, name, title in zip(maps, ("dose", "target"), ("deposited", "target"), strict=True):
+        shown = simulation.fields[name].values.reshape(int(SIDE), int(SIDE))
+        axes.imshow(shown, origin="lower", cmap="magma", vmin=0.0, vmax=1.0)
+        axes.set(title=title, xticks=[], yticks=[])
+    figure.savefig(file, dpi=110)
+    pyplot.close(figure)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--iterations", type=int, default=400)
+    parser.add_argument("--out", type=Path, default=Path("runs/torch_butterfly"))
+    arguments = parser.parse_args()
+    matplotlib.use("agg")
     torch.manual_seed(0)
-    scene = minusgrad.torch.Layer(SCENE)
-    n = 5000
-    artist = Artist(int(sys.argv[2]), int(sys.argv[3]))
-    s = torch.linspace(0, 1, n)
-    scene(artist(s)).backward()
-    t = time.time()
-    losses = train(scene, artist, s, int(sys.argv[1]))
-    print(time.time() - t, losses[0], losses[len(losses)//2], losses[-1])
+    artist, places = Artist(), torch.linspace(0.0, 1.0, 5000)
+    losses = train(artist, places, arguments.iterations)
+    with torch.no_grad():
+        path = {name: values.numpy() for name, values in artist(places).items()}
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    picture(losses, path, arguments.out / "loss.png")
+    rows = np.stack(list(path.values()), axis=1)
+    np.savetxt(arguments.out / "path.csv", rows, "%.7g", ",", header=",".join(path), comments="")
+    print(f"loss {losses[0]:.3g} at first, {losses[-1]:.3g} after {len(losses)} iterations: {arguments.out}")
+
+
+if __name__ == "__main__":
+    main()
