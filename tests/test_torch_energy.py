@@ -429,6 +429,8 @@ def test_a_mistake_is_told_in_one_sentence_and_nothing_is_lost(text: str) -> Non
 
 def test_jacobians_by_torch_func_are_refused_too() -> None:
     u = energy(a_potential())
+    with torch.no_grad(), pytest.raises(TensorError, match=re.escape("torch.func (vmap, grad, jacrev)")):
+        torch.vmap(lambda x: u(x=x))(torch.stack([X, X]))
     with pytest.raises(TensorError, match=re.escape("torch.func (vmap, grad, jacrev)")):
         torch.func.grad(lambda x: u(x=x))(X)
 

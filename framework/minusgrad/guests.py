@@ -82,6 +82,14 @@ def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[st
     return {**tensors, **more} if tensors else dict(more)
 
 
+def taken(known: Mapping[str, Guest], given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
+    """What is given, each looked at. Raises `TensorError` for what is not what its name needs."""
+    for name in given:
+        if name not in known:
+            raise strange(name, known)
+    return {name: known[name].taken(value) for name, value in given.items()}
+
+
 def strange(name: str, known: Iterable[str]) -> TensorError:
     """Nobody has this name."""
     there = list(known)

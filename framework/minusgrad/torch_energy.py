@@ -71,17 +71,8 @@ class Energy:
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
-        given = self.taken(guests.named(tensors, more))
-        if torch.is_grad_enabled():
-            return applied(_Value, self, given)
-        return self.evaluate(tuple(given), tuple(given.values()), ())[0]
-
-    def taken(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """What is given, each looked at. Raises `TensorError` for what is not what its name needs."""
-        for name in given:
-            if name not in self.guests:
-                raise guests.strange(name, self.guests)
-        return {name: self.guests[name].taken(value) for name, value in given.items()}
+        given = guests.taken(self.guests, guests.named(tensors, more))
+        return applied(_Value, self, given, torch.is_grad_enabled())
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of what `name` is where it is not given."""
@@ -230,11 +221,12 @@ def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tenso
 
 
 class _Value(Function):
-    """U; its gradient is computed beside it."""
+    """U; its gradient is computed beside it, where a graph is `recorded`."""
 
     @staticmethod
-    def forward(ctx: Any, energy: Energy, names: tuple[str, ...], *tensors: torch.Tensor) -> torch.Tensor:
-        wanted = tuple(n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed)
+    def forward(ctx: Any, energy: Energy, names: Any, recorded: bool, *tensors: torch.Tensor) -> Any:
+        needed = zip(names, ctx.needs_input_grad[3:], strict=True)
+        wanted = tuple(n for n, yes in needed if yes and recorded)
         value, found = energy.evaluate(names, tensors, wanted)
         ctx.energy, ctx.names, ctx.wanted = energy, names, wanted
         ctx.save_for_backward(*tensors, *found)
@@ -247,7 +239,7 @@ class _Value(Function):
         if torch.is_grad_enabled():
             found = _Gradient.apply(ctx.energy, ctx.names, ctx.wanted, found, *tensors)
         gradient = dict(zip(ctx.wanted, found, strict=True))
-        return None, None, *(slope * gradient[n] if n in gradient else None for n in ctx.names)
+        return None, None, None, *(slope * gradient[n] if n in gradient else None for n in ctx.names)
 
 
 class _Gradient(Function):

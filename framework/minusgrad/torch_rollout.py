@@ -73,16 +73,9 @@ class Run:
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
-        states = applied(_States, self, self.taken(guests.named(tensors, more)))
+        states = applied(_States, self, guests.taken(self.guests, guests.named(tensors, more)))
         rows = states if not self._last else [state[0] for state in states]
         return dict(zip(self._moving, rows, strict=True))
-
-    def taken(self, given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-        """What is given, each looked at. Raises `TensorError` for what is not what its name needs."""
-        for name in given:
-            if name not in self.guests:
-                raise guests.strange(name, self.guests)
-        return {name: self.guests[name].taken(value) for name, value in given.items()}
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of what `name` is where it is not given."""
