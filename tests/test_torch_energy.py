@@ -1,13 +1,11 @@
 """Potentials as functions of tensors: every derivative, whose memory it is, and what is told in vain."""
 
 import gc
-import os
 import re
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +18,7 @@ from exam import CANONICAL, MAPS
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, runtime, ti
 from minusgrad.errors import EnergyError, SceneError, TensorError
 from minusgrad.torch import energy
+from test_runtime import resident
 from test_staged import clumping
 
 INSTANCES = CANONICAL | MAPS
@@ -352,10 +351,6 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for one, other in zip(found, expected, strict=True):
         for name, value in one.items():
             assert torch.equal(value, other[name]), name
-
-
-def resident() -> int:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.slow

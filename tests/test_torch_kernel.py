@@ -1,5 +1,6 @@
 """Kernels of Taichi as functions of tensors: the seed's bridge, and what else a kernel may be."""
 
+import gc
 import importlib.util
 from collections.abc import Callable
 from typing import Any
@@ -11,7 +12,8 @@ import torch
 from command import SCENES
 from minusgrad import Between, Datum, Stage, staged_energy, ti
 from minusgrad.errors import EnergyError, TensorError
-from minusgrad.torch import kernel, staged
+from minusgrad.torch import kernel, rollout, staged
+from test_runtime import resident
 from test_staged import CELLS, CLUMPING, clumping
 
 SPEC = importlib.util.spec_from_file_location("mesh", SCENES / "torch" / "mesh.py")
@@ -191,3 +193,23 @@ def test_a_kernel_keeps_its_name_and_many_shapes_come_and_go() -> None:
         x = torch.arange(float(n), dtype=torch.float64).requires_grad_()
         assert torch.equal(*torch.autograd.grad(square(x).sum(), x), 2.0 * x.detach())
     assert len(square._made) <= 8
+
+
+@pytest.mark.slow
+def test_calls_of_kernels_and_runs_leave_nothing_behind() -> None:
+    """Of vectors, too: Taichi's `fill` compiles a kernel of them at each call."""
+    pc = mesh.vertices(mesh.MESH)
+    x = X.clone().requires_grad_()
+    net = rollout(SCENES / "spring_stiffness.toml", 3)
+    k = net.start("spring.stiffness").requires_grad_()
+
+    def call(times: int) -> None:
+        for _ in range(times):
+            (mesh.calculate(pc).sum() + square(x).sum()).backward()
+            net({"spring.stiffness": k})["x"].sum().backward()
+        gc.collect()
+
+    call(100)
+    before = resident()
+    call(1000)
+    assert resident() < 1.02 * before

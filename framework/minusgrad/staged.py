@@ -238,7 +238,7 @@ class StagedTerm:
     def _reverse(self, seeds: Mapping[str, Any]) -> None:
         for array in self.arrays.values():
             if array.grad is not None:
-                array.grad.fill(0)
+                _clear(array.grad)
         for output, seed in seeds.items():
             _fill(self.arrays[output].grad, np.broadcast_to(seed, self._shape(output)))
         for act, what in self.energy.schedule.backward:
@@ -247,9 +247,9 @@ class StagedTerm:
     def _do(self, act: str, what: Any) -> None:
         match act:
             case "clear":
-                self.arrays[what].fill(0)
+                _clear(self.arrays[what])
             case "forget":
-                self.arrays[what].grad.fill(0)
+                _clear(self.arrays[what].grad)
             case "run":
                 self._run(self.energy.stages[what])
             case "reverse":
@@ -407,6 +407,14 @@ def _fill(array: Any, values: np.ndarray) -> None:
     shape = (*array.shape, *getattr(array, "element_shape", ()))
     dtype = next(ours for ours, name in runtime.ENGINE_DTYPES.items() if name == array.dtype.to_string())
     array.from_numpy(np.array(values, dtype, order="C").reshape(shape))
+
+
+def _clear(array: Any) -> None:
+    """Zeros everywhere. The engine's own `fill` compiles a kernel at each call, where elements are vectors."""
+    if getattr(array, "element_shape", ()):
+        _fill(array, np.zeros((*array.shape, *array.element_shape)))
+    else:
+        array.fill(0)
 
 
 def _described(kind: Any) -> str:
