@@ -410,7 +410,7 @@ def _fill(array: Any, values: np.ndarray) -> None:
 
 
 def _clear(array: Any) -> None:
-    """Zeros everywhere. The engine's own `fill` compiles a kernel at each call, where elements are vectors."""
+    """Zeros everywhere. The engine's own `fill` compiles a kernel at each call, if elements are vectors."""
     if getattr(array, "element_shape", ()):
         _fill(array, np.zeros((*array.shape, *array.element_shape)))
     else:

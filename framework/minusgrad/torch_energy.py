@@ -137,7 +137,7 @@ class Energy:
         seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
         for name, one in self._inputs.items():
             one.put(given.get(name))
-        return Visit(seats, float(given["t"]) if "t" in given else 0.0)
+        return Visit(seats, given["t"].item() if "t" in given else 0.0)
 
 
 class Visit:

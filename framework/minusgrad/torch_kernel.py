@@ -88,7 +88,7 @@ class Stages:
         return bind_staged(self.energy, of, data=data, parameters=parameters, sizes=self.sizes)
 
     def _time(self, given: Mapping[str, torch.Tensor]) -> float:
-        return sum(float(given[name]) for name in self.energy.of_role(Time))
+        return sum(given[name].item() for name in self.energy.of_role(Time))
 
 
 class Kernel:
