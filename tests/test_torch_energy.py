@@ -232,6 +232,22 @@ def test_backward_twice_does_not_double() -> None:
     assert torch.equal(x.grad, 2.0 * first)  # PyTorch adds up, and the engine does not
 
 
+def test_second_derivatives_twice_and_along_any_tensor() -> None:
+    """Cotangents come as PyTorch has them: expanded from one number, or turned."""
+    u = energy(a_potential(2))
+    x = u.start("x").requires_grad_()
+    value = u(x=x)
+    for _ in range(2):
+        (slope,) = torch.autograd.grad(value, x, create_graph=True)
+        for along in (
+            torch.ones((), dtype=x.dtype).expand(2, 2),
+            torch.arange(4.0, dtype=x.dtype).view(2, 2).T,
+        ):
+            (change,) = torch.autograd.grad(slope, x, along, retain_graph=True)
+            expected = u._potential.product({"x": along.numpy()}, "x")
+            np.testing.assert_allclose(change.numpy(), expected, rtol=1e-14)
+
+
 def test_two_sizes_are_alive_at_once() -> None:
     small, large = (energy(a_potential(n)) for n in (3, 40))
     a, b = small.start("x").requires_grad_(), large.start("x").requires_grad_()

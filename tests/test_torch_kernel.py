@@ -193,6 +193,10 @@ def test_a_kernel_keeps_its_name_and_many_shapes_come_and_go() -> None:
         x = torch.arange(float(n), dtype=torch.float64).requires_grad_()
         assert torch.equal(*torch.autograd.grad(square(x).sum(), x), 2.0 * x.detach())
     assert len(square._made) <= 8
+    doubled = staged(staged_energy("e", stages=[Stage(plain, ("y",))], between=LIKE, outputs=("y",), x=D))
+    for n in [*range(1, 20), 1]:
+        assert torch.equal(doubled(x=torch.ones(n)), torch.ones(n))
+    assert len(doubled._bound) <= 8
 
 
 @pytest.mark.slow
