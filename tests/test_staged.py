@@ -735,6 +735,44 @@ def spends(x: A(ndim=1), y: A(ndim=1), U: A(ndim=0)):
 
 
 @ti.kernel
+def spends_atomically(x: A(ndim=1), y: A(ndim=1), U: A(ndim=0)):
+    for i in range(1):
+        U[None] += x[i] * y[i]
+        ti.atomic_add(y[i], 1.0)
+
+
+@ti.kernel
+def drains(x: A(ndim=1), U: A(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in range(x.shape[0]):
+        U[None] += x[i] * x[i]
+        if x[i] > 1e9:
+            x[i] = 0.0
+
+
+@ti.kernel
+def clamps(x: A(ndim=1), y: A(ndim=1)):
+    for i in range(x.shape[0]):
+        y[i] = x[i] * x[i]
+        if y[i] > 5.0:
+            y[i] = 5.0
+
+
+@ti.kernel
+def scatters(x: A(ndim=1), y: A(ndim=1)):
+    for i in range(x.shape[0]):
+        k = ti.cast(ti.abs(x[i]), ti.i32)
+        y[k] = x[i] * x[i]
+
+
+@ti.kernel
+def keeps_the_last(x: A(ndim=1), U: A(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in range(x.shape[0]):
+        U[None] = x[i] * x[i]
+
+
+@ti.kernel
 def multiplies(x: A(ndim=1), U: A(ndim=0)):
     for i in range(1):
         U[None] = U[None] * x[i]
@@ -822,13 +860,38 @@ ADD_Y = Stage(total, ("U",), rename=X1)
 USED = {
     "mutated after it was read": (
         [FILL, Stage(spends, ("U",))],
-        "e, stage 'spends': changes 'y', which it is not declared to write; its reverse would work with the"
-        " changed values: write into an array of its own, and declare it",
+        "energy 'e', stage 'spends': changes 'y', which it is not declared to write; its reverse would"
+        " work with the changed values: write into an array of its own, and declare it",
     ),
     "the same, declared": (
         [Stage(spends, ("U", "y"))],
-        "e, stage 'spends': what it writes to 'U' depends on what was in 'y' before, and it writes that, too;"
-        " make two stages of it",
+        "energy 'e', stage 'spends': reads 'y' and writes it afterwards; its reverse would take what stands"
+        " there at the end: write into an array of its own",
+    ),
+    "the same, where no text shows it": (
+        [FILL, Stage(spends_atomically, ("U",))],
+        "e, stage 'spends_atomically': changes 'y', which it is not declared to write; its reverse",
+    ),
+    "the same, where no text shows it, declared": (
+        [Stage(spends_atomically, ("U", "y"))],
+        "e, stage 'spends_atomically': what it writes to 'U' depends on what was in 'y' before, and it",
+    ),
+    "an input, where its number says so": (
+        [Stage(drains, ("U",))],
+        "energy 'e', stage 'drains': changes 'x', which it is not declared to write",
+    ),
+    "clamped": (
+        [Stage(clamps, ("y",)), ADD_Y],
+        "energy 'e', stage 'clamps': reads 'y' and writes it afterwards",
+    ),
+    "scattered": (
+        [Stage(scatters, ("y",)), ADD_Y],
+        "energy 'e', stage 'scatters': overwrites 'y' at places that an array tells, perhaps twice; its"
+        " reverse would take each as if it stood: add with `+=`, or give each turn a place of its own",
+    ),
+    "one place in several turns": (
+        [Stage(keeps_the_last, ("U",))],
+        "energy 'e', stage 'keeps_the_last': overwrites 'U' at one place in several turns; its reverse",
     ),
     "product": (
         [Stage(multiplies, ("U",))],

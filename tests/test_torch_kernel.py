@@ -157,9 +157,33 @@ MISTAKES: dict[str, Callable[[], Any]] = {
     "two precisions: x torch.float32, w torch.float64; give them one, by .double()": lambda: staged(
         staged_energy("e", stages=[Stage(plain, ("y",)), Stage(weigh, ("U",))], between=LIKE, x=D, w=D)
     )(x=X.float(), w=X),
+    "'x' is empty": lambda: square(X[:0]),
+    "'x' has others than finite numbers": lambda: square(torch.tensor([1.0, torch.nan])),
+    "'place' has others than whole numbers below 2^31": lambda: scaled(X, torch.tensor([0, 1, 2**32]), 1.0),
+    "'factor' is a plain number in the kernel, a constant: give it .item()": lambda: scaled(X, X.int(), X[0]),
+    "'x' is torch.float32, and the kernel takes it as f64: give it .double()": lambda: exact(X.float()),
     "clumping: no 'w' is given (it takes x, k, w, t)": lambda: staged(CLUMPING)(x=X, k=X[0]),
     "no 'q' here (there are: x, k, w, t)": lambda: staged(CLUMPING)(q=X),
 }
+
+
+@kernel(y="x")
+@ti.kernel
+def exact(x: A(dtype=ti.f64, ndim=1), y: A(dtype=ti.f64, ndim=1)):
+    for i in range(x.shape[0]):
+        y[i] = x[i]
+
+
+@kernel(y="x")
+@ti.kernel
+def divided(x: A(ndim=1), a: ti.f64, y: A(ndim=1)):
+    for i in range(x.shape[0]):
+        y[i] = x[i] / a
+
+
+def test_zero_and_minus_zero_are_two_constants() -> None:
+    assert (divided(X, 0.0) == torch.inf).all()
+    assert (divided(X, -0.0) == -torch.inf).all()
 
 
 @ti.kernel

@@ -6,7 +6,7 @@ device they are given the tensors. Nothing is copied but the few numbers of para
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NoReturn, Self
 
 import numpy as np
 import torch
@@ -21,6 +21,24 @@ CASTS = {torch.float32: ".float()", torch.float64: ".double()"}
 
 eager = torch.compiler.disable(reason="minusgrad's kernels are compiled already, and no part of a graph")
 """Makes `torch.compile` leave a call to Python, between two graphs; with `fullgraph` it is refused."""
+
+
+TRANSFORMED = (
+    "the engine computes one state at a time, and torch.func (vmap, grad, jacrev) cannot transform it: loop"
+    " over the batch, and differentiate with backward() or torch.autograd.grad"
+)
+
+
+class Lasting:
+    """What holds compiled kernels and has no state: copies of a module share it, and no file holds it."""
+
+    def __deepcopy__(self, memo: Any) -> Self:
+        return self
+
+    def __reduce__(self) -> NoReturn:
+        raise TensorError(
+            "compiled kernels cannot be saved: save the layer's state_dict(), and make it anew from its scene"
+        )
 
 
 @dataclass(frozen=True)
@@ -43,6 +61,10 @@ class Guest:
                 f"'{self.name}' is {given.dtype}, and the scene computes in {PRECISIONS[self.dtype]}:"
                 f" give it {CASTS[self.dtype]}, or choose [runtime] precision"
             )
+        if given.layout is not torch.strided:
+            raise TensorError(
+                f"'{self.name}' is sparse, and kernels read it where it lies: give it .to_dense()"
+            )
         if given.shape != self.shape:
             raise TensorError(f"'{self.name}' has shape {list(given.shape)}, and needs {list(self.shape)}")
         if given.device.type != device():
@@ -50,12 +72,21 @@ class Guest:
                 f"'{self.name}' is on {given.device.type}, and the engine computes on {device()}:"
                 f' give it .to("{device()}"), or choose [runtime] arch'
             )
+        refuse_transformed(given)
         if not given.is_contiguous():
             raise TensorError(
                 f"'{self.name}' is no contiguous piece of memory (strides {list(given.stride())}), and"
                 " kernels read it where it lies: give it .contiguous()"
             )
         return given
+
+
+def refuse_transformed(tensor: torch.Tensor) -> None:
+    """Raises `TensorError` for what stands for many tensors, or for none: it has no memory of its own."""
+    try:
+        tensor.data_ptr()
+    except RuntimeError:
+        raise TensorError(TRANSFORMED) from None
 
 
 def device() -> str:
@@ -103,7 +134,8 @@ def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
 
 def seat(place: Seat, tensor: torch.Tensor) -> None:
     """Let a contiguous tensor's memory sit here, until `place.leave()`."""
-    plain = tensor.detach()
+    refuse_transformed(tensor)
+    plain = tensor.detach().resolve_neg()
     if plain.device.type == "cpu" and isinstance(place.own, np.ndarray):
         place.lend(plain.numpy(), plain.data_ptr())
     else:
@@ -112,7 +144,8 @@ def seat(place: Seat, tensor: torch.Tensor) -> None:
 
 def numbers(tensor: torch.Tensor) -> np.ndarray:
     """The numbers of a tensor, for what is copied anyway; on the CPU a view."""
-    return tensor.detach().cpu().numpy()
+    refuse_transformed(tensor)
+    return tensor.detach().cpu().resolve_neg().numpy()
 
 
 def tensor(values: Any, dtype: torch.dtype) -> torch.Tensor:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+from collections.abc import Iterable, Iterator
 from textwrap import dedent
 from typing import Any
 
@@ -23,10 +24,13 @@ def check_text(what: str, stage: Any) -> None:
     (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-            array = ast.unparse(node.target.value)
+            array = _array(node.target)
             if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
                 raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
     _check_reads(what, stage, function)
+    _check_inputs(what, stage, function)
+    _check_order(what, stage, function)
+    _check_places(what, stage, function)
     seen = [remark for remark in readings(stage.kernel) if remark.kind in REFUSED]
     if seen:
         first = min(seen, key=lambda remark: REFUSED.index(remark.kind))
@@ -38,11 +42,106 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign | ast.AugAssign):
             continue
-        read = {ast.unparse(n.value) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+        read = {_array(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        written = {ast.unparse(t.value) for t in targets if isinstance(t, ast.Subscript)}
+        written = {_array(t) for t in targets if isinstance(t, ast.Subscript)}
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
                 f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands"
                 " there at the end: write into an array of its own"
             )
+
+
+def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
+    """What it is not declared to write it leaves alone, whatever the numbers are."""
+    for node in _stores(function):
+        array = _array(node)
+        if array in stage.arrays and array not in stage.writes:
+            raise EnergyError(
+                f"{what}: changes '{stage.arrays[array]}', which it is not declared to write; its reverse"
+                " would work with the changed values: write into an array of its own, and declare it"
+            )
+
+
+def _check_order(what: str, stage: Any, function: ast.AST) -> None:
+    """What was read is not written again: Taichi's reverse would take what stands there at the end."""
+    stores = {_array(node): (node.lineno, node.col_offset) for node in _in_order(_stores(function))}
+    for node in _loads(function):
+        array = _array(node)
+        if array in stage.writes and (node.lineno, node.col_offset) < stores.get(array, (0, 0)):
+            raise EnergyError(
+                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards; its reverse would take"
+                " what stands there at the end: write into an array of its own"
+            )
+
+
+def _check_places(what: str, stage: Any, function: ast.AST) -> None:
+    """What is overwritten is written once: Taichi's reverse takes every turn as if its number stood."""
+    told = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _reads_an_array(node.value, stage)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node, turns in _overwrites(function, frozenset()):
+        array = _array(node)
+        if array not in stage.writes:
+            continue
+        index = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
+        names = {n.id for n in index}
+        by_array = names & told or any(_reads_an_array(piece, stage) for piece in _indices(node))
+        if by_array or turns - names:
+            again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
+            raise EnergyError(
+                f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would take each as if it"
+                " stood: add with `+=`, or give each turn a place of its own"
+            )
+
+
+def _array(node: ast.AST) -> str:
+    """The name before all brackets."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
+
+
+def _indices(node: ast.AST) -> Iterator[ast.AST]:
+    """What stands in the brackets."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(node, ast.Subscript):
+            yield node.slice
+        node = node.value
+
+
+def _stores(function: ast.AST) -> Iterator[ast.Subscript]:
+    """Everything in brackets that is written."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
+    """Everything in brackets that is read: `x[i]`, but not the `x[i]` of `x[i][0] = ...`, nor a shape."""
+    parts = {id(n) for store in _stores(function) for n in ast.walk(store.value)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and id(node) not in parts:
+            yield from () if ast.unparse(node.value).endswith(".shape") else (node,)
+
+
+def _in_order(nodes: Iterable[ast.Subscript]) -> list[ast.Subscript]:
+    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
+
+
+def _reads_an_array(node: ast.AST, stage: Any) -> bool:
+    return any(_array(read) in stage.arrays for read in _loads(node))
+
+
+def _overwrites(node: ast.AST, turns: frozenset[str]) -> Iterator[tuple[ast.Subscript, frozenset[str]]]:
+    """What is written with `=`, and the names that tell its turns apart (of loops that run, `_` left out)."""
+    if isinstance(node, ast.For) and not ast.unparse(node.iter).startswith("ti.static"):
+        turns |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"}
+    if isinstance(node, ast.Assign):
+        yield from ((target, turns) for target in node.targets if isinstance(target, ast.Subscript))
+    for child in ast.iter_child_nodes(node):
+        yield from _overwrites(child, turns)

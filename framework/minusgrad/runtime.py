@@ -16,6 +16,7 @@ import io
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
@@ -303,6 +304,9 @@ class Seat:
 
     def __len__(self) -> int:
         return self.shape[0]
+
+    def __deepcopy__(self, memo: Any) -> "Seat":
+        return Seat(deepcopy(self.own, memo))
 
     def lend(self, array: Any, address: int | None = None) -> None:
         """Let another array sit here: NumPy's, or on a device one that kernels take."""

@@ -32,7 +32,7 @@ ENGINE = RLock()
 NO_THIRD = "an energy has first and second derivatives here, and no third ones"
 
 
-class Energy:
+class Energy(guests.Lasting):
     """U as a function of tensors, by name: fields ("x"), "term.argument", the time "t".
 
         U = minusgrad.torch.energy("scenes/two_body.toml")
@@ -41,9 +41,9 @@ class Energy:
         u.backward()
 
     It is a function and has no state: what it is not given has the values of the moment it was made in.
-    Fields have the scene's precision and shape (n, ...), parameters and differentiable data that of their
-    values, in the run's units. Nothing is ever written into a tensor that it is given, so that two of them
-    may share memory. Raises `TensorError` for a tensor that is not what its name needs.
+    All have the scene's precision: fields of shape (n, ...), parameters and differentiable data of that of
+    their values, in the run's units. Nothing is ever written into a tensor that it is given, so that two
+    of them may share memory. Raises `TensorError` for a tensor that is not what its name needs.
 
     Derivatives with respect to all that is given exist twice (staged energies: once); a third time
     `TensorError` is raised. `torch.compile` leaves the call to Python, `vmap` is refused.
@@ -76,10 +76,10 @@ class Energy:
 
     def start(self, name: str) -> torch.Tensor:
         """A copy of what `name` is where it is not given."""
-        if name == "t":
-            return guests.tensor(0.0, self.guests[name].dtype)
         if name not in self.guests:
             raise guests.strange(name, self.guests)
+        if name == "t":
+            return guests.tensor(0.0, self._precision)
         values = self._inputs[name].start if name in self._inputs else runtime.host(self._seats[name])
         return guests.tensor(values, self.guests[name].dtype)
 
@@ -149,13 +149,20 @@ class Visit:
         self._seats, self._t = seats, t
 
     def __enter__(self) -> float:
-        for place, tensor in self._seats:
-            guests.seat(place, tensor)
-        guests.wait_for_torch()
+        try:
+            for place, tensor in self._seats:
+                guests.seat(place, tensor)
+            guests.wait_for_torch()
+        except BaseException:
+            self._leave()
+            raise
         return self._t
 
     def __exit__(self, *_: object) -> None:
         guests.wait_for_engine()
+        self._leave()
+
+    def _leave(self) -> None:
         for place, _tensor in self._seats:
             place.leave()
 
@@ -175,8 +182,9 @@ class Input:
         """The parameters and data that a term has values of."""
         return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
 
-    def put(self, given: torch.Tensor | None) -> None:
-        """Give the term these values, or those of the start."""
+    def put(self, given: torch.Tensor | None, anew: bool = False) -> None:
+        """Give the term these values, or those of the start; `anew`: others may have given it theirs."""
+        self._default &= not anew
         if given is not None:
             self._set(guests.numbers(given))
         elif not self._default:
@@ -193,6 +201,8 @@ class Input:
     def _set(self, values: np.ndarray) -> None:
         """Raises `TensorError` for a parameter out of its bounds."""
         admits = getattr(self.role, "admits", None)
+        if not np.isfinite(values).all():
+            raise TensorError(f"'{self.name}' is not finite: look at what it was made of")
         if admits and not admits(values):
             bad = values.reshape(-1)[[not admits(v) for v in values.reshape(-1)]][0]
             raise TensorError(
@@ -214,10 +224,7 @@ def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tenso
     except RuntimeError as error:
         if "setup_context" not in str(error):
             raise
-        raise TensorError(
-            "the engine computes one state at a time, and torch.func (vmap, grad, jacrev) cannot transform"
-            " it: loop over the batch, and differentiate with backward() or torch.autograd.grad"
-        ) from None
+        raise TensorError(guests.TRANSFORMED) from None
 
 
 class _Value(Function):
@@ -235,7 +242,8 @@ class _Value(Function):
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[Any, ...]:
         (slope,) = slopes
-        tensors, found = ctx.saved_tensors[: len(ctx.names)], ctx.saved_tensors[len(ctx.names) :]
+        saved = ctx.saved_tensors  # once: checkpoints of PyTorch unpack it at each look
+        tensors, found = saved[: len(ctx.names)], saved[len(ctx.names) :]
         if torch.is_grad_enabled():
             found = _Gradient.apply(ctx.energy, ctx.names, ctx.wanted, found, *tensors)
         gradient = dict(zip(ctx.wanted, found, strict=True))

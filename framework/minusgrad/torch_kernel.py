@@ -13,7 +13,7 @@ import numpy as np
 import torch
 from torch.autograd.function import Function
 
-from . import guests
+from . import guests, runtime
 from .energy import Datum, Node, Parameter, Time, identifier
 from .errors import TensorError
 from .fields import Fields
@@ -27,7 +27,7 @@ MOST = 8
 NO_SECOND = "a kernel has first derivatives here, and no second ones: Taichi reverses it once"
 
 
-class Stages:
+class Stages(guests.Lasting):
     """The outputs of staged kernels as a function of tensors, by the names of its inputs.
 
     One output is a tensor, several are a tuple of them. Tensors are copied into arrays that Taichi can
@@ -91,7 +91,7 @@ class Stages:
         return sum(given[name].item() for name in self.energy.of_role(Time))
 
 
-class Kernel:
+class Kernel(guests.Lasting):
     """A Taichi kernel as a function of tensors: its inputs in their order, or by name.
 
         @minusgrad.torch.kernel(after="x")
@@ -134,13 +134,30 @@ class Kernel:
             raise TensorError(
                 f"{self.__name__}: {error} (it takes {', '.join(self.signature.parameters)})"
             ) from None
+        for name, value in bound.items():
+            self._check_kind(name, value)
         numbers = {n: v for n, v in bound.items() if isinstance(v, int | float)}
         tensors = {n: v for n, v in bound.items() if n not in numbers}
         return self._stages(numbers, _checked(tensors))(tensors)
 
+    def _check_kind(self, name: str, value: Any) -> None:
+        """Raises `TensorError` for a tensor instead of a constant, and for another type than is stated."""
+        stated = inspect.signature(self.kernel).parameters[name].annotation
+        if not isinstance(stated, runtime.engine().types.ndarray):
+            if isinstance(value, torch.Tensor):
+                raise TensorError(f"'{name}' is a plain number in the kernel, a constant: give it .item()")
+            if isinstance(value, float) and str(stated) in ("i32", "i64", "<class 'int'>"):
+                raise TensorError(f"'{name}' is {value!r}, and a whole number in the kernel")
+        elif isinstance(value, torch.Tensor) and value.dtype in PRECISIONS:
+            kind = str(getattr(stated.dtype, "dtype", stated.dtype))
+            casts = {PRECISIONS[dtype]: cast for dtype, cast in guests.CASTS.items()}
+            if kind in casts and kind != PRECISIONS[value.dtype]:
+                told = f"'{name}' is {value.dtype}, and the kernel takes it as {kind}"
+                raise TensorError(f"{told}: give it {casts[kind]}")
+
     def _stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
         """The kernel with these constants, for tensors of these shapes."""
-        key = (*numbers.items(), *((n, t.shape, t.dtype) for n, t in tensors.items()))
+        key = (repr(numbers), *((n, t.shape, t.dtype) for n, t in tensors.items()))
         if key not in self._made:
             while len(self._made) >= MOST:
                 del self._made[next(iter(self._made))]
@@ -201,6 +218,12 @@ def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
                 f"'{name}' is on {one.device.type}, and the engine computes on {guests.device()}:"
                 f' give it .to("{guests.device()}")'
             )
+        guests.refuse_transformed(one)
+        if not one.numel():
+            raise TensorError(f"'{name}' is empty")
+        if not (torch.isfinite(one).all() if _real(one) else (one.abs() < 2**31).all()):
+            what = "finite numbers" if _real(one) else "whole numbers below 2^31"
+            raise TensorError(f"'{name}' has others than {what}")
     if len(kinds := {one.dtype for one in given.values() if _real(one)}) > 1:
         shown = ", ".join(f"{n} {t.dtype}" for n, t in given.items() if _real(t))
         raise TensorError(f"two precisions: {shown}; give them one, by {guests.CASTS[max(kinds, key=str)]}")
@@ -219,13 +242,13 @@ class _Outputs(Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor | None) -> Any:
-        given = dict(zip(ctx.names, ctx.saved_tensors, strict=True))
+        given = dict(zip(ctx.names, saved := ctx.saved_tensors, strict=True))
         outputs = zip(ctx.stages.energy.outputs, slopes, strict=True)
         known = {name: slope for name, slope in outputs if slope is not None}
         needed = zip(ctx.names, ctx.needs_input_grad[2:], strict=True)
         wanted = [name for name, yes in needed if yes]
         found: Any = ctx.stages.gradients(given, wanted, known)
         if torch.is_grad_enabled():
-            found = Last.apply(NO_SECOND, found, *ctx.saved_tensors, *known.values())
+            found = Last.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(wanted, found, strict=True))
         return None, None, *(by_name.get(name) for name in ctx.names)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
 import torch
 
@@ -41,14 +41,16 @@ class Layer(torch.nn.Module):
         super().__init__()
         if steps is None and observe is not None:
             raise TensorError("a layer without `steps` is an energy, and has no states to observe")
-        self._function = _Shared(
+        if isinstance(learn, str):
+            raise TensorError(f'learn = {learn!r}: give a list of names, ["{learn}"]')
+        self._function = (
             energy(scene, overrides, plugins)
             if steps is None
             else rollout(scene, steps, observe=observe, memory=memory, overrides=overrides, plugins=plugins)
         )
         self.learnt = tuple(learn)
         for name in self.learnt:
-            self._register(name, torch.nn.Parameter(self._function.of.start(name)))
+            self._register(name, torch.nn.Parameter(self._function.start(name)))
 
     def forward(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
         """U, or the states by field, with these tensors and those that are learnt."""
@@ -56,13 +58,15 @@ class Layer(torch.nn.Module):
         for name in self.learnt:
             if name in given:
                 raise TensorError(f"'{name}' is learnt by the layer: leave it out, or out of `learn`")
-        return self._function.of({**given, **{name: self._learnt(name) for name in self.learnt}})
+        return self._function({**given, **{name: self._learnt(name) for name in self.learnt}})
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name} {list(self._learnt(name).shape)}" for name in self.learnt)
 
     def _learnt(self, name: str) -> torch.Tensor:
-        return self.get_parameter(name)
+        """What stands under its name now: PyTorch may have put something else there."""
+        term, _, argument = name.rpartition(".")
+        return getattr(self.get_submodule(term), argument)
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
         """Under its own name: what belongs to a term, in a module of the term's name."""
@@ -75,19 +79,3 @@ class Layer(torch.nn.Module):
             raise TensorError(
                 f"'{name}': a module of PyTorch has something of this name already; rename it in the scene"
             ) from None
-
-
-class _Shared:
-    """A function that has no state, which copies of a layer share; it is not for files."""
-
-    def __init__(self, of: Any):
-        self.of = of
-
-    def __deepcopy__(self, memo: Any) -> "_Shared":
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        raise TensorError(
-            "a layer holds compiled kernels, and no file can: save layer.state_dict(), and make the layer"
-            " anew from its scene"
-        )

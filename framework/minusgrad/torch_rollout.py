@@ -27,7 +27,7 @@ from .torch_energy import ENGINE, Input, Last, applied
 NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
 
-class Run:
+class Run(guests.Lasting):
     """The states of a run as a function of tensors, by name: initial fields, and parameters of terms.
 
         run = minusgrad.torch.rollout("scenes/stretch.toml", 100)
@@ -37,7 +37,8 @@ class Run:
         run = minusgrad.torch.rollout(scene, 100, observe=[0, 50, 100])
         run(x=x)["x"]                                   # (3, n, d)
 
-    Like an energy it has no state: every call begins where the scene does, but for what it is given. The
+    Like an energy it has no state: every call begins where the scene does, but for what it is given; what
+    the scene holds must be given where it is held, and its derivative is zero. The
     states are those of `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is
     computed once: for a second derivative `TensorError` is raised.
 
@@ -52,7 +53,11 @@ class Run:
                 " integrator, such as leapfrog"
             )
         self._one, fields = one, one.potential.fields
+        for step in [steps, *(observe or ())]:
+            if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+                raise TensorError(f"step {step!r}: steps are whole numbers from 0 on")
         self._last = observe is None
+        one.holds.place(one.t0)
         self._moving = tuple(dict.fromkeys(n for m in one.motions for n in (m.position, m.velocity)))
         steps_seen = sorted({steps} if observe is None else set(observe))
         if observe is not None and list(observe) != steps_seen:
@@ -94,7 +99,8 @@ class Run:
             self._begin(given)
             self._seen.kept = kept
             try:
-                self._told(self._rollout.value())
+                self._rollout.value()
+                self._refuse_exploded()
             finally:
                 self._seen.kept = {}
         return tuple(torch.from_numpy(kept[n]).to(guests.device()) for n in self._moving)
@@ -107,8 +113,8 @@ class Run:
             self._begin(given)
             self._seen.slopes = {n: guests.numbers(slope) for n, slope in slopes.items()}
             try:
-                value, found = self._rollout.evaluate(wanted)
-                self._told(value)
+                _, found = self._rollout.evaluate(wanted)
+                self._refuse_exploded()
             finally:
                 self._seen.slopes = {}
         return [guests.tensor(found[n], self._precision) for n in wanted]
@@ -119,9 +125,24 @@ class Run:
             values = guests.numbers(given[name]) if name in given else start
             self._one.potential.fields[name].set(values)
         for name, one in self._inputs.items():
-            one.put(given.get(name))
+            one.put(given.get(name), anew=True)
+        self._refuse_moved(given)
 
-    def _told(self, value: float) -> None:
+    def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
+        """Raises `TensorError` for a start that the scene's holds would put elsewhere."""
+        self._one.holds.place(self._one.t0)
+        for name in self._moving:
+            found = self._one.potential.fields[name].values
+            if (
+                name in given
+                and (moved := (found != guests.numbers(given[name])).reshape(len(found), -1).any(1)).any()
+            ):
+                raise TensorError(
+                    f"'{name}' moves node {int(moved.argmax())}, which the scene holds: give it"
+                    f" where it is held at the start, as in run.start('{name}')"
+                )
+
+    def _refuse_exploded(self) -> None:
         if self._rollout.trouble:
             raise NonFiniteError(f"the run that was asked for: {self._rollout.trouble}")
 
@@ -138,8 +159,9 @@ def rollout(
     """The states of a scene file's run after so many steps (left out: the scene's), or at `observe`.
 
     A scene that `minusgrad.build` has made belongs to the function from now on. `memory`: bytes for what is
-    stored for the way back. Raises `SceneError` with all the scene's mistakes, `EnergyError` for a run that
-    has no way back (a heat bath, forces that depend on velocities) and for a budget that is too small.
+    stored for the way back; the observed states come on top. Raises `SceneError` with all the scene's
+    mistakes, `EnergyError` for a run that has no way back (a heat bath, forces that depend on velocities)
+    and for a budget that is too small, `TensorError` for steps that are no whole numbers.
     """
     simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
     return Run(simulation, simulation.last if steps is None else steps, observe, memory)
@@ -160,10 +182,10 @@ class _States(Function):
 
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
-        given = dict(zip(ctx.names, ctx.saved_tensors, strict=True))
+        given = dict(zip(ctx.names, saved := ctx.saved_tensors, strict=True))
         known = {n: s for n, s in zip(ctx.run._moving, slopes, strict=True) if s is not None}
         found = ctx.run.gradients(given, ctx.wanted, known)
         if torch.is_grad_enabled():
-            found = Last.apply(NO_SECOND, found, *ctx.saved_tensors, *known.values())
+            found = Last.apply(NO_SECOND, found, *saved, *known.values())
         by_name = dict(zip(ctx.wanted, found, strict=True))
         return None, None, *(by_name.get(n) for n in ctx.names)
