@@ -134,6 +134,10 @@ def test_what_the_scene_holds_is_given_where_it_is_held(name: str) -> None:
     values[4, 1] += 0.5
     with pytest.raises(TensorError, match=f"'{name}' moves node 4, which the scene holds"):
         net({name: values})
+    free = net.start(name)
+    free[7, 1] = torch.nan
+    with pytest.raises(NonFiniteError, match="the run that was asked for: step"):
+        net({name: free})
 
 
 def test_checkpoints_of_torch_and_copies_work() -> None:

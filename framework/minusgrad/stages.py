@@ -16,9 +16,9 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
     term = bind_staged(energy, fields, sizes={"cells": 64})
 
 What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
-alone what it only reads, and either overwrites or adds to what it writes. Products in place, and two shapes
-of loops that Taichi 1.7.4 reverses wrongly, are refused by their text. Whether a gradient is true is a
-question for `check`.
+alone what it only reads, and either overwrites or adds to what it writes. By their text are refused products
+in place, what is written after it was read, what several turns may overwrite, and two shapes of loops that
+Taichi 1.7.4 reverses wrongly. Whether a gradient is true is a question for `check`.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read

@@ -5,6 +5,7 @@ the tensors that were given, so that any number of calls may stand in one graph.
 """
 
 from collections.abc import Mapping, Sequence
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
@@ -54,7 +55,7 @@ class Run(guests.Lasting):
             )
         self._one, fields = one, one.potential.fields
         for step in [steps, *(observe or ())]:
-            if isinstance(step, bool) or not isinstance(step, int) or step < 0:
+            if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
                 raise TensorError(f"step {step!r}: steps are whole numbers from 0 on")
         self._last = observe is None
         one.holds.place(one.t0)
@@ -131,15 +132,14 @@ class Run(guests.Lasting):
     def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
         """Raises `TensorError` for a start that the scene's holds would put elsewhere."""
         self._one.holds.place(self._one.t0)
-        for name in self._moving:
-            found = self._one.potential.fields[name].values
-            if (
-                name in given
-                and (moved := (found != guests.numbers(given[name])).reshape(len(found), -1).any(1)).any()
-            ):
+        for name in (n for n in self._moving if n in given):
+            placed, wanted = self._one.potential.fields[name].values, guests.numbers(given[name])
+            same = (placed == wanted) | (np.isnan(placed) & np.isnan(wanted))  # of which the run tells
+            if not same.all():
+                node = int(np.argmin(same.reshape(len(same), -1).all(1)))
                 raise TensorError(
-                    f"'{name}' moves node {int(moved.argmax())}, which the scene holds: give it"
-                    f" where it is held at the start, as in run.start('{name}')"
+                    f"'{name}' moves node {node}, which the scene holds: give it where it is held at the"
+                    f" start, as in run.start('{name}')"
                 )
 
     def _refuse_exploded(self) -> None:
