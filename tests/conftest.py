@@ -6,8 +6,9 @@ import pytest
 
 from minusgrad import cli
 
-LONG = ("test_resume_matrix", "test_mutated_scenes", "test_traps", "test_torch_energy", "test_lanes", "test_random_energies",
-        "test_kernel_check", "test_engines", "test_false_alarms", "test_stranger", "test_scenes")  # fmt: skip
+LONG = ("test_resume_matrix", "test_mutated_scenes", "test_traps", "test_torch_energy", "test_lanes",
+        "test_random_energies", "test_kernel_check", "test_engines", "test_false_alarms", "test_stranger",
+        "test_scenes")  # fmt: skip
 """Files that take minutes come first, so that no worker waits for another in the end."""
 
 
