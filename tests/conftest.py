@@ -1,4 +1,4 @@
-"""In what order the suite runs, the command line in this process, and what is shown at the end: tables."""
+"""In what order the suite runs, what it shows at its end, and what its files share: command line, steps."""
 
 from collections.abc import Callable
 
@@ -40,3 +40,11 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
         return code, out, err
 
     return call
+
+
+@pytest.fixture(params=["fused", "unfused"])
+def launches(request, monkeypatch):
+    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
+    if request.param == "unfused":
+        monkeypatch.setattr("minusgrad.integrators.SMALL", 0)
+    return request.param

@@ -48,14 +48,6 @@ from test_damage import method, text
 from trap import well
 
 
-@pytest.fixture(params=["fused", "unfused"])
-def launches(request, monkeypatch):
-    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
-    if request.param == "unfused":
-        monkeypatch.setattr(integrators, "SMALL", 0)
-    return request.param
-
-
 def test_both_ways_are_taken(launches):
     rollout = judged(line())
     rollout.evaluate(["q"])

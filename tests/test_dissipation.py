@@ -65,14 +65,6 @@ X, V, MASSES = Node("m", ("d",)), Node("m s^-1", ("d",)), Node("kg")
 MOTION = Motion("x", "v", "m")
 
 
-@pytest.fixture(params=["fused", "unfused"])
-def launches(request, monkeypatch):
-    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
-    if request.param == "unfused":
-        monkeypatch.setattr(integrators, "SMALL", 0)
-    return request.param
-
-
 def test_both_ways_are_taken(launches):
     assert dragged("leapfrog", 0.1, DAMPED).fused == (launches == "fused")
 

@@ -57,14 +57,6 @@ MOTIONS = {"clamped": CLAMPED, "jumped": JUMPED, "steady": STEADY, "ramped": RAM
 KINDS = pytest.mark.parametrize("kind", STEPS)
 
 
-@pytest.fixture(params=["fused", "unfused"])
-def launches(request, monkeypatch):
-    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
-    if request.param == "unfused":
-        monkeypatch.setattr(integrators, "SMALL", 0)
-    return request.param
-
-
 def test_both_ways_are_taken(launches):
     assert dragged("leapfrog", 0.1, BOTH).fused == (launches == "fused")
 

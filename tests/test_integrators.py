@@ -14,7 +14,7 @@ from laws import (
     energy_error,
     kept,
 )
-from minusgrad import Fields, Motion, Potential, bind, integrators
+from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
 from minusgrad.integrators import Integrator
 from minusgrad.schemes import SCHEMES, composed, mirrored
@@ -30,14 +30,6 @@ STEPS = {
 """Where the fitted order is taken: in the asymptotic range, and above rounding."""
 
 KINDS = pytest.mark.parametrize("kind", SCHEMES)
-
-
-@pytest.fixture(params=["fused", "unfused"])
-def launches(request, monkeypatch):
-    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
-    if request.param == "unfused":
-        monkeypatch.setattr(integrators, "SMALL", 0)
-    return request.param
 
 
 def test_both_ways_are_taken(launches):

@@ -14,7 +14,6 @@ from minusgrad import (
     Parameter,
     Potential,
     bind,
-    integrators,
     local_energy,
     runtime,
     ti,
@@ -186,14 +185,6 @@ def test_warm_crystal(tmp_path):
 
 
 # One step --------------------------------------------------------------------------------------------
-
-
-@pytest.fixture(params=["fused", "unfused"])
-def launches(request, monkeypatch):
-    """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
-    if request.param == "unfused":
-        monkeypatch.setattr(integrators, "SMALL", 0)
-    return request.param
 
 
 def test_a_step_is_baoab(launches):

@@ -51,11 +51,9 @@ class Guest:
 
     def taken(self, given: Any) -> torch.Tensor:
         """The tensor, or a plain number as one. Raises `TensorError` with the one thing that is wrong."""
-        if type(given) is not torch.Tensor and not isinstance(given, torch.Tensor):
-            if isinstance(given, int | float) and not self.shape:
-                return torch.tensor(given, dtype=self.dtype, device=device())
-            kind = type(given).__name__
-            raise TensorError(f"'{self.name}' is a {kind}, and is to be a tensor: torch.as_tensor(...)")
+        if isinstance(given, int | float) and not self.shape:
+            return torch.tensor(given, dtype=self.dtype, device=device())
+        refuse_others(self.name, given)
         if given.dtype is not self.dtype:
             raise TensorError(
                 f"'{self.name}' is {given.dtype}, and the scene computes in {PRECISIONS[self.dtype]}:"
@@ -67,11 +65,7 @@ class Guest:
             )
         if given.shape != self.shape:
             raise TensorError(f"'{self.name}' has shape {list(given.shape)}, and needs {list(self.shape)}")
-        if given.device.type != device():
-            raise TensorError(
-                f"'{self.name}' is on {given.device.type}, and the engine computes on {device()}:"
-                f' give it .to("{device()}"), or choose [runtime] arch'
-            )
+        refuse_elsewhere(self.name, given, ", or choose [runtime] arch")
         refuse_transformed(given)
         if not given.is_contiguous():
             raise TensorError(
@@ -79,6 +73,22 @@ class Guest:
                 " kernels read it where it lies: give it .contiguous()"
             )
         return given
+
+
+def refuse_others(name: str, given: Any) -> None:
+    """Raises `TensorError` for what is no tensor."""
+    if not isinstance(given, torch.Tensor):
+        kind = type(given).__name__
+        raise TensorError(f"'{name}' is a {kind}, and is to be a tensor: torch.as_tensor(...)")
+
+
+def refuse_elsewhere(name: str, given: torch.Tensor, or_else: str = "") -> None:
+    """Raises `TensorError` for a tensor that does not lie where the engine computes."""
+    if given.device.type != device():
+        raise TensorError(
+            f"'{name}' is on {given.device.type}, and the engine computes on {device()}:"
+            f' give it .to("{device()}"){or_else}'
+        )
 
 
 def refuse_transformed(tensor: torch.Tensor) -> None:

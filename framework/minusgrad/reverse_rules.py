@@ -2,7 +2,7 @@
 
 import ast
 import inspect
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from textwrap import dedent
 from typing import Any
 
@@ -65,10 +65,12 @@ def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
 
 def _check_order(what: str, stage: Any, function: ast.AST) -> None:
     """What was read is not written again: Taichi's reverse would take what stands there at the end."""
-    stores = {_array(node): (node.lineno, node.col_offset) for node in _in_order(_stores(function))}
+    last: dict[str, tuple[int, int]] = {}
+    for node in _stores(function):
+        last[_array(node)] = max(last.get(_array(node), (0, 0)), (node.lineno, node.col_offset))
     for node in _loads(function):
         array = _array(node)
-        if array in stage.writes and (node.lineno, node.col_offset) < stores.get(array, (0, 0)):
+        if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
             raise EnergyError(
                 f"{what}: reads '{stage.arrays[array]}' and writes it afterwards; its reverse would take"
                 " what stands there at the end: write into an array of its own"
@@ -88,8 +90,7 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
         array = _array(node)
         if array not in stage.writes:
             continue
-        index = [n for n in ast.walk(node) if isinstance(n, ast.Name)]
-        names = {n.id for n in index}
+        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
         by_array = names & told or any(_reads_an_array(piece, stage) for piece in _indices(node))
         if by_array or turns - names:
             again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
@@ -127,10 +128,6 @@ def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and id(node) not in parts:
             yield from () if ast.unparse(node.value).endswith(".shape") else (node,)
-
-
-def _in_order(nodes: Iterable[ast.Subscript]) -> list[ast.Subscript]:
-    return sorted(nodes, key=lambda node: (node.lineno, node.col_offset))
 
 
 def _reads_an_array(node: ast.AST, stage: Any) -> bool:

@@ -7,7 +7,7 @@ silence is refused, by the kernel's text or at its first run.
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from functools import update_wrapper
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ from .staged import StagedTerm, bind_staged
 from .stages import Between, Stage, Staged, arguments, staged_energy
 from .torch_energy import ENGINE, Last, applied
 
+T = TypeVar("T")
 MOST = 8
 """Kernels are bound to arrays of one shape; for so many shapes at once they are kept."""
 NO_SECOND = "a kernel has first derivatives here, and no second ones: Taichi reverses it once"
@@ -47,7 +48,11 @@ class Stages(guests.Lasting):
                 raise guests.strange(name, roles)
         if missing := [name for name in roles if name not in given]:
             raise TensorError(f"{self.energy.name}: no '{missing[0]}' is given (it takes {', '.join(roles)})")
-        found = applied(_Outputs, self, _checked({name: given[name] for name in roles}))
+        return self.of(_checked({name: given[name] for name in roles}))
+
+    def of(self, given: Mapping[str, torch.Tensor]) -> Any:
+        """The outputs, of inputs that were looked at, all there and in their order."""
+        found = applied(_Outputs, self, given)
         return found if len(self.energy.outputs) > 1 else found[0]
 
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
@@ -70,10 +75,7 @@ class Stages(guests.Lasting):
         """The kernels, bound to arrays of these shapes, which hold these numbers."""
         key = tuple((t.shape, t.dtype) for t in given.values())
         values = {name: guests.numbers(t) for name, t in given.items()}
-        term = self._bound.pop(key, None) or self._new(values, _precision(given))
-        self._bound[key] = term  # the newest is the last
-        while len(self._bound) > MOST:
-            del self._bound[next(iter(self._bound))]
+        term = _kept(self._bound, key, lambda: self._new(values, _precision(given)))
         for name, field in term.fields.items():
             field.set(values[name])
         for name in term.inputs:
@@ -118,6 +120,7 @@ class Kernel(guests.Lasting):
             if output not in names:
                 raise TensorError(f"{self.__name__} has no argument '{output}' (it takes {', '.join(names)})")
         inputs = [a for a in inspect.signature(kernel).parameters.values() if a.name not in self.shapes]
+        self.stated = {a.name: a.annotation for a in inputs}
         self.signature = inspect.Signature([a.replace(annotation=inspect.Parameter.empty) for a in inputs])
         for output, like in self.shapes.items():
             if isinstance(like, str) and like not in self.signature.parameters:
@@ -138,11 +141,12 @@ class Kernel(guests.Lasting):
             self._check_kind(name, value)
         numbers = {n: v for n, v in bound.items() if isinstance(v, int | float)}
         tensors = {n: v for n, v in bound.items() if n not in numbers}
-        return self._stages(numbers, _checked(tensors))(tensors)
+        checked = _checked(tensors)
+        return self._stages(numbers, checked).of(checked)
 
     def _check_kind(self, name: str, value: Any) -> None:
         """Raises `TensorError` for a tensor instead of a constant, and for another type than is stated."""
-        stated = inspect.signature(self.kernel).parameters[name].annotation
+        stated = self.stated[name]
         if not isinstance(stated, runtime.engine().types.ndarray):
             if isinstance(value, torch.Tensor):
                 raise TensorError(f"'{name}' is a plain number in the kernel, a constant: give it .item()")
@@ -158,27 +162,25 @@ class Kernel(guests.Lasting):
     def _stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
         """The kernel with these constants, for tensors of these shapes."""
         key = (repr(numbers), *((n, t.shape, t.dtype) for n, t in tensors.items()))
-        if key not in self._made:
-            while len(self._made) >= MOST:
-                del self._made[next(iter(self._made))]
-            shapes = {
-                output: tuple(tensors[like].shape) if isinstance(like, str) else tuple(like)
-                for output, like in self.shapes.items()
-            }
-            roles: dict[str, Any] = {
-                n: Datum("1", tuple(t.shape), differentiable=_real(t), integer=not _real(t))
-                for n, t in tensors.items()
-            }
-            stage = Stage(self.kernel, tuple(self.shapes), numbers=dict(numbers))
-            energy = staged_energy(
-                identifier(self.__name__, "a kernel"),
-                stages=[stage],
-                between={output: Between(shape) for output, shape in shapes.items()},
-                outputs=tuple(self.shapes),
-                **roles,
-            )
-            self._made[key] = Stages(energy, {})
-        return self._made[key]
+        return _kept(self._made, key, lambda: self._new(numbers, tensors))
+
+    def _new(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
+        shapes = {
+            output: tuple(tensors[like].shape) if isinstance(like, str) else tuple(like)
+            for output, like in self.shapes.items()
+        }
+        roles: dict[str, Any] = {
+            n: Datum("1", tuple(t.shape), differentiable=_real(t), integer=not _real(t))
+            for n, t in tensors.items()
+        }
+        energy = staged_energy(
+            identifier(self.__name__, "a kernel"),
+            stages=[Stage(self.kernel, tuple(self.shapes), numbers=dict(numbers))],
+            between={output: Between(shape) for output, shape in shapes.items()},
+            outputs=tuple(self.shapes),
+            **roles,
+        )
+        return Stages(energy, {})
 
 
 def kernel(**outputs: str | Sequence[int]) -> Callable[[Any], Kernel]:
@@ -197,6 +199,15 @@ def staged(energy: Staged, **sizes: int) -> Stages:
     return Stages(energy, sizes)
 
 
+def _kept(made: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
+    """What was made for this key; of all that was, those used last are kept."""
+    found = made.pop(key) if key in made else make()
+    made[key] = found
+    while len(made) > MOST:
+        del made[next(iter(made))]
+    return found
+
+
 def _real(tensor: torch.Tensor) -> bool:
     return tensor.dtype.is_floating_point
 
@@ -208,16 +219,10 @@ def _precision(given: Mapping[str, torch.Tensor]) -> torch.dtype:
 def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
     """Tensors on the CPU, the real ones of one precision. Raises `TensorError` for others."""
     for name, one in given.items():
-        if not isinstance(one, torch.Tensor):
-            kind = type(one).__name__
-            raise TensorError(f"'{name}' is a {kind}, and is to be a tensor: torch.as_tensor(...)")
+        guests.refuse_others(name, one)
         if one.dtype not in (*PRECISIONS, torch.int32, torch.int64):
             raise TensorError(f"'{name}' is {one.dtype}; kernels take float32, float64, and whole numbers")
-        if one.device.type != guests.device():
-            raise TensorError(
-                f"'{name}' is on {one.device.type}, and the engine computes on {guests.device()}:"
-                f' give it .to("{guests.device()}")'
-            )
+        guests.refuse_elsewhere(name, one)
         guests.refuse_transformed(one)
         if not one.numel():
             raise TensorError(f"'{name}' is empty")
