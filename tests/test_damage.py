@@ -208,7 +208,7 @@ def test_damage_is_seen(name, monkeypatch):
 @pytest.mark.parametrize("name", UNFUSED)
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     damage, test = UNFUSED[name]
-    monkeypatch.setattr(motion.integrators, "SMALL", 0)
+    monkeypatch.setattr("minusgrad.integrators.SMALL", 0)
     damage(monkeypatch)
     with pytest.raises(RED):
         test()
