@@ -19,6 +19,7 @@ from minusgrad.integrators import Integrator
 from minusgrad.losses import Loss
 from minusgrad.schemes import SCHEMES
 from minusgrad.sensitivity import Sensitivity
+from minusgrad_elastic.springs import spring
 from phi4 import link, site
 from supports import TIES, coil_in_space, dashpot_in_space, mist, tangle
 from trap import trap
@@ -39,11 +40,12 @@ Tangents = Mapping[str, np.ndarray]
     m=Node("kg"),
     k=Parameter("N/m"),
     w=Parameter("s^-1", default=1.7),
+    rest=Datum("m", differentiable=True),
     t=Time(),
 )
-def swing(q, m, k, w, t):
-    """k (1 + a sin(w t)) (d^2 + d^4 / 5) / 2 - m_0 m_1 cos(d) / 5,  d = q_0 - q_1: stiffer when far."""
-    d = q[0] - q[1]
+def swing(q, m, k, w, rest, t):
+    """k (1 + a sin(w t)) (d^2 + d^4 / 5) / 2 - m_0 m_1 cos(d) / 5,  d = q_0 - q_1 - L: stiffer when far."""
+    d = q[0] - q[1] - rest
     return 0.5 * k * (1.0 + 0.4 * ti.sin(w * t)) * (d * d + 0.2 * d**4) - 0.2 * m[0] * m[1] * ti.cos(d)
 
 
@@ -86,9 +88,8 @@ def line(
     values = {"q": rng.normal(size=4), "u": rng.normal(size=4), "m": rng.uniform(0.5, 2.0, 4)}
     fields = Fields(values, precision=precision)
     bodies = [Body("left", [0, 3]), Body("right", [1, 2])]
-    potential = Potential(
-        fields, [bind(swing, fields, tuples=LINE, parameters={"k": rng.uniform(0.5, 2.0, 5)})]
-    )
+    stiff, rest = {"k": rng.uniform(0.5, 2.0, 5)}, {"rest": 0.3 * rng.normal(size=5)}
+    potential = Potential(fields, [bind(swing, fields, tuples=LINE, parameters=stiff, data=rest)])
     mire = bind(mud, fields, bodies=bodies, parameters={"c": {"left": 0.2, "right": 0.35}})
     motions = [Motion("q", "u", "m")]
     some = [
@@ -159,6 +160,17 @@ def chain(bodies: int = 1000, dt: float = 0.02) -> Integrator:
     return Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt)
 
 
+def net(kind: str = "leapfrog") -> Integrator:
+    """Eleven nodes in space, each tied to each other by a spring of its own length: more than a block."""
+    rng = np.random.default_rng(9)
+    places = {"x": rng.normal(size=(11, 3)), "v": 0.1 * rng.normal(size=(11, 3))}
+    fields = Fields(places | {"m": rng.uniform(0.5, 2.0, 11)})
+    ties = np.stack(np.triu_indices(11, 1), axis=1)
+    own = {"rest": rng.uniform(0.5, 2.0, 55)}
+    springs = bind(spring, fields, tuples=ties, parameters={"stiffness": 0.7}, data=own)
+    return Integrator(Potential(fields, [springs]), [Motion("x", "v", "m")], SCHEMES[kind], 0.05)
+
+
 def ended(one: Integrator, steps: int, budget: int = 1 << 30) -> Rollout:
     """By a linear loss of where the chain ends."""
     losses, _ = probes(one, [steps])
@@ -222,7 +234,10 @@ def names(one: Integrator) -> list[str]:
     fields = one.potential.fields
     given = fields.derived
     found = [n for n in fields if n not in given]
-    return found + [f"{t}.{a}" for p in potentials(one) for t in p.parts for a in p.parts[t].parameters]
+    for part in (part for p in potentials(one) for part in p.parts.values()):
+        varying = [a for a in part.data if part.energy.roles[a].differentiable]
+        found += [f"{part.name}.{a}" for a in [*part.parameters, *varying]]
+    return found
 
 
 def potentials(one: Integrator) -> list[Potential]:
@@ -230,15 +245,22 @@ def potentials(one: Integrator) -> list[Potential]:
 
 
 def present(one: Integrator, name: str) -> np.ndarray:
-    """The values of a field or parameter."""
+    """The values of a field, parameter or datum."""
     if name in one.potential.fields:
         return one.potential.fields[name].values.copy()
-    return _owner(one, name).parameter(name)
+    term, _, argument = name.partition(".")
+    data = _owner(one, name).parts[term].data
+    return data[argument].copy() if argument in data else _owner(one, name).parameter(name)
 
 
 def put(one: Integrator, name: str, values: np.ndarray) -> None:
     if name in one.potential.fields:
         one.potential.fields[name].set(values)
+        return
+    term, _, argument = name.partition(".")
+    part = _owner(one, name).parts[term]
+    if argument in part.data:
+        part.set_datum(argument, values)
     else:
         _owner(one, name).set_parameter(name, values)
 

@@ -36,6 +36,7 @@ from rollouts import (
     mapped,
     moved,
     names,
+    net,
     pair,
     probe,
     probes,
@@ -59,7 +60,7 @@ def test_both_ways_are_taken(launches):
 ALONG_A_LINE = [(kind, True, True) for kind in SCHEMES]
 ALONG_A_LINE += [("leapfrog", rubs, held) for rubs, held in ((False, False), (True, False), (False, True))]
 LINES = pytest.mark.parametrize(("kind", "rubs", "held"), ALONG_A_LINE)
-SYSTEMS = pytest.mark.parametrize("system", [space, pair, mapped])
+SYSTEMS = pytest.mark.parametrize("system", [space, pair, mapped, net])
 
 
 # There and back ---------------------------------------------------------------------------------------
@@ -80,6 +81,13 @@ def test_back_is_there_transposed(kind, rubs, held, launches):
 @SYSTEMS
 def test_back_is_there_transposed_in_space(system, launches):
     assert_transposed(system())
+
+
+def test_back_is_there_transposed_in_lanes(monkeypatch, launches):
+    monkeypatch.setattr("minusgrad.lanes.LEAST_TUPLES", 1)
+    one = net()
+    assert one.potential.in_lanes == ["spring"]
+    assert_transposed(one)
 
 
 def test_back_is_there_transposed_in_single_precision():
@@ -336,7 +344,7 @@ def test_all_names_share_one_tape():
 # Refusals and trouble ------------------------------------------------------------------------------------
 
 
-KNOWN = "there are: q, u, m, swing.k, swing.w, mud.c"
+KNOWN = "there are: q, u, m, swing.k, swing.w, swing.rest, mud.c"
 
 
 @pytest.mark.parametrize("name", ["swing", "swing.t", "swing.q", "k", "mud.k", "hold.q", "seen.target"])
@@ -616,7 +624,8 @@ FUSED = {
         text("f_u[n] = before_u[n]\n", "f_u[n] = f_u[n]\n"),
         transposed,
     ),
-    "parameters of the first row": (text("p2[loss0_row_of_c[e]", "p2[0"), sloped),
+    "parameters of the first row": (text("p3[loss0_row_of_c[e]", "p3[0"), sloped),
+    "data of the first element": (text("p2[e, 0]", "p2[0, 0]"), sloped),
     "tangents kicked without the change of inertia": (
         text(" - g_q[n] * w_m[n]", " - 0.0 * w_m[n]"),
         transposed,

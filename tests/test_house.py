@@ -26,7 +26,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
     "language": (
         "folding graph whole tensors special random vectors numbers source plain kernel_source readings"
     ),
-    "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
+    "what exists": "fields interactions energy maps schedule places reverse_rules stages terms misfit",
     "calculus": (
         "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
         " hessian_loops lane_hessians map_loops window_proof window_loops window_lanes forward staged"

@@ -472,7 +472,9 @@ def with_many(kernel: Callable, n: int = 200_000) -> StagedTerm:
 
 
 def test_a_kernel_that_adds_in_any_order_is_found(two_threads) -> None:
-    assert with_many(any_order).unsteady(repeats=30) == ["U"]
+    """Sooner or later: where another program keeps one core busy, one thread may do it all."""
+    term = with_many(any_order, 2_000_000)
+    assert any(term.unsteady() == ["U"] for _ in range(100))
 
 
 @pytest.mark.parametrize("kernel", [fixed_order, shared])
@@ -773,6 +775,12 @@ def keeps_the_last(x: A(ndim=1), U: A(ndim=0)):
 
 
 @ti.kernel
+def meets(x: A(ndim=1), y: A(ndim=1)):
+    for i in range(x.shape[0]):
+        y[i // 2] = x[i] * x[i]
+
+
+@ti.kernel
 def multiplies(x: A(ndim=1), U: A(ndim=0)):
     for i in range(1):
         U[None] = U[None] * x[i]
@@ -887,11 +895,16 @@ USED = {
     "scattered": (
         [Stage(scatters, ("y",)), ADD_Y],
         "energy 'e', stage 'scatters': overwrites 'y' at places that an array tells, perhaps twice; its"
-        " reverse would take each as if it stood: add with `+=`, or give each turn a place of its own",
+        " reverse would give the slope to any one of them: add with `+=`, or give each turn a place of its"
+        " own",
     ),
     "one place in several turns": (
         [Stage(keeps_the_last, ("U",))],
         "energy 'e', stage 'keeps_the_last': overwrites 'U' at one place in several turns; its reverse",
+    ),
+    "one place of two turns": (
+        [Stage(meets, ("y",)), ADD_Y],
+        "energy 'e', stage 'meets': overwrites 'y' at one place in several turns; its reverse",
     ),
     "product": (
         [Stage(multiplies, ("U",))],

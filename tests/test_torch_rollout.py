@@ -40,6 +40,41 @@ def test_the_gradient_of_a_run_by_everything(stepper: str, observe: list[int] | 
     assert torch.autograd.gradcheck(of, given)
 
 
+def test_the_gradient_of_a_run_by_lengths_at_rest() -> None:
+    """Data that are differentiable, one of each element."""
+    of, given = of_names(rollout(NET, 4), ("spring.rest", "spring.stiffness"))
+    assert given[0].shape == (50,)
+    assert torch.autograd.gradcheck(of, given)
+
+
+def test_a_run_begins_with_the_data_of_the_scene() -> None:
+    net = rollout(NET, 10)
+    before = net()["x"]
+    assert not torch.equal(net({"spring.rest": 1.1 * net.start("spring.rest")})["x"], before)
+    assert torch.equal(net()["x"], before)
+
+
+def test_a_net_learns_the_lengths_at_rest_that_it_hangs_with() -> None:
+    """Of springs of which it is told only where its nodes are, at some moments."""
+    looks = [10, 20, 30, 40]
+    truth = rollout(NET, observe=looks)
+    rest = truth.start("spring.rest")
+    longer = rest * (1.0 + 0.05 * torch.sin(torch.arange(50.0, dtype=rest.dtype)))
+    seen = truth({"spring.rest": longer})["x"]
+    layer = Layer(NET, ["spring.rest"], steps=40, observe=looks)
+    optimiser = torch.optim.LBFGS(layer.parameters(), max_iter=200, line_search_fn="strong_wolfe")
+
+    def missed() -> torch.Tensor:
+        optimiser.zero_grad()
+        loss = 1e6 * (layer()["x"] - seen).square().sum()
+        loss.backward()
+        return loss
+
+    begin = optimiser.step(missed).item()
+    assert missed().item() < 1e-6 * begin
+    torch.testing.assert_close(layer.spring.rest.detach(), longer, rtol=2e-3, atol=0.0)
+
+
 def test_what_is_held_and_rubbed_goes_back_too() -> None:
     beam = rollout(SCENES / "cantilever_damped.toml", 3)
     of, given = of_names(beam, ("x", "v", "m", "neo_hookean.youngs_modulus", "mass_damping.rate"))

@@ -7,12 +7,13 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
 
-p: parameters, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
+p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
 scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
 What is held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed:
 positions at kicks, velocities where something rubs.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,6 +27,7 @@ from .kernels import MOST_ARRAYS, Code, Launch, Launches
 from .loops import at_each, real, zeroed
 from .potential import Potential
 from .sweep import Sweep
+from .terms import Term
 
 HALF = "ti.f64(0.5) * h"
 
@@ -34,8 +36,8 @@ class Backward:
     """The way back through the steps on an integrator's tape.
 
     `adjoints`: dL/d(field) of all that moves and of the fields among `names`; `parameters`:
-    dL/d("term.argument") as rows of values. They are those of the state that the way back has come to.
-    Raises `EnergyError` for names that L cannot be differentiated by.
+    dL/d("term.argument"), parameters and data, as rows of values. They are those of the state that the way
+    back has come to. Raises `EnergyError` for names that L cannot be differentiated by.
     """
 
     def __init__(self, integrator: Integrator, names: Sequence[str]):
@@ -75,12 +77,12 @@ class Backward:
             runtime.store(array, runtime.host(array) + slope.reshape(tuple(array.shape)))
 
     def found(self, name: str) -> np.ndarray:
-        """dL/d(name), of the shape of the field or of the parameter's values."""
+        """dL/d(name), of the shape of the field or of the argument's values."""
         if name in self.adjoints:
             return runtime.host(self.adjoints[name]).copy()
         potential = owner(self.one, name)
         assert potential
-        return runtime.host(self.parameters[name]).reshape(potential.parameter(name).shape).copy()
+        return runtime.host(self.parameters[name]).reshape(potential.shape(name)).copy()
 
     def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
         fields = self.one.potential.fields
@@ -206,8 +208,9 @@ class Backward:
 
     def _sweep(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
         """What is asked, from zero, with the changes of parameters taken."""
+        swept = potential.sweep_code(asked, prefix)  # first: it makes the buffers that changes are taken from
         taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
-        return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix), *taken])
+        return Code.joined([*zeros(asked), swept, *taken])
 
     # Pieces
 
@@ -347,7 +350,7 @@ class Backward:
 
 
 def owner(integrator: Integrator, name: str) -> Potential | None:
-    """The potential whose parameter it is; None for a field.
+    """The potential whose parameter or datum it is; None for a field.
 
     Raises `EnergyError` for what a run cannot be differentiated by.
     """
@@ -355,12 +358,10 @@ def owner(integrator: Integrator, name: str) -> Potential | None:
     fields = [n for n in integrator.potential.fields if n not in integrator.potential.fields.derived]
     if name in fields:
         return None
-    term, _, argument = name.partition(".")
     for potential in potentials:
-        if argument in _parameters(potential, term):
+        if name in arguments(potential):
             return potential
-    known = [f"{t}.{a}" for p in potentials for t in p.parts for a in _parameters(p, t)]
-    told = ", ".join([*fields, *known])
+    told = ", ".join([*fields, *(n for p in potentials for n in arguments(p))])
     raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {told})")
 
 
@@ -381,8 +382,10 @@ def refuse_velocities(integrator: Integrator) -> None:
             )
 
 
-def _parameters(potential: Potential, term: str) -> Mapping[str, Any]:
-    return getattr(potential.parts.get(term), "parameters", {})
+def arguments(potential: Potential) -> list[str]:
+    """What a run can be differentiated by, and is no field: parameters, and data that are differentiable."""
+    parts = [part for part in potential.parts.values() if isinstance(part, Term)]
+    return [f"{p.name}.{a}" for p in parts for a in p.energy.differentiable if {*p.parameters, *p.data} & {a}]
 
 
 def _felt(potential: Potential, moved: set[str]) -> set[str]:
@@ -393,7 +396,7 @@ def _felt(potential: Potential, moved: set[str]) -> set[str]:
 
 
 def rows_of(potential: Potential, name: str) -> Any:
-    """Zeros in f64 for the values of "term.argument": (rows, components)."""
+    """Zeros in f64 for the values of "term.argument": (rows, components), a row for each value."""
     term, _, argument = name.partition(".")
-    rows = potential.parts[term].parameters[argument].rows
-    return runtime.allocate(np.zeros((len(rows), rows[0].size)))
+    one = potential.parts[term].shape(argument)
+    return runtime.allocate(np.zeros(potential.shape(name)).reshape(-1, math.prod(one)))

@@ -235,7 +235,7 @@ class Potential:
         for into, array in plan.copied:
             runtime.store(into, runtime.host(array))
         for names, values in ((asked.slopes, answer.slopes), (asked.changes, answer.changes)):
-            values.update({n: np.zeros(self._shape(n)) for n in names if n not in values})
+            values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return answer
 
     def _plan(self, asked: Sweep, moved: Mapping[str, Any]) -> "Plan":
@@ -264,7 +264,7 @@ class Potential:
         copied += [(a, changes[n]) for n, a in asked.product.items() if n in changes]
         return Plan(parts, [*cleared, *left.values()], copied, asked)
 
-    def _shape(self, name: str) -> tuple[int, ...]:
+    def shape(self, name: str) -> tuple[int, ...]:
         """Of the values of "term.argument", or of the time."""
         term, _, argument = name.partition(".")
         return () if name == "t" else self._work[term].shape(argument)
@@ -440,8 +440,8 @@ class Potential:
             raise EnergyError(f"the tangent of '{name}' needs real numbers")
         if name not in self.fields:
             self._check_argument(name, True) if name != "t" else None
-            if np.shape(values) not in ((), self._shape(name)):
-                shapes = f"{list(np.shape(values))}, its values {list(self._shape(name))}"
+            if np.shape(values) not in ((), self.shape(name)):
+                shapes = f"{list(np.shape(values))}, its values {list(self.shape(name))}"
                 raise EnergyError(f"the tangent of '{name}' has shape {shapes}")
             return np.asarray(values, np.float64)
         if np.shape(values) != self.fields[name].shape:

@@ -7,6 +7,7 @@ from textwrap import dedent
 from typing import Any
 
 from .errors import EnergyError
+from .places import spelt_out, told_apart
 from .readings import in_words, readings
 
 NEITHER = (
@@ -78,7 +79,7 @@ def _check_order(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _check_places(what: str, stage: Any, function: ast.AST) -> None:
-    """What is overwritten is written once: Taichi's reverse takes every turn as if its number stood."""
+    """What is overwritten is written once: Taichi's reverse gives the slope to any one of the turns."""
     told = {
         target.id
         for node in ast.walk(function)
@@ -90,13 +91,14 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
         array = _array(node)
         if array not in stage.writes:
             continue
-        names = {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
-        by_array = names & told or any(_reads_an_array(piece, stage) for piece in _indices(node))
-        if by_array or turns - names:
+        indices = list(_indices(node))
+        names = {n.id for index in indices for n in ast.walk(index) if isinstance(n, ast.Name)}
+        by_array = names & told or any(_reads_an_array(index, stage) for index in indices)
+        if by_array or turns - told_apart(spelt_out(function, indices), turns):
             again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
             raise EnergyError(
-                f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would take each as if it"
-                " stood: add with `+=`, or give each turn a place of its own"
+                f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would give the slope to"
+                " any one of them: add with `+=`, or give each turn a place of its own"
             )
 
 
@@ -107,7 +109,7 @@ def _array(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def _indices(node: ast.AST) -> Iterator[ast.AST]:
+def _indices(node: ast.AST) -> Iterator[ast.expr]:
     """What stands in the brackets."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         if isinstance(node, ast.Subscript):

@@ -40,7 +40,7 @@ class Sensitivity:
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
         owners = {n: owner(integrator, n) for n in names}
-        self.parameters = {n: np.zeros_like(p.parameter(n), np.float64) for n, p in owners.items() if p}
+        self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
         self._owners = owners
         self.bend = self._arrays(m.position for m in self.motions)
         self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])

@@ -60,7 +60,7 @@ class Energy(guests.Lasting):
             for argument in term.energy.differentiable:
                 name = f"{term.name}.{argument}"
                 if argument not in term.fields and argument in Input.held(term):
-                    self._inputs[name] = Input(self._potential, term, argument)
+                    self._inputs[name] = Input(self._potential, name)
                     self.guests[name] = Guest(name, self._inputs[name].start.shape, precision)
         if self._potential.uses_time:
             self.guests["t"] = Guest("t", (), precision)
@@ -170,9 +170,10 @@ class Visit:
 class Input:
     """A parameter, or a differentiable datum, of a term: copied in when it is not there already."""
 
-    def __init__(self, potential: Potential, term: Any, argument: str):
-        self.name, self.argument, self.term = f"{term.name}.{argument}", argument, term
-        self.potential, self.role = potential, term.energy.roles[argument]
+    def __init__(self, potential: Potential, name: str):
+        term, _, self.argument = name.partition(".")
+        self.name, self.potential, self.term = name, potential, potential.parts[term]
+        self.role = self.term.energy.roles[self.argument]
         values = self._values()
         self.start = np.array(values)
         self._default = True

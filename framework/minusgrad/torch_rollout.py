@@ -1,4 +1,4 @@
-"""A run as a function of tensors: from how it starts, and its parameters, to its states at some steps.
+"""A run as a function of tensors: from its start, its parameters and its data to its states at some steps.
 
 The way back is the adjoint in time (`adjoint`), within its budget of memory: it goes forward once more from
 the tensors that were given, so that any number of calls may stand in one graph.
@@ -15,9 +15,8 @@ from torch.autograd.function import Function
 
 from . import guests
 from .adjoint import Rollout
-from .backward import owner
+from .backward import arguments, owner
 from .door import Overrides, Plugins, build
-from .energy import Parameter
 from .errors import NonFiniteError, TensorError
 from .guests import DTYPES, Guest
 from .integrators import Integrator
@@ -29,7 +28,8 @@ NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
 
 class Run(guests.Lasting):
-    """The states of a run as a function of tensors, by name: initial fields, and parameters of terms.
+    """The states of a run as a function of tensors, by name: initial fields, parameters and differentiable
+    data of terms.
 
         run = minusgrad.torch.rollout("scenes/stretch.toml", 100)
         state = run(x=x, v=v, **{"spring.k": k})
@@ -39,9 +39,9 @@ class Run(guests.Lasting):
         run(x=x)["x"]                                   # (3, n, d)
 
     Like an energy it has no state: every call begins where the scene does, but for what it is given; what
-    the scene holds must be given where it is held, and its derivative is zero. The
-    states are those of `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is
-    computed once: for a second derivative `TensorError` is raised.
+    the scene holds must be given where it is held, and its derivative is zero. The states are those of
+    `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is computed once: for a
+    second derivative `TensorError` is raised.
 
     Raises `NonFiniteError` for a run that explodes.
     """
@@ -70,12 +70,9 @@ class Run(guests.Lasting):
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
         self._inputs: dict[str, Input] = {}
         for potential in (p for p in (one.potential, one.dissipation) if p):
-            for term in potential.parts.values():
-                for argument in term.energy.of_role(Parameter):
-                    if argument in getattr(term, "parameters", {}):
-                        name = f"{term.name}.{argument}"
-                        self._inputs[name] = Input(potential, term, argument)
-                        self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)
+            for name in arguments(potential):
+                self._inputs[name] = Input(potential, name)
+                self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
