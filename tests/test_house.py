@@ -24,17 +24,18 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         " csv_table measurements"
     ),
     "language": (
-        "folding graph whole tensors special random vectors numbers source plain kernel_source readings"
+        "folding graph whole tensors special random vectors numbers source plain kernel_source places"
+        " readings"
     ),
-    "what exists": "fields interactions energy maps schedule places reverse_rules stages terms misfit",
+    "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (
         "trace derive sweep kernels loops semidefinite statements proof emit lane_text node_lanes lanes"
         " hessian_loops lane_hessians map_loops window_proof window_loops window_lanes forward staged"
         " summand hessian potential instances anatomy"
     ),
     "truth": (
-        "questions symmetries probe follow launches retraced stage_check asked_term kinks check asked blame"
-        " special_states kernel_check kernel_files dead"
+        "questions symmetries probe follow launches retraced stage_check asked_term kinks check asked"
+        " reversals blame special_states kernel_check kernel_files dead"
     ),
     "motion": (
         "triggers schemes holds stepper tape bath moves integrators"

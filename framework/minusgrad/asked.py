@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,6 +22,12 @@ class Why(NamedTuple):
 
 
 NO_REASON = Why()
+
+
+class Say(Protocol):
+    """Is told what is about to run, and what it may die of, so that a crash has a name."""
+
+    def __call__(self, doing: str, why: Why = NO_REASON, /) -> None: ...
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Why a number is wrong: the kernel, the line, what is known of it from its text and from its run."""
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,6 +11,7 @@ from .launches import Launch, Launches
 from .questions import Finding
 from .readings import Remark, begin_of, in_words, of_function
 from .retraced import Retraced, wrong_launch
+from .reversals import of_own_gradient
 
 BLAMED = (
     "integer",
@@ -23,29 +24,63 @@ BLAMED = (
     "serial",
     "called",
     "race",
+    "shared",
+    "adjoint",
+    "single",
     "overwrite",
 )
 """Remarks that explain a wrong reverse, the likeliest first."""
 UNSEEN = "Python changes {} between kernels, which no tape sees"
-RANK = {"is": 0, "chooses": 1, "ends": 2, "decides": 3}
+UNREAD = "no kernel reads {}: a number that Python takes from it has no derivative; pass the array"
+RANK = {"is": 0, "only": 1, "chooses": 2, "ends": 3, "decides": 4}
 """What ends a derivative, by the first word that tells it, the likeliest first."""
 
 
-def with_lines(finding: Finding, seen: Sequence[Remark], followed: Retraced | None, name: str) -> Finding:
-    """A question that failed, with the lines where derivatives end."""
-    if finding.passed or followed is None:
+def with_lines(
+    finding: Finding,
+    launches: Launches,
+    ran: Sequence[Launch],
+    seen: Sequence[Remark],
+    followed: Retraced | None,
+) -> Finding:
+    """A question that failed, with the lines where derivatives end; if nothing is known, the kernel."""
+    if finding.passed:
         return finding
-    cuts = sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]])
-    told = [
-        (c.where, f"{in_words(c.where)}: a value that hangs on {name} {c.text.rstrip(',')}") for c in cuts
-    ]
-    told += [(r.where, f"{in_words(r.where)}: {r.text}") for r in seen]
-    if followed.python_wrote:
-        told.insert(0, ("", UNSEEN.format(followed.python_wrote[0])))
+    told = [*_of_run(followed, finding.argument)] if followed is not None else []
+    told += [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in seen]
+    told = told or [*_of_whole(launches, ran)]
     if not told:
         return finding
-    lines = "; ".join(list(dict.fromkeys(text for _, text in told))[:2])
-    return replace(finding, text=f"{finding.text}: {lines}", where=told[0][0])
+    lines = "; ".join(list(dict.fromkeys(why.text for why in told))[:2])
+    return replace(finding, text=f"{finding.text}: {lines}", where=told[0].where)
+
+
+def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
+    """What the run shows: what Python did, and where derivatives end, the likeliest first."""
+    yield from _unseen(followed)
+    if followed.numbers and not followed.is_read(name):
+        yield Why(followed.numbers[0], _at(followed.numbers[0], UNREAD.format(name)))
+    for cut in sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]]):
+        yield Why(cut.where, _at(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}"))
+
+
+def _of_whole(launches: Launches, ran: Sequence[Launch]) -> Iterator[Why]:
+    """What gave the gradient, where nothing is known of it."""
+    if launches.own_gradient is not None:
+        yield of_own_gradient(launches)
+    elif len({launch.function for launch in ran}) == 1:
+        where = begin_of(ran[0].function)
+        yield Why(where, f"{in_words(where)}: kernel '{ran[0].name}'")
+
+
+def _unseen(followed: Retraced) -> Iterator[Why]:
+    """What Python changes between kernels."""
+    for wrote in followed.python_wrote[:1]:
+        yield Why(wrote.where, _at(wrote.where, UNSEEN.format(wrote.name)))
+
+
+def _at(where: str, text: str) -> str:
+    return f"{in_words(where)}: {text}" if where else text
 
 
 def blame(
@@ -56,13 +91,10 @@ def blame(
     seen: Sequence[Remark],
 ) -> Why:
     """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
-    if followed.python_wrote:
-        return Why("", UNSEEN.format(followed.python_wrote[0]))
+    for why in _unseen(followed):
+        return why
     if launches.own_gradient is not None:
-        own = launches.table.gradient
-        return Why(
-            "", f"'{own}' leaves this in .grad: is the loss seeded, is .grad cleared, is a kernel missing?"
-        )
+        return of_own_gradient(launches)
     if custom := [f for f, _ in taken if not hasattr(f, "func")]:
         return _of_custom(custom[0])
     wrong = wrong_launch(launches, ran)

@@ -6,12 +6,12 @@ from pathlib import Path
 from typing import Any
 
 from . import check
+from .asked import Say
 from .door import build
 from .kernel_files import ask, load, subjects
 from .questions import Finding
 from .registry import Registry
 
-Say = Callable[[str], None]
 Questions = Callable[[Say], Iterator[Finding]]
 
 

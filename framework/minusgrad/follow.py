@@ -29,6 +29,7 @@ from . import runtime
 from .derive import gradient
 from .energy import LocalEnergy
 from .errors import TraceError
+from .folding import TRUTHS
 from .graph import Graph, Scalar, reachable
 from .kernel_source import KernelRebinder
 from .numbers import NUMPY
@@ -80,6 +81,8 @@ class Memory:
     has_gradient: bool
     cells: list[Any]
     follower: "Follower" = field(repr=False)
+    dtype: Any = None
+    """What kernels cast to, as they call it."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -185,6 +188,9 @@ class _Recorded(Graph):
         self.follower = follower
 
     def apply(self, op: str, *args: Any) -> Scalar:
+        if op not in TRUTHS:
+            kept = op == "select"
+            args = (*args[:kept], *map(self.counted, args[kept:]))
         made = super().apply(op, *args)
         if made.op in ROUNDINGS and op in ROUNDINGS:
             self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), ROUNDINGS[op]))
@@ -193,6 +199,14 @@ class _Recorded(Graph):
         if len(self._table) > MOST_NODES:
             raise UnfollowedError(f"{here()}: more than {MOST_NODES:,} operations; give it smaller arrays")
         return made
+
+    def counted(self, value: Any) -> Any:
+        """A number; of a condition that is taken for one, 1 or 0."""
+        if not isinstance(value, Scalar) or value.op not in TRUTHS:
+            return value
+        told = Cut(value.serial, here(), "only counts as 0 or 1, being compared")
+        self.follower.cuts.setdefault(("counts", value.serial), told)
+        return super().apply("select", value, 1, 0)
 
 
 class Follower:
@@ -222,7 +236,8 @@ class Follower:
         integer = values.dtype.kind in "iub"
         axes = values.shape[: values.ndim - len(element)]
         cells = [int(v) if integer else float(v) for v in values.ravel().tolist()]
-        self.memories[id(key)] = Memory(name, axes, element, integer, gradient, cells, self)
+        dtype = self.functions.i32 if integer else self.functions.f64
+        self.memories[id(key)] = Memory(name, axes, element, integer, gradient, cells, self, dtype)
 
     def leaves(self, key: Any) -> list[Scalar]:
         """From now on the array's numbers are leaves; these."""
@@ -315,8 +330,7 @@ class Follower:
 
     def stored(self, memory: Memory, value: Any) -> Any:
         """A value as an array of its kind holds it."""
-        if isinstance(value, bool):
-            value = int(value)
+        value = int(value) if isinstance(value, bool) else self.graph.counted(value)
         if memory.integer and not is_integer(value):
             node = self.graph.apply("to_int", value)
             if node.number is None:

@@ -52,11 +52,15 @@ def findings(
 
 
 class _Child:
-    """One process. `end`: how it died, if it did; `number`: of the subject that it was asking."""
+    """One process. `end`: how it died, if it did; `number`: of the subject that it was asking.
+
+    `doing` and `why`: what was last begun, and what it may die of, with its line.
+    """
 
     def __init__(self, asked: dict[str, Any], seconds: float):
         self.asked, self.seconds = asked, seconds
         self.number, self.more, self.name, self.doing = 0, False, str(asked["what"]), "its start"
+        self.why = ["", ""]
         self.end: Finding | None = None
         self._silent = False
 
@@ -86,7 +90,8 @@ class _Child:
                 self.number = message.get("number", self.number)
                 self.more = message.get("more", self.more)
                 self.name = message.get("name", self.name)
-                self.doing = message.get("doing", self.doing)
+                if "doing" in message:
+                    self.doing, self.why = message["doing"], message.get("why", ["", ""])
                 refused = _error(message) if "refused" in message else refused
             code = child.wait()
         finally:
@@ -96,7 +101,9 @@ class _Child:
         if refused is not None:
             raise refused
         if code != 0:
-            self.end = Finding(self.name, "", "crash", False, None, self._told(code, lines.last()))
+            place, why = self.why
+            text = f"{self._told(code, lines.last())}{f': {why}' if why else ''}"
+            self.end = Finding(self.name, "", "crash", False, None, text, place)
 
     def _timer(self, child: subprocess.Popen) -> Timer:
         def stop() -> None:
@@ -171,7 +178,7 @@ def _ask(asked: dict[str, Any], out: TextIO) -> None:
         if number < asked["from"]:
             continue
         _tell(out, number=number, more=more, name=name, doing="its start")
-        for finding in questions(lambda what: _tell(out, doing=what)):
+        for finding in questions(lambda what, why=("", ""): _tell(out, doing=what, why=why)):
             _tell(out, finding=finding.as_dict())
 
 

@@ -16,7 +16,7 @@ asked at the start, and at random states near it.
 
 import inspect
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .asked import NO_REASON, Asked, Why, coarsest, put
+from .asked import NO_REASON, Asked, Say, Why, coarsest, put
 from .blame import blame, with_lines
 from .errors import TraceError
 from .follow import OutsideError
@@ -33,6 +33,7 @@ from .launches import Handle, Launch, Launches
 from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
 from .readings import Remark, begin_of, in_words, readings
 from .retraced import WRONG, Retraced, off, retrace
+from .reversals import of_own_gradient
 from .special_states import idle, kinks
 
 SLOW = 3.0
@@ -41,12 +42,14 @@ NEAR = 2
 """Random states, besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
 """How near a compiled value is to that of plain Python, in parts of its scale, by precision."""
-FORWARD = ("integer", "constant", "race", "overwrite")
+FORWARD = ("integer", "constant", "race", "shared", "single", "overwrite")
 """Remarks that explain a wrong value."""
+UNSTEADY = ("race", "shared", "random")
+"""Remarks that explain another gradient at a second time."""
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def of_case(launches: Launches, say: Callable[[str], None], seed: int = 0) -> Iterator[Finding]:
+def of_case(launches: Launches, say: Say, seed: int = 0) -> Iterator[Finding]:
     """Ask everything; `say` is told what is about to run, so that a crash has a name."""
     name, rng = launches.case.name, np.random.default_rng(seed)
     try:
@@ -63,7 +66,7 @@ def of_case(launches: Launches, say: Callable[[str], None], seed: int = 0) -> It
         launches.leave()
 
 
-def _of_case(launches: Launches, say: Callable[[str], None], rng: np.random.Generator) -> Iterator[Finding]:
+def _of_case(launches: Launches, say: Say, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
     say("the run forward")
     ran, _ = launches.recorded()
@@ -115,7 +118,7 @@ class _State:
 
 def _at_state(
     asked: Asked,
-    say: Callable[[str], None],
+    say: Say,
     steps: dict[str, float],
     rng: np.random.Generator,
     remarks: Sequence[Remark],
@@ -129,7 +132,7 @@ def _at_state(
         return
     state = _State(*launches.recorded(), list(remarks))
     yield from _followed(asked, state, value, first)
-    say(f"the reverse {asked.where}")
+    say(f"the reverse {asked.where}", _deadly(state.remarks))
     gradients = launches.gradients(state.taken)
     again = launches.gradients()
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
@@ -140,7 +143,7 @@ def _at_state(
             text = "it has no gradient; make it with needs_grad=True"
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
-        yield _repeat(asked, handle, found, second)
+        yield _repeat(asked, state, handle, found, second)
         knob = _knob(launches, handle, steps[handle.name])
         yield from _of_input(asked, state, handle, found, knob, say, rng)
 
@@ -179,11 +182,11 @@ def _of_input(
     handle: Handle,
     found: np.ndarray,
     knob: Knob,
-    say: Callable[[str], None],
+    say: Say,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
     """The gradient with respect to one input: against the exact one, and by steps."""
-    name, followed, seen = handle.name, state.followed, state.remarks
+    name, followed, seen, launches = handle.name, state.followed, state.remarks, asked.launches
     wrong = exact = False
     if followed is not None:
         say(f"the exact derivative {asked.where}")
@@ -194,16 +197,17 @@ def _of_input(
     direction = _short(asked, knob, knob.direction(rng))
     if not np.isfinite(found).all():
         if not wrong:
-            yield asked.finding(name, "taylor", False, None, INFINITE)
+            infinite = asked.finding(name, "taylor", False, None, INFINITE)
+            yield with_lines(infinite, launches, state.ran, seen, followed)
         return
     say(f"steps of {name} {asked.where}")
     order = taylor(asked, knob, direction)
     if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
-    yield with_lines(order, seen, followed, name)
+    yield with_lines(order, launches, state.ran, seen, followed)
     if not wrong:
         longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
-        yield with_lines(path(asked, knob, longer), seen, followed, name)
+        yield with_lines(path(asked, knob, longer), launches, state.ran, seen, followed)
 
 
 # The answers ----------------------------------------------------------------------------------------
@@ -221,7 +225,7 @@ def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Rem
     if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
         return asked.finding("", "value", True, error, text)
     causes = [r for r in seen if r.kind in FORWARD]
-    why = Why(causes[0].where, causes[0].text) if causes else NO_REASON
+    why = Why(causes[0].where, f"{in_words(causes[0].where)}: {causes[0].text}") if causes else NO_REASON
     return asked.finding("", "value", False, error, text, why)
 
 
@@ -251,18 +255,20 @@ def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, fo
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
-def _repeat(asked: Asked, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
+def _repeat(asked: Asked, state: _State, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
     error, worst = float(apart.max()) / scale, int(np.argmax(apart))
     passed = not error > WRONG[coarsest(asked.launches)]
     text = f"a second time it gives {second.ravel()[worst]:.6g} where it gave {found.ravel()[worst]:.6g}"
-    cure = ": adjoints are not cleared, or something random is drawn;"
-    return asked.finding(
-        handle.name, "repeat", passed, error, f"off by {error:.1e}" if passed else text + cure
-    )
+    if passed:
+        return asked.finding(handle.name, "repeat", True, error, f"off by {error:.1e}")
+    causes = [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in state.remarks if r.kind in UNSTEADY]
+    why = causes[0] if causes else of_own_gradient(asked.launches)
+    cure = "" if why.text else ": adjoints are not cleared, or something random is drawn;"
+    return asked.finding(handle.name, "repeat", False, error, text + cure, why)
 
 
-def _second_call(asked: Asked, say: Callable[[str], None]) -> Iterator[Finding]:
+def _second_call(asked: Asked, say: Say) -> Iterator[Finding]:
     """Whether a second call gives the same, with nothing put back for it but inputs and loss.
 
     Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
@@ -311,6 +317,12 @@ def _rounded(asked: Asked) -> tuple:
         return retrace(launches, launches.recorded()[0], launches.inputs).follower.rounded()
     except TraceError:
         return ()
+
+
+def _deadly(seen: Sequence[Remark]) -> Why:
+    """What the reverse may die of."""
+    found = (r for r in seen if r.kind == "carried")
+    return next((Why(r.where, f"{in_words(r.where)}: {r.text}") for r in found), NO_REASON)
 
 
 # Small things ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from . import check, runtime
+from .asked import Say
 from .cases import Case, CaseTable, beside, take_declared
 from .energy import LocalEnergy
 from .errors import MinusgradError, TraceError, UserError
@@ -80,7 +81,7 @@ def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
     return found
 
 
-def ask(subject: Case | LocalEnergy, module: ModuleType, say: Callable[[str], None]) -> Iterator[Finding]:
+def ask(subject: Case | LocalEnergy, module: ModuleType, say: Say) -> Iterator[Finding]:
     """All questions to one of them."""
     if isinstance(subject, LocalEnergy):
         say(f"energy '{subject.name}'")

@@ -12,7 +12,7 @@ import inspect
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from types import ModuleType
 from typing import Any
 
@@ -78,6 +78,8 @@ class Launch:
     """Where its file keeps numbers (its names, its objects' attributes), and what they were."""
     own_reverse: Callable[[], None] | None = None
     """In the place of the engine's."""
+    where: str = ""
+    """The line of its file that launched it, file:line; "" where that was another file's."""
 
     @property
     def moved(self) -> dict[str, Any]:
@@ -385,24 +387,46 @@ def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
 @contextmanager
 def listening(handles: Sequence[Handle]) -> Iterator[list[Launch]]:
     """Every kernel that is launched forward, with what arrays held before."""
-    kernels = runtime.part("lang.kernel_impl").Kernel
-    called, launches = kernels.__call__, []
+    launches: list[Launch] = []
 
-    def listened(kernel: Any, *arguments: Any, **named: Any) -> Any:
-        if kernel.autodiff_mode.name != "NONE" or _internal(kernel):
-            return called(kernel, *arguments, **named)
+    def listened(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+        if kernel.autodiff_mode.name != "NONE":
+            return run()
         before = {id(h): h.values for h in handles}
-        around = tuple(_around(inspect.unwrap(kernel.func).__globals__, arguments))
-        found = called(kernel, *arguments, **named)
+        function = inspect.unwrap(kernel.func)
+        around = tuple(_around(function.__globals__, arguments))
+        found = run()
         after = {id(h): h.values for h in handles}
-        launches.append(Launch(kernel, tuple(arguments), before, after, around))
+        launches.append(Launch(kernel, arguments, before, after, around, where=line_in(function)))
         return found
 
-    kernels.__call__ = listened
-    try:
+    with around_kernels(listened):
         yield launches
+
+
+@contextmanager
+def around_kernels(listened: Callable[[Any, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
+    """Whoever runs a kernel, or its reverse, calls `listened(kernel, run, arguments)` in its place."""
+    kernels = runtime.part("lang.kernel_impl").Kernel
+    called = kernels.__call__
+
+    def call(kernel: Any, *arguments: Any, **named: Any) -> Any:
+        run = partial(called, kernel, *arguments, **named)
+        return run() if _internal(kernel) else listened(kernel, run, arguments)
+
+    kernels.__call__ = call
+    try:
+        yield
     finally:
         kernels.__call__ = called
+
+
+def line_in(function: Callable) -> str:
+    """The line of the function's file that runs now, file:line; "" where that is another one's."""
+    file, frame = function.__code__.co_filename, inspect.currentframe()
+    while frame is not None and frame.f_code.co_filename != file:
+        frame = frame.f_back
+    return "" if frame is None else f"{file}:{frame.f_lineno}"
 
 
 def _around(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[dict, dict]]:

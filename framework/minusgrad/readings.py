@@ -11,6 +11,11 @@ Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
     called    a function with a loop of its own
     serial    a loop within a serialised loop
     atomic    min, max and products by atomic operations
+    adjoint   an adjoint that a kernel reads: how it came to be has no reverse
+
+or run wrongly:
+
+    shared    a = a + ... by all turns of a parallel loop, which is no atomic addition
 
 A reading alone is no error: where the numbers are right, it may stay.
 """
@@ -24,6 +29,7 @@ from types import FunctionType
 from typing import Any, NamedTuple
 
 from .errors import TraceError
+from .places import spelt_out, told_apart
 from .source import parsed
 
 STACK = 31
@@ -53,6 +59,11 @@ TOLD = {
     "atomic": (
         "{}: Taichi reverses every atomic operation as an addition; unroll the loop by ti.static with a"
         " local, or give the kernel a gradient of its own"
+    ),
+    "adjoint": "reads '{}': how it came to be has no derivative here; compute in a kernel what it stands for",
+    "shared": (
+        "makes '{}' from itself in all turns of a parallel loop, and some are lost: add with +=, or write"
+        " ti.loop_config(serialize=True) before the loop"
     ),
     "random": "ti.{} gives another number at every call: draw it in Python and pass it in an array",
     "constant": (
@@ -154,6 +165,8 @@ class _Reader:
             serial = "serialize=True" in before or "parallelize=1" in before
             if kernel and statement in loops and serial and any(map(_runs, _inside(statement))):
                 self.say("serial", statement)
+            if kernel and statement in loops and not serial:
+                self._shared(tree, statement)
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
             self._turn(outer)
@@ -165,11 +178,25 @@ class _Reader:
                 self.say("atomic", node, name)
             elif name in ("random", "randn"):
                 self.say("random", node, name)
+        written = {id(n) for store in _stores(tree) for n in ast.walk(store)}
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad"):
+            if id(node) not in written and not isinstance(node.ctx, ast.Store):
+                self.say("adjoint", node, ast.unparse(node))
         return sorted(self.found, key=lambda r: int(r.where.rpartition(":")[2]))
 
     def say(self, kind: str, node: ast.AST, *said: str) -> None:
         line = node.lineno  # type: ignore[attr-defined]
         self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*said)))
+
+    def _shared(self, tree: ast.FunctionDef, loop: Any) -> None:
+        """Places that all turns of a parallel loop make from what stands there."""
+        target = loop.target if isinstance(loop, ast.For) else loop.test
+        turns = frozenset(n.id for n in names(target, ast.Store))
+        for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
+            read = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+            for place in (t for t in node.targets if isinstance(t, ast.Subscript) and ast.unparse(t) in read):
+                if not told_apart(spelt_out(tree, [place.slice]), turns):
+                    self.say("shared", node, ast.unparse(place))
 
     def _turn(self, outer: Any) -> None:
         """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
@@ -192,6 +219,11 @@ class _Reader:
             fed = {n.id for a in node.args for n in names(a, ast.Load)} & stored.keys() & again
             if _name(node.func) in FED and fed:
                 self.say("fed", node, min(fed), _name(node.func))
+
+
+def _stores(tree: ast.AST) -> list[ast.Subscript]:
+    """Everything in brackets that is written."""
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
 
 
 def _runs(node: ast.AST) -> bool:

@@ -1,11 +1,13 @@
 """Launches retraced: what kernels did, followed in plain Python, as a whole and one by one."""
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from . import runtime
 from .errors import TraceError
 from .follow import Cut, Follower, OutsideError
 from .graph import Scalar
@@ -22,13 +24,25 @@ def off(found: np.ndarray, exact: np.ndarray) -> float:
     return float(np.abs(found - exact).max(initial=0.0)) / scale
 
 
+class Wrote(NamedTuple):
+    """An array that Python changed between two launches, and the line behind the first of them."""
+
+    name: str
+    where: str
+
+
 @dataclass
 class Retraced:
-    """A run as plain Python saw it: what arrays hold, exact gradients, what was seen on the way."""
+    """A run as plain Python saw it: what arrays hold, exact gradients, what was seen on the way.
+
+    `python_wrote`: arrays that Python changed between two launches, and where; `numbers`: the lines that
+    gave a kernel a real number.
+    """
 
     follower: Follower
     leaves: dict[str, list[Scalar]]
-    python_wrote: list[str] = field(default_factory=list)
+    python_wrote: list[Wrote] = field(default_factory=list)
+    numbers: list[str] = field(default_factory=list)
 
     def cells(self, handle: Handle) -> list[Any]:
         """What an array holds at the end."""
@@ -51,6 +65,17 @@ class Retraced:
             parts = np.abs(slopes * [float(self.follower.number(node)) for node in made])
         return float(np.nan_to_num(parts, nan=0.0, posinf=0.0).sum())
 
+    def is_read(self, name: str) -> bool:
+        """Whether any kernel did anything with an input."""
+        leaves = {leaf.serial for leaf in self.leaves[name]}
+        return any(leaves.intersection(a.serial for a in node.args) for node in self.follower.graph) or any(
+            cell.serial in leaves
+            for memory in self.follower.memories.values()
+            if memory.name != name
+            for cell in memory.cells
+            if isinstance(cell, Scalar)
+        )
+
     def cuts(self, name: str) -> list[Cut]:
         """Where what depends on this input went on without a derivative."""
         found = list(self.follower.cuts.values())
@@ -65,12 +90,12 @@ def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> 
     """The run in plain Python. Raises `TraceError` where it cannot be followed."""
     follower = _holding(arrays, ran[0].before if ran else {id(h): h.start for h in arrays.handles})
     leaves = {h.name: follower.leaves(h.array) for h in inputs}
-    wrote: list[str] = []
+    wrote: list[Wrote] = []
     for k, launch in enumerate(ran):
         for handle in arrays.handles if k else ():
             before, after = ran[k - 1].after[id(handle)], launch.before[id(handle)]
             if follower.changed(handle.array, before, after):
-                wrote.append(handle.name or "an array")
+                wrote.append(Wrote(handle.name or "an array", _between(ran[k - 1].where, launch.where)))
         _follow(follower, launch)
     for launch in ran:
         used = {*launch.function.__code__.co_names} & {*launch.moved}
@@ -78,7 +103,27 @@ def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> 
             where = begin_of(launch.function)
             told = Remark("constant", where, TOLD["constant"].format(name))
             follower.remarks.setdefault(("constant", name, where), told)
-    return Retraced(follower, leaves, wrote)
+        if any(h.start.dtype == np.float64 for h in arrays.handles):
+            follower.remarks |= {(r.kind, r.text, r.where): r for r in _in_single(launch)}
+    numbers = [launch.where for launch in ran if any(isinstance(a, float) for a in launch.arguments)]
+    return Retraced(follower, leaves, wrote, numbers)
+
+
+def _between(before: str, after: str) -> str:
+    """The line behind the one where a kernel was launched, if the next was launched further down."""
+    file, _, line = before.rpartition(":")
+    further = file == after.rpartition(":")[0] and int(after.rpartition(":")[2] or 0) > int(line or 0)
+    return f"{file}:{int(line) + 1}" if further else after
+
+
+def _in_single(launch: Launch) -> Iterator[Remark]:
+    """Numbers with a double's digits that a kernel takes in single precision."""
+    single = runtime.engine().f32
+    parameters = inspect.signature(launch.function).parameters.values()
+    for parameter, value in zip(parameters, launch.arguments, strict=False):
+        if parameter.annotation is single and isinstance(value, float) and float(np.float32(value)) != value:
+            told = f"takes '{parameter.name}' as f32, in which {value!r} loses digits; declare it as ti.f64"
+            yield Remark("single", begin_of(launch.function), told)
 
 
 def _follow(follower: Follower, launch: Launch) -> None:

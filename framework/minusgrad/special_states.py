@@ -1,11 +1,11 @@
 """Kernels at special states: where roots have no derivative, and inputs that nothing hangs on."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
-from .asked import Asked, Why, put
+from .asked import Asked, Say, Why, put
 from .errors import TraceError
 from .launches import Handle, Launch
 from .questions import Finding
@@ -15,7 +15,7 @@ FAR = (1.0, 8.0, 64.0)
 """Steps after which an input that changes nothing is taken to be idle."""
 
 
-def kinks(asked: Asked, say: Callable[[str], None], start: dict[str, np.ndarray]) -> Iterator[Finding]:
+def kinks(asked: Asked, say: Say, start: dict[str, np.ndarray]) -> Iterator[Finding]:
     """The gradient at zero, and where two entries are equal."""
     launches = asked.launches
     for handle in launches.inputs:
