@@ -24,7 +24,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         " csv_table measurements"
     ),
     "language": (
-        "folding graph whole tensors special random vectors numbers source plain kernel_source places"
+        "folding graph whole tensors special random vectors numbers source plain kernel_source places stacks"
         " readings"
     ),
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
@@ -34,7 +34,7 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         " summand hessian potential instances anatomy"
     ),
     "truth": (
-        "questions symmetries probe follow launches retraced stage_check asked_term kinks check asked"
+        "questions symmetries probe follow launches singles retraced stage_check asked_term kinks check asked"
         " reversals blame special_states kernel_check kernel_files dead"
     ),
     "motion": (

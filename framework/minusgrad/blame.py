@@ -27,6 +27,7 @@ BLAMED = (
     "shared",
     "adjoint",
     "single",
+    "element",
     "overwrite",
 )
 """Remarks that explain a wrong reverse, the likeliest first."""
@@ -48,7 +49,9 @@ def with_lines(
         return finding
     told = [*_of_run(followed, finding.argument)] if followed is not None else []
     told += [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in seen]
-    told = told or [*_of_whole(launches, ran)]
+    if launches.own_gradient is not None:
+        told = told or [of_own_gradient(launches)]
+    told = told or [*of_whole(ran)]
     if not told:
         return finding
     lines = "; ".join(list(dict.fromkeys(why.text for why in told))[:2])
@@ -64,11 +67,9 @@ def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
         yield Why(cut.where, _at(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}"))
 
 
-def _of_whole(launches: Launches, ran: Sequence[Launch]) -> Iterator[Why]:
-    """What gave the gradient, where nothing is known of it."""
-    if launches.own_gradient is not None:
-        yield of_own_gradient(launches)
-    elif len({launch.function for launch in ran}) == 1:
+def of_whole(ran: Sequence[Launch]) -> Iterator[Why]:
+    """The kernel, where there is only one, and nothing is known of it."""
+    if len({launch.function for launch in ran}) == 1:
         where = begin_of(ran[0].function)
         yield Why(where, f"{in_words(where)}: kernel '{ran[0].name}'")
 

@@ -41,6 +41,7 @@ from .trace import Symbolic, linear
 
 MOST_NODES = 200_000
 MOST_TURNS = 2_000_000
+LARGE = 2**31
 ROUNDINGS = {
     "to_int": "is cast to an integer",
     "floor": "is rounded by floor",
@@ -191,6 +192,9 @@ class _Recorded(Graph):
         if op not in TRUTHS:
             kept = op == "select"
             args = (*args[:kept], *map(self.counted, args[kept:]))
+        for one in (a for a in args if isinstance(a, int) and abs(a) >= LARGE):
+            told = f"the whole number {one} leaves 32 bits; write what it is made of with a point"
+            self.follower.large.setdefault(here(), Remark("integer", here(), told))
         made = super().apply(op, *args)
         if made.op in ROUNDINGS and op in ROUNDINGS:
             self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), ROUNDINGS[op]))
@@ -216,6 +220,8 @@ class Follower:
         self.known: dict[int, Any] = {}
         self.cuts: dict[tuple, Cut] = {}
         self.remarks: dict[tuple, Remark] = {}
+        self.large: dict[str, Remark] = {}
+        """Whole numbers, by their lines, that 32 bits do not hold; 64 may have been asked for."""
         self.elsewhere = False
         """Whether the last launch saw other numbers of its file than stand there now."""
         self.memories: dict[int, Memory] = {}

@@ -26,7 +26,7 @@ import numpy as np
 
 from . import runtime
 from .asked import NO_REASON, Asked, Say, Why, coarsest, put
-from .blame import blame, with_lines
+from .blame import blame, of_whole, with_lines
 from .errors import TraceError
 from .follow import OutsideError
 from .launches import Handle, Launch, Launches
@@ -42,7 +42,7 @@ NEAR = 2
 """Random states, besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
 """How near a compiled value is to that of plain Python, in parts of its scale, by precision."""
-FORWARD = ("integer", "constant", "race", "shared", "single", "overwrite")
+FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwrite")
 """Remarks that explain a wrong value."""
 UNSTEADY = ("race", "shared", "random")
 """Remarks that explain another gradient at a second time."""
@@ -170,8 +170,8 @@ def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterato
     seen = list(followed.follower.remarks.values())
     if first:
         yield from (_warning(launches.case.name, remark) for remark in seen)
-    state.remarks += [*seen, *followed.follower.infinite()]
-    answer = _value(asked, followed, value, state.remarks)
+    state.remarks += [*seen, *followed.follower.infinite(), *followed.follower.large.values()]
+    answer = _value(asked, state, followed, value)
     state.right = answer.passed
     yield answer
 
@@ -204,8 +204,10 @@ def _of_input(
     order = taylor(asked, knob, direction)
     if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
-    yield with_lines(order, launches, state.ran, seen, followed)
-    if not wrong:
+    if wrong:
+        yield order if order.passed else replace(order, where=answer.where)
+    else:
+        yield with_lines(order, launches, state.ran, seen, followed)
         longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
         yield with_lines(path(asked, knob, longer), launches, state.ran, seen, followed)
 
@@ -213,7 +215,7 @@ def _of_input(
 # The answers ----------------------------------------------------------------------------------------
 
 
-def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Remark]) -> Finding:
+def _value(asked: Asked, state: _State, followed: Retraced, compiled: float) -> Finding:
     """The compiled loss against the followed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
@@ -224,8 +226,9 @@ def _value(asked: Asked, followed: Retraced, compiled: float, seen: Sequence[Rem
     close = CLOSE[coarsest(asked.launches)]
     if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
         return asked.finding("", "value", True, error, text)
-    causes = [r for r in seen if r.kind in FORWARD]
-    why = Why(causes[0].where, f"{in_words(causes[0].where)}: {causes[0].text}") if causes else NO_REASON
+    causes = [r for r in state.remarks if r.kind in FORWARD]
+    whys = [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in causes] or [*of_whole(state.ran)]
+    why = whys[0] if whys else NO_REASON
     return asked.finding("", "value", False, error, text, why)
 
 

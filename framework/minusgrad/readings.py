@@ -6,7 +6,7 @@
 Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
 
     before    a value made in the turn, before an inner loop, and used in it
-    carried   a local that an inner loop changes from itself; after 31 turns its stack is left: a crash
+    carried   a local that an inner loop changes from itself: the stack of its reverse is soon full (`stacks`)
     fed       in an inner loop a local that changes, fed to min, max or rsqrt
     called    a function with a loop of its own
     serial    a loop within a serialised loop
@@ -16,6 +16,7 @@ Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
 or run wrongly:
 
     shared    a = a + ... by all turns of a parallel loop, which is no atomic addition
+    element   an element of a vector written in an `if`, unless `force_scalarize_matrix` is set
 
 A reading alone is no error: where the numbers are right, it may stay.
 """
@@ -28,12 +29,12 @@ from collections.abc import Callable, Iterable
 from types import FunctionType
 from typing import Any, NamedTuple
 
+from . import runtime
 from .errors import TraceError
 from .places import spelt_out, told_apart
 from .source import parsed
+from .stacks import how_often, names, pushed, runs
 
-STACK = 31
-"""Turns of an inner loop from which on Taichi's stack of locals is left."""
 FED = ("min", "max", "rsqrt")
 TOLD = {
     "before": (
@@ -41,8 +42,8 @@ TOLD = {
         " in the loop, or keep it in an array"
     ),
     "carried": (
-        "changes '{}' from turn to turn of an inner loop; from 31 turns on the process dies or the gradient"
-        " is wrong: keep it in an array, with a place for each turn, or unroll the loop by ti.static"
+        "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
+        " gradient is wrong; add to an array with +=, or keep it in one, with a place for each time"
     ),
     "fed": (
         "feeds '{}', which changes in an inner loop, to {}, whose reverse takes its last value; give what is"
@@ -64,6 +65,10 @@ TOLD = {
     "shared": (
         "makes '{}' from itself in all turns of a parallel loop, and some are lost: add with +=, or write"
         " ti.loop_config(serialize=True) before the loop"
+    ),
+    "element": (
+        "writes '{}', an element of a vector, in an `if`, and Taichi may lose it: write the whole vector, or"
+        " ti.init(force_scalarize_matrix=True)"
     ),
     "random": "ti.{} gives another number at every call: draw it in Python and pass it in an array",
     "constant": (
@@ -106,18 +111,19 @@ def begin_of(function: Callable) -> str:
 def readings(function: Callable) -> list[Remark]:
     """All remarks about a kernel's function and those that it calls, in the order of lines."""
     found: list[Remark] = []
-    for one in _called(inspect.unwrap(function), {}):
+    for one in called(inspect.unwrap(function)):
         found += _constants(one)
         try:
             tree, file = parsed(one)
         except TraceError:
             continue
-        found += _Reader(file).read(tree, kernel=one is inspect.unwrap(function))
+        found += _Reader(one, file).read(tree, kernel=one is inspect.unwrap(function))
     return list(dict.fromkeys(found))
 
 
-def _called(function: Any, seen: dict[Any, None]) -> list[Any]:
+def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
     """The function, and the file's own functions that it calls."""
+    seen = {} if seen is None else seen
     if function in seen or not isinstance(function, FunctionType):
         return list(seen)
     seen[function] = None
@@ -128,9 +134,9 @@ def _called(function: Any, seen: dict[Any, None]) -> list[Any]:
         return list(seen)
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            called = scope.get(node.func.id)
-            if callable(called) and hasattr(called, "__wrapped__"):
-                _called(inspect.unwrap(called), seen)
+            other = scope.get(node.func.id)
+            if callable(other) and hasattr(other, "__wrapped__"):
+                called(inspect.unwrap(other), seen)
     return list(seen)
 
 
@@ -155,8 +161,8 @@ _SCOPES = (ast.FunctionDef, ast.ClassDef)
 class _Reader:
     """One function, statement by statement."""
 
-    def __init__(self, file: str):
-        self.file, self.found = file, list[Remark]()
+    def __init__(self, function: Any, file: str):
+        self.function, self.file, self.found = function, file, list[Remark]()
 
     def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
         loops = [s for s in tree.body if _runs(s)]
@@ -170,6 +176,9 @@ class _Reader:
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
             self._turn(outer)
+            for one in pushed(outer, self.function, {}):
+                if one.times > runtime.PLACES:
+                    self.say("carried", one.node, one.name, how_often(one.times))
         if not kernel and loops:
             self.say("called", loops[0], tree.name)
         for node in ast.walk(tree):
@@ -178,6 +187,8 @@ class _Reader:
                 self.say("atomic", node, name)
             elif name in ("random", "randn"):
                 self.say("random", node, name)
+        if not runtime.engine().lang.impl.current_cfg().force_scalarize_matrix:
+            self._elements(tree)
         written = {id(n) for store in _stores(tree) for n in ast.walk(store)}
         for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad"):
             if id(node) not in written and not isinstance(node.ctx, ast.Store):
@@ -195,8 +206,19 @@ class _Reader:
         for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
             read = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
             for place in (t for t in node.targets if isinstance(t, ast.Subscript) and ast.unparse(t) in read):
-                if not told_apart(spelt_out(tree, [place.slice]), turns):
+                if not self._is_local(tree, place) and not told_apart(spelt_out(tree, [place.slice]), turns):
                     self.say("shared", node, ast.unparse(place))
+
+    def _elements(self, tree: ast.FunctionDef) -> None:
+        """Elements of a local vector that are written where an `if` runs."""
+        for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
+            for place in (p for p in _stores(branch) if self._is_local(tree, p)):
+                self.say("element", place, ast.unparse(place))
+
+    @staticmethod
+    def _is_local(tree: ast.AST, place: ast.Subscript) -> bool:
+        """Whether it is a part of a local, and of no array."""
+        return ast.unparse(place).split("[")[0] in {n.id for n in names(tree, ast.Store)}
 
     def _turn(self, outer: Any) -> None:
         """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
@@ -210,10 +232,6 @@ class _Reader:
         stored = _stored(inner.body)
         for name in sorted(_read(inner.body) & made.keys() - stored.keys()):
             self.say("before", inner, name)
-        turns = _turns(inner)
-        for name, node in stored.items():
-            if name in _changed(inner.body) & made.keys() and not 0 < turns < STACK:
-                self.say("carried", node, name)
         again = {n for n, times in Counter(n.id for n in names(outer, ast.Store)).items() if times > 1}
         for node in (n for s in inner.body for n in ast.walk(s) if isinstance(n, ast.Call)):
             fed = {n.id for a in node.args for n in names(a, ast.Load)} & stored.keys() & again
@@ -228,20 +246,11 @@ def _stores(tree: ast.AST) -> list[ast.Subscript]:
 
 def _runs(node: ast.AST) -> bool:
     """Whether it is a loop that runs, and is not unrolled."""
-    unrolled = isinstance(node, ast.For) and "static(" in ast.unparse(node.iter)
-    return isinstance(node, (ast.For, ast.While)) and not unrolled
+    return isinstance(node, (ast.For, ast.While)) and runs(node)
 
 
 def _inside(node: ast.AST) -> list[ast.AST]:
     return [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
-
-
-def _turns(loop: Any) -> float:
-    """How often a loop over a constant range runs; of others it is not known, and may be often."""
-    arguments = getattr(loop.iter, "args", []) if isinstance(loop, ast.For) else []
-    if arguments and all(isinstance(a, ast.Constant) for a in arguments):
-        return len(range(*(a.value for a in arguments)))
-    return 0
 
 
 def _made(statement: ast.AST) -> dict[str, ast.AST]:
@@ -256,23 +265,6 @@ def _stored(body: list[ast.stmt]) -> dict[str, ast.AST]:
 
 def _read(body: list[ast.stmt]) -> set[str]:
     return {n.id for s in body for n in names(s, ast.Load)}
-
-
-def _changed(body: list[ast.stmt]) -> set[str]:
-    """Names that the body makes from themselves."""
-    found = set()
-    for node in (n for s in body for n in ast.walk(s)):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
-        elif isinstance(node, ast.Assign):
-            read = {n.id for n in names(node.value, ast.Load)}
-            found |= read & {n.id for t in node.targets for n in names(t, ast.Store)}
-    return found
-
-
-def names(node: ast.AST, context: type) -> list[ast.Name]:
-    """The names that are read (`ast.Load`) or written (`ast.Store`) in a piece of code."""
-    return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
 
 
 def _name(function: ast.expr) -> str:

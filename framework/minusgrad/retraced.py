@@ -1,18 +1,17 @@
 """Launches retraced: what kernels did, followed in plain Python, as a whole and one by one."""
 
-import inspect
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from . import runtime
 from .errors import TraceError
 from .follow import Cut, Follower, OutsideError
 from .graph import Scalar
 from .launches import Arrays, Handle, Launch
 from .readings import TOLD, Remark, begin_of
+from .singles import in_single
 
 WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
 """How near a gradient is to the exact one, in parts of its largest number, by precision."""
@@ -104,7 +103,7 @@ def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> 
             told = Remark("constant", where, TOLD["constant"].format(name))
             follower.remarks.setdefault(("constant", name, where), told)
         if any(h.start.dtype == np.float64 for h in arrays.handles):
-            follower.remarks |= {(r.kind, r.text, r.where): r for r in _in_single(launch)}
+            follower.remarks |= {(r.kind, r.text, r.where): r for r in in_single(launch)}
     numbers = [launch.where for launch in ran if any(isinstance(a, float) for a in launch.arguments)]
     return Retraced(follower, leaves, wrote, numbers)
 
@@ -114,16 +113,6 @@ def _between(before: str, after: str) -> str:
     file, _, line = before.rpartition(":")
     further = file == after.rpartition(":")[0] and int(after.rpartition(":")[2] or 0) > int(line or 0)
     return f"{file}:{int(line) + 1}" if further else after
-
-
-def _in_single(launch: Launch) -> Iterator[Remark]:
-    """Numbers with a double's digits that a kernel takes in single precision."""
-    single = runtime.engine().f32
-    parameters = inspect.signature(launch.function).parameters.values()
-    for parameter, value in zip(parameters, launch.arguments, strict=False):
-        if parameter.annotation is single and isinstance(value, float) and float(np.float32(value)) != value:
-            told = f"takes '{parameter.name}' as f32, in which {value!r} loses digits; declare it as ti.f64"
-            yield Remark("single", begin_of(launch.function), told)
 
 
 def _follow(follower: Follower, launch: Launch) -> None:

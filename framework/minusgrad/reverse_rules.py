@@ -2,13 +2,17 @@
 
 import ast
 import inspect
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from textwrap import dedent
+from types import SimpleNamespace
 from typing import Any
 
+from . import runtime
 from .errors import EnergyError
 from .places import spelt_out, told_apart
 from .readings import in_words, readings
+from .source import parsed
+from .stacks import how_often, pushed
 
 NEITHER = (
     "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
@@ -16,8 +20,12 @@ NEITHER = (
 )
 
 
-REFUSED = ("serial", "called", "before", "carried", "fed", "atomic")
+REFUSED = ("serial", "called", "before", "fed", "atomic")
 """What a text may say that Taichi reverses wrongly wherever it stands; the first is told."""
+TOO_OFTEN = (
+    "changes '{}' {}, and its reverse has room for {:g} times; add to an array with +=, or keep it in one,"
+    " with a place for each time"
+)
 
 
 def check_text(what: str, stage: Any) -> None:
@@ -36,6 +44,21 @@ def check_text(what: str, stage: Any) -> None:
     if seen:
         first = min(seen, key=lambda remark: REFUSED.index(remark.kind))
         raise EnergyError(f"{what}, {in_words(first.where)}: {first.text}")
+
+
+def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
+    """Refuse what is pushed more often than the stack of a reverse has places (`stacks`).
+
+    `arrays`: by the kernel's arguments; how long they are tells how often loops run.
+    """
+    shapes = {a: SimpleNamespace(shape=tuple(array.shape)) for a, array in arrays.items()}
+    tree, file = parsed(inspect.unwrap(stage.kernel))
+    for outer in (s for s in tree.body if isinstance(s, ast.For)):
+        for one in pushed(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
+            if one.times > runtime.stack():
+                where = in_words(f"{file}:{one.node.lineno}")
+                told = TOO_OFTEN.format(one.name, how_often(one.times), runtime.stack())
+                raise EnergyError(f"{what}, {where}: {told}")
 
 
 def _check_reads(what: str, stage: Any, function: ast.AST) -> None:

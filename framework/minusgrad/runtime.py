@@ -13,6 +13,7 @@ are untouched, because they live in arrays of their own and not in the engine.
 """
 
 import io
+import math
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -37,6 +38,8 @@ PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
 _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
 """Settings that one engine has: without its stack Quadrants reverses no loop within a loop; other kernels
 keep their bits."""
+_DEEP, PLACES = 1024, 30
+"""Places of a deep stack; pushes that are safe on Taichi's own, which has 32."""
 _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 """An engine's variables that change no result: where its cache is, which device it takes."""
 
@@ -233,6 +236,32 @@ def whole_vectors() -> Iterator[None]:
         yield
     finally:
         config.force_scalarize_matrix = config.real_matrix_scalarize = True
+
+
+@contextmanager
+def deep_stacks() -> Iterator[None]:
+    """Kernels whose reverse is compiled meanwhile have a stack of `stack()` places for what a local was.
+
+    With Taichi's own of 32 places a sum over 40 elements in an inner loop ends the process.
+    """
+    config = engine().lang.impl.current_cfg()
+    before = config.ad_stack_size
+    config.ad_stack_size = _DEEP if stack() == _DEEP - 2 else before
+    try:
+        yield
+    finally:
+        config.ad_stack_size = before
+
+
+def stack() -> float:
+    """How often one turn of a loop may push a local that a kernel with a reverse changes (`stacks`).
+
+    Quadrants makes stacks as large as they must be, and refuses where it does not know. On a device every
+    thread would have one for each local: there it is Taichi's own.
+    """
+    if _Running.name != "taichi":
+        return math.inf
+    return _DEEP - 2 if arch() == "cpu" else PLACES
 
 
 def started() -> int:

@@ -14,7 +14,7 @@ from . import runtime
 from .energy import Datum, Node, Parameter, Role, Shape, Time, identifier
 from .errors import EnergyError
 from .fields import Field, Fields, ordered_sum
-from .reverse_rules import NEITHER
+from .reverse_rules import NEITHER, check_stacks
 from .stages import Stage, Staged, arguments
 from .sweep import Sweep, Swept
 from .terms import check_unit, default_of, refuse_strange
@@ -264,7 +264,8 @@ class StagedTerm:
             stage.backward(*self._passed(stage, stage.backward))
             return
         try:
-            stage.kernel.grad(*self._passed(stage, stage.kernel))
+            with runtime.deep_stacks():
+                stage.kernel.grad(*self._passed(stage, stage.kernel))
         except runtime.refusals() as error:
             raise EnergyError(
                 f"{self._where(stage)}: Taichi cannot reverse this kernel ({_reason(error)}); split it into"
@@ -285,6 +286,8 @@ class StagedTerm:
         It runs with what it writes at zero, and with each of these arrays at other numbers, above and below.
         """
         stage = self.energy.stages[k]
+        if stage.backward is None:
+            check_stacks(self._where(stage), stage, {a: self.arrays[n] for a, n in stage.arrays.items()})
         before = {array: self._values(array) for array in (*stage.read, *stage.written)}
         at_zero = self._tried(stage, {}, before)
         for array in stage.written:
