@@ -252,6 +252,62 @@ def test_a_gradient_of_the_files_own_needs_no_adjoint_of_the_loss(factor: str, a
     assert factor == "2.0" or failed(found) == []
 
 
+OWN = """
+from minusgrad import checked
+
+y = ti.field(ti.f64, 3, needs_grad=True)
+fill()
+
+@ti.kernel
+def square():
+    for i in x:
+        y[i] = x[i] ** 2
+
+@ti.kernel
+def total():
+    for i in y:
+        U[None] += y[i] * (i + 1) + 0.1 * x[i]
+
+@checked(loss="U", inputs={"x": {"start": [0.3, 1.2, -0.7], "step": 0.1}}, gradient="slope")
+def run():
+    U[None] = 0.0
+    square()
+    total()
+
+def slope():
+    BODY
+"""
+BACK = "; ".join(
+    ("ti.ad.clear_all_gradients()", "U.grad[None] = 1.0", "run()", "total.grad()", "square.grad()")
+)
+OWN_WRONG = {
+    "the reverse begins with U.grad = 0; set it to 1 before": BACK.replace("= 1.0", "= 0.0"),
+    "the reverse begins with what was left in x.grad; clear it before": BACK.replace(
+        "ti.ad.clear_all_gradients()", "y.grad.fill(0.0)"
+    ),
+    "'square' runs forward, and is not reversed": BACK.removesuffix("; square.grad()"),
+    "reverses 'square' before 'total', which ran after it": BACK.replace(
+        "total.grad(); square.grad()", "square.grad(); total.grad()"
+    ),
+    "'slope' reverses no kernel": "run(); x.grad.fill(0.5)",
+    "'slope' leaves this in .grad": f"{BACK}; x.grad[1] *= 2.0",
+}
+
+
+def test_a_gradient_of_the_files_own_may_be_right(asked) -> None:
+    assert failed(asked(FIELDS + OWN.replace("BODY", BACK))) == []
+
+
+@pytest.mark.parametrize(("told", "body"), OWN_WRONG.items())
+def test_what_is_wrong_with_a_gradient_of_the_files_own(told: str, body: str, asked) -> None:
+    text = FIELDS + OWN.replace("BODY", body)
+    wrong = [f for f in asked(text) if not f.passed]
+    assert all(told in f.text for f in wrong if f.question == "reverse")
+    assert told in wrong[0].text
+    line = int(wrong[0].where.rpartition(":")[2])
+    assert text.splitlines()[line - 1].strip() in ("def slope():", body, "square()")
+
+
 CANCELS = """
 from minusgrad import checked
 

@@ -7,7 +7,8 @@ Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
 
     before    a value made in the turn, before an inner loop, and used in it
     carried   a local that an inner loop changes from itself: the stack of its reverse is soon full (`stacks`)
-    fed       in an inner loop a local that changes, fed to min, max or rsqrt
+    branch    an inner loop that stands in an `if`
+    last      exp, rsqrt, tanh, min or max in an inner loop that does not stand alone (`last_turns`)
     called    a function with a loop of its own
     serial    a loop within a serialised loop
     atomic    min, max and products by atomic operations
@@ -31,11 +32,11 @@ from typing import Any, NamedTuple
 
 from . import runtime
 from .errors import TraceError
+from .last_turns import of_last_turns
 from .places import spelt_out, told_apart
 from .source import parsed
 from .stacks import how_often, names, pushed, runs
 
-FED = ("min", "max", "rsqrt")
 TOLD = {
     "before": (
         "uses '{}', made before this inner loop, whose reverse takes what it is after the last turn; make it"
@@ -45,9 +46,10 @@ TOLD = {
         "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
         " gradient is wrong; add to an array with +=, or keep it in one, with a place for each time"
     ),
-    "fed": (
-        "feeds '{}', which changes in an inner loop, to {}, whose reverse takes its last value; give what is"
-        " fed a name that is written once, or unroll the loop by ti.static"
+    "branch": "is an inner loop in an `if`, and reversed wrongly there: let the `if` stand in the loop",
+    "last": (
+        "has '{}' in an inner loop beside other statements of the turn, and its reverse takes the last one"
+        " for all: leave nothing but the loop in the turn, and add to an array, or unroll it by ti.static"
     ),
     "called": (
         "is in '{}', which a kernel calls: what goes into it is made before the loop; write the loop in the"
@@ -176,6 +178,8 @@ class _Reader:
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
             self._turn(outer)
+            for last in of_last_turns(outer, self.function) if kernel else ():
+                self.say("last", last.node, last.text)
             for one in pushed(outer, self.function, {}):
                 if one.times > runtime.PLACES:
                     self.say("carried", one.node, one.name, how_often(one.times))
@@ -187,7 +191,7 @@ class _Reader:
                 self.say("atomic", node, name)
             elif name in ("random", "randn"):
                 self.say("random", node, name)
-        if not runtime.engine().lang.impl.current_cfg().force_scalarize_matrix:
+        if runtime.loses_elements():
             self._elements(tree)
         written = {id(n) for store in _stores(tree) for n in ast.walk(store)}
         for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad"):
@@ -223,6 +227,9 @@ class _Reader:
     def _turn(self, outer: Any) -> None:
         """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
         made: dict[str, ast.AST] = {}
+        for branch in (n for n in _inside(outer) if isinstance(n, ast.If) and runs(n)):
+            for inner in (n for n in _inside(branch) if _runs(n)):
+                self.say("branch", inner)
         for statement in outer.body:
             for inner in [n for n in [statement, *_inside(statement)] if _runs(n)]:
                 self._inner(inner, outer, made)
@@ -232,11 +239,6 @@ class _Reader:
         stored = _stored(inner.body)
         for name in sorted(_read(inner.body) & made.keys() - stored.keys()):
             self.say("before", inner, name)
-        again = {n for n, times in Counter(n.id for n in names(outer, ast.Store)).items() if times > 1}
-        for node in (n for s in inner.body for n in ast.walk(s) if isinstance(n, ast.Call)):
-            fed = {n.id for a in node.args for n in names(a, ast.Load)} & stored.keys() & again
-            if _name(node.func) in FED and fed:
-                self.say("fed", node, min(fed), _name(node.func))
 
 
 def _stores(tree: ast.AST) -> list[ast.Subscript]:

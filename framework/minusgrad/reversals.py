@@ -7,7 +7,7 @@ in order   the last one first
 """
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -38,32 +38,31 @@ def of_own_gradient(launches: Launches) -> Why:
     """Why a file's own gradient is wrong, as far as its kernels tell; else where it begins."""
     if launches.own_gradient is None:
         return NO_REASON
-    name, begin = launches.table.gradient, begin_of(inspect.unwrap(launches.own_gradient))
+    begin = begin_of(inspect.unwrap(launches.own_gradient))
+    unknown = Why(begin, f"'{launches.table.gradient}' leaves this in .grad")
     did = _watched(launches, launches.own_gradient)
+    ran = [launch.function for launch in launches.recorded()[0]]
+    by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may stand for a reverse
     if not did.back:
-        return Why(begin, f"'{name}' reverses no kernel")
+        return unknown if by_hand else Why(begin, f"'{launches.table.gradient}' reverses no kernel")
     first = did.back[0][1] or begin
-    loss = launches.loss.name
     if did.seed == 0.0:
-        return Why(first, f"{in_words(first)}: the reverse begins with {loss}.grad = 0; set it to 1 before")
+        told = f"the reverse begins with {launches.loss.name}.grad = 0; set it to 1 before"
+        return Why(first, f"{in_words(first)}: {told}")
     if did.left:
         told = f"the reverse begins with what was left in {did.left[0]}.grad; clear it before"
         return Why(first, f"{in_words(first)}: {told}")
-    return _by_order(launches, did) or Why(begin, f"'{name}' leaves this in .grad")
+    return unknown if by_hand else _by_order(ran, did) or unknown
 
 
-def _by_order(launches: Launches, did: Reversals) -> Why | None:
+def _by_order(ran: Sequence[Callable], did: Reversals) -> Why | None:
     """A kernel that is not reversed, or too early."""
-    ran = [launch.function for launch in launches.recorded()[0]]
     back = [function for function, _ in did.back]
-    if not {function for function, _ in did.forward} <= set(ran):
-        return None  # something of its own, which may stand for a reverse
     for function in reversed(ran):
         if function not in back:
             where = dict(did.forward).get(function) or begin_of(function)
             return Why(where, f"{in_words(where)}: '{function.__name__}' runs forward, and is not reversed")
-    due = [function for function in reversed(ran) if function in back]
-    for (function, where), other in zip(did.back, due, strict=False):
+    for (function, where), other in zip(did.back, reversed(ran), strict=False):
         if function is not other:
             told = f"reverses '{function.__name__}' before '{other.__name__}', which ran after it"
             return Why(where, f"{in_words(where)}: {told}" if where else told)

@@ -238,6 +238,12 @@ def whole_vectors() -> Iterator[None]:
         config.force_scalarize_matrix = config.real_matrix_scalarize = True
 
 
+def loses_elements() -> bool:
+    """Whether an `if` may lose writes to elements of vectors: a file has begun the engine in its own way."""
+    program = part("lang.impl").get_runtime().prog
+    return program is not None and not program.config().force_scalarize_matrix
+
+
 @contextmanager
 def deep_stacks() -> Iterator[None]:
     """Kernels whose reverse is compiled meanwhile have a stack of `stack()` places for what a local was.

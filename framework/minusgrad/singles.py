@@ -1,7 +1,9 @@
 """Where a kernel over doubles computes in single precision, and nobody asked for it.
 
-0.1 * x[i]            a literal, and i / n of whole numbers, where `default_fp` is f32
-k(0.1), dt: ti.f32    a number that is taken as f32
+    0.1 * x[i]            a literal, and i / n of whole numbers, where `default_fp` is f32
+    k(0.1), dt: ti.f32    a number that is taken as f32
+
+What is remarked is a warning; where a value is wrong, it tells why.
 """
 
 import ast

@@ -73,14 +73,14 @@ class _Depths:
         """What statements of the body, together, push of the locals that begin in it."""
         begun, found = set[str](), dict[str, Pushed]()
         for statement in body:
-            blocks = _blocks(statement)
-            for one in self._pushes(statement, 1.0, frozenset(), False) if blocks else ():
+            inner = blocks(statement)
+            for one in self._pushes(statement, 1.0, frozenset(), False) if inner else ():
                 if one.name in begun:
                     before = found[one.name].times if one.name in found else 0.0
                     found[one.name] = one._replace(times=before + one.times)
-            for block in blocks:
+            for block in inner:
                 yield from self.of(block)
-            if not blocks:
+            if not inner:
                 begun |= {n.id for n in names(statement, ast.Store)}
         yield from found.values()
 
@@ -88,7 +88,7 @@ class _Depths:
         self, node: ast.stmt, times: float, carried: frozenset[str], branch: bool
     ) -> Iterator[Pushed]:
         """Each statement that pushes: where a loop that runs changes a local, or an `if` that runs does."""
-        for block in _blocks(node):
+        for block in blocks(node):
             if isinstance(node, (ast.For, ast.While)):
                 yield from self._all(
                     block,
@@ -98,7 +98,7 @@ class _Depths:
                 )
             else:
                 yield from self._all(block, times, carried, branch or runs(node))
-        if not _blocks(node):
+        if not blocks(node):
             for name in (n.id for n in names(node, ast.Store)):
                 if branch or name in carried:
                     yield Pushed(name, node, times)
@@ -132,7 +132,7 @@ class _Depths:
         return eval(compile(ast.Expression(text), "a loop", "eval"), dict(self.scope))
 
 
-def _blocks(node: ast.stmt) -> list[list[ast.stmt]]:
+def blocks(node: ast.stmt) -> list[list[ast.stmt]]:
     """The bodies of what has some."""
     if not isinstance(node, (ast.For, ast.While, ast.If)):
         return []
