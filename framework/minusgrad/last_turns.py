@@ -67,7 +67,8 @@ def _is_loop(node: ast.AST) -> bool:
 def _stands_alone(body: list[ast.stmt], again: set[str]) -> bool:
     """Whether a block has loops, and names of constants, alone."""
     return all(
-        isinstance(s, (ast.For, ast.Pass))
+        isinstance(s, ast.Pass)
+        or (isinstance(s, ast.For) and (runs(s) or _stands_alone(s.body, again)))
         or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
         or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and not _stored(s) & again)
         for s in body
