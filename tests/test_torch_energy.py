@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ import torch
 import minusgrad.torch
 from command import SCENES
 from exam import CANONICAL, MAPS
-from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, runtime, ti
+from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, guests, local_energy, runtime, ti
 from minusgrad.errors import EnergyError, SceneError, TensorError
 from minusgrad.torch import energy
 from test_runtime import resident
@@ -366,6 +367,15 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     for one, other in zip(found, expected, strict=True):
         for name, value in one.items():
             assert torch.equal(value, other[name]), name
+
+
+@pytest.mark.parametrize("where", ["cuda:1", "cpu"])
+def test_the_engine_takes_the_first_gpu(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(guests.runtime, "arch", lambda: "cuda")
+    told = f"'x' is on {where}, and the engine computes on cuda:0: give it .to(\"cuda:0\")"
+    with pytest.raises(TensorError, match=re.escape(told)):
+        guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device(where)))
+    guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device("cuda:0")))
 
 
 @pytest.mark.slow

@@ -84,9 +84,9 @@ def refuse_others(name: str, given: Any) -> None:
 
 def refuse_elsewhere(name: str, given: torch.Tensor, or_else: str = "") -> None:
     """Raises `TensorError` for a tensor that does not lie where the engine computes."""
-    if given.device.type != device():
+    if given.device != torch.device(device()):
         raise TensorError(
-            f"'{name}' is on {given.device.type}, and the engine computes on {device()}:"
+            f"'{name}' is on {given.device}, and the engine computes on {device()}:"
             f' give it .to("{device()}"){or_else}'
         )
 
@@ -100,14 +100,14 @@ def refuse_transformed(tensor: torch.Tensor) -> None:
 
 
 def device() -> str:
-    """Where tensors must be: "cpu", or "cuda" when the engine runs there.
+    """Where tensors must be: "cpu", or "cuda:0" when the engine runs there: it takes the first one.
 
     Raises `TensorError` where it runs on what PyTorch shares no memory with.
     """
     arch = runtime.arch()
     if arch not in ("cpu", "cuda"):
         raise TensorError(f"the engine computes on {arch}, which shares no tensors: use [runtime] arch")
-    return arch
+    return "cuda:0" if arch == "cuda" else arch
 
 
 def named(tensors: Mapping[str, Any] | None, more: Mapping[str, Any]) -> dict[str, Any]:
@@ -166,7 +166,7 @@ def tensor(values: Any, dtype: torch.dtype) -> torch.Tensor:
 def wait_for_torch() -> None:
     """On a device: what PyTorch has launched is done before kernels read it."""
     if runtime.arch() == "cuda":
-        torch.cuda.current_stream().synchronize()
+        torch.cuda.current_stream(device()).synchronize()
 
 
 def wait_for_engine() -> None:

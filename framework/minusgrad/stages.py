@@ -17,16 +17,17 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
 
 What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
 alone what it only reads, and either overwrites or adds to what it writes. By their text are refused products
-in place, what is written after it was read, what several turns may overwrite, and two shapes of loops that
-Taichi 1.7.4 reverses wrongly. Whether a gradient is true is a question for `check`.
+in place, what is written after it was read, what several turns may overwrite, and what Taichi 1.7.4
+reverses wrongly in loops within loops (`readings`): exp, max and the like beside other statements, loops in an
+`if`, more changes of a local than its stack holds. Whether a gradient is true is a question for `check`.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
 one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
 `ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
 
-A loop within a loop ends at a constant, a shape or an array's entry, not at a number passed in: Quadrants
-must know how much to keep for the way back, and refuses others.
+A loop within a loop that changes a local ends at a constant, a shape or a stage's number: how much is kept
+for the way back must be known. Quadrants wants that of all loops, and knows nothing of numbers.
 """
 
 import inspect
