@@ -1,10 +1,14 @@
 """`check` finds every trap of the zoo and leaves every twin in peace; what others find of it is shown."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 import zoo
 
 ALL = [(half, file.stem) for half in zoo.HALVES for file in zoo.files(half)]
+LINES = tomllib.loads((zoo.TRAPS / "lines.toml").read_text())
 LEAST = 1e-9
 """A trap is off by more: literals of single precision, the mildest, cost eight digits."""
 
@@ -30,6 +34,14 @@ def test_a_trap_is_wrong_and_its_twin_is_right(half: str, name: str) -> None:
 @pytest.mark.parametrize(("half", "name"), ALL)
 def test_every_trap_is_found(half: str, name: str) -> None:
     assert any(not f.passed for f in zoo.checked(half)[name]["trap"])
+
+
+@pytest.mark.parametrize(("half", "name"), ALL)
+def test_a_finding_names_the_line(half: str, name: str) -> None:
+    """The one that `lines.toml` says, by a piece of it; a decorator where only the kernel is known."""
+    wrong = next(f for f in zoo.checked(half)[name]["trap"] if not f.passed and f.where)
+    file, _, line = wrong.where.rpartition(":")
+    assert LINES[name] in Path(file).read_text().splitlines()[int(line) - 1]
 
 
 @pytest.mark.parametrize(("half", "name"), ALL)

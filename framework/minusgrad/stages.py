@@ -18,8 +18,8 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
 What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
 alone what it only reads, and either overwrites or adds to what it writes. By their text are refused products
 in place, what is written after it was read, what several turns may overwrite, and what Taichi 1.7.4
-reverses wrongly in loops within loops (`readings`): exp, max and the like beside other statements, loops in an
-`if`, more changes of a local than its stack holds. Whether a gradient is true is a question for `check`.
+reverses wrongly in loops within loops (`readings`): exp, max and the like beside other statements, loops in
+an `if`, more changes of a local than its stack holds. Whether a gradient is true is a question for `check`.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
