@@ -13,13 +13,13 @@ are all in loops that are unrolled, in the turns of the outermost loop, and in Q
 
 import ast
 import inspect
-from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
+from . import runtime
 from .errors import TraceError
-from .source import parsed
-from .stacks import blocks, names, runs
+from .source import parsed, resolved
+from .stacks import blocks, is_loop, stands_alone, stored_again
 
 # fmt: off
 KEPT = {
@@ -41,42 +41,23 @@ class Last(NamedTuple):
 
 def of_last_turns(turn: Any, function: Any) -> Iterator[Last]:
     """Of one turn (the tree of an outermost loop) of a function."""
-    again = {n for n, times in Counter(n.id for n in names(turn, ast.Store)).items() if times > 1}
-    yield from _of(turn.body, function, _stands_alone(turn.body, again), again)
+    again = stored_again(turn)
+    yield from _of(turn.body, function, stands_alone(turn.body, again), again)
 
 
 def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> Iterator[Last]:
     """`alone`: whether nothing but loops stands in the blocks around, this one among them."""
     for statement in body:
         inner = blocks(statement)
-        runs_here = _is_loop(statement)
-        right = alone and not any(_is_loop(n) for block in inner for s in block for n in ast.walk(s))
+        runs_here = is_loop(statement)
+        right = alone and not any(is_loop(n) for block in inner for s in block for n in ast.walk(s))
         for block in inner:
             for call in _calls(block) if runs_here and not right else ():
                 if not _is_kept(call, function):
                     yield Last(call, ast.unparse(call))
             if not (runs_here and right):
-                around = alone and isinstance(statement, ast.For) and _stands_alone(block, again)
+                around = alone and isinstance(statement, ast.For) and stands_alone(block, again)
                 yield from _of(block, function, around, again)
-
-
-def _is_loop(node: ast.AST) -> bool:
-    return isinstance(node, (ast.For, ast.While)) and runs(node)
-
-
-def _stands_alone(body: list[ast.stmt], again: set[str]) -> bool:
-    """Whether a block has loops, and names of constants, alone."""
-    return all(
-        isinstance(s, ast.Pass)
-        or (isinstance(s, ast.For) and (runs(s) or _stands_alone(s.body, again)))
-        or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
-        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and not _stored(s) & again)
-        for s in body
-    )
-
-
-def _stored(statement: ast.stmt) -> set[str]:
-    return {n.id for n in names(statement, ast.Store)}
 
 
 def _calls(within: Any) -> Iterator[ast.Call]:
@@ -84,21 +65,22 @@ def _calls(within: Any) -> Iterator[ast.Call]:
     for one in within if isinstance(within, list) else [within]:
         if isinstance(one, ast.Call):
             yield one
-        if isinstance(one, ast.AST) and not _is_loop(one):
+        if isinstance(one, ast.AST) and not is_loop(one):
             for name, child in ast.iter_fields(one):
                 if name != ("slice" if isinstance(one, ast.Subscript) else "iter"):
                     yield from _calls(child)
 
 
 def _is_kept(call: ast.Call, function: Any, seen: tuple[Any, ...] = ()) -> bool:
-    """Whether a call is harmless: by its name, or because all that it calls is."""
-    if ast.unparse(call.func).rpartition(".")[2] in KEPT:
-        return True
-    scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    other = scope.get(call.func.id) if isinstance(call.func, ast.Name) else None
-    if not callable(other) or inspect.unwrap(other) in seen:
-        return False
+    """Whether a call is harmless: the engine's own by its name, the file's because all that it calls is."""
+    other = resolved(call.func, function)
+    if other is None or (type(other).__module__ == "builtins" and not hasattr(other, "__wrapped__")):
+        return ast.unparse(call.func).rpartition(".")[2] in KEPT
     other = inspect.unwrap(other)
+    if (getattr(other, "__module__", "") or "").split(".")[0] in runtime.PREFIXES:
+        return ast.unparse(call.func).rpartition(".")[2] in KEPT
+    if other in seen:
+        return False
     try:
         tree, _ = parsed(other)
     except TraceError:

@@ -24,6 +24,32 @@ def told_apart(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
     return found | {name for name, cut, by in halves if {(name, c, by) for c in _HALVES} <= halves}
 
 
+def may_meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two places, axis by axis, may be one in some turns.
+
+    They are not where an axis has another constant, or another rest of the same steps: y[i, 0] and y[i, 1],
+    y[2 * i] and y[2 * i + 1].
+    """
+    for first, second in zip(map(_stepped, one), map(_stepped, other), strict=False):
+        apart = first[2] - second[2]
+        if first[:2] == second[:2] and apart and (first[1] == 0 or apart % first[1]):
+            return False
+    return True
+
+
+def _stepped(axis: str) -> tuple[str, int, int]:
+    """A place along an axis: of what, in which steps (0: a constant, 1: any), from where."""
+    match ast.parse(axis, mode="eval").body:
+        case ast.Constant(int(start)):
+            return "", 0, start
+        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, ast.Constant(int(start))):
+            text, step, begin = _stepped(ast.unparse(left))
+            return text, step, begin + (start if isinstance(sign, ast.Add) else -start)
+        case ast.BinOp(ast.Constant(int(step)), ast.Mult(), of):
+            return ast.unparse(of), step, 0
+    return axis, 1, 0
+
+
 def spelt_out(function: ast.AST, indices: Iterable[ast.expr]) -> list[ast.expr]:
     """The indices with the names that a function gives a value in one place replaced by it."""
     stored = Counter(
@@ -60,6 +86,8 @@ def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str
         case ast.BinOp(ast.Name(name), cut, by) if isinstance(cut, _HALVES) and name in turns:
             halves.add((name, type(cut), ast.unparse(by)))
             return set()
+        case ast.Subscript() | ast.Attribute() if _names(node) & turns:
+            return set()  # a part of a place: nobody knows how many it has
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
             return set()
         case ast.Call(function) if ast.unparse(function).rpartition(".")[2] in CUTTING:

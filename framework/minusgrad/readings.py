@@ -34,8 +34,8 @@ from . import runtime
 from .errors import TraceError
 from .last_turns import of_last_turns
 from .places import spelt_out, told_apart
-from .source import parsed
-from .stacks import how_often, names, pushed, runs
+from .source import parsed, resolved
+from .stacks import base, how_often, is_loop, names, outermost, pushed, runs, stored
 
 TOLD = {
     "before": (
@@ -129,14 +129,13 @@ def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
     if function in seen or not isinstance(function, FunctionType):
         return list(seen)
     seen[function] = None
-    scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     try:
         tree, _ = parsed(function)
     except TraceError:
         return list(seen)
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            other = scope.get(node.func.id)
+        if isinstance(node, ast.Call):
+            other = resolved(node.func, function)
             if callable(other) and hasattr(other, "__wrapped__"):
                 called(inspect.unwrap(other), seen)
     return list(seen)
@@ -167,22 +166,23 @@ class _Reader:
         self.function, self.file, self.found = function, file, list[Remark]()
 
     def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
-        loops = [s for s in tree.body if _runs(s)]
+        loops = list(outermost(tree.body))
         before = ""
         for statement in tree.body:
             serial = "serialize=True" in before or "parallelize=1" in before
-            if kernel and statement in loops and serial and any(map(_runs, _inside(statement))):
+            if kernel and statement in loops and serial and any(map(is_loop, _inside(statement))):
                 self.say("serial", statement)
             if kernel and statement in loops and not serial:
                 self._shared(tree, statement)
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
-            self._turn(outer)
+            self._before(outer)
             for last in of_last_turns(outer, self.function) if kernel else ():
                 self.say("last", last.node, last.text)
             for one in pushed(outer, self.function, {}):
                 if one.times > runtime.PLACES:
                     self.say("carried", one.node, one.name, how_often(one.times))
+        self._branches(tree)
         if not kernel and loops:
             self.say("called", loops[0], tree.name)
         for node in ast.walk(tree):
@@ -222,23 +222,23 @@ class _Reader:
     @staticmethod
     def _is_local(tree: ast.AST, place: ast.Subscript) -> bool:
         """Whether it is a part of a local, and of no array."""
-        return ast.unparse(place).split("[")[0] in {n.id for n in names(tree, ast.Store)}
+        return base(place) in {n.id for n in names(tree, ast.Store)}
 
-    def _turn(self, outer: Any) -> None:
-        """One turn: what is made before an inner loop that runs, and what the loop does to locals."""
-        made: dict[str, ast.AST] = {}
-        for branch in (n for n in _inside(outer) if isinstance(n, ast.If) and runs(n)):
-            for inner in (n for n in _inside(branch) if _runs(n)):
+    def _branches(self, tree: ast.AST) -> None:
+        """Loops that stand in an `if` that runs."""
+        for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
+            for inner in (n for n in _inside(branch) if is_loop(n)):
                 self.say("branch", inner)
-        for statement in outer.body:
-            for inner in [n for n in [statement, *_inside(statement)] if _runs(n)]:
-                self._inner(inner, outer, made)
-            made |= _made(statement)
 
-    def _inner(self, inner: Any, outer: Any, made: dict[str, ast.AST]) -> None:
-        stored = _stored(inner.body)
-        for name in sorted(_read(inner.body) & made.keys() - stored.keys()):
-            self.say("before", inner, name)
+    def _before(self, outer: Any) -> None:
+        """What is made in a turn before an inner loop, and used in it."""
+        inside: list[Any] = _inside(outer)
+        for inner in filter(is_loop, inside):
+            own = {id(n) for n in ast.walk(inner)}
+            earlier = [n for n in inside if isinstance(n, ast.stmt) and n.lineno < inner.lineno]
+            made = set().union(*(_made(n) for n in earlier if id(n) not in own)) - stored(inner)
+            for name in sorted(_read(inner.body) & made):
+                self.say("before", inner, name)
 
 
 def _stores(tree: ast.AST) -> list[ast.Subscript]:
@@ -246,23 +246,15 @@ def _stores(tree: ast.AST) -> list[ast.Subscript]:
     return [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
 
 
-def _runs(node: ast.AST) -> bool:
-    """Whether it is a loop that runs, and is not unrolled."""
-    return isinstance(node, (ast.For, ast.While)) and runs(node)
-
-
 def _inside(node: ast.AST) -> list[ast.AST]:
     return [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
 
 
-def _made(statement: ast.AST) -> dict[str, ast.AST]:
-    """The names that a statement gives a value, unless it is a constant."""
-    found = (n for n in ast.walk(statement) if isinstance(n, (ast.Assign, ast.AugAssign, ast.AnnAssign)))
-    return {n.id: a for a in found if not isinstance(a.value, ast.Constant) for n in names(a, ast.Store)}
-
-
-def _stored(body: list[ast.stmt]) -> dict[str, ast.AST]:
-    return {n.id: n for s in body for n in names(s, ast.Store)}
+def _made(statement: ast.AST) -> set[str]:
+    """The names that a statement by itself gives a value, unless it is a constant."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        return set()
+    return set() if isinstance(statement.value, ast.Constant) else stored(statement)
 
 
 def _read(body: list[ast.stmt]) -> set[str]:

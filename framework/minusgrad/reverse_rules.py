@@ -3,16 +3,17 @@
 import ast
 import inspect
 from collections.abc import Iterator, Mapping
+from itertools import combinations
 from textwrap import dedent
 from types import SimpleNamespace
 from typing import Any
 
 from . import runtime
 from .errors import EnergyError
-from .places import spelt_out, told_apart
+from .places import may_meet, spelt_out, told_apart
 from .readings import in_words, readings
 from .source import parsed
-from .stacks import how_often, pushed
+from .stacks import base, how_often, outermost, pushed, runs, stored
 
 NEITHER = (
     "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
@@ -32,14 +33,16 @@ def check_text(what: str, stage: Any) -> None:
     """Refuse what Taichi reverses wrongly in silence: products in place, and shapes of loops (`readings`)."""
     (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
     for node in ast.walk(function):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Subscript):
-            array = _array(node.target)
+        if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
+            array = base(node.target)
             if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
                 raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
     _check_reads(what, stage, function)
     _check_inputs(what, stage, function)
     _check_order(what, stage, function)
+    _check_passed(what, stage, function)
     _check_places(what, stage, function)
+    _check_neighbours(what, stage, function)
     seen = [remark for remark in readings(stage.kernel) if remark.kind in REFUSED]
     if seen:
         first = min(seen, key=lambda remark: REFUSED.index(remark.kind))
@@ -53,7 +56,7 @@ def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
     """
     shapes = {a: SimpleNamespace(shape=tuple(array.shape)) for a, array in arrays.items()}
     tree, file = parsed(inspect.unwrap(stage.kernel))
-    for outer in (s for s in tree.body if isinstance(s, ast.For)):
+    for outer in outermost(tree.body):
         for one in pushed(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
             if one.times > runtime.stack():
                 where = in_words(f"{file}:{one.node.lineno}")
@@ -66,9 +69,8 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign | ast.AugAssign):
             continue
-        read = {_array(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
-        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
-        written = {_array(t) for t in targets if isinstance(t, ast.Subscript)}
+        read = {base(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+        written = stored(node)
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
                 f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands"
@@ -79,7 +81,7 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
 def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
     """What it is not declared to write it leaves alone, whatever the numbers are."""
     for node in _stores(function):
-        array = _array(node)
+        array = base(node)
         if array in stage.arrays and array not in stage.writes:
             raise EnergyError(
                 f"{what}: changes '{stage.arrays[array]}', which it is not declared to write; its reverse"
@@ -91,14 +93,52 @@ def _check_order(what: str, stage: Any, function: ast.AST) -> None:
     """What was read is not written again: Taichi's reverse would take what stands there at the end."""
     last: dict[str, tuple[int, int]] = {}
     for node in _stores(function):
-        last[_array(node)] = max(last.get(_array(node), (0, 0)), (node.lineno, node.col_offset))
+        last[base(node)] = max(last.get(base(node), (0, 0)), (node.lineno, node.col_offset))
     for node in _loads(function):
-        array = _array(node)
+        array = base(node)
         if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
             raise EnergyError(
                 f"{what}: reads '{stage.arrays[array]}' and writes it afterwards; its reverse would take"
                 " what stands there at the end: write into an array of its own"
             )
+
+
+def _check_passed(what: str, stage: Any, function: ast.AST) -> None:
+    """What is written is not passed whole to a function, where nobody looks what becomes of it."""
+    for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+        passed = {a.id for a in call.args if isinstance(a, ast.Name)} & set(stage.writes)
+        if passed and ast.unparse(call.func).rpartition(".")[2] not in ("grouped", "len", "static"):
+            raise EnergyError(
+                f"{what}: passes '{stage.arrays[min(passed)]}', which it writes, to a function; write it"
+                " in the kernel"
+            )
+
+
+def _check_neighbours(what: str, stage: Any, function: Any) -> None:
+    """In one loop an array is written at one place, or at places that never meet, and read nowhere else."""
+    for loop in outermost(function.body):
+        stores = [n for n in _stores(loop) if base(n) in stage.writes]
+        kept = [n for n, _ in _overwrites(loop, frozenset())]
+        for array in {base(n) for n in stores}:
+            places = {_place(function, n) for n in stores if base(n) == array}
+            read = {_place(function, n) for n in _loads(loop) if base(n) == array}
+            if read - places:
+                raise EnergyError(
+                    f"{what}: reads '{stage.arrays[array]}' where another turn may write it; its reverse"
+                    " takes turns in no order: make two loops of it"
+                )
+            if any(base(n) == array for n in kept) and any(may_meet(*two) for two in combinations(places, 2)):
+                raise EnergyError(
+                    f"{what}: overwrites '{stage.arrays[array]}' at places that may be one; its reverse would"
+                    " give the slope to any one of them: make two loops of it, or add with `+=`"
+                )
+
+
+def _place(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
+    """What stands in the brackets, axis by axis."""
+    spelt = spelt_out(function, list(_indices(node)))
+    axes = (axis for index in spelt for axis in (index.elts if isinstance(index, ast.Tuple) else [index]))
+    return tuple(map(ast.unparse, axes))
 
 
 def _check_places(what: str, stage: Any, function: ast.AST) -> None:
@@ -111,25 +151,19 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
         if isinstance(target, ast.Name)
     }
     for node, turns in _overwrites(function, frozenset()):
-        array = _array(node)
+        array = base(node)
         if array not in stage.writes:
             continue
         indices = list(_indices(node))
         names = {n.id for index in indices for n in ast.walk(index) if isinstance(n, ast.Name)}
-        by_array = names & told or any(_reads_an_array(index, stage) for index in indices)
-        if by_array or turns - told_apart(spelt_out(function, indices), turns):
+        spelt = spelt_out(function, indices)
+        by_array = names & told or any(_names_an_array(index, stage) for index in spelt)
+        if by_array or turns - told_apart(spelt, turns):
             again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
             raise EnergyError(
                 f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would give the slope to"
                 " any one of them: add with `+=`, or give each turn a place of its own"
             )
-
-
-def _array(node: ast.AST) -> str:
-    """The name before all brackets."""
-    while isinstance(node, ast.Subscript | ast.Attribute):
-        node = node.value
-    return node.id if isinstance(node, ast.Name) else ""
 
 
 def _indices(node: ast.AST) -> Iterator[ast.expr]:
@@ -140,10 +174,10 @@ def _indices(node: ast.AST) -> Iterator[ast.expr]:
         node = node.value
 
 
-def _stores(function: ast.AST) -> Iterator[ast.Subscript]:
-    """Everything in brackets that is written."""
+def _stores(function: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
+    """Everything in brackets, or behind a point, that is written."""
     for node in ast.walk(function):
-        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node
 
 
@@ -155,15 +189,25 @@ def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
             yield from () if ast.unparse(node.value).endswith(".shape") else (node,)
 
 
+def _names_an_array(index: ast.AST, stage: Any) -> bool:
+    """Whether an index hangs on an array, but for its shape."""
+    shapes = {id(n.value) for n in ast.walk(index) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    return any(
+        n.id in stage.arrays and id(n) not in shapes for n in ast.walk(index) if isinstance(n, ast.Name)
+    )
+
+
 def _reads_an_array(node: ast.AST, stage: Any) -> bool:
-    return any(_array(read) in stage.arrays for read in _loads(node))
+    return any(base(read) in stage.arrays for read in _loads(node))
 
 
-def _overwrites(node: ast.AST, turns: frozenset[str]) -> Iterator[tuple[ast.Subscript, frozenset[str]]]:
+def _overwrites(
+    node: ast.AST, turns: frozenset[str]
+) -> Iterator[tuple[ast.Subscript | ast.Attribute, frozenset[str]]]:
     """What is written with `=`, and the names that tell its turns apart (of loops that run, `_` left out)."""
-    if isinstance(node, ast.For) and not ast.unparse(node.iter).startswith("ti.static"):
+    if isinstance(node, ast.For) and runs(node):
         turns |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"}
     if isinstance(node, ast.Assign):
-        yield from ((target, turns) for target in node.targets if isinstance(target, ast.Subscript))
+        yield from ((place, turns) for target in node.targets for place in _stores(target))
     for child in ast.iter_child_nodes(node):
         yield from _overwrites(child, turns)

@@ -38,7 +38,7 @@ PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
 _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
 """Settings that one engine has: without its stack Quadrants reverses no loop within a loop; other kernels
 keep their bits."""
-_DEEP, PLACES = 1024, 30
+_DEEP, PLACES = 1024, 31
 """Places of a deep stack; pushes that are safe on Taichi's own, which has 32."""
 _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 """An engine's variables that change no result: where its cache is, which device it takes."""
@@ -252,7 +252,7 @@ def deep_stacks() -> Iterator[None]:
     """
     config = engine().lang.impl.current_cfg()
     before = config.ad_stack_size
-    config.ad_stack_size = _DEEP if stack() == _DEEP - 2 else before
+    config.ad_stack_size = _DEEP if stack() == _DEEP - 1 else before
     try:
         yield
     finally:
@@ -267,7 +267,7 @@ def stack() -> float:
     """
     if _Running.name != "taichi":
         return math.inf
-    return _DEEP - 2 if arch() == "cpu" else PLACES
+    return _DEEP - 1 if arch() == "cpu" else PLACES
 
 
 def started() -> int:

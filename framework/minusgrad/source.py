@@ -133,6 +133,14 @@ def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], 
     return value
 
 
+def resolved(text: ast.expr, function: Any) -> Any:
+    """What a name, or a chain of attributes, is in the scope of a function; None where it is not known."""
+    if isinstance(text, ast.Attribute):
+        return getattr(resolved(text.value, function), text.attr, None)
+    scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    return scope.get(text.id) if isinstance(text, ast.Name) else None
+
+
 def here() -> str:
     """The file and line that a rebound function is running at."""
     frame: FrameType | None = sys._getframe()

@@ -2,19 +2,21 @@
 
     for i in x:                         a turn
         s = 0.0
-        for j in range(x.shape[0]):     an inner loop that runs: each time `s` is pushed
+        for j in range(x.shape[0]):     an inner loop that runs: `s` and `j` are pushed each time
             s += x[j] * x[j]
-        for k in ti.static(range(3)):   unrolled: pushed only where an `if` that runs decides
+        for k in ti.static(range(3)):   unrolled: so is what stands in it
             if x[k] > 0.0:
                 s *= x[k]
 
 The reverse of Taichi 1.7.4 pops what a local was. Its stack has 32 places (`ad_stack_size`), and nobody looks
 whether it is full: behind them other locals are overwritten, so that the process dies, or the gradient is
-wrong in silence.
+wrong in silence. An inner loop around which nothing but loops stands is reversed by itself: of it, and of
+turns without inner loops, only what an `if` changes is pushed. Else all is counted, whether needed or not.
 """
 
 import ast
 import inspect
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from math import inf, prod
 from typing import Any, NamedTuple
@@ -28,11 +30,55 @@ class Pushed(NamedTuple):
     times: float
 
 
-def pushed(tree: Any, function: Any, known: Mapping[str, Any]) -> Iterator[Pushed]:
-    """Of one turn (a loop's tree) of a function. `known`: what its arguments are, as far as loops need it."""
+def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
+    """In one turn (the tree of an outermost loop). `known`: what arguments are, as far as loops need it."""
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
-    own = {*inspect.signature(function).parameters, *(n.id for n in names(tree, ast.Store))}
-    yield from _Depths({n: v for n, v in scope.items() if n not in own} | dict(known)).of(tree.body)
+    own = {*inspect.signature(function).parameters, *(n.id for n in names(turn, ast.Store))}
+    depths = _Depths({n: v for n, v in scope.items() if n not in own} | dict(known), turn)
+    found: dict[str, Pushed] = {}
+    for one in depths.of(turn.body, 1.0, depths.alone(turn.body)):
+        before = found[one.name].times if one.name in found else 0.0
+        found[one.name] = one._replace(times=before + one.times)
+    return list(found.values())
+
+
+def outermost(body: list[ast.stmt]) -> Iterator[Any]:
+    """The loops that run and stand in no other that does."""
+    for statement in body:
+        if is_loop(statement):
+            yield statement
+        else:
+            for block in blocks(statement):
+                yield from outermost(block)
+
+
+def stands_alone(body: list[ast.stmt], again: set[str]) -> bool:
+    """Whether a block has loops, and names of constants that stay (they are not in `again`), alone."""
+    return all(
+        isinstance(s, ast.Pass)
+        or (isinstance(s, ast.For) and (runs(s) or stands_alone(s.body, again)))
+        or (isinstance(s, ast.Expr) and isinstance(s.value, ast.Constant))
+        or (isinstance(s, ast.Assign) and isinstance(s.value, ast.Constant) and not stored(s) & again)
+        for s in body
+    )
+
+
+def stored_again(turn: ast.AST) -> set[str]:
+    """The locals that are written in more than one place."""
+    return {n for n, times in Counter(n.id for n in names(turn, ast.Store)).items() if times > 1}
+
+
+def stored(statement: ast.AST) -> set[str]:
+    """The names that a piece of text writes, or a part of which it writes."""
+    written = (n for n in ast.walk(statement) if isinstance(getattr(n, "ctx", None), ast.Store))
+    return {base(n) for n in written} - {""}
+
+
+def base(node: ast.AST) -> str:
+    """The name before all brackets and points."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else ""
 
 
 def how_often(times: float) -> str:
@@ -43,19 +89,13 @@ def how_often(times: float) -> str:
 def runs(node: ast.AST) -> bool:
     """Whether it is a loop or an `if` that runs, and is not unrolled or decided while compiling."""
     what = node.iter if isinstance(node, ast.For) else getattr(node, "test", None)
-    return isinstance(node, (ast.For, ast.While, ast.If)) and "static(" not in ast.unparse(what or node)
+    static = isinstance(what, ast.Call) and ast.unparse(what.func).rpartition(".")[2] == "static"
+    return isinstance(node, (ast.For, ast.While, ast.If)) and not static
 
 
-def changed(body: list[ast.stmt]) -> set[str]:
-    """Names that the body makes from themselves."""
-    found = set()
-    for node in (n for s in body for n in ast.walk(s)):
-        if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name):
-            found.add(node.target.id)
-        elif isinstance(node, ast.Assign):
-            read = {n.id for n in names(node.value, ast.Load)}
-            found |= read & {n.id for t in node.targets for n in names(t, ast.Store)}
-    return found
+def is_loop(node: ast.AST) -> bool:
+    """Whether it is a loop that runs."""
+    return isinstance(node, (ast.For, ast.While)) and runs(node)
 
 
 def names(node: ast.AST, context: type) -> list[ast.Name]:
@@ -64,50 +104,42 @@ def names(node: ast.AST, context: type) -> list[ast.Name]:
 
 
 class _Depths:
-    """Blocks of text, each with the locals that begin in it: they live on a stack of that block's own."""
+    """Counts what is pushed of the locals of a turn."""
 
-    def __init__(self, scope: Mapping[str, Any]):
-        self.scope = scope
+    def __init__(self, scope: Mapping[str, Any], turn: ast.AST):
+        self.scope, self.again = scope, stored_again(turn)
+        self.locals = {n.id for n in names(turn, ast.Store)}
 
-    def of(self, body: list[ast.stmt]) -> Iterator[Pushed]:
-        """What statements of the body, together, push of the locals that begin in it."""
-        begun, found = set[str](), dict[str, Pushed]()
+    def of(self, body: list[ast.stmt], times: float, alone: bool) -> Iterator[Pushed]:
+        """Of a block, gone through so often, around which, if `alone`, nothing but loops stands."""
+        if not any(is_loop(n) for s in body for n in ast.walk(s)):
+            yield from self._all(body, 1.0 if alone else times, not alone)
+        elif not alone:
+            yield from self._all(body, times, True)
+        else:
+            for statement in body:
+                more = times * self._turns(statement) if isinstance(statement, ast.For) else times
+                for block in blocks(statement):
+                    yield from self.of(block, more, self.alone(block))
+
+    def alone(self, body: list[ast.stmt]) -> bool:
+        """Whether it has no loops, or nothing else."""
+        return not any(is_loop(n) for s in body for n in ast.walk(s)) or stands_alone(body, self.again)
+
+    def _all(self, body: list[ast.stmt], times: float, every: bool) -> Iterator[Pushed]:
+        """Of statements that are gone through so often: `every` one pushes, or those where an `if` runs."""
         for statement in body:
-            inner = blocks(statement)
-            for one in self._pushes(statement, 1.0, frozenset(), False) if inner else ():
-                if one.name in begun:
-                    before = found[one.name].times if one.name in found else 0.0
-                    found[one.name] = one._replace(times=before + one.times)
-            for block in inner:
-                yield from self.of(block)
-            if not inner:
-                begun |= {n.id for n in names(statement, ast.Store)}
-        yield from found.values()
-
-    def _pushes(
-        self, node: ast.stmt, times: float, carried: frozenset[str], branch: bool
-    ) -> Iterator[Pushed]:
-        """Each statement that pushes: where a loop that runs changes a local, or an `if` that runs does."""
-        for block in blocks(node):
-            if isinstance(node, (ast.For, ast.While)):
+            more = times * self._turns(statement) if isinstance(statement, (ast.For, ast.While)) else times
+            if is_loop(statement):
+                target = getattr(statement, "target", statement)
+                yield from (Pushed(name, statement, more) for name in sorted(stored(target)))
+            for block in blocks(statement):
                 yield from self._all(
-                    block,
-                    times * self._turns(node),
-                    carried | (changed(block) if runs(node) else frozenset()),
-                    branch,
+                    block, more, every or (isinstance(statement, ast.If) and runs(statement))
                 )
-            else:
-                yield from self._all(block, times, carried, branch or runs(node))
-        if not blocks(node):
-            for name in (n.id for n in names(node, ast.Store)):
-                if branch or name in carried:
-                    yield Pushed(name, node, times)
-
-    def _all(
-        self, body: list[ast.stmt], times: float, carried: frozenset[str], branch: bool
-    ) -> Iterator[Pushed]:
-        for statement in body:
-            yield from self._pushes(statement, times, carried, branch)
+            if every and not blocks(statement):
+                for name in sorted(stored(statement) & self.locals):
+                    yield Pushed(name, statement, times)
 
     def _turns(self, loop: ast.For | ast.While) -> float:
         """How often a loop is gone through; one that runs: inf where that is not known."""

@@ -226,7 +226,7 @@ def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
         guests.refuse_transformed(one)
         if not one.numel():
             raise TensorError(f"'{name}' is empty")
-        if not (torch.isfinite(one).all() if _real(one) else (one.abs() < 2**31).all()):
+        if not (torch.isfinite(one).all() if _real(one) else (one.abs() <= 2**31 - 1).all()):
             what = "finite numbers" if _real(one) else "whole numbers below 2^31"
             raise TensorError(f"'{name}' has others than {what}")
     if len(kinds := {one.dtype for one in given.values() if _real(one)}) > 1:
