@@ -91,7 +91,7 @@ def by_way_of_another(x: LINE, y: LINE):
         y[i] = p + q
 
 
-@refused("changes")
+@refused("uses 'v', made before this inner loop")
 def element_of_a_vector(x: LINE, y: LINE):
     for i in range(2):
         for j in range(2):
@@ -120,6 +120,23 @@ def made_where_it_is_unrolled(x: LINE, y: LINE):
             t = x[i] * x[i] + d
             for j in range(5):
                 y[i] += t * x[j]
+
+
+@refused("writes 'v[i % 3]', an element of a vector at a place that only the run knows")
+def element_at_a_running_place(x: LINE, y: LINE):
+    for i in x:
+        v = ti.Vector([x[i], x[i] * x[i], 1.0])
+        v[i % 3] = ti.sin(x[i])
+        y[i] = v[0] * v[1] + v[2]
+
+
+@refused("uses 'v', made before this inner loop")
+def element_at_a_turn(x: LINE, y: LINE):
+    for i in x:
+        v = ti.Vector([0.0, 0.0, 0.0])
+        for k in range(3):
+            v[k] = ti.sin(k * x[i])
+        y[i] = v[0] * v[1] + v[2]
 
 
 @refused("is an inner loop in an `if`")

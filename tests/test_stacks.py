@@ -84,7 +84,7 @@ KNOWN = {"x": SimpleNamespace(shape=(9,)), "n": 4}
         ("fresh", 42.0),
         ("unrolled", 51.0),
         ("branch", 19.0),
-        ("k", inf),
+        ("k", None),
     ],
 )
 def test_how_often_a_text_pushes(name: str, times: float | None) -> None:

@@ -19,6 +19,7 @@ BLAMED = (
     "atomic",
     "select",
     "before",
+    "index",
     "last",
     "branch",
     "carried",

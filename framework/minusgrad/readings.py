@@ -7,6 +7,7 @@ Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
 
     before    a value made in the turn, before an inner loop, and used in it
     carried   a local that an inner loop changes from itself: the stack of its reverse is soon full (`stacks`)
+    index     an element of a local vector, written at a place that only the run knows
     branch    an inner loop that stands in an `if`
     last      exp, rsqrt, tanh, min or max in an inner loop that does not stand alone (`last_turns`)
     called    a function with a loop of its own
@@ -45,6 +46,10 @@ TOLD = {
     "carried": (
         "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
         " gradient is wrong; add to an array with +=, or keep it in one, with a place for each time"
+    ),
+    "index": (
+        "writes '{}', an element of a vector at a place that only the run knows, and its reverse loses it:"
+        " unroll the loop by ti.static, or write into an array"
     ),
     "branch": "is an inner loop in an `if`, and reversed wrongly there: let the `if` stand in the loop",
     "last": (
@@ -183,6 +188,7 @@ class _Reader:
                 if one.times > runtime.PLACES:
                     self.say("carried", one.node, one.name, how_often(one.times))
         self._branches(tree)
+        self._indices(tree)
         if not kernel and loops:
             self.say("called", loops[0], tree.name)
         for node in ast.walk(tree):
@@ -230,14 +236,24 @@ class _Reader:
             for inner in (n for n in _inside(branch) if is_loop(n)):
                 self.say("branch", inner)
 
+    def _indices(self, tree: ast.AST) -> None:
+        """Elements of local vectors that are written at places that a run tells."""
+        loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and not runs(n)]
+        known = set().union(*(stored(loop.target) for loop in loops))
+        told = {n.id for n in names(tree, ast.Store)} - known
+        for place in (p for p in _stores(tree) if self._is_local(tree, p)):
+            if told & {n.id for n in names(place.slice, ast.Load)}:
+                self.say("index", place, ast.unparse(place))
+
     def _before(self, outer: Any) -> None:
         """What is made in a turn before an inner loop, and used in it."""
         inside: list[Any] = _inside(outer)
+        locals_ = {n.id for n in names(outer, ast.Store)}
         for inner in filter(is_loop, inside):
             own = {id(n) for n in ast.walk(inner)}
             earlier = [n for n in inside if isinstance(n, ast.stmt) and n.lineno < inner.lineno]
-            made = set().union(*(_made(n) for n in earlier if id(n) not in own)) - stored(inner)
-            for name in sorted(_read(inner.body) & made):
+            made = set().union(*(_made(n) for n in earlier if id(n) not in own)) & locals_
+            for name in sorted(_read(inner.body) & made - {n.id for n in names(inner, ast.Store)}):
                 self.say("before", inner, name)
 
 

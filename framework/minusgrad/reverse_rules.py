@@ -21,7 +21,7 @@ NEITHER = (
 )
 
 
-REFUSED = ("serial", "called", "before", "branch", "last", "atomic")
+REFUSED = ("serial", "called", "before", "index", "branch", "last", "atomic")
 """What a text may say that Taichi reverses wrongly wherever it stands; the first is told."""
 TOO_OFTEN = (
     "changes '{}' {}, and its reverse has room for {:g} times; add to an array with +=, or keep it in one,"

@@ -39,7 +39,9 @@ def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
     for one in depths.of(turn.body, 1.0, depths.alone(turn.body)):
         before = found[one.name].times if one.name in found else 0.0
         found[one.name] = one._replace(times=before + one.times)
-    return list(found.values())
+    locals_ = [one for one in found.values() if not is_loop(one.node)]
+    most = max((one.times for one in locals_), default=0.0)  # a loop is told where no local says as much
+    return locals_ + [one for one in found.values() if is_loop(one.node) and one.times > most]
 
 
 def outermost(body: list[ast.stmt]) -> Iterator[Any]:
@@ -130,13 +132,13 @@ class _Depths:
         """Of statements that are gone through so often: `every` one pushes, or those where an `if` runs."""
         for statement in body:
             more = times * self._turns(statement) if isinstance(statement, (ast.For, ast.While)) else times
-            if is_loop(statement):
-                target = getattr(statement, "target", statement)
-                yield from (Pushed(name, statement, more) for name in sorted(stored(target)))
             for block in blocks(statement):
                 yield from self._all(
                     block, more, every or (isinstance(statement, ast.If) and runs(statement))
                 )
+            if is_loop(statement):
+                target = getattr(statement, "target", statement)
+                yield from (Pushed(name, statement, more) for name in sorted(stored(target)))
             if every and not blocks(statement):
                 for name in sorted(stored(statement) & self.locals):
                     yield Pushed(name, statement, times)
