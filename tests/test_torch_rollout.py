@@ -213,7 +213,7 @@ REFUSED = {
     "observe = [2, 2]: name each step once, in their order": lambda: rollout(NET, 3, observe=[2, 2]),
     "observe = [2, 1]: name each step once, in their order": lambda: rollout(NET, 3, observe=[2, 1]),
     "no 'spring.stifness' here; did you mean 'spring.stiffness'? (there are: x, v, m, spring.stiffness,"
-    " weight.acceleration)": lambda: rollout(NET, 3)({"spring.stifness": 1.0}),
+    " spring.rest, weight.acceleration)": lambda: rollout(NET, 3)({"spring.stifness": 1.0}),
     "'spring.stiffness' has shape [3], and needs [50]": lambda: rollout(NET, 3)(
         {"spring.stiffness": torch.ones(3, dtype=torch.float64)}
     ),
