@@ -24,8 +24,8 @@ FLOORS = {  # ground first; a room imports only from rooms that come before it, 
         " csv_table measurements"
     ),
     "language": (
-        "folding graph whole tensors special random vectors numbers source plain kernel_source places"
-        " stacks last_turns readings"
+        "folding graph whole tensors special random vectors numbers source plain kernel_source stacks"
+        " places last_turns readings"
     ),
     "what exists": "fields interactions energy maps schedule reverse_rules stages terms misfit",
     "calculus": (

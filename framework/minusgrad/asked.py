@@ -8,6 +8,7 @@ import numpy as np
 
 from .launches import Launch, Launches
 from .questions import Finding
+from .readings import in_words
 from .retraced import within
 
 HEARD, TINY = 8, 2.0**-24
@@ -22,6 +23,11 @@ class Why(NamedTuple):
 
 
 NO_REASON = Why()
+
+
+def at_line(where: str, text: str) -> Why:
+    """A reason that tells its line, if it has one."""
+    return Why(where, f"{in_words(where)}: {text}" if where else text)
 
 
 class Say(Protocol):

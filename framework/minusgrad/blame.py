@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from .asked import NO_REASON, Why
+from .asked import NO_REASON, Why, at_line
 from .follow import LOST
 from .launches import Launch, Launches
 from .questions import Finding
@@ -50,7 +50,7 @@ def with_lines(
     if finding.passed:
         return finding
     told = [*_of_run(followed, finding.argument)] if followed is not None else []
-    told += [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in seen]
+    told += [at_line(r.where, r.text) for r in seen]
     if launches.own_gradient is not None:
         told = told or [of_own_gradient(launches)]
     told = told or [*of_whole(ran)]
@@ -64,26 +64,21 @@ def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
     """What the run shows: what Python did, and where derivatives end, the likeliest first."""
     yield from _unseen(followed)
     if followed.numbers and not followed.is_read(name):
-        yield Why(followed.numbers[0], _at(followed.numbers[0], UNREAD.format(name)))
+        yield at_line(followed.numbers[0], UNREAD.format(name))
     for cut in sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]]):
-        yield Why(cut.where, _at(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}"))
+        yield at_line(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}")
 
 
 def of_whole(ran: Sequence[Launch]) -> Iterator[Why]:
     """The kernel, where there is only one, and nothing is known of it."""
     if len({launch.function for launch in ran}) == 1:
-        where = begin_of(ran[0].function)
-        yield Why(where, f"{in_words(where)}: kernel '{ran[0].name}'")
+        yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
 
 def _unseen(followed: Retraced) -> Iterator[Why]:
     """What Python changes between kernels."""
     for wrote in followed.python_wrote[:1]:
-        yield Why(wrote.where, _at(wrote.where, UNSEEN.format(wrote.name)))
-
-
-def _at(where: str, text: str) -> str:
-    return f"{in_words(where)}: {text}" if where else text
+        yield at_line(wrote.where, UNSEEN.format(wrote.name))
 
 
 def blame(

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from . import runtime
-from .asked import NO_REASON, Asked, Say, Why, coarsest, put
+from .asked import NO_REASON, Asked, Say, Why, at_line, coarsest, put
 from .blame import blame, of_whole, with_lines
 from .errors import TraceError
 from .follow import OutsideError
@@ -227,7 +227,7 @@ def _value(asked: Asked, state: _State, followed: Retraced, compiled: float) -> 
     if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
         return asked.finding("", "value", True, error, text)
     causes = [r for r in state.remarks if r.kind in FORWARD]
-    whys = [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in causes] or [*of_whole(state.ran)]
+    whys = [at_line(r.where, r.text) for r in causes] or [*of_whole(state.ran)]
     why = whys[0] if whys else NO_REASON
     return asked.finding("", "value", False, error, text, why)
 
@@ -265,7 +265,7 @@ def _repeat(asked: Asked, state: _State, handle: Handle, found: np.ndarray, seco
     text = f"a second time it gives {second.ravel()[worst]:.6g} where it gave {found.ravel()[worst]:.6g}"
     if passed:
         return asked.finding(handle.name, "repeat", True, error, f"off by {error:.1e}")
-    causes = [Why(r.where, f"{in_words(r.where)}: {r.text}") for r in state.remarks if r.kind in UNSTEADY]
+    causes = [at_line(r.where, r.text) for r in state.remarks if r.kind in UNSTEADY]
     why = causes[0] if causes else of_own_gradient(asked.launches)
     cure = "" if why.text else ": adjoints are not cleared, or something random is drawn;"
     return asked.finding(handle.name, "repeat", False, error, text + cure, why)
@@ -325,7 +325,7 @@ def _rounded(asked: Asked) -> tuple:
 def _deadly(seen: Sequence[Remark]) -> Why:
     """What the reverse may die of."""
     found = (r for r in seen if r.kind == "carried")
-    return next((Why(r.where, f"{in_words(r.where)}: {r.text}") for r in found), NO_REASON)
+    return next((at_line(r.where, r.text) for r in found), NO_REASON)
 
 
 # Small things ---------------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ are all in loops that are unrolled, in the turns of the outermost loop, and in Q
 import ast
 import inspect
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import Any
 
 from . import runtime
 from .errors import TraceError
@@ -32,20 +32,13 @@ KEPT = {
 """Functions, by the last part of their names, that are computed again, or need not be."""
 
 
-class Last(NamedTuple):
-    """A call whose value, of the last turn, is taken for that of all."""
-
-    node: ast.Call
-    text: str
-
-
-def of_last_turns(turn: Any, function: Any) -> Iterator[Last]:
-    """Of one turn (the tree of an outermost loop) of a function."""
+def of_last_turns(turn: Any, function: Any) -> Iterator[ast.Call]:
+    """The calls, in a turn (the tree of an outermost loop), whose value of the last turn is taken for all."""
     again = stored_again(turn)
     yield from _of(turn.body, function, stands_alone(turn.body, again), again)
 
 
-def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> Iterator[Last]:
+def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> Iterator[ast.Call]:
     """`alone`: whether nothing but loops stands in the blocks around, this one among them."""
     for statement in body:
         inner = blocks(statement)
@@ -54,7 +47,7 @@ def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> It
         for block in inner:
             for call in _calls(block) if runs_here and not right else ():
                 if not _is_kept(call, function):
-                    yield Last(call, ast.unparse(call))
+                    yield call
             if not (runs_here and right):
                 around = alone and isinstance(statement, ast.For) and stands_alone(block, again)
                 yield from _of(block, function, around, again)

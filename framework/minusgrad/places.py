@@ -9,8 +9,9 @@ and believed to differ: `check` looks at the places themselves.
 """
 
 import ast
-from collections import Counter
 from collections.abc import Iterable, Iterator
+
+from .stacks import stored_again
 
 CUTTING = ("abs", "ceil", "floor", "max", "min", "round", "select", "sqrt")
 """Functions that give several numbers one value."""
@@ -52,14 +53,12 @@ def _stepped(axis: str) -> tuple[str, int, int]:
 
 def spelt_out(function: ast.AST, indices: Iterable[ast.expr]) -> list[ast.expr]:
     """The indices with the names that a function gives a value in one place replaced by it."""
-    stored = Counter(
-        n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
-    )
+    again = stored_again(function)
     given = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
     spelt = _Spelt()
     for node in sorted(given, key=lambda n: n.lineno):
         for target in node.targets:
-            if isinstance(target, ast.Name) and stored[target.id] == 1:
+            if isinstance(target, ast.Name) and target.id not in again:
                 spelt.made[target.id] = spelt.visit(_copied(node.value))
     return [spelt.visit(_copied(index)) for index in indices]
 

@@ -182,8 +182,8 @@ class _Reader:
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
             self._before(outer)
-            for last in of_last_turns(outer, self.function) if kernel else ():
-                self.say("last", last.node, last.text)
+            for call in of_last_turns(outer, self.function) if kernel else ():
+                self.say("last", call, ast.unparse(call))
             for one in pushed(outer, self.function, {}):
                 if one.times > runtime.PLACES:
                     self.say("carried", one.node, one.name, how_often(one.times))

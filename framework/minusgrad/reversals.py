@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .asked import NO_REASON, Why
+from .asked import NO_REASON, Why, at_line
 from .launches import Launches, around_kernels, line_in
-from .readings import begin_of, in_words
+from .readings import begin_of
 
 MARK = 0.8125
 """What adjoints hold before, to tell those that are cleared."""
@@ -48,10 +48,10 @@ def of_own_gradient(launches: Launches) -> Why:
     first = did.back[0][1] or begin
     if did.seed == 0.0:
         told = f"the reverse begins with {launches.loss.name}.grad = 0; set it to 1 before"
-        return Why(first, f"{in_words(first)}: {told}")
+        return at_line(first, told)
     if did.left:
         told = f"the reverse begins with what was left in {did.left[0]}.grad; clear it before"
-        return Why(first, f"{in_words(first)}: {told}")
+        return at_line(first, told)
     return unknown if by_hand else _by_order(ran, did) or unknown
 
 
@@ -61,11 +61,11 @@ def _by_order(ran: Sequence[Callable], did: Reversals) -> Why | None:
     for function in reversed(ran):
         if function not in back:
             where = dict(did.forward).get(function) or begin_of(function)
-            return Why(where, f"{in_words(where)}: '{function.__name__}' runs forward, and is not reversed")
+            return at_line(where, f"'{function.__name__}' runs forward, and is not reversed")
     for (function, where), other in zip(did.back, reversed(ran), strict=False):
         if function is not other:
             told = f"reverses '{function.__name__}' before '{other.__name__}', which ran after it"
-            return Why(where, f"{in_words(where)}: {told}" if where else told)
+            return at_line(where, told)
     return None
 
 
