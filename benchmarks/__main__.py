@@ -2,6 +2,6 @@
 
 import sys
 
-from minusgrad.cli import main
+from minusgrad.app.cli import main
 
 sys.exit(main(["bench", *sys.argv[1:]]))

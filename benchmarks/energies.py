@@ -13,9 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import lanes, runtime
-from minusgrad.potential import Potential
-from minusgrad.sweep import Sweep
+from minusgrad.codegen import lane_loops
+from minusgrad.codegen.sweep import Sweep
+from minusgrad.engine import runtime, storage
+from minusgrad.potential.potential import Potential
 
 from .harness import session
 from .harness.cases import OURS, Call, Case, Column, numbers
@@ -78,12 +79,12 @@ def state(name: str, n: int, precision: str) -> Potential:
 
 def expected(name: str, of: str, n: int) -> np.ndarray:
     """Ours in f64, with plain numbers: no list is long enough for lanes."""
-    kept = lanes.LEAST_TUPLES, lanes.LEAST_TARGETS
-    lanes.LEAST_TUPLES = lanes.LEAST_TARGETS = n * n + 1
+    kept = lane_loops.LEAST_TUPLES, lane_loops.LEAST_TARGETS
+    lane_loops.LEAST_TUPLES = lane_loops.LEAST_TARGETS = n * n + 1
     try:
         return numbers(OF[of](state(name, n, "f64"))())
     finally:
-        lanes.LEAST_TUPLES, lanes.LEAST_TARGETS = kept
+        lane_loops.LEAST_TUPLES, lane_loops.LEAST_TARGETS = kept
 
 
 def value(potential: Potential) -> Call:
@@ -109,7 +110,7 @@ def product(potential: Potential) -> Call:
     along = {}
     for name, target in targets.items():
         drawn = rng.normal(size=target.shape).astype(np.float32)
-        along[name] = runtime.allocate(drawn.astype(runtime.host(target).dtype))
+        along[name] = storage.allocate(drawn.astype(storage.host(target).dtype))
 
     def call() -> Numbers:
         potential.sweep(Sweep(product=targets, tangents=along))
@@ -127,7 +128,7 @@ class Numbers:
 
     def numpy(self) -> np.ndarray:
         """All numbers in one row."""
-        return np.concatenate([runtime.host(array).ravel() for _, array in sorted(self._targets.items())])
+        return np.concatenate([storage.host(array).ravel() for _, array in sorted(self._targets.items())])
 
 
 OF: dict[str, Callable[[Potential], Call]] = {"value": value, "gradient": gradient, "product": product}
@@ -136,6 +137,6 @@ OF: dict[str, Callable[[Potential], Call]] = {"value": value, "gradient": gradie
 
 def _arrays(potential: Potential) -> dict[str, Any]:
     return {
-        name: runtime.allocate(np.zeros_like(potential.fields[name].values))
+        name: storage.allocate(np.zeros_like(potential.fields[name].values))
         for name in sorted(potential.reads)
     }

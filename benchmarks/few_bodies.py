@@ -12,10 +12,11 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import Fields, Potential, bind, runtime
-from minusgrad.fields import Motion
-from minusgrad.integrators import Integrator
-from minusgrad.schemes import SCHEMES
+from minusgrad import Fields, Potential, bind
+from minusgrad.energies.fields import Motion
+from minusgrad.engine import runtime
+from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_gravity.gravity import gravity
 
 from .gravity_by_hand import leapfrog

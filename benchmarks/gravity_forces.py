@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from minusgrad import Fields, Potential, bind, runtime, ti
+from minusgrad import Fields, Potential, bind, ti
+from minusgrad.engine import runtime, storage
 from minusgrad_gravity.gravity import gravity
 
 from . import gravity_peers
@@ -78,7 +79,7 @@ def ours(x: np.ndarray, m: np.ndarray, precision: str) -> Call:
     """dU/dx of the shipped energy."""
     fields = Fields({"x": x, "m": m}, precision=precision)
     potential = Potential(fields, [bind(gravity, fields, parameters={"G": 1.0, "softening": SOFTENING})])
-    out = runtime.allocate(np.zeros_like(x))
+    out = storage.allocate(np.zeros_like(x))
 
     def call() -> np.ndarray:
         potential.gradient_into({"x": out})

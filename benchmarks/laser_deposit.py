@@ -12,8 +12,9 @@ from functools import cache
 
 import numpy as np
 
-from minusgrad import Fields, Potential, bind, runtime
-from minusgrad.fields import Grid
+from minusgrad import Fields, Potential, bind
+from minusgrad.energies.fields import Grid
+from minusgrad.engine import runtime
 from minusgrad_laser.losses import dose_l2
 from minusgrad_laser.spots import stencil_dose
 

@@ -37,7 +37,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import fft
 
-from minusgrad import trajectory
+from minusgrad.files import trajectory
 
 from .laser_post import airy_stencil, butterfly
 

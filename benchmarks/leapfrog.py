@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import checkpoint
+from minusgrad.files import checkpoint
 
 from .gravity_by_hand import leapfrog
 from .harness import session
@@ -138,7 +138,7 @@ def _program(form: str, n: int, steps: int, precision: str) -> Call:
 def _our_program(n: int, steps: int, precision: str) -> Call:
     """`minusgrad run SCENE --out FOLDER --force`"""
     scene, out = _scene(n, steps, precision)
-    code = "import sys; from minusgrad.cli import main; sys.exit(main())"
+    code = "import sys; from minusgrad.app.cli import main; sys.exit(main())"
     command = [sys.executable, "-c", code, "run", str(scene), "--out", str(out), "--force"]
     return _timed(command, lambda: _last(out))
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad import runtime
-from minusgrad.sweep import Sweep
+from minusgrad.codegen.sweep import Sweep
+from minusgrad.engine import runtime, storage
 
 from . import neo_hookean_peers as peers
 from . import neo_hookean_taichi as taichi
@@ -98,7 +98,7 @@ def box(parts: tuple[int, int, int], precision: str) -> Solid:
 def our_gradient(solid: Solid, precision: str) -> Call:
     """dU/dx of the shipped energy."""
     potential = solid.potential(precision)
-    out = runtime.allocate(solid.x.astype(DTYPE[precision]))
+    out = storage.allocate(solid.x.astype(DTYPE[precision]))
 
     def call() -> np.ndarray:
         potential.gradient_into({"x": out})
@@ -111,8 +111,8 @@ def our_gradient(solid: Solid, precision: str) -> Call:
 def our_product(solid: Solid, precision: str) -> Call:
     """The Hessian of the shipped energy times a tangent."""
     potential = solid.potential(precision)
-    along = runtime.allocate(solid.along.astype(DTYPE[precision]))
-    out = runtime.allocate(np.zeros_like(along))
+    along = storage.allocate(solid.along.astype(DTYPE[precision]))
+    out = storage.allocate(np.zeros_like(along))
 
     def call() -> np.ndarray:
         potential.sweep(Sweep(product={"x": out}, tangents={"x": along}))

@@ -16,9 +16,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from minusgrad import checkpoint
-from minusgrad.checkpoint import Snapshot
-from minusgrad.writer import Writer
+from minusgrad.files import checkpoint
+from minusgrad.files.checkpoint import Snapshot
+from minusgrad.files.writer import Writer
 
 from .harness import session
 from .harness.cases import OURS, Call, Case, Clocked, Column, Goal

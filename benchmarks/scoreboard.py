@@ -13,8 +13,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+from minusgrad.engine.runtime import PREFIXES
 from minusgrad.errors import UserError
-from minusgrad.runtime import PREFIXES
 
 from .harness import plots, records, session, tables
 from .harness.cases import Case

@@ -12,13 +12,13 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from minusgrad import runtime
+from minusgrad.engine import runtime
 
 from .harness.cases import OURS, Call, Case, Clocked, Column, Goal
 from .harness.process import ROOT, environment
 
 PROGRAMS = Path(__file__).parent / "programs"
-OUR_COMMAND = "import sys; from minusgrad.cli import main; sys.exit(main())"
+OUR_COMMAND = "import sys; from minusgrad.app.cli import main; sys.exit(main())"
 HELP, KERNEL = "interpreter and argparse", "engine and one kernel"
 
 

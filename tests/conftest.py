@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
-from minusgrad import cli
+from minusgrad.app import cli
 
 LONG = ("test_resume_matrix", "test_mutated_scenes", "test_traps", "test_torch_energy", "test_lanes",
         "test_random_energies", "test_kernel_check", "test_engines", "test_false_alarms", "test_stranger",
@@ -46,5 +46,5 @@ def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, st
 def launches(request, monkeypatch):
     """Both ways of stepping: many steps in one kernel, and one kernel for each move."""
     if request.param == "unfused":
-        monkeypatch.setattr("minusgrad.integrators.SMALL", 0)
+        monkeypatch.setattr("minusgrad.steppers.integrator.SMALL", 0)
     return request.param

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from minusgrad.style import COLOURS, FAINT, INK, RC
+from minusgrad.plot.style import COLOURS, FAINT, INK, RC
 
 from .cases import OURS
 from .tables import figure, groups

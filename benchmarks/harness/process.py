@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from minusgrad.runtime import VARIABLE
+from minusgrad.engine.runtime import VARIABLE
 
 from .cases import BenchError
 from .session import Settings

@@ -5,7 +5,7 @@ import warnings
 from dataclasses import dataclass
 from typing import ClassVar
 
-from minusgrad import runtime
+from minusgrad.engine import runtime
 
 
 @dataclass(frozen=True)

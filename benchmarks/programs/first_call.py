@@ -84,7 +84,7 @@ FORMS = {
 def main(form: str, precision: str, file: str) -> None:
     """Prepare, call, tell."""
     if form in ("minusgrad", "reverse"):
-        from minusgrad import runtime
+        from minusgrad.engine import runtime
 
         runtime.start()
     call = FORMS[form](precision)

@@ -241,7 +241,7 @@ FORMS: dict[str, Program] = {
 def main(form: str, state: str, last: str) -> None:
     """Read, run, save."""
     if form == "taichi":
-        from minusgrad import runtime
+        from minusgrad.engine import runtime
 
         runtime.start()
     with np.load(state) as found:

@@ -9,10 +9,10 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.energies.fields import Body, Motion, State
 from minusgrad.errors import UserError
-from minusgrad.fields import Body, Motion, State
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from .states import Place, Speed
 

@@ -6,10 +6,10 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.contexts import Looking
+from minusgrad.assembly.contexts import Looking
+from minusgrad.assembly.observers import Report
 from minusgrad.errors import UserError
-from minusgrad.records import Record
-from minusgrad.reports import Report
+from minusgrad.scene.records import Record
 
 
 class EnergyDensity(Report):

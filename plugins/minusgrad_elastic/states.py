@@ -16,11 +16,11 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.energies.fields import Body, Motion, State
+from minusgrad.engine.memory import available, size
 from minusgrad.errors import UserError
-from minusgrad.fields import Body, Motion, State
-from minusgrad.memory import available, size
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from . import generators, gmsh
 from .foreign import read as read_foreign

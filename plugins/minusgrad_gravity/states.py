@@ -5,11 +5,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.energies.fields import Body, Motion, State
+from minusgrad.engine.memory import fits
 from minusgrad.errors import UserError
-from minusgrad.fields import Body, Motion, State
-from minusgrad.memory import fits
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from .table import Table
 

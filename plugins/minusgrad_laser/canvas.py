@@ -13,9 +13,9 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
+from minusgrad.engine.memory import available, size
 from minusgrad.errors import UserError
-from minusgrad.memory import available, size
-from minusgrad.records import Quantity, Record
+from minusgrad.scene.records import Quantity, Record
 
 Length = Annotated[float | str, Quantity("m", "positive")]
 Count = Annotated[int, Field(ge=1)]

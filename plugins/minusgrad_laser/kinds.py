@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 from pydantic import ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, create_model
 from pydantic_core import CoreSchema, core_schema
 
-from minusgrad.records import Record
+from minusgrad.scene.records import Record
 
 UNKNOWN = "of no kind"
 

@@ -9,11 +9,11 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.contexts import Looking
+from minusgrad.assembly.contexts import Looking
+from minusgrad.assembly.observers import Report
+from minusgrad.energies.fields import Fields, ordered_sum
 from minusgrad.errors import UserError
-from minusgrad.fields import Fields, ordered_sum
-from minusgrad.records import Record
-from minusgrad.reports import Report
+from minusgrad.scene.records import Record
 
 
 class Deposition(Report):

@@ -6,10 +6,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.engine.memory import available, fits, size
 from minusgrad.errors import UserError
-from minusgrad.memory import available, fits, size
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from .canvas import Canvas, Length
 from .kinds import ByKind

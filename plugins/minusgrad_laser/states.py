@@ -15,10 +15,10 @@ from typing import Annotated
 
 import numpy as np
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.energies.fields import Grid, State
 from minusgrad.errors import UserError
-from minusgrad.fields import Grid, State
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from .canvas import Canvas, CanvasTable
 from .paths import AnyPath, Curve

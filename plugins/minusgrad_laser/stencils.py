@@ -11,10 +11,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
+from minusgrad.engine.memory import fits
 from minusgrad.errors import UserError
-from minusgrad.memory import fits
-from minusgrad.records import Record, quantities
+from minusgrad.scene.records import Record, quantities
 
 from . import images
 from .canvas import Length

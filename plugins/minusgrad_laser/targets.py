@@ -4,9 +4,9 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from minusgrad.contexts import Starting
+from minusgrad.assembly.contexts import Starting
 from minusgrad.errors import UserError
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.scene.records import Quantity, Record, quantities
 
 from . import images
 from .canvas import CanvasTable, Length

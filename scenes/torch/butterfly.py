@@ -14,11 +14,11 @@ from pathlib import Path
 
 import matplotlib
 import numpy as np
-import torch
 from matplotlib import pyplot
 
 import minusgrad
 import minusgrad.torch
+import torch
 
 SCENE = Path(__file__).parent.parent / "laser_butterfly.toml"
 SIDE = 512.0

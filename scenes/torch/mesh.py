@@ -6,10 +6,10 @@ python scenes/torch/mesh.py [FILE.obj]
 import sys
 from pathlib import Path
 
-import torch
 import trimesh
 
 import minusgrad.torch
+import torch
 from minusgrad import ti
 
 MESH = Path(__file__).parent / "pyramid.obj"

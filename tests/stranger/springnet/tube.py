@@ -13,8 +13,8 @@ import numpy as np
 from pydantic import Field
 
 from minusgrad import Body, Datum, Motion, Node, Parameter, State, local_energy
-from minusgrad.contexts import Starting
-from minusgrad.records import Quantity, Record, quantities
+from minusgrad.assembly.contexts import Starting
+from minusgrad.scene.records import Quantity, Record, quantities
 
 
 @local_energy(

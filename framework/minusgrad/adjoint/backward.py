@@ -1,0 +1,401 @@
+"""The way back through the steps of an integrator: adjoints go from the end of a step to its start.
+
+With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by the transpose of each:
+
+    kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
+    drift d   lv <- lv + d h lx
+    friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
+              lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
+
+p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
+scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
+What is held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed:
+positions at kicks, velocities where something rubs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..codegen.sweep import Sweep
+from ..energies.fields import Motion
+from ..energies.term import Term
+from ..engine import storage
+from ..engine.kernels import MOST_ARRAYS, Code, Launch, Launches, at_each, real, zeroed
+from ..errors import EnergyError
+from ..potential.potential import Potential
+from ..steppers.integrator import Integrator
+
+HALF = "ti.f64(0.5) * h"
+
+
+class Backward:
+    """The way back through the steps on an integrator's tape.
+
+    `adjoints`: dL/d(field) of all that moves and of the fields among `names`; `parameters`:
+    dL/d("term.argument"), parameters and data, as rows of values. They are those of the state that the way
+    back has come to. Raises `EnergyError` for names that L cannot be differentiated by.
+    """
+
+    def __init__(self, integrator: Integrator, names: Sequence[str]):
+        assert integrator.tape is not None
+        self.one, self.tape, self.motions = integrator, integrator.tape, integrator.motions
+        refuse_velocities(integrator)
+        owners = {n: owner(integrator, n) for n in names}
+        fields = self.one.potential.fields
+        moving = [n for m in self.motions for n in (m.position, m.velocity)]
+        nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
+        self.adjoints, self.product = self._arrays(nodal), self._arrays(nodal)
+        self.kicked = self._arrays([m.position for m in self.motions])
+        self.force = self._arrays([m.position for m in self.motions])
+        self.heavy = [m for m in self.motions if m.inertia in nodal]
+        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
+        self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
+        self.pull = self._asked(self.one.potential, owners, self.force, self.kicked)
+        if self.one.dissipation and self.one.friction:
+            self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
+            self.rub = self._asked(self.one.dissipation, owners, self.one.friction.force, self.rubbed)
+        self._run = Launches()
+        steps = self._steps() if integrator.fused else None
+        fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
+        self._many = Launch(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
+
+    # Adjoints
+
+    def clear(self) -> None:
+        """The end of a run, of which nothing is known yet."""
+        for array in (*self.adjoints.values(), *self.kicked.values(), *self.parameters.values()):
+            array.fill(0)
+
+    def add(self, slopes: Mapping[str, np.ndarray]) -> None:
+        """What a loss that looks at the present state adds to the adjoints."""
+        for name, slope in slopes.items():
+            array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
+            storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
+
+    def found(self, name: str) -> np.ndarray:
+        """dL/d(name), of the shape of the field or of the argument's values."""
+        if name in self.adjoints:
+            return storage.host(self.adjoints[name]).copy()
+        potential = owner(self.one, name)
+        assert potential
+        return storage.host(self.parameters[name]).reshape(potential.shape(name)).copy()
+
+    def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
+        fields = self.one.potential.fields
+        return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
+
+    def _asked(
+        self,
+        potential: Potential,
+        owners: Mapping[str, Potential | None],
+        force: Mapping[str, Any],
+        tangents: Mapping[str, Any],
+    ) -> Sweep:
+        """How the derivatives change along the tangents; the force itself, where it has to be weighed."""
+        read = {n: array for n, array in self.product.items() if n in potential.reads}
+        felt = _felt(potential, set(tangents))
+        changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
+        return Sweep(
+            gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
+        )
+
+    # The two ways: many steps in one kernel, or launch by launch
+
+    def back(self, last: int, steps: int) -> None:
+        """From the end of step number `last` to the start of the first of so many steps."""
+        at = last - steps - self.tape.first
+        if self._many is not None and steps:
+            self._many(steps, float(last - steps), self.one.t0, self.one.dt, at)
+            return
+        for step in reversed(range(steps)):
+            self._step(last - steps + step, at + step)
+
+    def finish(self) -> None:
+        """The kicks at the first place of the tape, which is that of the initial state."""
+        self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
+        self._transposed_kick(self.one.t0)
+        self._run("hold", self._hold)
+
+    def _step(self, step: int, at: int) -> None:
+        s, one = self.one.scheme, self.one
+        self._unrub(one.t0 + (step + 1) * one.dt, (at + 1) * len(s.drifts), 2 * at + 1)
+        for move in reversed(range(len(s.drifts))):
+            self._run("pull", self._pull, "h", s.kicks[move + 1] * one.dt)
+            self._run("read", lambda: self.tape.read_positions("at"), "at", at * len(s.drifts) + move + 1)
+            self._transposed_kick(one.t0 + (step + s.ends[move]) * one.dt)
+            self._run("hold", self._hold)
+            self._run("drift", self._drift, "h", s.drifts[move] * one.dt)
+        self._run("pull", self._pull, "h", s.kicks[0] * one.dt)
+        self._unrub(one.t0 + step * one.dt, at * len(s.drifts), 2 * at)
+
+    def _transposed_kick(self, t: float) -> None:
+        self._take(self.one.potential.sweep(self.pull, t).changes)
+        self._run("take", self._take_kick)
+
+    def _unrub(self, t: float, position: int, velocity: int) -> None:
+        if self.one.dissipation is None:
+            return
+        h, moves = 0.5 * self.one.dt, self.one.moves
+        self._run("read", lambda: self.tape.read_positions("at"), "at", position)
+        self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
+        self._run("remember", self._remember)
+        self._run("half", lambda: Code.joined(moves.rubbed(HALF)), "t", "h", t, h)
+        self._run("u", lambda: self._divided(self.rubbed, self._velocity_adjoints, "h"), "h", h)
+        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("take first", self._take_first)
+        self._run("u'", lambda: self._divided(self.rubbed, self.after, HALF), "h", h)
+        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("take second", self._take_second)
+
+    def _take(self, changes: Mapping[str, np.ndarray]) -> None:
+        for name, values in changes.items():
+            if name in self.parameters:
+                array = self.parameters[name]
+                storage.store(array, storage.host(array) - values.reshape(tuple(array.shape)))
+
+    def _steps(self) -> Code:
+        """For a kernel of (steps, first, t0, dt, at): back through so many steps from number `first` on.
+
+        `at`: the number of the first of them on the tape.
+        """
+        s = self.one.scheme
+        count = len(s.drifts)
+        move = [
+            Code(f"move = {count - 1} - back\nh = kicks[move + 1] * dt\n"),
+            self._pull(),
+            self.tape.read_positions(f"(at + sub) * {count} + move + 1"),
+            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            self._sweep(self.one.potential, self.pull, "term"),
+            self._take_kick(),
+            self._hold(),
+            Code("h = drifts[move] * dt\n"),
+            self._drift(),
+        ]
+        step = [
+            Code("sub = steps - 1 - k\nt = t0 + (first + ti.f64(sub + 1)) * dt\n"),
+            *self._unrubbed(f"(at + sub + 1) * {count}", "(at + sub) * 2 + 1"),
+            Code.joined(move).inside(f"for back in range({count}):"),
+            Code("h = kicks[0] * dt\n"),
+            self._pull(),
+            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            *self._unrubbed(f"(at + sub) * {count}", "(at + sub) * 2"),
+        ]
+        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
+        arrays = {name: storage.allocate(np.array(row)) for name, row in s.rows.items()}
+        return Code(loop.text, {**loop.arrays, **arrays})
+
+    def _unrubbed(self, position: str, velocity: str) -> list[Code]:
+        if self.one.dissipation is None:
+            return []
+        sweep = self._sweep(self.one.dissipation, self.rub, "loss")
+        return [
+            Code("h = ti.f64(0.5) * dt\n"),
+            self.tape.read_positions(position),
+            self.tape.read_velocities(velocity),
+            self._remember(),
+            *self.one.moves.rubbed(HALF),
+            self._divided(self.rubbed, self._velocity_adjoints, "h"),
+            sweep,
+            self._take_first(),
+            self._divided(self.rubbed, self.after, HALF),
+            sweep,
+            self._take_second(),
+        ]
+
+    def _sweep(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+        """What is asked, from zero, with the changes of parameters taken."""
+        swept = potential.sweep_code(asked, prefix)  # first: it makes the buffers that changes are taken from
+        taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
+        return Code.joined([*zeros(asked), swept, *taken])
+
+    # Pieces
+
+    @property
+    def _velocity_adjoints(self) -> dict[str, Any]:
+        return {m.velocity: self.adjoints[m.velocity] for m in self.motions}
+
+    def _pull(self) -> Code:
+        """w <- w + h lv / m where nothing holds"""
+        return Code.joined(
+            self._over_mass(
+                m, f"w_{m.position}", self.kicked[m.position], f"l_{m.velocity}", "h", add=True
+            ).naming(**{f"l_{m.velocity}": self.adjoints[m.velocity]})
+            for m in self.motions
+        )
+
+    def _divided(self, into: Mapping[str, Any], source: Mapping[str, Any], h: str) -> Code:
+        """u <- h (source) / m where nothing holds"""
+        letter = "after" if source is self.after else "l"
+        return Code.joined(
+            self._over_mass(m, f"w_{m.velocity}", into[m.velocity], f"{letter}_{m.velocity}", h).naming(
+                **{f"{letter}_{m.velocity}": source[m.velocity]}
+            )
+            for m in self.motions
+        )
+
+    def _over_mass(
+        self, motion: Motion, name: str, array: Any, source: str, h: str, add: bool = False
+    ) -> Code:
+        x = self.one.potential.fields[motion.position]
+        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        value = f"{real(x.dtype)}({h}) * {source}[{{at}}] / i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        value = value if free is None else f"free_{x.name}[{{at}}] * ({value})"
+        line = f"{name}[{{at}}] = {f'{name}[{{at}}] + ' if add else ''}{value}"
+        arrays = {name: array, f"i_{x.name}": inertia} | ({} if free is None else {f"free_{x.name}": free})
+        return Code(at_each(name, array, line), arrays)
+
+    def _take_kick(self) -> Code:
+        """l <- l - (changes), lm <- lm + w.U_x / m; w is spent."""
+        spent = [zeroed(f"w_{n}", array) for n, array in self.kicked.items()]
+        return Code.joined([*self._taken(self.pull), *self._weighed(self.kicked, self.force), *spent])
+
+    def _take_first(self) -> Code:
+        """n <- -(change of R_v), the others l <- l - (changes); back to v0."""
+        velocities = [m.velocity for m in self.motions]
+        kept = [
+            self._copied(f"after_{v}", self.after[v], f"-h_{v}[{{at}}]").naming(**{f"h_{v}": self.product[v]})
+            for v in velocities
+        ]
+        again = [
+            self._copied(f"f_{v}", self.one.potential.fields[v].array, f"before_{v}[{{at}}]").naming(
+                **{f"before_{v}": self._before[v]}
+            )
+            for v in velocities
+        ]
+        others = self._taken(self.rub, leave=velocities)
+        return Code.joined([*kept, *others, *self._weighed(self.rubbed, self._friction), *again])
+
+    def _take_second(self) -> Code:
+        """lv <- lv + n, and l <- l - (changes)"""
+        added = [
+            self._copied(f"l_{v}", self.adjoints[v], f"l_{v}[{{at}}] + after_{v}[{{at}}]").naming(
+                **{f"after_{v}": self.after[v]}
+            )
+            for v in self.rubbed
+        ]
+        return Code.joined([*added, *self._taken(self.rub), *self._weighed(self.rubbed, self._friction)])
+
+    def _taken(self, asked: Sweep, leave: Sequence[str] = ()) -> list[Code]:
+        return [
+            self._copied(f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] - h_{n}[{{at}}]").naming(
+                **{f"h_{n}": array}
+            )
+            for n, array in asked.product.items()
+            if n not in leave
+        ]
+
+    def _weighed(self, tangents: Mapping[str, Any], force: Mapping[str, Any]) -> list[Code]:
+        """lm <- lm + w.force / m"""
+        pieces = []
+        for motion in self.heavy:
+            name = motion.position if motion.position in tangents else motion.velocity
+            line = f"l_{motion.inertia}[n] = l_{motion.inertia}[n] + w_{name}[{{at}}] * g_{name}[{{at}}]"
+            arrays = {
+                f"l_{motion.inertia}": self.adjoints[str(motion.inertia)],
+                f"w_{name}": tangents[name],
+                f"g_{name}": force[name],
+                f"i_{motion.position}": self.one.inertia[motion.position],
+            }
+            text = at_each(f"w_{name}", tangents[name], f"{line} / i_{motion.position}[n]")
+            pieces.append(Code(text, arrays))
+        return pieces
+
+    def _drift(self) -> Code:
+        """lv <- lv + h lx"""
+        pieces = []
+        for m in self.motions:
+            kind = real(self.one.potential.fields[m.position].dtype)
+            text = f"l_{m.velocity}[{{at}}] + {kind}(h) * l_{m.position}[{{at}}]"
+            piece = self._copied(f"l_{m.velocity}", self.adjoints[m.velocity], text)
+            pieces.append(piece.naming(**{f"l_{m.position}": self.adjoints[m.position]}))
+        return Code.joined(pieces)
+
+    def _hold(self) -> Code:
+        """What is held is put where it belongs, wherever it was."""
+        pieces = []
+        for m in self.motions:
+            if (free := self.one.holds.mask(m.position)) is not None:
+                for n in (m.position, m.velocity):
+                    piece = self._copied(
+                        f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] * free_{m.position}[{{at}}]"
+                    )
+                    pieces.append(piece.naming(**{f"free_{m.position}": free}))
+        return Code.joined(pieces)
+
+    def _remember(self) -> Code:
+        fields = self.one.potential.fields
+        return Code.joined(
+            self._copied(f"before_{v}", self._before[v], f"f_{v}[{{at}}]").naming(
+                **{f"f_{v}": fields[v].array}
+            )
+            for v in self.rubbed
+        )
+
+    def _copied(self, name: str, array: Any, text: str) -> Code:
+        return Code(at_each(name, array, f"{name}[{{at}}] = {text}"), {name: array})
+
+    @property
+    def _before(self) -> dict[str, Any]:
+        assert self.one.friction
+        return self.one.friction.before
+
+    @property
+    def _friction(self) -> dict[str, Any]:
+        assert self.one.friction
+        return self.one.friction.force
+
+
+def owner(integrator: Integrator, name: str) -> Potential | None:
+    """The potential whose parameter or datum it is; None for a field.
+
+    Raises `EnergyError` for what a run cannot be differentiated by.
+    """
+    potentials = [p for p in (integrator.potential, integrator.dissipation) if p]
+    fields = [n for n in integrator.potential.fields if n not in integrator.potential.fields.derived]
+    if name in fields:
+        return None
+    for potential in potentials:
+        if name in arguments(potential):
+            return potential
+    told = ", ".join([*fields, *(n for p in potentials for n in arguments(p))])
+    raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {told})")
+
+
+def zeros(asked: Sweep) -> list[Code]:
+    """Zeros in all that a sweep adds to."""
+    targets = {f"g_{n}": a for n, a in asked.gradient.items()}
+    targets |= {f"h_{n}": a for n, a in asked.product.items()}
+    return [zeroed(name, array) for name, array in targets.items()]
+
+
+def refuse_velocities(integrator: Integrator) -> None:
+    """Raise `EnergyError` where U depends on velocities: then no scheme here is symplectic."""
+    for motion in integrator.motions:
+        if motion.velocity in integrator.potential.reads:
+            raise EnergyError(
+                f"the potential depends on the velocity '{motion.velocity}': a run with such forces has no"
+                " derivative here"
+            )
+
+
+def arguments(potential: Potential) -> list[str]:
+    """What a run can be differentiated by, and is no field: parameters, and data that are differentiable."""
+    parts = [part for part in potential.parts.values() if isinstance(part, Term)]
+    return [f"{p.name}.{a}" for p in parts for a in p.energy.differentiable if {*p.parameters, *p.data} & {a}]
+
+
+def _felt(potential: Potential, moved: set[str]) -> set[str]:
+    """The terms that depend on what moves or on what maps give; and the maps, which change if those do."""
+    moved = moved | set(potential.given)
+    felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}
+    return felt | set(potential.maps)
+
+
+def rows_of(potential: Potential, name: str) -> Any:
+    """Zeros in f64 for the values of "term.argument": (rows, components), a row for each value."""
+    term, _, argument = name.partition(".")
+    one = potential.parts[term].shape(argument)
+    return storage.allocate(np.zeros(potential.shape(name)).reshape(-1, math.prod(one)))

@@ -1,0 +1,184 @@
+"""What a run is judged by: an energy over its states at some steps.
+
+L = sum over observed steps k of  l(fields at step k, data at step k)
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..codegen.sweep import Sweep
+from ..energies.fields import Fields
+from ..engine import storage
+from ..errors import EnergyError
+from ..potential.potential import Potential
+
+
+@dataclass
+class Loss:
+    """A potential over the fields of a run, looked at after each of `steps`.
+
+    `data`: "term.argument" to the values (steps, elements, ...) that a datum has at those steps; other data
+    are constant. Raises `EnergyError` for data that nobody reads or that do not fit, and for a step named
+    twice.
+    """
+
+    potential: Potential
+    steps: tuple[int, ...]
+    data: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.steps, Iterable):
+            raise EnergyError(f"steps = {self.steps!r}: a loss names its steps, e.g. steps=({self.steps!r},)")
+        self._row = {step: row for row, step in enumerate(self.steps)}
+        if len(self._row) < len(self.steps):
+            twice = next(k for row, k in enumerate(self.steps) if self._row[k] != row)
+            raise EnergyError(f"a loss looks at step {twice} twice: name it once")
+        for name, rows in self.data.items():
+            self._check(name, np.shape(rows))
+        self._slopes: dict[str, Any] = {}
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._row
+
+    @property
+    def reads(self) -> set[str]:
+        """The fields that it looks at."""
+        return self.potential.reads
+
+    def look(self, step: int) -> None:
+        """Give the data their values at an observed step."""
+        for name, rows in self.data.items():
+            self._put(name, rows[self._row[step]])
+
+    def value(self, step: int, t: float) -> float:
+        """l at the present fields, which are those of an observed step at time t."""
+        self.look(step)
+        return self.potential.value(t)
+
+    def evaluate(
+        self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """l, and dl/d(field) of those fields among `names` that it looks at, and dl/d(parameter) of `own`."""
+        self.look(step)
+        targets = {n: self._slope(n) for n in sorted(self.reads.intersection(names))}
+        found = self.potential.sweep(Sweep(value=True, gradient=targets, slopes=tuple(own)), t)
+        return found.value, {n: storage.host(a).copy() for n, a in targets.items()} | found.slopes
+
+    def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
+        """Those parameters among `names` that a map has which gives to this loss and to that potential."""
+        found = []
+        for name in names:
+            term = name.partition(".")[0]
+            if term in self.potential.maps and self.potential.maps[term] is potential.maps.get(term):
+                found.append(name)
+        return found
+
+    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """s' l'' s for any two tangents, s that of all that l looks at, l'' without what maps bend.
+
+        Tangents are of fields and of shared parameters; what the maps give moves along. l'' is that of the
+        terms, so that a sum of squares of what maps give has a semi-definite matrix too.
+        """
+        self.look(step)
+        moved = [self._looked_at(tangent, t) for tangent in tangents]
+        bent = [{n: self._terms.product(one, n, t) for n in one} for one in moved]
+        total = np.zeros((len(moved), len(moved)))
+        for name in sorted(moved[0]) if moved else ():
+            rows, columns = (np.array([one[name].ravel() for one in some]) for some in (bent, moved))
+            # einsum adds up in one order, which BLAS does not promise
+            total += np.einsum("pi,qi->pq", rows.astype(np.float64), columns.astype(np.float64))
+        return total
+
+    def _looked_at(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
+        """The tangents of all fields that the terms read, those that maps give among them."""
+        whole = dict(tangent) | self.potential.given_tangents(tangent, t)
+        return {n: w for n, w in whole.items() if n in self._terms.reads}
+
+    @cached_property
+    def _terms(self) -> Potential:
+        """The terms alone, what maps give being fields like others."""
+        loss = self.potential
+        return Potential(loss.fields, list(loss.terms.values()), frozen=True) if loss.maps else loss
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Its data are what they were, when all is done."""
+        before = {name: storage.host(self._datum(name)).copy() for name in self.data}
+        try:
+            yield
+        finally:
+            for name, values in before.items():
+                self._put(name, values)
+
+    def _slope(self, name: str) -> Any:
+        """An array for dl/d(field), kept for the next look."""
+        if name not in self._slopes:
+            self._slopes[name] = storage.allocate(np.zeros_like(self.potential.fields[name].values))
+        return self._slopes[name]
+
+    def _datum(self, name: str) -> Any:
+        term, _, argument = name.partition(".")
+        return self.potential.parts[term].data[argument]
+
+    def _put(self, name: str, values: Any) -> None:
+        term, _, argument = name.partition(".")
+        self.potential.parts[term].set_datum(argument, values)
+
+    def _check(self, name: str, shape: tuple[int, ...]) -> None:
+        term, _, argument = name.partition(".")
+        parts = self.potential.parts
+        known = [f"{t}.{a}" for t, part in parts.items() for a in getattr(part, "data", {})]
+        if name not in known:
+            raise EnergyError(f"no datum '{name}' in this loss (there are: {', '.join(known) or 'none'})")
+        if shape[:1] != (len(self.steps),):
+            raise EnergyError(f"'{name}' has {shape[0]} rows of data, for {len(self.steps)} steps")
+        if shape[1:] != (one := tuple(parts[term].data[argument].shape)):
+            raise EnergyError(f"'{name}' has rows of shape {list(shape[1:])}, its elements need {list(one)}")
+
+
+class Seen:
+    """The states of a run at some steps, for somebody else to judge, in the place of a `Loss`.
+
+    A run forward leaves `states` in `kept`: a row for each of `steps`, by field. The way back begins at
+    `slopes`, dL/d(field) in rows like those.
+    """
+
+    data: Mapping[str, np.ndarray] = {}
+
+    def __init__(self, fields: Fields, names: Iterable[str], steps: Sequence[int]):
+        self.fields, self.reads, self.steps = fields, set(names), tuple(steps)
+        self.kept: Mapping[str, np.ndarray] = {}
+        self.slopes: Mapping[str, np.ndarray] = {}
+        self._row = {step: row for row, step in enumerate(self.steps)}
+
+    def __contains__(self, step: int) -> bool:
+        return step in self._row
+
+    def value(self, step: int, t: float) -> float:
+        """Nothing: it only looks."""
+        for name, rows in self.kept.items():
+            rows[self._row[step]] = self.fields[name].values
+        return 0.0
+
+    def evaluate(
+        self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
+    ) -> tuple[float, dict[str, np.ndarray]]:
+        """Nothing, and the slopes at this step, of those fields among `names`."""
+        return 0.0, {n: self.slopes[n][self._row[step]] for n in names if n in self.slopes}
+
+    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """Nothing, bent by nothing."""
+        return np.zeros((len(tangents), len(tangents)))
+
+    def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
+        """It looks through no map."""
+        return []
+
+    def unchanged(self) -> AbstractContextManager[None]:
+        """It has no data."""
+        return nullcontext()

@@ -1,0 +1,105 @@
+"""How much of a run is stored for the way back, and what is computed again instead.
+
+The run is cut into blocks. A block on the tape is gone back through at once; the state at the start of some
+blocks is kept, and the others are reached again from there. Which ones is the optimal binomial schedule
+(Griewank & Walther 2000, ACM Trans. Math. Softw. 26, 19), as `checkpoint_schedules` gives it: n blocks with s
+states kept take again
+
+    r n - C(s + r, s + 1)  blocks,        r the least number with n <= C(s + r, s).
+
+The length of a block is what makes the number of steps that are computed again least, within the budget.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from math import comb
+from typing import Any
+
+from ..engine.memory import size
+from ..errors import EnergyError
+
+PRESENT = 3
+"""States that there may be at any time: the one that the run began at, and copies of the present one."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A schedule for so many `steps` in blocks of `block`, with `kept` states beside one block's tape.
+
+    `again`: steps that are computed again. `stored`: bytes, at most.
+    """
+
+    steps: int
+    block: int
+    kept: int
+    again: int
+    stored: int
+    budget: int
+
+    @classmethod
+    def of(
+        cls, steps: int, tape: Callable[[int], int], state: int, budget: int, longest: int | None = None
+    ) -> "Plan":
+        """The best plan: `tape` gives the bytes of a block of so many steps, `state` those of a state.
+
+        `longest`: of a block. Raises `EnergyError` where not even the leanest plan fits into the budget.
+        """
+        lengths = _lengths(max(steps, 1), longest or max(steps, 1))
+        found = [plan for b in lengths if (plan := cls._with(steps, b, tape(b), state, budget))]
+        if not found:
+            least = min(tape(b) + (PRESENT + (b < steps)) * state for b in lengths)
+            raise EnergyError(
+                f"the way back through a run needs at least {size(least)}, and its budget is {size(budget)}:"
+                " give it more `memory`"
+            )
+        return min(found, key=lambda plan: (plan.again, plan.stored))
+
+    @classmethod
+    def _with(cls, steps: int, block: int, tape: int, state: int, budget: int) -> "Plan | None":
+        blocks = max(1, -(-steps // block))
+        kept = min((budget - tape) // state - PRESENT, blocks - 1)
+        if kept < min(1, blocks - 1):
+            return None
+        stored = tape + (kept + PRESENT) * state
+        return cls(steps, block, kept, taken_again(blocks, kept) * block, stored, budget)
+
+    @property
+    def recomputed(self) -> float:
+        """Steps that are computed again, in parts of all."""
+        return self.again / max(self.steps, 1)
+
+    def __str__(self) -> str:
+        if not self.again:
+            return f"all {self.steps} steps on the tape, {size(self.stored)}: nothing is computed again"
+        return (
+            f"{self.steps} steps in blocks of {self.block}, {self.kept} states kept: {size(self.stored)} of"
+            f" {size(self.budget)}; {self.recomputed:.3g} of the steps computed again"
+        )
+
+    @property
+    def blocks(self) -> list[tuple[int, int]]:
+        """First step and end of each block."""
+        begins = range(0, self.steps, self.block) if self.steps else [0]
+        return [(begin, min(begin + self.block, self.steps)) for begin in begins]
+
+    def actions(self) -> Iterator[Any]:
+        """The schedule, in numbers of blocks: Forward, Reverse, Copy and Move."""
+        from checkpoint_schedules import MultistageCheckpointSchedule
+
+        return iter(MultistageCheckpointSchedule(len(self.blocks), max(self.kept, 1), 0))
+
+
+def taken_again(blocks: int, kept: int) -> int:
+    """How many blocks the schedule goes through once more: those on the tape from the start never."""
+    if blocks == 1:
+        return 0
+    often = 0
+    while comb(kept + often, kept) < blocks:
+        often += 1
+    return often * blocks - comb(kept + often, kept + 1)
+
+
+def _lengths(steps: int, longest: int) -> list[int]:
+    """Block lengths worth trying: all steps, and about equal parts of them, in ever more parts."""
+    parts = {*range(1, 17), *(round(2.0 ** (k / 4.0)) for k in range(4 * steps.bit_length())), steps}
+    return sorted({-(-steps // n) for n in parts if n <= steps and -(-steps // n) <= longest} | {1})

@@ -1,0 +1,240 @@
+"""How a run changes when its start or its parameters do: tangents go with the state from step to step.
+
+With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the
+inertia,
+
+    kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
+    drift d   x. <- x. + d h v.
+    friction  the same with R_v at v0, and at v1, the velocity after half of it
+
+is the derivative of each move, taken beside it: exact for the discrete scheme, like the way back, and dearer
+by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..codegen.sweep import Sweep
+from ..energies.fields import Motion
+from ..engine import storage
+from ..engine.kernels import MOST_ARRAYS, Code, Launch, Launches, at_each, real
+from ..errors import EnergyError
+from ..potential.potential import Potential
+from ..steppers.integrator import Integrator
+from .backward import HALF, owner, zeros
+
+
+class Sensitivity:
+    """A run beside which the tangent along one direction goes; `tangents` by field are the present ones.
+
+    Raises `EnergyError` for names that a run cannot be differentiated by.
+    """
+
+    def __init__(self, integrator: Integrator, names: Sequence[str]):
+        self.one, self.motions = integrator, integrator.motions
+        fields = integrator.potential.fields
+        moving = [n for m in self.motions for n in (m.position, m.velocity)]
+        self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
+        owners = {n: owner(integrator, n) for n in names}
+        self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
+        self._owners = owners
+        self.bend = self._arrays(m.position for m in self.motions)
+        self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])
+        self.before = self._arrays(self.rubbed)
+        self._whole = self._asked(integrator.potential)
+        self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else Sweep()
+        self._many: Launch | None = None
+        self._run = Launches()
+
+    def _arrays(self, names: Any) -> dict[str, Any]:
+        fields = self.one.potential.fields
+        return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
+
+    def start(self, direction: Mapping[str, np.ndarray]) -> None:
+        """Begin at the integrator's present state, with these tangents; others are zero.
+
+        Raises `EnergyError` for a tangent of another shape.
+        """
+        for name, array in (self.tangents | self.parameters).items():
+            storage.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
+        self._run("hold", self._hold)
+        self.one.potential.sweep(self._whole, self.one.time)
+        if self.one.fused and self._many is None:
+            steps = self._steps()
+            fits = len(steps.arrays) <= MOST_ARRAYS
+            self._many = Launch(steps, "steps", "first", "t0", "dt") if fits else None
+
+    def _put_parameters(self) -> None:
+        """Tangents of parameters where kernels read them: others may have asked since."""
+        for potential in (self.one.potential, self.one.dissipation):
+            if potential:
+                potential.put_tangents(self._own(potential))
+
+    def advance(self, steps: int) -> None:
+        """Move the state and its tangent by so many steps."""
+        if self._many is not None and steps:
+            self._put_parameters()
+            self._many(steps, float(self.one.step), self.one.t0, self.one.dt)
+        else:
+            for step in range(steps):
+                self._step(self.one.step + step)
+        self.one.step += steps
+
+    def _asked(self, potential: Potential) -> Sweep:
+        """The force and how it changes along the tangent."""
+        own = self._own(potential)
+        nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
+        if potential is self.one.potential:
+            return Sweep(gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own)
+        assert self.one.friction
+        return Sweep(gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own)
+
+    def _own(self, potential: Potential) -> dict[str, np.ndarray]:
+        return {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
+
+    # Step by step
+
+    def _step(self, step: int) -> None:
+        s, one = self.one.scheme, self.one
+        self._rub(one.t0 + step * one.dt)
+        self._run("kick", self._kick, "h", s.kicks[0] * one.dt)
+        for drift, kick, end in zip(s.drifts, s.kicks[1:], s.ends, strict=True):
+            t = one.t0 + (step + end) * one.dt
+            self._run("drift", self._drift, "h", drift * one.dt)
+            one.holds.place(t)
+            self._run("hold", self._hold)
+            one.potential.sweep(self._whole, t)
+            self._run("kick", self._kick, "h", kick * one.dt)
+        self._rub(one.t0 + (step + 1) * one.dt)
+
+    def _rub(self, t: float) -> None:
+        if self.one.dissipation is None:
+            return
+        self._run("remember", self._remember)
+        for h in (HALF, "h"):
+            self.one.dissipation.sweep(self._rubs, t)
+            self._run(f"rub {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
+
+    def _steps(self) -> Code:
+        """For a kernel of (steps, first, t0, dt)."""
+        s = self.one.scheme
+        move = [
+            Code("h = drifts[move] * dt\n"),
+            self._drift(),
+            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            self.one.holds.code(),
+            self._hold(),
+            self._swept(self.one.potential, self._whole, "term"),
+            Code("h = kicks[move + 1] * dt\n"),
+            self._kick(),
+        ]
+        step = [
+            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
+            *self._half_a_step_of_friction(),
+            Code("h = kicks[0] * dt\n"),
+            self._kick(),
+            Code.joined(move).inside("for move in range(drifts.shape[0]):"),
+            *self._half_a_step_of_friction(),
+        ]
+        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
+        return Code(
+            loop.text, {**loop.arrays, **{n: storage.allocate(np.array(r)) for n, r in s.rows.items()}}
+        )
+
+    def _half_a_step_of_friction(self) -> list[Code]:
+        if self.one.dissipation is None:
+            return []
+        sweep = self._swept(self.one.dissipation, self._rubs, "loss")
+        half = Code("h = ti.f64(0.5) * dt\n")
+        return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
+
+    def _swept(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+        return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix)])
+
+    # Pieces
+
+    def _kick(self) -> Code:
+        return Code.joined(
+            self._accelerated(m, m.position, self.one.gradient[m.position], self.bend[m.position], "h")
+            for m in self.motions
+        )
+
+    def _slow(self, h: str) -> Code:
+        """A part of half a step of friction, from the velocities remembered."""
+        assert self.one.friction
+        pieces = []
+        for m in self.motions:
+            v, force = m.velocity, self.one.friction.force[m.velocity]
+            pieces.append(self._accelerated(m, v, force, self.rubbed[v], h, remembered=True))
+        return Code.joined(pieces)
+
+    def _accelerated(
+        self, motion: Motion, by: str, force: Any, bend: Any, h: str, remembered: bool = False
+    ) -> Code:
+        """v <- v - h g / m, and its derivative, where nothing holds; from what is remembered, or from v."""
+        x, v = (self.one.potential.fields[n] for n in (motion.position, motion.velocity))
+        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
+        step = f"{real(x.dtype)}({h}) / {mass}" + ("" if free is None else f" * free_{x.name}[{{at}}]")
+        heavy = motion.inertia in self.tangents
+        change = f"h_{by}[{{at}}]" + (f" - g_{by}[{{at}}] * w_{motion.inertia}[n] / {mass}" if heavy else "")
+        old, its = (f"before_{v.name}", f"dot_{v.name}") if remembered else (f"f_{v.name}", f"w_{v.name}")
+        lines = [
+            f"w_{v.name}[{{at}}] = {its}[{{at}}] - {step} * ({change})",
+            f"f_{v.name}[{{at}}] = {old}[{{at}}] - {step} * g_{by}[{{at}}]",
+        ]
+        arrays = {f"g_{by}": force, f"h_{by}": bend, f"i_{x.name}": inertia}
+        arrays |= {f"f_{v.name}": v.array, f"w_{v.name}": self.tangents[v.name]}
+        arrays |= {f"w_{motion.inertia}": self.tangents[str(motion.inertia)]} if heavy else {}
+        arrays |= {} if free is None else {f"free_{x.name}": free}
+        arrays |= self._remembered(v.name) if remembered else {}
+        return Code(at_each(f"f_{v.name}", v.array, *lines), arrays)
+
+    def _remember(self) -> Code:
+        pieces = []
+        for m in self.motions:
+            v, field = m.velocity, self.one.potential.fields[m.velocity]
+            lines = [f"before_{v}[{{at}}] = f_{v}[{{at}}]", f"dot_{v}[{{at}}] = w_{v}[{{at}}]"]
+            arrays = {f"f_{v}": field.array, f"w_{v}": self.tangents[v]} | self._remembered(v)
+            pieces.append(Code(at_each(f"f_{v}", field.array, *lines), arrays))
+        return Code.joined(pieces)
+
+    def _remembered(self, v: str) -> dict[str, Any]:
+        assert self.one.friction
+        return {f"before_{v}": self.one.friction.before[v], f"dot_{v}": self.before[v]}
+
+    def _drift(self) -> Code:
+        """x <- x + h v, and its derivative."""
+        pieces = []
+        for m in self.motions:
+            x, v = (self.one.potential.fields[n] for n in (m.position, m.velocity))
+            h = f"{real(x.dtype)}(h)"
+            lines = [
+                f"{k}_{x.name}[{{at}}] = {k}_{x.name}[{{at}}] + {h} * {k}_{v.name}[{{at}}]" for k in "fw"
+            ]
+            arrays = {f"f_{f.name}": f.array for f in (x, v)}
+            arrays |= {f"w_{f.name}": self.tangents[f.name] for f in (x, v)}
+            pieces.append(Code(at_each(f"f_{x.name}", x.array, *lines), arrays))
+        return Code.joined(pieces)
+
+    def _hold(self) -> Code:
+        """What is held does not change."""
+        pieces = []
+        for m in self.motions:
+            if (free := self.one.holds.mask(m.position)) is not None:
+                names = (m.position, m.velocity)
+                lines = [f"w_{n}[{{at}}] = w_{n}[{{at}}] * free_{m.position}[{{at}}]" for n in names]
+                arrays = {f"w_{n}": self.tangents[n] for n in names} | {f"free_{m.position}": free}
+                pieces.append(Code(at_each(f"w_{m.position}", self.tangents[m.position], *lines), arrays))
+        return Code.joined(pieces)
+
+
+def _shaped(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """A tangent, or zeros in its place."""
+    found = np.zeros(shape) if values is None else np.asarray(values, np.float64)
+    if found.shape != shape:
+        raise EnergyError(f"the tangent of '{name}' has shape {list(found.shape)}, needed: {list(shape)}")
+    return found

@@ -1,0 +1,233 @@
+"""`check` in a process of its own: what crashes there, or never ends, is a finding and not an accident.
+
+    parent                              child (`python -m minusgrad.app.check_process`)
+    what to ask, as JSON on stdin  -->
+                                   <--  lines of JSON: {"doing": ...}, {"finding": ...}, {"refused": ...}
+    a signal, or silence           -->  a finding about what was last being done; the next subject goes on
+
+The child is started, not forked: a fork of a process with a running engine hangs.
+"""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from threading import Timer
+from typing import Any, TextIO
+
+from ..assembly.registry import Registry
+from ..check import term_check
+from ..check.kernel_file import ask, load, subjects
+from ..check.kernel_subject import Say
+from ..check.questions import Finding
+from ..errors import MinusgradError, Problem, SceneError, UserError
+from .runs import build
+
+SECONDS = 300.0
+"""Silence after which a kernel is taken not to return."""
+
+
+def findings(
+    what: Sequence[str], overrides: Sequence[str] = (), plugins: Sequence[Path] = (), seconds: float = SECONDS
+) -> Iterator[Finding]:
+    """Ask scenes, energies, plugins and files, each by its name, in a process of its own.
+
+    Raises `UserError` for what cannot be asked at all.
+    """
+    for one in what:
+        begin = 0
+        while True:
+            asked = {
+                "what": one,
+                "overrides": list(overrides),
+                "plugins": list(map(str, plugins)),
+                "from": begin,
+            }
+            child = _Child(asked, seconds)
+            yield from child.findings()
+            if child.end is None:
+                break
+            yield child.end
+            if not child.more:
+                break
+            begin = child.number + 1
+
+
+class _Child:
+    """One process. `end`: how it died, if it did; `number`: of the subject that it was asking.
+
+    `doing` and `why`: what was last begun, and what it may die of, with its line.
+    """
+
+    def __init__(self, asked: dict[str, Any], seconds: float):
+        self.asked, self.seconds = asked, seconds
+        self.number, self.more, self.name, self.doing = 0, False, str(asked["what"]), "its start"
+        self.why = ["", ""]
+        self.end: Finding | None = None
+        self._silent = False
+
+    def findings(self) -> Iterator[Finding]:
+        child = subprocess.Popen(
+            [sys.executable, "-m", __name__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            errors="replace",
+        )
+        assert child.stdin is not None
+        assert child.stdout is not None
+        refused: MinusgradError | None = None
+        timer = self._timer(child)
+        try:
+            with child.stdin as told:
+                json.dump(self.asked, told)
+            lines = _Drained(child.stderr)
+            for line in child.stdout:
+                timer.cancel()
+                message = json.loads(line)
+                timer = self._timer(child)
+                if "finding" in message:
+                    yield Finding(**message["finding"])
+                self.number = message.get("number", self.number)
+                self.more = message.get("more", self.more)
+                self.name = message.get("name", self.name)
+                if "doing" in message:
+                    self.doing, self.why = message["doing"], message.get("why", ["", ""])
+                refused = _error(message) if "refused" in message else refused
+            code = child.wait()
+        finally:
+            timer.cancel()
+            child.kill()
+            child.wait()
+        if refused is not None:
+            raise refused
+        if code != 0:
+            place, why = self.why
+            text = f"{self._told(code, lines.last())}{f': {why}' if why else ''}"
+            self.end = Finding(self.name, "", "crash", False, None, text, place)
+
+    def _timer(self, child: subprocess.Popen) -> Timer:
+        def stop() -> None:
+            self._silent = True
+            child.kill()
+
+        timer = Timer(self.seconds, stop)
+        timer.daemon = True
+        timer.start()
+        return timer
+
+    def _told(self, code: int, last: str) -> str:
+        if self._silent:
+            return f"nothing came back for {self.seconds:g} s during {self.doing}: it may never end"
+        if code < 0:
+            return f"the process died of {signal.Signals(-code).name} during {self.doing}"
+        return f"the process ended with {code} during {self.doing}: {last}"
+
+
+def _error(message: dict[str, Any]) -> MinusgradError:
+    """What the child refused, as its parent raises it."""
+    refused = message["refused"]
+    if isinstance(refused, list):
+        return SceneError([Problem(*problem) for problem in refused])
+    return UserError(refused) if message["code"] == UserError.exit_code else MinusgradError(refused)
+
+
+class _Drained:
+    """The last lines that a stream brought, read beside."""
+
+    def __init__(self, stream: Any):
+        from collections import deque
+        from threading import Thread
+
+        self._lines: Any = deque(maxlen=50)
+        self._thread = Thread(target=lambda: self._lines.extend(stream), daemon=True)
+        self._thread.start()
+
+    def last(self) -> str:
+        self._thread.join(timeout=5.0)
+        told = [line.strip() for line in self._lines if line.strip()]
+        return told[-1] if told else "it said nothing"
+
+
+# The child ------------------------------------------------------------------------------------------
+
+
+def main() -> int:
+    """Ask what stdin says; tell on what was stdout."""
+    with os.fdopen(os.dup(1), "w", buffering=1) as out:
+        os.dup2(2, 1)  # what files print is not for the parent
+        asked = json.load(sys.stdin)
+        try:
+            _ask(asked, out)
+        except SceneError as error:
+            _tell(out, refused=error.problems)
+        except MinusgradError as error:
+            _tell(out, refused=str(error), code=error.exit_code)
+    return 0
+
+
+def _tell(out: TextIO, **message: Any) -> None:
+    out.write(json.dumps(message) + "\n")
+
+
+def _ask(asked: dict[str, Any], out: TextIO) -> None:
+    from .check_process import examined
+
+    for number, (name, more, questions) in enumerate(
+        examined(asked["what"], asked["overrides"], asked["plugins"])
+    ):
+        if number < asked["from"]:
+            continue
+        _tell(out, number=number, more=more, name=name, doing="its start")
+        for finding in questions(lambda what, why=("", ""): _tell(out, doing=what, why=why)):
+            _tell(out, finding=finding.as_dict())
+
+
+if __name__ == "__main__":
+    sys.exit(main())
+
+
+Questions = Callable[[Say], Iterator[Finding]]
+
+
+def examined(
+    what: str, overrides: Sequence[str], plugins: Sequence[str]
+) -> Iterator[tuple[str, bool, Questions]]:
+    """Each subject: its name, whether others follow, and its questions. Raises `UserError`."""
+    if what.endswith(".toml"):
+        yield what, False, partial(_scene, what, overrides, plugins)
+    elif what.endswith(".py"):
+        path = Path(what)
+        module = load(path)
+        found = subjects(path, module)
+        for k, one in enumerate(found):
+            yield one.name, k + 1 < len(found), partial(ask, one, module)
+    else:
+        energies = _energies(Registry.load(None, list(map(Path, plugins))), what)
+        for k, energy in enumerate(energies):
+            yield energy.name, k + 1 < len(energies), partial(_energy, energy)
+
+
+def _scene(what: str, overrides: Sequence[str], plugins: Sequence[str], say: Say) -> Iterator[Finding]:
+    say("the scene built")
+    simulation = build(what, [*overrides, 'runtime.precision="f64"'], list(map(Path, plugins)))
+    say("the questions")
+    for finding in term_check.of_potential(simulation.potential, simulation.stepper.time):
+        say(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
+        yield finding
+
+
+def _energy(energy: Any, say: Say) -> Iterator[Finding]:
+    say(f"energy '{energy.name}'")
+    return term_check.of_energy(energy)
+
+
+def _energies(registry: Registry, name: str) -> list[Any]:
+    """The energy of that name, or all of the plugin of that name."""
+    of_plugin = registry.of_plugin(name)
+    return of_plugin if of_plugin and name not in registry.energies() else [registry.energy(name)]

@@ -1,0 +1,159 @@
+"""Are two runs, or two checkpoints, the same? Their arrays, bit for bit; where they first differ.
+
+Compared is what they say, not how it lies in files: dtype, shape and bytes of every array of checkpoints of
+the same step, and every series row by row. Wall-clock times, machines and versions do not count.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import checkpoint, trajectory
+from ..files.checkpoint import Snapshot
+from ..files.run_folder import RunDir
+from ..files.trajectory import Series
+
+
+class Difference(NamedTuple):
+    """The first step at which something differs (None: as a whole), what, and how."""
+
+    step: int | None
+    what: str
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+class Comparison(NamedTuple):
+    """What differs, the earliest first; how many arrays of checkpoints and rows of series were compared."""
+
+    differences: list[Difference]
+    arrays: int
+    rows: int
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict() | {"differences": [d.as_dict() for d in self.differences]}
+
+
+def compare(one: Path, other: Path) -> Comparison:
+    """Compare two run folders, or two checkpoints: of each thing the first difference.
+
+    Raises CheckpointError if one is damaged, UserError for what cannot be compared.
+    """
+    if missing := [str(path) for path in (one, other) if not path.exists()]:
+        raise UserError(f"{' and '.join(missing)}: not there; name a run's folder, or a checkpoint")
+    if one.is_dir() != other.is_dir():
+        raise UserError(f"{one} and {other}: compare two runs, or two checkpoints")
+    if not one.is_dir():
+        a, b = checkpoint.load(one), checkpoint.load(other)
+        return Comparison(list(_moments(a, b)), len(a.arrays), 0)
+    for path in (one, other):
+        RunDir.open(path, read_only=True)
+    differences, arrays = _checkpoints(one, other)
+    more, rows = _series(one, other)
+    found = sorted([*differences, *more], key=lambda d: (-1 if d.step is None else d.step, d.what))
+    found = list({d.what: d for d in reversed(found)}.values())[::-1]
+    if not arrays and not rows:
+        found.append(Difference(None, "checkpoints", "no step has one in both, and no series is in both"))
+    return Comparison(found, arrays, rows)
+
+
+def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
+    """The checkpoints of the same steps; a run keeps only some, so others do not count."""
+    mine, theirs = ({p.name.split(".")[0]: p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
+    found, arrays = [], 0
+    for step in sorted(mine.keys() & theirs.keys()):
+        a, b = checkpoint.load(mine[step]), checkpoint.load(theirs[step])
+        arrays += len(a.arrays.keys() & b.arrays.keys())
+        found += list(_moments(a, b))
+    return found, arrays
+
+
+def _moments(a: Snapshot, b: Snapshot) -> Iterator[Difference]:
+    if a.step != b.step:
+        yield Difference(None, "step", f"{a.step} / {b.step}")
+    for what, mine, theirs in (("time", a.time, b.time), ("dt", a.dt, b.dt)):
+        if float(mine).hex() != float(theirs).hex():
+            yield Difference(a.step, what, f"{mine!r} / {theirs!r}")
+    for name in sorted(a.arrays.keys() | b.arrays.keys()):
+        if name not in a.arrays or name not in b.arrays:
+            yield Difference(a.step, name, f"only in the {'first' if name in a.arrays else 'second'}")
+        elif told := _unlike(a.arrays[name], b.arrays[name]):
+            yield Difference(a.step, name, told)
+
+
+def _series(one: Path, other: Path) -> tuple[list[Difference], int]:
+    mine, theirs, found, rows = trajectory.names(one), trajectory.names(other), [], 0
+    for name in sorted({*mine, *theirs}):
+        if name not in mine or name not in theirs:
+            where = "first" if name in mine else "second"
+            found.append(Difference(None, name, f"recorded only in the {where}"))
+            continue
+        difference, length = _one_series(one, other, name)
+        rows += length
+        found += [difference] if difference else []
+    return found, rows
+
+
+def _one_series(one: Path, other: Path, name: str) -> tuple[Difference | None, int]:
+    """The first row that differs; how many were compared."""
+    rows = 0
+    for a, b in _side_by_side(trajectory.pieces(one, name), trajectory.pieces(other, name)):
+        if b is None or a is None:
+            left, which = (a, "first") if b is None else (b, "second")
+            assert left is not None
+            return Difference(int(left.step[0]), name, f"goes on only in the {which}"), rows
+        if (a.value.dtype, a.value.shape[1:]) != (b.value.dtype, b.value.shape[1:]):
+            return Difference(int(a.step[0]), name, f"a row is {_unlike(a.value[0], b.value[0])}"), rows
+        width = a.value.nbytes // max(len(a.step), 1)
+        alike = (a.step == b.step) & (a.time.view(np.int64) == b.time.view(np.int64))
+        alike &= (_bytes(a.value, width) == _bytes(b.value, width)).all(axis=1)
+        if not alike.all():
+            k = int(np.argmin(alike))
+            if a.step[k] != b.step[k]:
+                text = f"step {a.step[k]} / {b.step[k]}"
+            else:
+                text = _unlike(a.value[k], b.value[k]) or f"time {a.time[k]!r} / {b.time[k]!r}"
+            return Difference(int(min(a.step[k], b.step[k])), name, text), rows + k
+        rows += len(a.step)
+    return None, rows
+
+
+def _side_by_side(
+    one: Iterator[Series], other: Iterator[Series]
+) -> Iterator[tuple[Series | None, Series | None]]:
+    """Pieces of the same length, however the segments were cut; None where one has ended."""
+    a, b = next(one, None), next(other, None)
+    while a is not None or b is not None:
+        if a is None or b is None:
+            yield a, b
+            return
+        length = min(len(a.step), len(b.step))
+        yield Series(*(x[:length] for x in a)), Series(*(x[:length] for x in b))
+        a = Series(*(x[length:] for x in a)) if len(a.step) > length else next(one, None)
+        b = Series(*(x[length:] for x in b)) if len(b.step) > length else next(other, None)
+
+
+def _unlike(a: np.ndarray, b: np.ndarray) -> str:
+    """How two arrays differ; empty if bit for bit they do not."""
+    a, b = np.asarray(a), np.asarray(b)
+    if (a.dtype, a.shape) != (b.dtype, b.shape):
+        return f"{a.dtype}{list(a.shape)} / {b.dtype}{list(b.shape)}"
+    apart = (_bytes(a, a.itemsize) != _bytes(b, b.itemsize)).any(axis=1)
+    if not apart.any():
+        return ""
+    k = int(np.argmax(apart))
+    at = list(map(int, np.unravel_index(k, a.shape))) if a.ndim else ""
+    values = f"{a.ravel()[k]!s} / {b.ravel()[k]!s}"
+    if a.dtype.kind == "f":
+        values = f"{float(a.ravel()[k])!r} / {float(b.ravel()[k])!r}"
+    return f"{at}{': ' if at else ''}{values} ({int(apart.sum())} of {a.size} numbers differ)"
+
+
+def _bytes(array: np.ndarray, width: int) -> np.ndarray:
+    """Rows of so many bytes."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, max(width, 1))

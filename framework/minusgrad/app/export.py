@@ -1,0 +1,131 @@
+"""What a run recorded, as CSV: each number with all its digits, so that reading it back gives its bits.
+
+observables      step, time, total, momentum.x, momentum.y, ...; a cell is empty where nobody looked
+anything else    step, time, node (tuple, row and column), then what was asked for: a row for each of them
+
+The first line names the columns, each as `name [unit]`.
+"""
+
+import csv
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import product
+from pathlib import Path
+from typing import TextIO
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import h5md, trajectory
+from ..files.h5md import OBSERVABLES
+from ..files.run_folder import RunDir
+from ..files.trajectory import Series
+
+AXES = "xyz"
+
+
+def export(path: Path, names: Sequence[str], out: TextIO) -> int:
+    """Write series of a run (all observables, if none is named); returns the number of rows.
+
+    A name is that of `trajectory.names`, or its end ("total", "position"). Raises UserError for a name that
+    is none or of several, and for series that have no common rows.
+    """
+    RunDir.open(path, read_only=True)
+    known = trajectory.names(path)
+    chosen = [_found(path, name, known) for name in names]
+    chosen = chosen or [name for name in known if name.startswith(f"{OBSERVABLES}/")]
+    if not chosen:
+        raise UserError(
+            f"{path}: has no observables; name a series (there are: {', '.join(known) or 'none'})"
+        )
+    table = csv.writer(out, lineterminator="\n")
+    scalars = [name.startswith(f"{OBSERVABLES}/") for name in chosen]
+    if all(scalars):
+        return _rows(table, _observables(path, chosen))
+    if any(scalars):
+        told = ", ".join(name for name, scalar in zip(chosen, scalars, strict=True) if scalar)
+        raise UserError(
+            f"{told}: a row a step, the others a row a place; export them into a file of their own"
+        )
+    return _rows(table, _places(path, chosen))
+
+
+def _found(path: Path, name: str, known: Sequence[str]) -> str:
+    fits = [n for n in known if name in (n, h5md.label(n))]
+    if len(fits) == 1:
+        return fits[0]
+    if fits:
+        raise UserError(f"{path}: '{name}' may be {' or '.join(fits)}; write one of them out")
+    raise UserError(f"{path}: no series '{name}' was recorded (there are: {', '.join(known) or 'none'})")
+
+
+def _rows(table, lines: Iterable[Sequence[object]]) -> int:
+    count = -1
+    for line in lines:
+        table.writerow(line)
+        count += 1
+    return count
+
+
+def _observables(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
+    """One line a step at which any of them was noted."""
+    found = {name: trajectory.series(path, name) for name in names}
+    yield ["step", _titled(path, names[0], "time"), *(c for n in names for c in _columns(path, n, found[n]))]
+    steps = np.unique(np.concatenate([one.step for one in found.values()]))
+    at = {name: np.searchsorted(one.step, steps) for name, one in found.items()}
+    for k, step in enumerate(steps.tolist()):
+        time: float | None = None
+        cells: list[object] = []
+        for name, one in found.items():
+            row = at[name][k]
+            there = row < len(one.step) and one.step[row] == step
+            time = float(one.time[row]) if there else time
+            width = one.value[:1].size
+            cells += one.value[row].ravel().tolist() if there else [""] * width
+        yield [step, time, *cells]
+
+
+def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
+    """One line for each moment and node, tuple or cell of a grid."""
+    first = names[0]
+    if len({(h5md.list_of(name), h5md.grid_of(name)) for name in names}) > 1:
+        raise UserError(f"{', '.join(names)}: not of the same places; export them one by one")
+    clocks = [_steps(path, name) for name in names] if len(names) > 1 else []
+    if any(not np.array_equal(steps, clocks[0]) for steps in clocks):
+        raise UserError(f"{', '.join(names)}: not looked at at the same steps; export them one by one")
+    grid = h5md.grid_of(first)
+    dimensions = len(trajectory.grids(path)[grid].shape) if grid else 1
+    what = ["row", "column", "layer"][:dimensions] if grid else ["tuple" if h5md.list_of(first) else "node"]
+    head = [c for n in names for c in _columns(path, n, trajectory.last(path, n), dimensions)]
+    yield ["step", _titled(path, first, "time"), *what, *head]
+    for group in zip(*(trajectory.pieces(path, name) for name in names), strict=True):
+        for k, step in enumerate(group[0].step.tolist()):
+            time = float(group[0].time[k])
+            for place in product(*map(range, group[0].value.shape[1 : 1 + dimensions])):
+                cells = [v for one in group for v in one.value[k][place].ravel().tolist()]
+                yield [step, time, *place, *cells]
+
+
+def _steps(path: Path, name: str) -> np.ndarray:
+    return np.concatenate([one.step for one in trajectory.pieces(path, name)])
+
+
+def _columns(path: Path, name: str, one: Series, places: int = 0) -> list[str]:
+    """`momentum.x [kg m/s]`: one for each number of a row."""
+    shape = one.value.shape[1 + places :]
+    titled = _titled(path, name)
+    label, _, unit = titled.partition(" [")
+    parts = [_part(at, shape) for at in np.ndindex(*shape)]
+    return [f"{label}{part}{' [' if unit else ''}{unit}" for part in parts]
+
+
+def _part(at: tuple[int, ...], shape: tuple[int, ...]) -> str:
+    if not shape:
+        return ""
+    small = all(size <= len(AXES) for size in shape)
+    return "." + ("".join(AXES[k] for k in at) if small else ".".join(map(str, at)))
+
+
+def _titled(path: Path, name: str, leaf: str = "value") -> str:
+    value, time = trajectory.symbols(path, name)
+    unit, title = (time, "time") if leaf == "time" else (value, h5md.label(name))
+    return f"{title} [{unit}]" if unit and unit != "1" else title

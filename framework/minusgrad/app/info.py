@@ -1,0 +1,100 @@
+"""What a run folder holds, in plain data: from its journal, its newest checkpoint and its segments' heads.
+
+The hashes of these files are checked: over a damaged one HDF5 may end the process.
+"""
+
+import fcntl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from ..errors import CheckpointError
+from ..files import checkpoint, trajectory
+from ..files.run_folder import RunDir
+
+ENDS = ("finished", "interrupted", "failed")
+
+
+def info(path: Path) -> dict[str, Any]:
+    """Title, state, step, versions, plugins, series, checkpoints and sizes of a run.
+
+    state: "finished", "interrupted" or "failed", "running" while a process writes to it, "killed" if one did.
+    Raises RunFolderError if it is no run.
+    """
+    run = RunDir.open(path, read_only=True)
+    events = run.events()
+    found: dict[str, Any] = {"folder": str(path), "state": _state(run, events)}
+    found |= {"begun": events[0].get("time") if events else None}
+    found |= {"last_event": events[-1].get("time") if events else None}
+    newest, remarks = checkpoint.newest(path / "ckpt")
+    if newest is not None:
+        try:
+            found |= _of_checkpoint(newest)
+        except CheckpointError as error:
+            remarks.append(str(error))
+    found["checkpoints"] = [_step(p) for p in checkpoint.listed(path / "ckpt")]
+    found["series"] = _series(path, remarks)
+    files = [p for p in path.rglob("*") if p.is_file()]
+    found["files"], found["bytes"] = len(files), sum(p.stat().st_size for p in files)
+    failed = [event.get("error") for event in events if event.get("event") == "failed"]
+    return found | {"failed": failed[-1:] if found["state"] == "failed" else [], "remarks": remarks}
+
+
+def _step(path: Path) -> str:
+    return f"{checkpoint.step_of(path)}{'' if checkpoint.is_scheduled(path) else ' (interruption)'}"
+
+
+def _state(run: RunDir, events: list[dict[str, Any]]) -> str:
+    with (run.path / "journal.jsonl").open("rb") as journal:
+        try:
+            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except OSError:
+            return "running"
+    last = before = ""
+    for event in (str(event.get("event")) for event in events):
+        before = last if event == "resumed" else before
+        last = before if event == "refused" else event
+    return last if last in ENDS else "killed"
+
+
+def _of_checkpoint(path: Path) -> dict[str, Any]:
+    """What the newest checkpoint says: where the run stands, and what it is."""
+    moment = checkpoint.load(path)
+    meta, scene = moment.meta, moment.meta.get("scene")
+    table = scene if isinstance(scene, Mapping) else {}
+    kind = "fit" if meta.get("fit") is True else "run"
+    last = table.get("fit", {}).get("iterations") if kind == "fit" else table.get("run", {}).get("steps")
+    arrays = {n: [str(a.dtype), *a.shape] for n, a in moment.arrays.items() if not n.startswith("recorder/")}
+    plugins: Any = meta.get("plugins") or {}
+    return {
+        "title": meta.get("title") or "",
+        "kind": kind,
+        "step": moment.step,
+        "last": last,
+        "time": moment.time,
+        "dt": moment.dt,
+        "time_unit": _unit_of_time(table.get("units", {})),
+        "versions": meta.get("versions"),
+        "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
+        "arrays": arrays,
+    }
+
+
+def _unit_of_time(units: Mapping[str, Any]) -> str:
+    """Of a resolved `[units]`, which has its defaults beside a system, too."""
+    return "1" if units.get("system") == "dimensionless" else str(units.get("time", "s"))
+
+
+def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:
+    """Each series: how many rows from which step to which, of what shape, in what unit."""
+    found: dict[str, dict[str, Any]] = {}
+    for segment in trajectory.segments(path):
+        try:
+            for name, head in trajectory.heads(segment):
+                facts = {"rows": 0, "first": head.first, "last": head.last, "shape": list(head.shape)}
+                facts |= {"dtype": str(head.dtype), "unit": head.unit[0] if head.unit else ""}
+                one = found.setdefault(name, {"name": name} | facts)
+                one |= {"rows": one["rows"] + head.rows, "last": head.last}
+        except CheckpointError as error:
+            remarks.append(str(error))
+    return [found[name] for name in sorted(found)]

@@ -1,0 +1,219 @@
+"""Is a run folder whole? Every file against the hash in its name, every array against its own; none missing.
+
+Looks only: a run that is still going on may be verified, up to its newest checkpoint.
+"""
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import h5py
+import numpy as np
+
+from ..errors import CheckpointError, UserError
+from ..files import checkpoint, master_file, trajectory
+from ..files.checkpoint import Snapshot
+from ..files.run_folder import RunDir
+from ..scene.document import load
+
+
+class Answer(NamedTuple):
+    """What was looked at, whether it is as it should be, and in words."""
+
+    what: str
+    passed: bool
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        return self._asdict()
+
+
+def verify(path: Path) -> Iterator[Answer]:
+    """Ask everything of a run folder. Raises RunFolderError if it is none."""
+    run = RunDir.open(path, read_only=True)
+    newest: Snapshot | None = None
+    for file in checkpoint.listed(path / "ckpt"):
+        what = f"ckpt/{file.name}"
+        try:
+            found = checkpoint.load(file)
+        except CheckpointError as error:
+            yield Answer(what, False, str(error))
+            continue
+        newest = found
+        numbers = sum(array.nbytes for array in found.arrays.values())
+        yield Answer(what, True, f"step {found.step}, {len(found.arrays)} arrays, {numbers} bytes")
+    if newest is None:
+        yield Answer("ckpt/", False, "no whole checkpoint: nothing to resume from")
+        return
+    yield from _checkpoints(run, newest)
+    yield from _inputs(run, newest)
+    yield from _segments(run, newest)
+
+
+def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
+    """Whether those are there that the journal says were saved, and that nothing has superseded.
+
+    After a change of the scene, which may have kept fewer, that is only the newest.
+    """
+    saved: dict[int, dict[str, Any]] = {}
+    for event in run.events():
+        step = int(event.get("step", -1))
+        if event.get("event") == "restored":
+            saved = {s: old for s, old in saved.items() if s <= step}
+        elif event.get("event") == "saved":
+            saved = {s: old for s, old in saved.items() if old.get("scheduled")} | {step: event}
+    scene, changed = newest.meta.get("scene"), any(e.get("event") == "changed" for e in run.events())
+    table = scene.get("checkpoint") if isinstance(scene, Mapping) and not changed else None
+    keep = table["keep"] if isinstance(table, Mapping) else 1
+    listed = checkpoint.listed(run.path / "ckpt")
+    known = {s for s in saved if saved[s].get("scheduled")}
+    known |= {checkpoint.step_of(p) for p in listed if checkpoint.is_scheduled(p)}  # the journal comes last
+    needed = {*sorted(known)[-keep:], *[s for s in saved if s > max(known, default=-1)]}
+    there = {path.name for path in listed}
+    for step in sorted(needed & saved.keys()):
+        if (name := str(saved[step].get("checkpoint"))) not in there:
+            text = "the journal says that it was saved, and it is not there; copy it again"
+            yield Answer(f"ckpt/{name}", False, text)
+
+
+def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
+    """The scene and the files that it read, against what the newest checkpoint says of them."""
+    same = newest.scene == run.scene
+    yield Answer("scene.toml", same, "as the run was started" if same else "not that of the checkpoints")
+    if same:
+        given = _as_given(run, newest)
+        text = "as the run was started" if given else "not those of the checkpoints, or damaged"
+        yield Answer("overrides.json", given, text)
+    files = newest.meta.get("files")
+    for name, expected in (files if isinstance(files, Mapping) else {}).items():
+        try:
+            data = (run.path / "inputs" / name).read_bytes()
+        except OSError as error:
+            yield Answer(f"inputs/{name}", False, f"cannot be read: {error.strerror}")
+            continue
+        same = hashlib.sha256(data).hexdigest() == expected
+        text = "as the run was started" if same else "has changed since the run was started"
+        yield Answer(f"inputs/{name}", same, text)
+
+
+def _as_given(run: RunDir, newest: Snapshot) -> bool:
+    """Whether scene and overrides still say what the newest checkpoint says of them."""
+    saved = newest.meta.get("scene")
+    try:
+        given = run.overrides
+        if not isinstance(given, list) or not all(isinstance(text, str) for text in given):
+            return False
+        if not isinstance(saved, Mapping):
+            return True
+        found = load(run.path / "scene.toml", given).skeleton()[0]
+    except (OSError, ValueError, UserError):
+        return False
+    return found is not None and _agree(saved, found.resolved())
+
+
+def _agree(saved: Any, now: Any) -> bool:
+    """Whether all that was saved is so now; the engine is that of the process, where a scene names none."""
+    if isinstance(saved, Mapping) and isinstance(now, Mapping):
+        return all(key in now and _agree(saved[key], now[key]) for key in saved if key != "engine")
+    if isinstance(saved, list) and isinstance(now, list):
+        return len(saved) == len(now) and all(map(_agree, saved, now))
+    return saved == now
+
+
+def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
+    """Each segment; that none of those saved is missing; that no series goes back; the master."""
+    sealed = newest.meta.get("sealed", newest.step)
+    ends: dict[str, int] = {}
+    whole = True
+    for file in run.segments():
+        what = f"traj/{file.name}"
+        if trajectory.last_step(file) > sealed:
+            yield Answer(what, True, "newer than the newest checkpoint: does not count yet")
+            continue
+        try:
+            text = _read(file, ends)
+        except CheckpointError as error:
+            whole = False
+            yield Answer(what, False, str(error))
+        else:
+            yield Answer(what, True, text)
+    spans = [span for span, _ in trajectory.spans(run.path)]
+    missing = [s for s in _saved(run, sealed) if not any(one.first <= s <= one.last for one in spans)]
+    if missing:
+        told = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        text = f"segments that the journal says were saved are missing: of step {told}"
+        yield Answer("traj/", False, f"{text}; copy them again")
+    elif whole and ends:
+        yield Answer("traj/", True, f"{len(ends)} series, without a gap up to step {sealed}")
+    yield from _master(run, sealed, whole and _writes_alike(newest))
+
+
+def _read(file: Path, ends: dict[str, int]) -> str:
+    """Read all of a segment; `ends`: the last step of each series so far."""
+    rows = 0
+    for name, part in trajectory.contents(file):
+        steps = part.step
+        if len(part.time) != len(steps) or len(part.value) != len(steps) or (np.diff(steps) <= 0).any():
+            raise CheckpointError(f"{file}: series '{name}' does not go forward step by step")
+        if len(steps) and steps[0] <= ends.get(name, -1):
+            raise CheckpointError(f"{file}: series '{name}' repeats step {steps[0]}")
+        if len(steps):
+            ends[name] = int(steps[-1])
+        rows += len(steps)
+    return f"{rows} rows"
+
+
+def _saved(run: RunDir, sealed: int) -> list[int]:
+    """The steps of which the journal says that a segment was saved, and that count."""
+    steps: list[int] = []
+    for event in run.events():
+        step = int(event.get("step", -1))
+        if event.get("event") == "restored":
+            steps = [s for s in steps if s <= step]
+        elif event.get("event") == "saved" and event.get("segment"):
+            steps.append(step)
+    return [s for s in dict.fromkeys(steps) if s <= sealed]
+
+
+def _writes_alike(newest: Snapshot) -> bool:
+    """Whether this process would write the same bytes: its versions are those of the checkpoint."""
+    versions = newest.meta.get("versions")
+    names = ("minusgrad", "h5py")
+    return isinstance(versions, Mapping) and all(versions.get(name) == version(name) for name in names)
+
+
+def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
+    """Whether trajectory.h5 names exactly the segments that count, and they are there.
+
+    alike: its bytes are those that would be written now.
+    """
+    segments = [p for p in run.segments() if trajectory.last_step(p) <= sealed]
+    there = {f"traj/{p.name}" for p in segments}
+    again = "`minusgrad resume` writes it anew"
+    path = run.path / master_file.NAME
+    if not path.exists():
+        if there:
+            yield Answer(master_file.NAME, False, f"missing; {again}")
+        return
+    if alike:
+        passed = bool(there) and path.read_bytes() == master_file.image(segments)
+        wrong = f"older than its segments, or damaged; {again}"
+        yield Answer(master_file.NAME, passed, f"over {len(there)} segments, all there" if passed else wrong)
+        return
+    try:
+        with h5py.File(path) as file:
+            named = master_file.sources(file)
+    except (OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
+        yield Answer(master_file.NAME, False, f"cannot be read: {error}; {again}")
+        return
+    passed = named == there
+    differing = ", ".join(sorted(named ^ there)[:3])
+    wrong = f"names other segments than there are ({differing}); {again}"
+    yield Answer(master_file.NAME, passed, f"over {len(named)} segments, all there" if passed else wrong)
+
+
+def strays(path: Path) -> list[str]:
+    """Temporaries that a killed process left behind; the next `resume` deletes them."""
+    return [str(p.relative_to(path)) for p in sorted(path.rglob(".tmp-*"))]

@@ -1,0 +1,235 @@
+"""The core's own steppers, observers and states, entering by the same door as a stranger's."""
+
+from collections.abc import Mapping
+from math import inf
+from typing import Annotated, ClassVar
+
+from pydantic import BaseModel
+from pydantic import Field as Limits
+
+from ..energies.fields import Field
+from ..scene.records import Quantity, Record, quantities
+from ..scene.units import UnitSystem
+from ..steppers.first_order import FIRE, Adam, GradientDescent
+from ..steppers.heat_bath import Bath
+from ..steppers.integrator import Integrator
+from ..steppers.lbfgs import LBFGS
+from ..steppers.minimiser import Minimiser
+from ..steppers.outcomes import Enough
+from ..steppers.schemes import SCHEMES
+from ..steppers.unknowns import Unknown
+from .contexts import Looking, Moving
+from .hookspecs import hookimpl
+from .observers import Energies, Frames, Momenta, Reactions, Report, Temperatures, boltzmann
+
+
+class Splitting(Record):
+    """A symplectic integrator by its row of coefficients; `dt` is the time step."""
+
+    scheme: ClassVar[str]
+    dt: Annotated[float | str, Quantity("s", "positive")]
+
+    def make(self, context: Moving) -> Integrator:
+        dt = quantities(self, context.units)["dt"]
+        return Integrator(
+            context.potential,
+            context.motions,
+            SCHEMES[self.scheme],
+            dt,
+            holds=context.holds,
+            dissipation=context.dissipation,
+        )
+
+
+class SymplecticEuler(Splitting):
+    """Kick, drift: order 1."""
+
+    scheme = "symplectic_euler"
+
+
+class Leapfrog(Splitting):
+    """Half kick, drift, forces, half kick: order 2."""
+
+    scheme = "leapfrog"
+
+
+class Yoshida4(Splitting):
+    """Three leapfrogs, the middle one backwards: order 4."""
+
+    scheme = "yoshida4"
+
+
+class Yoshida6(Splitting):
+    """Seven leapfrogs: order 6."""
+
+    scheme = "yoshida6"
+
+
+class Langevin(Record):
+    """BAOAB: leapfrog in a heat bath, at `friction` (a rate) and `temperature` (in units of energy where the
+    scene is dimensionless: k_B = 1)."""
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    friction: Annotated[float | str, Quantity("s^-1", "nonnegative")]
+    temperature: Annotated[float | str, Quantity("K", "nonnegative")]
+
+    def make(self, context: Moving) -> Integrator:
+        given = quantities(self, context.units)
+        return Integrator(
+            context.potential,
+            context.motions,
+            SCHEMES["leapfrog"],
+            given["dt"],
+            holds=context.holds,
+            dissipation=context.dissipation,
+            bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
+        )
+
+
+class Sought(Record):
+    """A field that a minimiser looks for; scale and bounds are in its unit."""
+
+    scale: float | str = 1.0
+    lower: float | str | None = None
+    upper: float | str | None = None
+    rate: Annotated[float, Limits(gt=0.0)] = 1.0
+
+    def unknown(self, field: Field, units: UnitSystem) -> Unknown:
+        """In the run's units."""
+        unit = UnitSystem.si().symbol(field.unit)
+        lower = -inf if self.lower is None else units.convert(self.lower, unit)
+        upper = inf if self.upper is None else units.convert(self.upper, unit)
+        return Unknown(field.name, units.convert(self.scale, unit), lower, upper, self.rate)
+
+
+class Search(Record):
+    """A minimiser of the potential at one `time`, over some `fields` (all that move, if none is named).
+
+    It ends where no free component of dU/dz exceeds `gradient` (z = x / scale), where no component of z
+    changes by more than `change`, or after the run's steps.
+    """
+
+    method: ClassVar[type[Minimiser]]
+    fields: dict[str, Sought] = {}  # noqa: RUF012  (pydantic copies it)
+    gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
+    change: Annotated[float, Limits(ge=0.0)] | None = None
+    time: Annotated[float | str, Quantity("s")] = 0.0
+
+    def make(self, context: Moving) -> Minimiser:
+        values = quantities(self, context.units)
+        sought = self.fields or {m.position: Sought() for m in context.motions}
+        known = context.potential.fields
+        unknowns = [table.unknown(known[name], context.units) for name, table in sought.items()]
+        own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
+        enough = Enough(values["gradient"], values["change"])
+        return self.method(context.potential, unknowns, enough, t=values["time"], holds=context.holds, **own)
+
+
+class GradientDescentBlock(Search):
+    """Downhill with backtracking; `first` is the largest change of z in the first trial."""
+
+    method = GradientDescent
+    first: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
+class AdamBlock(Search):
+    """Steps of about `rate` in each z, whatever the size of its slope."""
+
+    method = Adam
+    rate: Annotated[float, Limits(gt=0.0)] = 1e-3
+
+
+class LBFGSBlock(Search):
+    """Limited-memory BFGS with `memory` pairs; `first` is the largest change of z in the first trial."""
+
+    method = LBFGS
+    memory: Annotated[int, Limits(ge=1)] = 10
+    first: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
+class FIREBlock(Search):
+    """Fast inertial relaxation; `first`, `longest`: the largest change of z in the first step, in any."""
+
+    method = FIRE
+    first: Annotated[float, Limits(gt=0.0)] = 0.01
+    longest: Annotated[float, Limits(gt=0.0)] = 0.1
+
+
+class Looks(Record):
+    """An observer: looks at the start, every so many steps, and at the last one."""
+
+    every: Annotated[int, Limits(ge=1)]
+
+
+class EnergiesBlock(Looks):
+    """Energy of each term, kinetic, total, drift."""
+
+    def make(self, context: Looking) -> Report:
+        return Energies(context.stepper, context.recorder, self.every)
+
+
+class MomentaBlock(Looks):
+    """Momentum and angular momentum."""
+
+    def make(self, context: Looking) -> Report:
+        return Momenta(context.stepper, context.recorder, self.every)
+
+
+class TemperaturesBlock(Looks):
+    """The kinetic temperature; with `configurational` also that of the forces."""
+
+    configurational: bool = False
+
+    def make(self, context: Looking) -> Report:
+        k = boltzmann(context.units)
+        if self.configurational:
+            context.recorder.unit("temperature/configurational", *_kelvin(context.units))
+        context.recorder.unit("temperature/kinetic", *_kelvin(context.units))
+        return Temperatures(
+            context.stepper, context.recorder, self.every, context.holds, k, self.configurational
+        )
+
+
+def _kelvin(units: UnitSystem) -> tuple[str, float]:
+    return units.symbol("K"), units.in_si("K")
+
+
+class ReactionsBlock(Looks):
+    """Forces of the supports, at each node and in sum."""
+
+    def make(self, context: Looking) -> Report:
+        return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
+
+
+class FramesBlock(Looks):
+    """Whole fields; all that move, where `fields` is not given."""
+
+    fields: tuple[str, ...] | None = None
+
+    def make(self, context: Looking) -> Report:
+        moving = [f.name for f in context.stepper.moving]
+        names = self.fields if self.fields is not None else moving
+        return Frames(context.stepper, context.recorder, self.every, names, context.labels, context.grids)
+
+
+@hookimpl
+def register_steppers() -> Mapping[str, type[BaseModel]]:
+    integrators = {model.scheme: model for model in (SymplecticEuler, Leapfrog, Yoshida4, Yoshida6)}
+    return integrators | {
+        "langevin": Langevin,
+        "gradient_descent": GradientDescentBlock,
+        "adam": AdamBlock,
+        "lbfgs": LBFGSBlock,
+        "fire": FIREBlock,
+    }
+
+
+@hookimpl
+def register_observers() -> Mapping[str, type[BaseModel]]:
+    return {
+        "energies": EnergiesBlock,
+        "momenta": MomentaBlock,
+        "reactions": ReactionsBlock,
+        "temperatures": TemperaturesBlock,
+        "frames": FramesBlock,
+    }

@@ -1,0 +1,110 @@
+"""What an `[[energy]]` or `[[map]]` block may say, derived from the declaration.
+
+kind = "spring"
+name = "springs"                      what reports call the term, if not its kind
+tuples = "bonds"                      a list that the state provides, or the rows themselves
+body = "cloth"                        or several
+fields = { x = "position" }           for an argument whose field has another name
+gives = "dose_behind"                 of a map: what the field is called, if not as declared
+grid = "canvas"                       of a map to cells: the grid, if the state has several
+k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
+"""
+
+from typing import Annotated, Any, Union, cast
+from warnings import catch_warnings
+
+from pydantic import Discriminator, Tag, create_model
+from pydantic import Field as Limits
+
+from ..energies.local_energy import Datum, LocalEnergy, Parameter
+from ..energies.local_map import LocalMap
+from ..energies.staged_energy import Staged
+from ..errors import EnergyError
+from ..scene.records import Quantity, Record
+
+OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
+"""Keys of the block itself, which no argument may be called."""
+
+
+class EnergyBlock(Record):
+    """The keys that every energy's block has."""
+
+    name: str | None = None
+    body: str | tuple[str, ...] | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+
+
+class TupleBlock(EnergyBlock):
+    """An energy over a list of tuples may say which."""
+
+    tuples: str | tuple[tuple[int, ...], ...] | None = None
+
+
+class Giving(Record):
+    """A map may say what it gives, and to which grid."""
+
+    gives: str | None = None
+    grid: str | None = None
+
+
+class StagedBlock(Record):
+    """A staged energy takes whole fields; `sizes` give numbers to the names in the shapes of its arrays."""
+
+    name: str | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
+
+
+def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
+    """The model of the energy's block. Raises `EnergyError` if an argument cannot be a key of it."""
+    spacing = energy.spacing if isinstance(energy, LocalMap) else ""
+    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a != spacing}
+    keys = list(roles)
+    if unfit := [key for key in keys if key in OWN or key.startswith("_")]:
+        raise EnergyError(
+            f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
+            f" {', '.join(OWN)}, and none that begin with _"
+        )
+    over = "nodes" if isinstance(energy, Staged) else energy.over
+    bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
+    bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
+    definitions: dict[str, Any] = {a: _definition(role, over) for a, role in roles.items()}
+    with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
+        model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
+    model.__doc__ = energy.claim
+    return cast("type[Record]", model)
+
+
+def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:
+    """Type and default of one key: one value; where elements are listed, also one for each of them."""
+    one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
+    for _ in role.shape:
+        one = tuple[one, ...]
+    forms = {"one": one}
+    if isinstance(role, Datum) or over != "pairs":
+        forms["each"] = tuple[one, ...]
+    if isinstance(role, Parameter) and over != "pairs":
+        forms["by body"] = dict[str, one]
+    several = _one_of(forms, len(role.shape))
+    needed = isinstance(role, Parameter) and role.default is None
+    return (several, ...) if needed else (several | None, None)
+
+
+def _one_of(forms: dict[str, Any], depth: int) -> Any:
+    """The union of some forms; what is written says which is meant, so that one form judges a mistake."""
+
+    def meant(value: Any) -> str:
+        first = value
+        for _ in range(depth):
+            first = first[0] if isinstance(first, (list, tuple)) and first else first
+        form = "by body" if isinstance(value, dict) else "each" if isinstance(first, (list, tuple)) else "one"
+        return form if form in forms else "one"
+
+    arms = tuple(Annotated[form, Tag(name)] for name, form in forms.items())
+    return Annotated[Union[arms], Discriminator(meant)]  # noqa: UP007
+
+
+def _sign(role: Parameter | Datum) -> Any:
+    if not isinstance(role, Parameter) or role.bounds[0] != 0.0:
+        return "any"
+    return "positive" if role.open else "nonnegative"

@@ -1,0 +1,128 @@
+"""What a fit has found: each number with its standard error and unit, as plain data and as a table."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..scene.units import pretty
+
+SHOWN = 6
+"""Components of one parameter that a table shows; the others are summed up."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """One parameter: labels, values, standard errors (nan: none) of its components; which are at a bound."""
+
+    name: str
+    unit: str
+    labels: Sequence[str]
+    values: np.ndarray
+    errors: np.ndarray
+    bounded: np.ndarray
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "unit": self.unit,
+            "components": list(self.labels),
+            "values": self.values.tolist(),
+            "standard_errors": [_known(error) for error in self.errors.tolist()],
+            "at_bounds": [label for label, at in zip(self.labels, self.bounded, strict=True) if at],
+        }
+
+    def rows(self) -> Iterator[tuple[str, str, str, str]]:
+        """Label, value, standard error, unit; of many components the first few, and what the rest is like."""
+        for k in range(min(len(self.labels), SHOWN)):
+            value, error = rounded(self.values[k], self.errors[k])
+            note = "at its bound" if self.bounded[k] else error
+            yield self.labels[k], value, note, pretty(self.unit)
+        if (rest := len(self.labels) - SHOWN) > 0:
+            values, errors = _range(self.values[SHOWN:]), _range(self.errors[SHOWN:])
+            yield f"... {rest} more", values, errors, pretty(self.unit)
+
+
+@dataclass(frozen=True)
+class Estimates:
+    """A fit at its end.
+
+    `sigma` of the observations, where it was taken from what is left over; where it was given, `reduced` is
+    chi^2 / (n - p), about 1 if the model and sigma are right.
+    """
+
+    outcome: str
+    verdict: str
+    iterations: int
+    loss: float
+    observations: int
+    parameters: Sequence[Estimate]
+    errors_from: str
+    sigma: float | None = None
+    reduced: float | None = None
+    undetermined: Sequence[str] = ()
+
+    @property
+    def ended(self) -> bool:
+        """Whether the search came to a minimum."""
+        return self.outcome in ("converged", "settled")
+
+    @property
+    def judgement(self) -> str:
+        """What chi^2 / (n - p) says of model and sigma: it scatters about 1 by sqrt(2 / (n - p))."""
+        reduced = 1.0 if self.reduced is None else self.reduced
+        spare = self.observations - sum(len(p.labels) for p in self.parameters)
+        if abs(reduced - 1.0) <= 5.0 * np.sqrt(2.0 / max(spare, 1)):
+            return "about 1 if the model and sigma are right"
+        if reduced < 1.0:
+            return "far below 1: the data are nearer to the model than sigma says"
+        return f"far from 1: the model is wrong, or sigma too small by a factor of {np.sqrt(reduced):.3g}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON, without wall-clock times."""
+        return {
+            "outcome": self.outcome,
+            "iterations": self.iterations,
+            "loss": self.loss,
+            "observations": self.observations,
+            "errors_from": self.errors_from,
+            "sigma": self.sigma,
+            "reduced_chi_squared": self.reduced,
+            "undetermined": list(self.undetermined),
+            "parameters": {p.name: p.as_dict() for p in self.parameters},
+        }
+
+
+def rounded(value: float, error: float) -> tuple[str, str]:
+    """A value to the second digit of its error, and the error: ("0.00028583", "1.2e-08")."""
+    if not (np.isfinite(error) and error > 0.0):
+        return f"{value:.10g}", "" if np.isnan(error) else f"{error:.2g}"
+    last = int(np.floor(np.log10(float(f"{error:.1e}")))) - 1
+    near = round(value, -last)
+    digits = int(np.floor(np.log10(abs(near)))) - last + 1 if near else 1
+    shown = f"{near:#.{min(digits, 17)}g}" if near else f"{0.0:.{max(-last, 0)}f}"
+    return _undotted(shown), _undotted(f"{error:#.2g}")
+
+
+def _undotted(number: str) -> str:
+    """Without a point that no digit follows: 8e-07."""
+    return number.replace(".e", "e").rstrip(".")
+
+
+def combination(direction: np.ndarray, labels: Sequence[str]) -> str:
+    """`m[saturn] - 0.5 gravity.G`: a direction of scaled variables in words."""
+    terms = [(c, label) for c, label in zip(direction, labels, strict=True) if c]
+    parts = [
+        f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):.3g} '}{label}" for c, label in terms
+    ]
+    told = parts if len(parts) <= SHOWN else [*parts[:SHOWN], f"... ({len(parts)} terms)"]
+    return " ".join(told).removeprefix("+ ")
+
+
+def _known(number: float) -> float | None:
+    return number if np.isfinite(number) else None
+
+
+def _range(values: np.ndarray) -> str:
+    known = values[np.isfinite(values)]
+    return f"{known.min():.4g} to {known.max():.4g}" if known.size else ""

@@ -1,0 +1,155 @@
+"""From `[[fit.loss]]` to losses: measurements in the run's units, at the steps of their times."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..adjoint.losses import Loss
+from ..energies import term as terms
+from ..energies.fields import Body, Field
+from ..energies.misfit import misfit
+from ..energies.term import Term
+from ..errors import EnergyError, SceneError, UserError
+from ..files import measurements
+from ..files.measurements import Measurements, Wanted
+from ..potential.potential import Potential
+from ..scene.document import Block
+from ..scene.fit_table import Looked, Misfit
+from ..scene.units import UnitSystem
+from .simulation import Simulation
+
+NEAR = 1e-6
+"""How far from a step a measurement may be, in parts of dt."""
+
+
+@dataclass(frozen=True)
+class Clock:
+    """The steps that a run has: to `last`, of `dt` [`symbol`]."""
+
+    dt: float
+    last: int
+    symbol: str
+
+    def steps(self, measured: Measurements) -> tuple[int, ...]:
+        """Those of the measurements' times. Raises `UserError` for a time that has none of its own."""
+        steps = np.rint(measured.times / self.dt)
+        for place, t, step in zip(measured.places, measured.times, steps, strict=True):
+            self._check(place, float(t), float(step))
+        if (twice := np.flatnonzero(np.diff(steps) <= 0)).size:
+            place = measured.places[twice[0] + 1]
+            raise UserError(f"{place}: its step is not after that of the time before; leave one of them out")
+        return tuple(steps.astype(int).tolist())
+
+    def _check(self, place: str, t: float, step: float) -> None:
+        what = f"{place}: time {t:.10g}"
+        if abs(t - step * self.dt) > NEAR * self.dt:
+            raise UserError(
+                f"{what} lies between two steps of {self.dt:.10g} {self.symbol}: choose a dt that divides the"
+                " times of all measurements, or leave it out"
+            )
+        if not 0 <= step <= self.last:
+            cure = f"needed: [run] steps = {step:.10g}" if step > 0 else "shift the times: a run begins at 0"
+            raise UserError(f"{what} is step {step:.10g}, and the run ends at {self.last}; {cure}")
+
+
+class Observed:
+    """The losses of a scene's fit, over the fields of its simulation."""
+
+    def __init__(self, simulation: Simulation, models: dict[Any, Any], dt: float):
+        scene, self.simulation = simulation.scene, simulation
+        self.clock = Clock(dt, scene.run.steps, simulation.units.symbol("s"))
+        self.models = [models[block.path] for block in scene.loss]
+        pairs = list(zip(scene.loss, self.models, strict=True))
+        self.losses = [self._loss(block, model) for block, model in pairs]
+        self._refuse_mixed_sigmas(pairs)
+
+    @property
+    def squares(self) -> bool:
+        """Whether all of them are misfits."""
+        return all(isinstance(model, Misfit) for model in self.models)
+
+    @property
+    def with_sigma(self) -> bool:
+        """Whether the misfits say how exact the measurements are."""
+        return any(isinstance(model, Misfit) and model.sigma is not None for model in self.models)
+
+    @property
+    def count(self) -> int:
+        """How many numbers were measured."""
+        return sum(data.size for loss in self.losses for data in loss.data.values())
+
+    @property
+    def last(self) -> int:
+        """The last step that anybody looks at."""
+        return max(step for loss in self.losses for step in loss.steps)
+
+    def _loss(self, block: Block, model: Any) -> Loss:
+        if isinstance(model, Misfit):
+            with self.simulation.placed(block.path):
+                return self._misfit(model)
+        term = self.simulation.term(block)
+        with self.simulation.placed(block.path):
+            return Loss(self._potential(term), self._looked(model))
+
+    def _looked(self, model: Looked) -> tuple[int, ...]:
+        steps = model.looked_at(self.clock.last)
+        if steps[-1] > self.clock.last:
+            raise EnergyError(
+                f"looks at step {steps[-1]}, and the run ends at {self.clock.last}; needed:"
+                f" [run] steps = {steps[-1]}"
+            )
+        return steps
+
+    def _misfit(self, model: Misfit) -> Loss:
+        simulation = self.simulation
+        field, bodies = simulation.fields[model.field], simulation.bodies(model.body)
+        energy = misfit(field)
+        measured = self._measured(model, field, bodies)
+        steps, unit = self.clock.steps(measured), UnitSystem.si().symbol(field.unit)
+        targets = measured.values.astype(simulation.fields.dtype)
+        sigma = {} if model.sigma is None else {"sigma": simulation.units.convert(model.sigma, unit)}
+        term = terms.bind(
+            energy,
+            simulation.fields,
+            name=model.name,
+            bodies=bodies,
+            renamed={"x": field.name},
+            data={"target": targets[0]},
+            parameters=sigma,
+        )
+        return Loss(self._potential(term), steps, {f"{term.name}.target": targets})
+
+    def _measured(self, model: Misfit, field: Field, bodies: Sequence[Body]) -> Measurements:
+        """Times and values in the run's units."""
+        simulation = self.simulation
+        nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
+        label = simulation.state.labels.get(field.name, field.name)
+        names = simulation.state.names
+        wanted = Wanted(field.name, label, field.shape[1:], nodes.tolist(), len(field), names)
+        found = measurements.read(model.data, simulation.starting.read(model.data), wanted)
+        time = self._size(model, "time_unit", found.time_unit, "s")
+        unit = self._size(model, "unit", found.unit, field.unit)
+        return Measurements(found.times * time, found.values * unit, found.places)
+
+    def _size(self, model: Misfit, key: str, told: float | None, unit: str) -> float:
+        """What one of the file's units is in the run's."""
+        own, units = getattr(model, key), self.simulation.units
+        if told is None:
+            return 1.0 if own is None else units.convert(f"1 {own}", UnitSystem.si().symbol(unit))
+        if own is not None:
+            raise UserError(f"'{model.data}' says itself what unit it is in; leave `{key}` out")
+        return told / units.in_si(unit)
+
+    def _potential(self, term: Term) -> Potential:
+        """The term alone; with the maps, if it reads what they give."""
+        fields, maps = self.simulation.fields, self.simulation.potential.maps
+        derived = any(field.name in fields.derived for field in term.fields.values())
+        return Potential(fields, [term], list(maps.values()) if derived else [])
+
+    def _refuse_mixed_sigmas(self, pairs: Sequence[tuple[Block, Any]]) -> None:
+        without = [block for block, m in pairs if isinstance(m, Misfit) and m.sigma is None]
+        if without and self.with_sigma:
+            text = "has no sigma, and another misfit has one: give it to all of them, or to none"
+            raise SceneError([self.simulation.scene.document.problem(without[0].path, text)])

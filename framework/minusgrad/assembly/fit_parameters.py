@@ -1,0 +1,123 @@
+"""From `[fit.parameters]` to what is sought: initial fields and parameters of terms, in their bounds."""
+
+from functools import partial
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from ..adjoint.objective import Sought
+from ..energies.local_energy import Bounded, Node
+from ..errors import EnergyError
+from ..potential.potential import Potential
+from ..scene.fit_table import SoughtTable
+from ..scene.units import UnitSystem
+from ..steppers.unknowns import Unknown, within_role
+from .simulation import Simulation
+
+
+class Parameters:
+    """What a scene's fit looks for: `sought`, `unknowns`; `free`, by name: which components may move."""
+
+    def __init__(self, simulation: Simulation, tables: dict[str, SoughtTable]):
+        self.simulation = simulation
+        self.sought: list[Sought] = []
+        self.unknowns: list[Unknown] = []
+        self.free: dict[str, np.ndarray] = {}
+        for name, table in tables.items():
+            with simulation.placed(("fit", "parameters", name)):
+                self._add(name, table)
+
+    def label(self, name: str, place: list[int]) -> str:
+        """`m[saturn]`, `x[jupiter].y`, `gravity.G`, `spring.k[7]`: what one component is called."""
+        if not place:
+            return name
+        names = () if "." in name else self.simulation.state.names
+        axes = "".join(f".{'xyz'[k] if k < 3 else k}" for k in place[1:])
+        return f"{name}[{names[place[0]] if names else place[0]}]{axes}"
+
+    def _add(self, name: str, table: SoughtTable) -> None:
+        sought, free = self._of_term(name, table) if "." in name else self._of_field(name, table)
+        chosen, unit = np.atleast_1d(sought.start)[free], sought.unit
+        size = float(np.abs(chosen).max(initial=0.0)) or 1.0
+        unknown = Unknown(
+            name,
+            size if table.scale is None else self._converted(table.scale, unit),
+            -inf if table.lower is None else self._converted(table.lower, unit),
+            inf if table.upper is None else self._converted(table.upper, unit),
+            table.rate,
+        )
+        for what, role in self._roles(name):
+            unknown = within_role(unknown, what, role)
+        _refuse_outside(chosen, unknown)
+        self.sought.append(sought)
+        self.unknowns.append(unknown)
+        self.free[name] = free
+
+    def _of_field(self, name: str, table: SoughtTable) -> tuple[Sought, np.ndarray]:
+        """An initial field; what is held is not free."""
+        simulation = self.simulation
+        field = simulation.fields[name]
+        if name in simulation.fields.derived:
+            raise EnergyError(f"'{name}' is what maps give; look for what it is made of")
+        bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
+        nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
+        free[nodes] = simulation.holds.free[name][nodes] if name in simulation.holds.free else True
+        start = field.values.astype(np.float64)
+        if table.start is not None:
+            start[nodes] = self._start(table.start, field.unit, start[nodes].shape)
+        return Sought(name, start, field.set, field.unit), free
+
+    def _of_term(self, name: str, table: SoughtTable) -> tuple[Sought, np.ndarray]:
+        """A parameter of the potential, or of what rubs."""
+        if table.body is not None:
+            raise EnergyError(f"'{name}' is a parameter of a term: `body` limits initial fields")
+        term, _, argument = name.partition(".")
+        potential = self._owner(term)
+        start = potential.parameter(name).astype(np.float64)
+        unit = potential.parts[term].energy.roles[argument].unit
+        if table.start is not None:
+            start = np.array(self._start(table.start, unit, start.shape))
+        sought = Sought(name, start, partial(potential.set_parameter, name), unit)
+        return sought, np.ones(np.atleast_1d(start).shape, bool)
+
+    def _owner(self, term: str) -> Potential:
+        """The potential, or the dissipation, that has a term."""
+        both = [p for p in (self.simulation.potential, self.simulation.dissipation) if p is not None]
+        known = [name for potential in both for name in potential.parts]
+        if known.count(term) != 1:
+            what = "two terms are" if term in known else "no term is"
+            raise EnergyError(f"{what} called '{term}' (there are: {', '.join(known)})")
+        return next(potential for potential in both if term in potential.parts)
+
+    def _roles(self, name: str) -> list[tuple[str, Bounded]]:
+        """The roles that a field or a parameter plays, each with its argument's name."""
+        term, _, argument = name.partition(".")
+        if argument:
+            return [(name, self._owner(term).parts[term].energy.roles[argument])]
+        return [
+            (f"{part}.{a}", role)
+            for part, bound in self.simulation.potential.parts.items()
+            for a, role in bound.energy.of_role(Node).items()
+            if bound.fields[a].name == name
+        ]
+
+    def _start(self, given: Any, unit: str, shape: tuple[int, ...]) -> np.ndarray:
+        values = np.array(self._converted(given, unit))
+        if values.shape not in ((), shape, shape[1:]):
+            one = f" or {list(shape[1:])}" if len(shape) > 1 else ""
+            raise EnergyError(f"start has shape {list(values.shape)}, needs {list(shape)}{one}")
+        return np.broadcast_to(values, shape)
+
+    def _converted(self, given: Any, unit: str) -> Any:
+        """A number, a quantity, or a list of them, in the run's units."""
+        if isinstance(given, (list, tuple)):
+            return [self._converted(one, unit) for one in given]
+        return self.simulation.units.convert(given, UnitSystem.si().symbol(unit))
+
+
+def _refuse_outside(values: np.ndarray, unknown: Unknown) -> None:
+    outside = values[(values < unknown.lower) | (values > unknown.upper)]
+    if outside.size:
+        bounds = f"{unknown.lower:.6g} and {unknown.upper:.6g}"
+        raise EnergyError(f"starts at {outside[0]:.6g}, which is not between its bounds {bounds}")

@@ -1,0 +1,66 @@
+"""The hooks by which physics enters, ours and a stranger's alike: called while building, not while stepping.
+
+A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
+group `minusgrad`. Two owners of one name are an error.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+    from ..energies.local_energy import LocalEnergy
+    from ..energies.local_map import LocalMap
+
+GROUP = "minusgrad"
+"""The entry-point group, and pluggy's project name."""
+
+API_VERSION = 1
+"""A plugin written for another major version says so with `MINUSGRAD_API = n` and is refused."""
+
+hookspec = pluggy.HookspecMarker(GROUP)
+hookimpl = pluggy.HookimplMarker(GROUP)
+
+
+@hookspec
+def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
+    """The local energies that scenes may name as `[[energy]] kind`."""
+
+
+@hookspec
+def register_maps() -> "Sequence[LocalMap]":  # type: ignore[empty-body]
+    """The local maps that scenes may name as `[[map]] kind`: what elements add to a field of their own."""
+
+
+@hookspec
+def register_dissipations() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
+    """The local dissipations R(v, x, t) that scenes may name as `[[dissipation]] kind`: friction -dR/dv."""
+
+
+@hookspec
+def register_states() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
+    """Initial states by `[state] kind`: models of the block with `make(context) -> State`."""
+
+
+@hookspec
+def register_steppers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
+    """Steppers by `[stepper] kind`: models of the block with `make(context) -> Integrator | Minimiser`."""
+
+
+@hookspec
+def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
+    """Observers by `[[observe]] kind`: models of the block with `make(context) -> Report`."""
+
+
+HOOKS: dict[str, Any] = {
+    "register_energies": "energy",
+    "register_maps": "map",
+    "register_dissipations": "dissipation",
+    "register_states": "state",
+    "register_steppers": "stepper",
+    "register_observers": "observe",
+}
+"""Each hook, and the block of a scene whose kinds it provides."""

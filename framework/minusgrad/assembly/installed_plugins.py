@@ -1,0 +1,56 @@
+"""Which plugins are installed, from the metadata of distributions: nothing is imported."""
+
+from dataclasses import dataclass
+from importlib.metadata import EntryPoint, entry_points
+
+from ..errors import PluginError
+from .hookspecs import GROUP
+
+
+@dataclass(frozen=True)
+class Plugin:
+    """A plugin as its metadata describe it, or a file given on the command line."""
+
+    name: str
+    distribution: str
+    version: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"plugin '{self.name}' ({self.distribution} {self.version})"
+
+
+def installed() -> dict[str, list[EntryPoint]]:
+    """The entry points of the group `minusgrad` by name; more than one where distributions disagree.
+
+    Our own distribution comes first, so that nobody takes a name from it.
+    """
+    found: dict[str, list[EntryPoint]] = {}
+    owned = [(described(point), point) for point in entry_points(group=GROUP)]
+    for plugin, point in sorted(
+        owned, key=lambda o: (o[0].distribution != "minusgrad", o[0].name, str(o[0]))
+    ):
+        found.setdefault(plugin.name, []).append(point)
+    return found
+
+
+def described(point: EntryPoint) -> Plugin:
+    """The plugin that an entry point leads to."""
+    try:
+        owner = point.dist.name or "?", point.dist.version or "?"  # type: ignore[union-attr]
+    except (AttributeError, TypeError):  # a distribution without metadata
+        owner = "?", "?"
+    return Plugin(point.name, *owner, point.value)
+
+
+def only(points: list[EntryPoint]) -> EntryPoint:
+    """The one owner of a name. Raises `PluginError` that names them all, if there are several."""
+    if len(points) > 1:
+        owners = " and ".join(f"{p.distribution} {p.version}" for p in map(described, points))
+        raise PluginError(f"two plugins are named '{points[0].name}', of {owners}; uninstall one")
+    return points[0]
+
+
+def listed() -> list[Plugin]:
+    """All installed plugins, the core's own included."""
+    return [described(point) for points in installed().values() for point in points]

@@ -1,0 +1,263 @@
+"""What observers report: energies, momenta, reactions, frames.
+
+    kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
+    total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
+    drift = (total - work + dissipated - E0) / |E0|, with E0 at the start; where that is nothing (1e-9 of the
+            kinetic energy and sum |u| there), in parts of them
+    reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
+
+All sums in double precision and in fixed order.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from ..energies.fields import Fields, Motion, ordered_sum
+from ..engine import storage
+from ..errors import EnergyError, NonFiniteError
+from ..files.trajectory import Recorder
+from ..potential.potential import Potential
+from ..scene.units import UnitSystem
+from ..steppers.holds import Holds
+from ..steppers.minimiser import Minimiser
+from ..steppers.scheduler import Every
+from ..steppers.stepper import Stepper
+
+
+def kinetic_energy(fields: Fields, motion: Motion, inertia: np.ndarray) -> float:
+    """Sum over nodes of inertia v^2 / 2."""
+    v = fields[motion.velocity].values.astype(np.float64)
+    return ordered_sum(0.5 * _by_node(inertia, v) * v * v)
+
+
+def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
+    """Sum over nodes of inertia v: shape of one velocity."""
+    v = fields[motion.velocity].values.astype(np.float64)
+    p = (_by_node(inertia, v) * v).reshape(len(v), -1)
+    return np.array([ordered_sum(c) for c in p.T]).reshape(v.shape[1:])
+
+
+def angular_momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray | None:
+    """Sum over nodes of x cross (inertia v): a number in the plane, a vector in space, else None."""
+    x = fields[motion.position].values.astype(np.float64)
+    v = fields[motion.velocity].values.astype(np.float64)
+    if x.ndim != 2 or x.shape[1] not in (2, 3):
+        return None
+    p = _by_node(inertia, v) * v
+    if x.shape[1] == 2:
+        return np.array(ordered_sum(x[:, 0] * p[:, 1] - x[:, 1] * p[:, 0]))
+    return np.array([ordered_sum(c) for c in np.cross(x, p).T])
+
+
+def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
+    return inertia.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1))
+
+
+class Report:
+    """An observer: where it looks, and when."""
+
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
+        self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)
+        self.fields, self.potential = stepper.potential.fields, stepper.potential
+
+    def observe(self) -> None:
+        raise NotImplementedError
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the observer must remember across a resume: the same names at every step.
+
+        A checkpoint that lacks one of them, or has another, is refused before `restore` is called.
+        """
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Give back what `state` took."""
+
+    def _inertia(self, motion: Motion) -> np.ndarray:
+        return storage.host(self.stepper.inertia[motion.position])
+
+
+class Energies(Report):
+    """Records potential/TERM and total; of what moves in time kinetic and drift too, work, dissipated and
+    heat where there are any; of what is minimised the residual, its largest free force in scaled units."""
+
+    start: float = np.nan
+    """What is to be kept, as it was at the first look; not a number before that."""
+    scale: float = 0.0
+
+    def observe(self) -> None:
+        by_term = self.potential.by_term(self.stepper.time)
+        for name, energy in by_term.items():
+            if not np.isfinite(energy):
+                blamed = (
+                    self.potential.blame(self.stepper.time, self.stepper.gradient)
+                    or "all its forces are finite"
+                )
+                raise NonFiniteError(
+                    f"step {self.stepper.step}: the energy of term '{name}' is {energy}; {blamed}"
+                )
+        values = {f"potential/{n}": e for n, e in by_term.items()}
+        potential, residual = sum(by_term.values()), self.stepper.residual
+        if residual is None:
+            values |= self._moved(potential)
+        else:
+            values |= {"total": potential, "residual": residual}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+    def _moved(self, potential: float) -> dict[str, float]:
+        """Where the energy of a moving system has gone."""
+        motions, balance = self.stepper.motions, self.stepper.balance
+        kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in motions)
+        total = kinetic + potential
+        kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
+        if np.isnan(self.start):
+            size = kinetic + self.potential.magnitude(self.stepper.time)
+            self.start, self.scale = kept, abs(kept) if abs(kept) > 1e-9 * size else size
+        drift = (kept - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
+        return {"kinetic": kinetic, "total": total, "drift": drift} | balance
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {"start": np.array(self.start), "scale": np.array(self.scale)}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        self.start, self.scale = float(state["start"]), float(state["scale"])
+
+
+def boltzmann(units: UnitSystem) -> float:
+    """k_B in the run's units (SI Brochure 2019, exact); 1 where they are dimensionless."""
+    return units.convert("1.380649e-23 J K^-1", "J K^-1") if units.names else 1.0
+
+
+class Temperatures(Report):
+    """Records temperature/kinetic, and temperature/configurational where asked.
+
+    kinetic            2 K / (k_B n), n the number of free components
+    configurational    sum |dU/dx|^2 / (k_B sum d^2U/dx^2) over the free components (Rugh 1997, Phys. Rev.
+                       Lett. 78, 772); of long runs take the means of both sums, which are recorded as
+                       force_squared and laplacian
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        recorder: Recorder,
+        every: int,
+        holds: Holds,
+        k: float,
+        configurational: bool = False,
+    ):
+        super().__init__(stepper, recorder, every)
+        self.holds, self.k, self.configurational = holds, k, configurational
+        if not stepper.motions:
+            raise EnergyError("nothing moves in time, so that it has no temperature")
+
+    def observe(self) -> None:
+        double, count, squares, laplacian = 0.0, 0, 0.0, 0.0
+        for motion in self.stepper.motions:
+            v = self.fields[motion.velocity].values.astype(np.float64)
+            free = self.holds.free.get(motion.position, np.ones(v.shape, bool))
+            double += ordered_sum((_by_node(self._inertia(motion), v) * v**2)[free])
+            count += int(free.sum())
+            if self.configurational:
+                gradient = storage.host(self.stepper.gradient[motion.position]).astype(np.float64)
+                squares += ordered_sum(gradient[free] ** 2)
+                second = self.potential.hessian(motion.position, self.stepper.time).diagonal()
+                laplacian += ordered_sum(second.astype(np.float64)[free.ravel()])
+        values = {"temperature/kinetic": double / (self.k * max(count, 1))}
+        if self.configurational:
+            with np.errstate(all="ignore"):
+                ratio = float(np.float64(squares) / (self.k * laplacian))
+            values |= {"temperature/configurational": ratio}
+            values |= {"force_squared": squares, "laplacian": laplacian}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class Momenta(Report):
+    """Records momentum and, for positions in 2 or 3 dimensions, angular_momentum."""
+
+    def observe(self) -> None:
+        values: dict[str, float | np.ndarray] = {}
+        for motion in self.stepper.motions:
+            suffix = "" if len(self.stepper.motions) == 1 else f"/{motion.position}"
+            inertia = self._inertia(motion)
+            values[f"momentum{suffix}"] = momentum(self.fields, motion, inertia)
+            spin = angular_momentum(self.fields, motion, inertia)
+            if spin is not None:
+                values[f"angular_momentum{suffix}"] = spin
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class Reactions(Report):
+    """Records the supports' forces: `reaction` (n, d) in the frames, and reaction/HOLD, their sums.
+
+    Of a field that is not the only one held, `reaction/FIELD` and `reaction/FIELD/HOLD`. Raises `EnergyError`
+    where nothing is held.
+    """
+
+    def __init__(
+        self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds, dissipation: Potential | None
+    ):
+        super().__init__(stepper, recorder, every)
+        if not holds.free:
+            raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
+        self.holds, self.dissipation = holds, dissipation
+        self.velocities = {m.position: m.velocity for m in stepper.motions}
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        for field in self.holds.free:
+            force = storage.host(self.stepper.gradient[field]).astype(np.float64)
+            if self.dissipation and field in self.velocities:
+                force += self.dissipation.gradient(self.velocities[field], time)
+            reaction = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
+            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+            self.recorder.record_frame(step, time, {label: reaction})
+            totals = self.holds.totals(field, reaction)
+            self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+
+
+class Searches(Report):
+    """Of a fit: records the loss, its largest free slope, and the values of all that is sought."""
+
+    def __init__(self, stepper: Minimiser, recorder: Recorder, every: int):
+        super().__init__(stepper, recorder, every)
+        self.search = stepper
+
+    def observe(self) -> None:
+        coordinates, search = self.search.coordinates, self.search
+        free = coordinates.spread(np.ones(len(coordinates), bool))
+        values: dict[str, float | np.ndarray] = {"loss": search.energy, "slope": search.residual}
+        values |= {f"parameters/{f.name}": f.values[free[f.name]] for f in coordinates.fields}
+        self.recorder.record_observables(search.step, search.time, values)
+
+
+class Frames(Report):
+    """Records whole fields, under their labels, in the order of the file and the run's units.
+
+    `grids`: the grid that a field lies on, by field; the others lie on the nodes.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        recorder: Recorder,
+        every: int,
+        names: Sequence[str],
+        labels: Mapping[str, str],
+        grids: Mapping[str, str] | None = None,
+    ):
+        super().__init__(stepper, recorder, every)
+        self.labels, self.grids = labels, grids or {}
+        self.shown = [self.fields[name] for name in names]
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        if any(field.name in self.fields.derived for field in self.shown):
+            self.potential.refresh(time)
+        for field in self.shown:
+            arrays = {self.labels.get(field.name, field.name): field.values}
+            if field.name in self.grids:
+                self.recorder.record_grid(step, time, self.grids[field.name], arrays)
+            else:
+                self.recorder.record_frame(step, time, arrays)

@@ -1,0 +1,105 @@
+"""Where a run comes from: what its checkpoints say of it, and what has changed since.
+
+The number of threads is not in it: it does not change the bits.
+"""
+
+import hashlib
+import json
+import platform
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
+from importlib.metadata import version
+from typing import Any
+
+from ..engine import runtime
+from ..scene.document import Scene
+from .installed_plugins import Plugin, installed
+from .registry import Registry
+
+_version = cache(version)
+_SHA = re.compile("[0-9a-f]{64}")
+
+
+def facts(
+    scene: Scene, files: Mapping[str, bytes], registry: Registry, used: Iterable[Plugin]
+) -> dict[str, Any]:
+    """Scene, files, plugins that it uses, machine and versions, as plain data without wall-clock times."""
+    resolved = scene.resolved()
+    resolved["runtime"].pop("threads")
+    resolved["runtime"]["engine"] = engine = runtime.engine_name()
+    return {
+        "title": scene.title,
+        "scene": resolved,
+        "text": _sha(scene.source),
+        "files": {name: _sha(data) for name, data in sorted(files.items())},
+        "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
+        "machine": platform.machine(),
+        "versions": {package: _version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
+    }
+
+
+def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
+    """One line for each: what forbids to go on exactly, and what only may change bits (or only comments)."""
+    grave = [
+        line for key in ("scene", "files", "plugins") for line in _lines(key, then.get(key), now.get(key))
+    ]
+    light = [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
+    if not grave:
+        light += _lines("the scene's text", then.get("text"), now.get("text"))
+    return grave, light
+
+
+def engine(then: Mapping[str, Any]) -> str | None:
+    """The engine that computed the run, where it is known."""
+    scene = then.get("scene")
+    found = scene.get("runtime") if isinstance(scene, dict) else None
+    name = found.get("engine") if isinstance(found, dict) else None
+    return name if isinstance(name, str) else None
+
+
+def plugin_files(then: Mapping[str, Any]) -> list[str]:
+    """The files that the run was given with --plugin, by name."""
+    plugins = then.get("plugins")
+    saved = plugins.values() if isinstance(plugins, dict) else ()
+    return [str(p.get("version")) for p in saved if isinstance(p, dict) and p.get("distribution") == "file"]
+
+
+def lacking(then: Mapping[str, Any]) -> str:
+    """Which installed plugin the run was made with that is not there now, and the cure; empty if none."""
+    plugins, present = then.get("plugins"), installed()
+    for name, saved in (plugins if isinstance(plugins, dict) else {}).items():
+        if (
+            isinstance(saved, dict)
+            and saved.get("distribution") not in ("file", "module")
+            and name not in present
+        ):
+            owner, version = saved.get("distribution"), saved.get("version")
+            return (
+                f"was run with plugin '{name}' ({owner} {version}), which is not installed:"
+                f" pip install {owner}=={version}"
+            )
+    return ""
+
+
+def _lines(key: str, then: Any, now: Any) -> Iterator[str]:
+    """`scene.stepper.dt: 0.005 then, 0.01 now`, for the parts that differ."""
+    if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
+        then, now = dict(enumerate(then)), dict(enumerate(now))
+    if then == now:
+        return
+    if isinstance(then, dict) and isinstance(now, dict):
+        for part in {**then, **now}:
+            yield from _lines(f"{key}.{part}", then.get(part), now.get(part))
+    elif all(isinstance(v, str) and _SHA.fullmatch(v) for v in (then, now)):
+        yield f"{key} has changed"
+    else:
+        yield f"{key}: {_shown(then)} then, {_shown(now)} now"
+
+
+def _shown(value: Any) -> str:
+    return "not there" if value is None else json.dumps(value)
+
+
+def _sha(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()

@@ -1,0 +1,276 @@
+"""Plugins to tables: what exists, who owns it, and what is broken.
+
+Plugins are listed from the metadata of installed distributions, without importing anything. Those that a
+scene names are imported (all, if it names none), one by one: one that fails is remembered with its reason
+and stops nobody who does not need it. Hooks are called one implementation at a time.
+"""
+
+import hashlib
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pluggy
+from pydantic import BaseModel
+
+from ..energies.local_energy import LocalEnergy
+from ..energies.local_map import LocalMap
+from ..energies.staged_energy import Staged
+from ..engine import runtime
+from ..errors import PluginError, UserError, printable, suggestion
+from ..scene.document import LOSS
+from ..scene.fit_table import LOSSES, loss_model
+from . import hookspecs
+from .energy_block import energy_model
+from .installed_plugins import Plugin, described, installed, only
+
+SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
+ENERGIES = ("map", "energy", "dissipation")
+"""Sections whose kinds are local energies or maps; the others' are models that make something."""
+
+
+KINDS: dict[str, Any] = {"map": LocalMap, "energy": (LocalEnergy, Staged), "dissipation": LocalEnergy}
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One thing that scenes may name: its model, and for energies the energy itself."""
+
+    owner: Plugin
+    model: type[BaseModel]
+    energy: LocalEnergy | Staged | None = None
+
+
+class Registry:
+    """Tables from names to energies, states, steppers and observers."""
+
+    def __init__(self) -> None:
+        self.plugins: dict[str, Plugin] = {}
+        self.modules: dict[str, ModuleType] = {}
+        self.broken: dict[str, PluginError] = {}
+        self.tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
+        self._manager = pluggy.PluginManager(hookspecs.GROUP)
+        self._manager.add_hookspecs(hookspecs)
+
+    @classmethod
+    def load(
+        cls, names: Iterable[str] | None = None, files: Sequence[Path | str | ModuleType] = ()
+    ) -> "Registry":
+        """The core, the named plugins (all installed ones if None), and plugin files or modules.
+
+        What cannot be had is in `broken`, by name, with the reason. Raises `PluginError` for the core and for
+        files, which nobody can do without.
+        """
+        runtime.engine()
+        registry, points = cls(), installed()
+        for name in dict.fromkeys(["core", *(points if names is None else names)]):
+            try:
+                registry._add_installed(name, points)
+            except PluginError as error:
+                if name == "core":
+                    raise
+                registry.broken[name] = error
+        for file in files:
+            registry._add_file(file)
+        return registry
+
+    def entry(self, section: str, kind: str) -> Entry | None:
+        """What a block of this kind is, None if nobody provides it."""
+        return self.tables[section].get(kind)
+
+    def energies(self) -> dict[str, LocalEnergy | Staged]:
+        """All maps, energies and dissipations by name."""
+        return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
+
+    def energy(self, name: str) -> LocalEnergy | Staged:
+        """The one of that name. Raises `UserError`, with what is near and what there is."""
+        known = self.energies()
+        if name not in known:
+            raise UserError(
+                f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)});"
+                " a scene ends in .toml, a file with kernels in .py"
+            )
+        return known[name]
+
+    def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
+        """The maps, energies and dissipations of one plugin."""
+        entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
+        return [e.energy for e in entries if e.energy is not None]
+
+    def models(self) -> dict[str, dict[str, type[BaseModel]]]:
+        """Section to kind to model, for the schema."""
+        return {s: {kind: entry.model for kind, entry in table.items()} for s, table in self.tables.items()}
+
+    def fingerprint(self, plugin: Plugin) -> dict[str, Any]:
+        """Distribution, version, API version, and a hash of the source."""
+        module = self.modules[plugin.name]
+        return {
+            "distribution": plugin.distribution,
+            "version": plugin.version,
+            "api": getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION),
+            "source": source_hash(module),
+        }
+
+    def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
+        if name not in points:
+            known, hint = list(points), suggestion(name, list(points))
+            raise PluginError(f"no plugin named '{printable(name)}'{hint} (installed: {', '.join(known)})")
+        point = only(points[name])
+        self._add(described(point), point.load)
+
+    def _add_file(self, file: Path | str | ModuleType) -> None:
+        """A plugin that is a file, or a module at hand; without hooks, the energies it defines are taken."""
+        if isinstance(file, ModuleType):
+            self._add(Plugin(file.__name__, "module", "at hand", file.__name__), lambda: file, bare=True)
+        else:
+            path = Path(file)
+            self._add(Plugin(path.stem, "file", path.name, str(path)), lambda: _imported(path), bare=True)
+
+    def _add(self, plugin: Plugin, importer: Callable[[], Any], bare: bool = False) -> None:
+        """Import one plugin and enter what it registers, all or nothing; `bare` ones need no hooks."""
+        if plugin.name in self.plugins:
+            raise PluginError(f"{plugin} has the name of {self.plugins[plugin.name]}; rename it")
+        with blamed(plugin, "cannot be imported"):
+            module = importer()
+        _check(plugin, module)
+        found: dict[tuple[str, str], Entry] = {}
+        for section, kind, entry in self._registered(plugin, module, bare):
+            if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
+                again = " twice" if taken.owner is plugin else f", which belongs to {taken.owner}"
+                raise PluginError(f"{plugin} registers {section} '{kind}'{again}")
+            found[section, kind] = entry
+        for (section, kind), entry in found.items():
+            self.tables[section][kind] = entry
+        self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
+
+    def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
+        """Section, kind and entry of all that the plugin's hooks return, called one by one."""
+        with blamed(plugin, "does not fit the hooks"):
+            self._manager.register(module, plugin.name)
+        if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
+            known = self.energies().values()
+            own = (v for v in vars(module).values() if isinstance(v, (LocalEnergy, Staged)))
+            defined = [v for v in own if v not in known]
+            maps = [v for v in defined if isinstance(v, LocalMap)]
+            yield from _energies("energy")(plugin, [v for v in defined if v not in maps])
+            yield from _energies("map")(plugin, maps)
+        if plugin.name == "core":
+            yield from ((LOSS, kind, Entry(plugin, model)) for kind, model in LOSSES.items())
+        for hook, section in hookspecs.HOOKS.items():
+            for implementation in getattr(self._manager.hook, hook).get_hookimpls():
+                if implementation.plugin_name == plugin.name:
+                    with blamed(plugin, f"{hook} failed"):
+                        given = implementation.function()
+                    of_kind = _energies if section in ENERGIES else _blocks
+                    yield from of_kind(section)(plugin, given)
+
+
+def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:
+    def entries(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
+        what = f"{plugin}: {_hook_of(section)}"
+        if not isinstance(given, Sequence):
+            raise PluginError(f"{what} gives {_kind_of(given)}, not a list of energies")
+        for energy in given:
+            if not isinstance(energy, KINDS[section]) or isinstance(energy, LocalMap) is not (
+                section == "map"
+            ):
+                maker = "a map made by @local_map" if section == "map" else "an energy made by @local_energy"
+                raise PluginError(f"{what} gives {_kind_of(energy)}, not {maker}")
+            with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):
+                model = energy_model(energy)
+            yield section, energy.name, Entry(plugin, model, energy)
+            if section == "energy" and (loss := loss_model(model)) is not None:
+                yield LOSS, energy.name, Entry(plugin, loss, energy)
+
+    return entries
+
+
+def _blocks(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:
+    def entries(plugin: Plugin, given: Any) -> Iterator[tuple[str, str, Entry]]:
+        what = f"{plugin}: {_hook_of(section)}"
+        if not isinstance(given, Mapping):
+            raise PluginError(f"{what} gives {_kind_of(given)}, not a table from kind to model")
+        for kind, model in given.items():
+            if not (isinstance(kind, str) and isinstance(model, type) and issubclass(model, BaseModel)):
+                raise PluginError(f"{what} gives {kind!r}: {_kind_of(model)}, not a name and a Record")
+            if not callable(getattr(model, "make", None)):
+                raise PluginError(f"{what}: '{kind}' has no method `make(self, context)`")
+            yield section, kind, Entry(plugin, model)
+
+    return entries
+
+
+def _hook_of(section: str) -> str:
+    return next(hook for hook, s in hookspecs.HOOKS.items() if s == section)
+
+
+def _kind_of(value: Any) -> str:
+    return (
+        f"the class {value.__name__}"
+        if isinstance(value, type)
+        else f"a value of type {type(value).__name__}"
+    )
+
+
+def _check(plugin: Plugin, module: Any) -> None:
+    """Refuse what is no module, another API, and hooks that pluggy would silently ignore."""
+    if not isinstance(module, ModuleType):
+        raise PluginError(f"{plugin}: '{plugin.target}' is {_kind_of(module)}, not a module")
+    api = getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION)
+    if api != hookspecs.API_VERSION:
+        raise PluginError(f"{plugin} is written for plugin API {api}; this is {hookspecs.API_VERSION}")
+    known = list(hookspecs.HOOKS)
+    for name, value in vars(module).items():
+        marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
+        if marked and name not in known:
+            raise PluginError(
+                f"{plugin}: no hook named '{name}'{suggestion(name, known)} (there are: {', '.join(known)})"
+            )
+        if name in known and not marked:
+            raise PluginError(f"{plugin}: '{name}' is not marked with @hookimpl")
+
+
+@contextmanager
+def blamed(plugin: Plugin, what: str, but: tuple[type[BaseException], ...] = ()) -> Iterator[None]:
+    """Whatever a plugin's code raises, an exit included, as a `PluginError` that names it and the place."""
+    try:
+        yield
+    except BaseException as error:
+        if isinstance(error, (KeyboardInterrupt, GeneratorExit, *but)):
+            raise
+        own = Path(plugin.target).name.partition(":")[0].partition(".")[0]
+        files = [(Path(f.filename), f.lineno) for f in traceback.extract_tb(error.__traceback__)]
+        place = next((f" at {f.name}:{n}" for f, n in reversed(files) if own in (*f.parts, f.stem)), "")
+        text = " ".join(f"{type(error).__name__}: {error}".removesuffix(": ").split())
+        raise PluginError(f"{plugin} {what}{place}: {text}") from error
+
+
+def _imported(path: Path) -> ModuleType:
+    if not path.is_file():
+        raise FileNotFoundError(f"no file {path}")
+    name = f"minusgrad_file_{path.stem}"
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def source_hash(module: ModuleType) -> str:
+    """SHA-256 over the plugin's Python files: the file, or all files of its package."""
+    file = Path(getattr(module, "__file__", None) or "")
+    files = sorted(file.parent.rglob("*.py")) if file.name == "__init__.py" else [file]
+    digest = hashlib.sha256()
+    for one in files:
+        if one.is_file():
+            name = one.relative_to(file.parent).as_posix().encode()
+            digest.update(name + b"\0" + one.read_bytes() + b"\0")
+    return digest.hexdigest()

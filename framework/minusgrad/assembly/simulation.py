@@ -1,0 +1,397 @@
+"""From a scene to running objects: the only place where names meet classes.
+
+judged scene -> state -> fields, terms, potential -> stepper -> observers
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+
+from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
+from ..codegen.tracing import of_term
+from ..energies import term as terms
+from ..energies.fields import Body, Field, Fields, Grid, Hold, State
+from ..energies.local_energy import Datum, LocalEnergy, Table, identifier
+from ..energies.local_map import LocalMap
+from ..energies.staged_energy import Staged
+from ..engine import memory, runtime
+from ..errors import (
+    CheckpointError,
+    EnergyError,
+    MinusgradError,
+    NonFiniteError,
+    PluginError,
+    Problem,
+    RunFailedError,
+    SceneError,
+    UserError,
+)
+from ..files.checkpoint import Snapshot
+from ..files.h5md import Raster
+from ..files.trajectory import Recorder
+from ..potential.potential import Potential, refuse_non_finite
+from ..potential.staged_term import bind_staged
+from ..scene.document import Block, HoldTable
+from ..scene.records import quantities
+from ..scene.toml_positions import KeyPath
+from ..scene.units import UnitSystem
+from ..steppers.holds import Holds
+from ..steppers.moves import refuse_idle
+from ..steppers.stepper import Stepper
+from . import provenance
+from .contexts import Looking, Moving, Starting
+from .observers import Report
+from .registry import blamed
+from .validation import WHAT, Judged
+
+T = TypeVar("T")
+
+
+class Simulation:
+    """A scene's objects, at step 0."""
+
+    def __init__(self, judged: Judged, folder: Path | None = None):
+        self.scene, self.registry, self._judged = judged.scene, judged.registry, judged
+        scene = self.scene
+        self.units = scene.units.build()
+        self._start_engine()
+        self.starting = Starting(self.units, scene.runtime.seed, folder or scene.path.parent)
+        self.state = self._made(scene.state, self.starting, State)
+        with self.placed(("state",)):
+            self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
+        refuse_non_finite(list(self.fields.values()), "the initial state")
+        self.suspects: set[str] = set()
+        """The terms and maps that round something, or may: their gradients may be dead."""
+        maps = [self.term(block) for block in scene.map]
+        bound = [self.term(block) for block in scene.energy]
+        blocks = [*scene.map, *scene.energy]
+        self._terms = {one.name: block.path for one, block in zip([*maps, *bound], blocks, strict=True)}
+        with self.placed(("map" if maps else "energy",)):
+            self.potential = Potential(self.fields, bound, maps)
+        self.dissipation = self._dissipation()
+        self.holds = self._holds()
+        moving = Moving(
+            self.units, self.potential, self.state.motions, self.holds, self.dissipation, scene.runtime.seed
+        )
+        self.stepper = self._made(scene.stepper, moving, Stepper)
+        self._refuse_a_stepper_that_forgets()
+        seconds = self.units.symbol("s"), self.units.in_si("s")
+        length = self.units.symbol("m"), self.units.in_si("m")
+        grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
+        self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown, grids)
+        looking = Looking(
+            self.units,
+            self.stepper,
+            self.recorder,
+            self.state.labels,
+            self.state,
+            self.holds,
+            self.dissipation,
+            self._places(),
+        )
+        self.observers = [self._made(block, looking, Report) for block in scene.observe]
+
+    @property
+    def start_files(self) -> dict[str, bytes]:
+        """The files that the scene read, by their names relative to its folder."""
+        return self.starting.files
+
+    def look(self) -> None:
+        """The observers' look at step 0.
+
+        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory.
+        """
+        run, often = self.last, self.between_saves
+        for number, observer in enumerate(self.observers):
+            before = self._noted()
+            try:
+                observer.observe()
+            except NonFiniteError:
+                raise
+            except RunFailedError as error:  # two that record one name
+                raise SceneError([self.scene.document.problem(("observe", number), str(error))]) from error
+            rows = min(run, often or run) // max(observer.trigger.n, 1) + 1
+            need = 3 * rows * (self._noted() - before)  # the rows, the file's image, and the bytes to write
+            if need > (free := memory.available()):
+                text = (
+                    f"would hold {rows} rows, {memory.size(need)}, in memory until the next checkpoint, and"
+                    f" {memory.size(free)} are free; look less often, or save more often: [checkpoint] every"
+                )
+                raise SceneError([self.scene.document.problem(("observe", number), text)])
+
+    def refuse_dead(self) -> None:
+        """Raises `SceneError` for what U changes with and whose gradient is zero, unless allowed."""
+        if not self.scene.run.allow_dead and (problems := [*self._dead()]):
+            raise SceneError(problems)
+
+    def _dead(self) -> Iterator[Problem]:
+        for name, term in dead_fields(self.potential, self.suspects, self.stepper.time):
+            text = f"U changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
+            yield self.scene.document.problem(self._terms[term], text)
+
+    @property
+    def last(self) -> int:
+        """The step at which it ends."""
+        return self.scene.run.steps
+
+    @property
+    def between_saves(self) -> int:
+        """Steps from one checkpoint to the next; 0: there is only that of the end."""
+        return self.scene.checkpoint.every
+
+    def _noted(self) -> int:
+        return sum(array.nbytes for array in self.recorder.state().values())
+
+    # Building
+
+    def _start_engine(self) -> None:
+        s = self.scene.runtime
+        with self.placed(("runtime", "arch")):
+            runtime.start(runtime.Options(s.engine, s.arch, s.threads, s.fast_math, s.seed))
+
+    @contextmanager
+    def placed(self, path: KeyPath) -> Iterator[None]:
+        """Tell the user's mistakes with their place in the scene."""
+        try:
+            yield
+        except SceneError:
+            raise
+        except UserError as error:
+            raise SceneError([self.scene.document.problem(path, str(error))]) from error
+        except MemoryError as error:
+            text = f"needs more memory than there is ({memory.size(memory.available())} are free)"
+            raise SceneError([self.scene.document.problem(path, text)]) from error
+
+    def _made(self, block: Block, context: Any, wanted: type[T]) -> T:
+        """What the block's model makes; a plugin that fails is named."""
+        owner, what = self._judged.entries[block.path].owner, f"{WHAT[block.section]} '{block.kind}'"
+        with self.placed(block.path):
+            with blamed(owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
+                made = self._judged.models[block.path].make(context)
+            if not isinstance(made, wanted):
+                raise PluginError(f"{owner}: {what} makes a {type(made).__name__}, not a {wanted.__name__}")
+            return made
+
+    def _refuse_a_stepper_that_forgets(self) -> None:
+        block, stepper = self.scene.stepper, self.stepper
+        forgot = "[[hold]]" if self.holds.free and stepper.holds is not self.holds else ""
+        if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
+            forgot = "[[dissipation]]"
+        if forgot:
+            owner = self._judged.entries[block.path].owner
+            text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
+            raise SceneError([self.scene.document.problem(block.path, text)])
+
+    def term(self, block: Block) -> Any:
+        """The energy, or map, of a block, bound to the fields as the block says."""
+        energy = self._judged.entries[block.path].energy
+        assert energy is not None
+        model, roles = self._judged.models[block.path], energy.roles
+        given = {a: v for a, v in quantities(model, self.units).items() if v is not None and a in roles}
+        data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
+        with self.placed(block.path):
+            if isinstance(energy, Staged):
+                staged = bind_staged(
+                    energy,
+                    self.fields,
+                    name=model.name,
+                    renamed=model.fields,
+                    data={a: v for a, v in self.state.tables.items() if a in energy.of_role(Datum)} | data,
+                    parameters={a: v for a, v in given.items() if a not in data},
+                    sizes=model.sizes,
+                    units=self.units,
+                )
+                self.suspects.add(staged.name)
+                return staged
+            tuples, found = self._tuples(getattr(model, "tuples", None), energy, data)
+            term = terms.bind(
+                energy,
+                self.fields,
+                name=model.name,
+                tuples=tuples,
+                bodies=self.bodies(model.body if model.body is not None else _named_in(given)),
+                renamed=model.fields,
+                data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | data,
+                parameters={a: v for a, v in given.items() if a not in data},
+                tables={a: v for a, v in self.state.tables.items() if a in energy.of_role(Table)},
+                gives=getattr(model, "gives", None),
+                grid=self._grid(energy, getattr(model, "grid", None)),
+                units=self.units,
+            )
+            if rounds(of_term(term)):  # what the engine cannot follow is told here
+                self.suspects.add(term.name)
+            return term
+
+    def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
+        """The grid that a map gives to: as named, or the only one of the state."""
+        grids = self.state.grids
+        if not isinstance(energy, LocalMap) or energy.cell is None:
+            if named is not None:
+                raise EnergyError(
+                    f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"
+                )
+            return None
+        name = named or (next(iter(grids)) if len(grids) == 1 else "")
+        if name not in grids:
+            what = f"no grid named '{name}'" if name else "say which `grid`"
+            raise EnergyError(f"{what} (there are: {', '.join(grids) or 'none'})")
+        return grids[name]
+
+    def _places(self) -> dict[str, str]:
+        """The grid that each field over one lies on, by field."""
+        places = {field: name for name, grid in self.state.grids.items() for field in grid.fields}
+        of_grid = {id(grid): name for name, grid in self.state.grids.items()}
+        maps = self.potential.maps.values()
+        return places | {m.gives.name: of_grid[id(m.grid)] for m in maps if m.grid and m.gives}
+
+    def _dissipation(self) -> Potential | None:
+        """The sum of what rubs. Raises `SceneError` for a term that depends on no velocity."""
+        bound = [self.term(block) for block in self.scene.dissipation]
+        for block, term in zip(self.scene.dissipation, bound, strict=True):
+            with self.placed(block.path):
+                refuse_idle(term, self.state.motions)
+        with self.placed(("dissipation",)):
+            return Potential(self.fields, bound) if bound else None
+
+    def _holds(self) -> Holds:
+        """What the state holds, and what the scene does."""
+        holds = list(self.state.holds)
+        for number, table in enumerate(self.scene.hold):
+            with self.placed(("hold", number)):
+                holds.append(self._hold(table))
+                Holds(self.fields, holds, self.state.motions)  # so that a mistake is told at its table
+        return Holds(self.fields, holds, self.state.motions)
+
+    def _hold(self, table: HoldTable) -> Hold:
+        bodies = self.bodies(table.body)
+        positions = [m.position for m in self.state.motions]
+        if table.field is None and len(positions) != 1:
+            raise EnergyError(f"say which field is held (there move: {', '.join(positions) or 'none'})")
+        field = self.fields[table.field or positions[0]]
+        unit = UnitSystem.si().symbol(field.unit)
+        far = tuple(self.units.convert(v, unit) for v in table.displacement)
+        speed = tuple(self.units.convert(v, f"{unit} s^-1") for v in table.velocity)
+        return Hold(
+            name=identifier(table.name or "_".join(b.name for b in bodies), "a hold"),
+            field=field.name,
+            nodes=np.unique(np.concatenate([b.nodes for b in bodies])),
+            axes=tuple("xyz".index(letter) for letter in table.axes) if table.axes else None,
+            displacement=far,
+            duration=0.0 if table.duration is None else self.units.convert(table.duration, "s"),
+            velocity=speed,
+        )
+
+    def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
+        """The state's bodies of these names; none if no name is given."""
+        known = {b.name: b for b in self.state.bodies}
+        if names == ():
+            raise EnergyError("body = [] names no body; leave it out for all nodes")
+        names = () if names is None else (names,) if isinstance(names, str) else names
+        if missing := [n for n in names if n not in known]:
+            raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
+        return [known[n] for n in names]
+
+    def _tuples(
+        self, named: Any, energy: LocalEnergy, given: Mapping[str, Any]
+    ) -> tuple[Any, dict[str, np.ndarray]]:
+        """The rows and the data of a list of the state, or the rows as written.
+
+        Where none is named, it is the one list of that length that has the data that the block does not give.
+        """
+        if not energy.listed or (named is not None and not isinstance(named, str)):
+            return named, {}
+        lists, data = self.state.tuples, self.state.data
+        known = [n for n, rows in lists.items() if energy.over in ("tuples", rows.shape[1])]
+        needed = set(energy.of_role(Datum)) - set(given)
+        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
+        name = named or (able[0] if len(able) == 1 else None)
+        if name not in known:
+            kind = "tuples" if energy.over == "tuples" else f"{energy.over}-tuples"
+            what = f"no list of {kind} named '{name}'" if name else "say which `tuples`"
+            raise EnergyError(f"{what} (there are: {', '.join(known) or 'none'})")
+        return lists[name], dict(data.get(name, {}))
+
+    def _recorded_units(self) -> dict[str, tuple[str, float]]:
+        """Symbol and size in SI of everything that may be recorded."""
+        pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
+        energies = ["kinetic", "total", "work", "dissipated", "heat", "residual"]
+        energies += [f"potential/{t}" for t in self.potential.terms]
+        pairs |= dict.fromkeys(energies, "J")
+        for field in self.holds.free:
+            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+            unit = UnitSystem.si().symbol(self.fields[field].unit).replace(" ", "/")
+            pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in self.holds.names)], f"J/{unit}")
+        for motion in self.state.motions:
+            suffix = "" if len(self.state.motions) == 1 else f"/{motion.position}"
+            mass = self.fields[motion.inertia].unit if isinstance(motion.inertia, str) else "1"
+            p = f"{mass} {self.fields[motion.velocity].unit}"
+            pairs |= {
+                f"momentum{suffix}": p,
+                f"angular_momentum{suffix}": f"{p} {self.fields[motion.position].unit}",
+            }
+        return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in pairs.items()}
+
+    # Saving and restoring
+
+    def snapshot(self) -> Snapshot:
+        """This moment, whole: whoever restores it goes on as if nothing had happened.
+
+        All of it is copied: it is written while the run goes on, and a plugin may give what it works with.
+        """
+        arrays = {f"fields/{n}": f.values.copy() for n, f in self._kept().items()}
+        arrays |= {f"stepper/{n}": np.array(a) for n, a in self.stepper.state().items()}
+        for k, observer in enumerate(self.observers):
+            arrays |= {f"observers/{k}/{n}": np.array(a) for n, a in observer.state().items()}
+        units = {f"fields/{n}": self.units.symbol(f.unit) for n, f in self._kept().items()}
+        s = self.stepper
+        return Snapshot(s.step, s.time, s.dt, arrays, units, self.facts(), self.scene.source)
+
+    def _kept(self) -> dict[str, Field]:
+        """The fields that are saved: what maps give follows from them."""
+        return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
+
+    def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
+        """Take up a saved moment; of a scene that has `changed` since, observers that do not fit begin anew.
+
+        Raises `CheckpointError` if it does not fit this scene: an array is missing, or is nobody's.
+        """
+        saved = snapshot.under("fields")
+        if not changed:
+            self._refuse_others(snapshot)
+        for name, field in self._kept().items():
+            if name not in saved or saved[name].shape != field.shape:
+                raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
+            field.set(saved[name])
+        self.stepper.restore(snapshot.under("stepper"))
+        self.holds.place(self.stepper.time)  # a search never ends that finds held nodes elsewhere
+        self.potential.refresh(self.stepper.time)
+        for k, observer in enumerate(self.observers):
+            remembered = snapshot.under(f"observers/{k}")
+            if remembered.keys() == observer.state().keys():
+                observer.restore(remembered)
+        self.recorder.restore(snapshot.under("recorder"))
+
+    def _refuse_others(self, snapshot: Snapshot) -> None:
+        """Raise `CheckpointError` unless the moment holds just what fields, stepper and observers declare."""
+        owners = {"fields": set(self._kept()), "stepper": set(self.stepper.state())}
+        owners |= {f"observers/{k}": set(observer.state()) for k, observer in enumerate(self.observers)}
+        declared = {f"{owner}/{name}" for owner, names in owners.items() for name in names}
+        there = {name for name in snapshot.arrays if not name.startswith("recorder/")}
+        if wrong := sorted(declared ^ there):
+            what = "lacks" if wrong[0] in declared else "has, and nobody asks for,"
+            raise CheckpointError(f"the checkpoint {what} '{wrong[0]}': it does not fit this scene")
+
+    def facts(self) -> dict[str, Any]:
+        """What a checkpoint says of its origin."""
+        used = {entry.owner.name: entry.owner for entry in self._judged.entries.values()}
+        facts = provenance.facts(self.scene, self.start_files, self.registry, used.values())
+        return facts | {"names": list(self.state.names)}
+
+
+def _named_in(given: dict[str, Any]) -> tuple[str, ...] | None:
+    """The bodies for which a parameter has values of their own; None if no parameter has."""
+    tables = [value for value in given.values() if isinstance(value, dict)]
+    return tuple(tables[0]) if tables else None

@@ -1,0 +1,83 @@
+"""A scene judged: the skeleton by the core, every block by the model of its kind; all mistakes at once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from ..engine import runtime
+from ..errors import Problem, RuntimeUnavailableError, SceneError
+from ..scene.document import Block, Document, Scene, unknown_kind
+from ..scene.toml_positions import KeyPath
+from .installed_plugins import installed
+from .registry import Entry, Registry
+
+WHAT = {
+    "state": "initial state",
+    "map": "map",
+    "energy": "energy",
+    "dissipation": "dissipation",
+    "stepper": "stepper",
+    "observe": "observer",
+    "loss": "loss",
+}
+"""What a block of each section is called in messages."""
+
+
+@dataclass
+class Judged:
+    """A scene whose every block has been judged, with what makes it; by the blocks' places."""
+
+    scene: Scene
+    registry: Registry
+    entries: dict[KeyPath, Entry]
+    models: dict[KeyPath, Any]
+
+
+def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> Judged:
+    """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
+
+    While a plugin that the scene names is missing, its kinds are not told one by one; without its engine,
+    which plugins take as `ti`, none is imported.
+    """
+    scene, problems = document.skeleton()
+    try:
+        runtime.engine(document.engine)
+    except RuntimeUnavailableError as error:
+        raise SceneError([*problems, document.problem(("runtime", "engine"), str(error))]) from error
+    names = _named(document)
+    registry = Registry.load(names, plugins)
+    for number, name in enumerate(names or ()):
+        if name in registry.broken:
+            problems.append(document.problem(("plugins", number), str(registry.broken[name])))
+    entries: dict[KeyPath, Entry] = {}
+    models: dict[KeyPath, Any] = {}
+    for block in document.blocks():
+        entry = registry.entry(block.section, block.kind)
+        if entry is None:
+            missing = any(name in registry.broken for name in names or ())
+            problems += [] if missing else [_unknown(document, block, registry, names)]
+        else:
+            entries[block.path] = entry
+            models[block.path], more = document.judge(block, entry.model)
+            problems += more
+    if scene is None or problems:
+        raise SceneError(problems)
+    return Judged(scene, registry, entries, models)
+
+
+def _named(document: Document) -> list[str] | None:
+    """The plugins that a scene names; None, all that are installed, if it names none."""
+    named = document.data.get("plugins")
+    return named if isinstance(named, list) and all(isinstance(name, str) for name in named) else None
+
+
+def _unknown(document: Document, block: Block, registry: Registry, names: list[str] | None) -> Problem:
+    problem = unknown_kind(document, block, WHAT[block.section], list(registry.tables[block.section]))
+    if names is None:
+        hint = "".join(f"; {error}" for error in registry.broken.values())
+    else:
+        unnamed = [name for name in installed() if name not in ("core", *names)]
+        hint = f"; not in the scene's `plugins`: {', '.join(unnamed)}" if unnamed else ""
+    return problem._replace(message=problem.message + hint)

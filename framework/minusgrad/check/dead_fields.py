@@ -1,0 +1,97 @@
+"""What nothing would ever move: U changes with it, and its gradient is zero all the same.
+
+A coordinate cast to an integer has the derivative zero at every point, so forces and searches leave it alone
+and say nothing. Asked at the start of a run, of the fields of terms and maps that round something, and of
+staged energies; at the start of a fit with such a term, of all that is sought. Along one step of physical
+size; smooth energies cost nothing.
+"""
+
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..codegen.tracing import Trace
+from ..interpreter.interpreter import ROUNDINGS
+from ..potential.potential import Potential
+from .questions import EPS, GAUSS, SHRINKS, spread
+
+STEPS = (0.1, 0.4, 1.6)
+"""Of the spread of the values: the shortest in which U changes."""
+CAUSE = "and its gradient is zero all along a step: a value is cast, cut off or frozen on the way"
+CURE = "`minusgrad check` tells the line; [run] allow_dead = true runs all the same"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """What may be dead: how to set it, and what U, its rounding and its gradient are then.
+
+    `free`: which components may move, all where it is not given; between `lower` and `upper`.
+    """
+
+    values: np.ndarray
+    put: Callable[[np.ndarray], None]
+    value: Callable[[], float]
+    magnitude: Callable[[], float]
+    gradient: Callable[[], np.ndarray]
+    free: np.ndarray | bool = True
+    lower: float = -np.inf
+    upper: float = np.inf
+
+    def is_dead(self, rng: np.random.Generator) -> bool:
+        """Whether U changes along a step whose every gradient is zero. The values are put back."""
+        try:
+            return not self.gradient().any() and self._changes_unseen(rng)
+        finally:
+            self.put(self.values)
+
+    def _changes_unseen(self, rng: np.random.Generator) -> bool:
+        here, step = self.value(), rng.normal(size=self.values.shape) * spread(self.values) * self.free
+        for part in STEPS:
+            for shrink in 0.5 ** np.arange(SHRINKS):
+                self._put(part * shrink * step)
+                if np.isfinite(there := self.value()):
+                    break
+            if abs(there - here) > 1e4 * EPS * max(self.magnitude(), abs(here)):
+                return not any(self._slope(0.5 * (node + 1.0) * part * shrink * step) for node in GAUSS[0])
+        return False
+
+    def _slope(self, step: np.ndarray) -> bool:
+        self._put(step)
+        return bool(self.gradient().any())
+
+    def _put(self, step: np.ndarray) -> None:
+        self.put(np.clip(self.values + step, self.lower, self.upper))
+
+
+def rounds(traced: Trace) -> bool:
+    """Whether an energy or a map rounds something."""
+    return any(node.op in ROUNDINGS for node in traced.graph)
+
+
+def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
+    """(field, term) for each that one of these terms and maps reads. The fields are left as they were."""
+    rng = np.random.default_rng(0)
+    for name, term in _read_by(potential, suspects).items():
+        field = potential.fields[name]
+        suspect = Suspect(
+            field.values.copy(),
+            field.set,
+            partial(potential.value, t),
+            partial(potential.magnitude, t),
+            partial(potential.gradient, name, t),
+        )
+        if suspect.is_dead(rng):
+            yield name, term
+        potential.refresh(t)
+
+
+def _read_by(potential: Potential, suspects: Container[str]) -> dict[str, str]:
+    """The fields that these terms read, each with the first of them."""
+    found: dict[str, str] = {}
+    for term in (*potential.maps.values(), *potential.terms.values()):
+        for field in term.fields.values() if term.name in suspects else ():
+            if field.name not in potential.fields.derived:
+                found.setdefault(field.name, term.name)
+    return found

@@ -1,0 +1,120 @@
+"""Why a number is wrong: the kernel, the line, what is known of it from its text and from its run."""
+
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..interpreter.interpreter import LOST
+from ..interpreter.recorded_launches import Launch, Launches
+from ..interpreter.replay import Retraced, wrong_launch
+from ..lint.kernel_remarks import Remark, begin_of, in_words, of_function
+from .kernel_subject import NO_REASON, Why, at_line
+from .own_gradient import of_own_gradient
+from .questions import Finding
+
+BLAMED = (
+    "integer",
+    "constant",
+    "atomic",
+    "select",
+    "before",
+    "index",
+    "last",
+    "branch",
+    "carried",
+    "serial",
+    "called",
+    "race",
+    "shared",
+    "adjoint",
+    "single",
+    "element",
+    "overwrite",
+)
+"""Remarks that explain a wrong reverse, the likeliest first."""
+UNSEEN = "Python changes {} between kernels, which no tape sees"
+UNREAD = "no kernel reads {}: a number that Python takes from it has no derivative; pass the array"
+RANK = {"is": 0, "only": 1, "chooses": 2, "ends": 3, "decides": 4}
+"""What ends a derivative, by the first word that tells it, the likeliest first."""
+
+
+def with_lines(
+    finding: Finding,
+    launches: Launches,
+    ran: Sequence[Launch],
+    seen: Sequence[Remark],
+    followed: Retraced | None,
+) -> Finding:
+    """A question that failed, with the lines where derivatives end; if nothing is known, the kernel."""
+    if finding.passed:
+        return finding
+    told = [*_of_run(followed, finding.argument)] if followed is not None else []
+    told += [at_line(r.where, r.text) for r in seen]
+    if launches.own_gradient is not None:
+        told = told or [of_own_gradient(launches)]
+    told = told or [*of_whole(ran)]
+    if not told:
+        return finding
+    lines = "; ".join(list(dict.fromkeys(why.text for why in told))[:2])
+    return replace(finding, text=f"{finding.text}: {lines}", where=told[0].where)
+
+
+def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
+    """What the run shows: what Python did, and where derivatives end, the likeliest first."""
+    yield from _unseen(followed)
+    if followed.numbers and not followed.is_read(name):
+        yield at_line(followed.numbers[0], UNREAD.format(name))
+    for cut in sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]]):
+        yield at_line(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}")
+
+
+def of_whole(ran: Sequence[Launch]) -> Iterator[Why]:
+    """The kernel, where there is only one, and nothing is known of it."""
+    if len({launch.function for launch in ran}) == 1:
+        yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
+
+
+def _unseen(followed: Retraced) -> Iterator[Why]:
+    """What Python changes between kernels."""
+    for wrote in followed.python_wrote[:1]:
+        yield at_line(wrote.where, UNSEEN.format(wrote.name))
+
+
+def blame(
+    launches: Launches,
+    ran: Sequence[Launch],
+    taken: Sequence[tuple[Any, tuple]],
+    followed: Retraced,
+    seen: Sequence[Remark],
+) -> Why:
+    """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
+    for why in _unseen(followed):
+        return why
+    if launches.own_gradient is not None:
+        return of_own_gradient(launches)
+    if custom := [f for f, _ in taken if not hasattr(f, "func")]:
+        return _of_custom(custom[0])
+    wrong = wrong_launch(launches, ran)
+    stage = None if wrong is None else wrong.function
+    lost = [c for c in followed.follower.cuts.values() if c.text.endswith(LOST)]
+    mine = list(seen) if stage is None else of_function(seen, stage)
+    mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
+    told = f"in kernel '{stage.__name__}', " if stage is not None else ""
+    if stage is None and lost:
+        return Why(
+            lost[0].where, f"{in_words(lost[0].where)}: a value {lost[0].text} and lost to the reverse"
+        )
+    if mine:
+        return Why(mine[0].where, f"{told}{in_words(mine[0].where)}: {mine[0].text}")
+    if stage is not None:
+        return Why(begin_of(stage), told.rstrip(", "))
+    return NO_REASON
+
+
+def _of_custom(wrapper: Callable) -> Why:
+    """What `ti.ad.grad_replaced` and `ti.ad.no_grad` have wrapped."""
+    function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
+    if "no_grad" in wrapper.__qualname__:
+        return Why(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
+    return Why(begin_of(function), f"'{function.__name__}' brings a gradient of its own (ti.ad.grad_for)")

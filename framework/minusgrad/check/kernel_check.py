@@ -1,0 +1,376 @@
+"""Are the gradients of a file's kernels true? Questions to a case of launches (`launches`).
+
+    value     the compiled kernels against the same source in plain Python (`follow`): sees what Taichi
+              computes wrongly forward, integers that truncate, literals that lose digits, frozen constants
+    reverse   what `kernel.grad()` leaves against the exact derivative of what was followed; where they
+              differ, stage by stage, so that the kernel is named
+    taylor    the remainder of a step falls as its square (`questions`)
+    path      the loss changes along a step of physical size by the integral of its gradient
+    repeat    the same inputs give the same gradient, twice
+    kink      where the loss is finite its gradient is finite: at zero, and where two entries are equal
+    reading   what the kernels say, and what they did while they were followed: warnings; where a number is
+              wrong they tell the line
+
+asked at the start, and at random states near it.
+"""
+
+import inspect
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from time import perf_counter
+from typing import Any
+
+import numpy as np
+
+from ..engine import runtime
+from ..errors import TraceError
+from ..interpreter.array_memory import OutsideError
+from ..interpreter.recorded_launches import Handle, Launch, Launches
+from ..interpreter.replay import WRONG, Retraced, off, retrace
+from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
+from .diagnosis import blame, of_whole, with_lines
+from .kernel_kinks import idle, kinks
+from .kernel_subject import NO_REASON, Asked, Say, Why, at_line, coarsest, put
+from .own_gradient import of_own_gradient
+from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
+
+SLOW = 3.0
+"""Seconds from which on kernels are followed at the start alone."""
+NEAR = 2
+"""Random states, besides the start."""
+CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
+"""How near a compiled value is to that of plain Python, in parts of its scale, by precision."""
+FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwrite")
+"""Remarks that explain a wrong value."""
+UNSTEADY = ("race", "shared", "random")
+"""Remarks that explain another gradient at a second time."""
+_LINE = re.compile(r'File "([^"]+)", line (\d+)')
+
+
+def of_case(launches: Launches, say: Say, seed: int = 0) -> Iterator[Finding]:
+    """Ask everything; `say` is told what is about to run, so that a crash has a name."""
+    name, rng = launches.case.name, np.random.default_rng(seed)
+    try:
+        yield from _of_case(launches, say, rng)
+    except TraceError:
+        raise
+    except runtime.refusals() as error:
+        text, where = _told(error)
+        if not where and launches.reversing is not None:
+            function = inspect.unwrap(launches.reversing.func)
+            text, where = f"{text} (in the reverse of '{function.__name__}')", begin_of(function)
+        yield Finding(name, "", "compile", False, None, f"the engine refuses it: {text}", where)
+    finally:
+        launches.leave()
+
+
+def _of_case(launches: Launches, say: Say, rng: np.random.Generator) -> Iterator[Finding]:
+    name = launches.case.name
+    say("the run forward")
+    ran, _ = launches.recorded()
+    functions = list(dict.fromkeys(launch.function for launch in ran))
+    remarks = [remark for function in functions for remark in readings(function)]
+    for remark in remarks:
+        yield _warning(name, remark)
+    if (problem := _without_adjoints(launches)) is not None:
+        yield problem
+        return
+    start = {h.name: h.start for h in launches.inputs}
+    steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
+    asked = Asked(launches, ran)
+    states = [start] + [_near(start, steps, rng) for _ in range(NEAR)]
+    failed: set[tuple[str, str]] = set()
+    for k, state in enumerate(states):
+        asked.where = "at the start" if k == 0 else f"at random state {k}"
+        put(launches, state)
+        if k and not asked.within():
+            continue
+        for finding in _at_state(asked, say, steps, rng, remarks, first=k == 0):
+            if finding.passed or (finding.argument, finding.question) not in failed:
+                yield finding
+            if not finding.passed:
+                failed.add((finding.argument, finding.question))
+        if failed:
+            break  # another state would say it again
+    if not failed:
+        put(launches, start)
+        yield from _second_call(asked, say)
+        yield from kinks(asked, say, start)
+        yield from idle(asked, start, steps, rng)
+    put(launches, start)
+
+
+@dataclass
+class _State:
+    """What a state has shown: its launches, what a tape takes of them, the run as it was followed, remarks.
+
+    `right`: whether the value is that of plain Python.
+    """
+
+    ran: list[Launch]
+    taken: list[tuple[Any, tuple]]
+    remarks: list[Remark]
+    followed: Retraced | None = None
+    right: bool = False
+
+
+def _at_state(
+    asked: Asked,
+    say: Say,
+    steps: dict[str, float],
+    rng: np.random.Generator,
+    remarks: Sequence[Remark],
+    first: bool,
+) -> Iterator[Finding]:
+    launches = asked.launches
+    say(f"the run forward {asked.where}")
+    value = launches.value()
+    if not np.isfinite(value):
+        yield asked.finding("", "value", not first, None, "the loss is not finite")
+        return
+    state = _State(*launches.recorded(), list(remarks))
+    yield from _followed(asked, state, value, first)
+    say(f"the reverse {asked.where}", _deadly(state.remarks))
+    gradients = launches.gradients(state.taken)
+    again = launches.gradients()
+    asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
+    asked.noise = max(asked.noise, asked.listen(rng, steps, gradients))
+    for handle in launches.inputs:
+        found, second = gradients[handle.name], again[handle.name]
+        if found is None or second is None:
+            text = "it has no gradient; make it with needs_grad=True"
+            yield asked.finding(handle.name, "reverse", False, None, text)
+            continue
+        yield _repeat(asked, state, handle, found, second)
+        knob = _knob(launches, handle, steps[handle.name])
+        yield from _of_input(asked, state, handle, found, knob, say, rng)
+
+
+def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterator[Finding]:
+    """Follow the run, and compare its value."""
+    launches, begin = asked.launches, perf_counter()
+    try:
+        if not asked.slow:
+            state.followed = retrace(launches, state.ran, launches.inputs)
+    except OutsideError as error:
+        where, _, text = str(error).partition(": ")
+        yield asked.finding("", "value", False, None, "the loss reads what is not there", Why(where, text))
+    except TraceError as error:
+        if first:
+            made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
+            yield replace(made, warning=True)
+    followed = state.followed
+    if first:
+        asked.slow = perf_counter() - begin > SLOW
+        asked.steady = followed is None or not (followed.follower.cuts or followed.python_wrote)
+    if followed is None:
+        return
+    seen = list(followed.follower.remarks.values())
+    if first:
+        yield from (_warning(launches.case.name, remark) for remark in seen)
+    state.remarks += [*seen, *followed.follower.infinite(), *followed.follower.large.values()]
+    answer = _value(asked, state, followed, value)
+    state.right = answer.passed
+    yield answer
+
+
+def _of_input(
+    asked: Asked,
+    state: _State,
+    handle: Handle,
+    found: np.ndarray,
+    knob: Knob,
+    say: Say,
+    rng: np.random.Generator,
+) -> Iterator[Finding]:
+    """The gradient with respect to one input: against the exact one, and by steps."""
+    name, followed, seen, launches = handle.name, state.followed, state.remarks, asked.launches
+    wrong = exact = False
+    if followed is not None:
+        say(f"the exact derivative {asked.where}")
+        answer = _reverse(asked, state, followed, handle, found)
+        wrong = not answer.passed
+        exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
+        yield answer
+    direction = _short(asked, knob, knob.direction(rng))
+    if not np.isfinite(found).all():
+        if not wrong:
+            infinite = asked.finding(name, "taylor", False, None, INFINITE)
+            yield with_lines(infinite, launches, state.ran, seen, followed)
+        return
+    say(f"steps of {name} {asked.where}")
+    order = taylor(asked, knob, direction)
+    if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
+        order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
+    if wrong:
+        yield order if order.passed else replace(order, where=answer.where)
+    else:
+        yield with_lines(order, launches, state.ran, seen, followed)
+        longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
+        yield with_lines(path(asked, knob, longer), launches, state.ran, seen, followed)
+
+
+# The answers ----------------------------------------------------------------------------------------
+
+
+def _value(asked: Asked, state: _State, followed: Retraced, compiled: float) -> Finding:
+    """The compiled loss against the followed one."""
+    expected = followed.value(asked.launches.loss)
+    scale = max(
+        abs(expected), *(_moved(followed, h, asked.launches.loss) for h in asked.launches.inputs), 1e-300
+    )
+    error = abs(compiled - expected) / scale
+    text = f"compiled {compiled:.12g}, plain Python {expected:.12g}"
+    close = CLOSE[coarsest(asked.launches)]
+    if error <= close or abs(compiled - expected) <= asked.eps * followed.magnitude(asked.launches.loss):
+        return asked.finding("", "value", True, error, text)
+    causes = [r for r in state.remarks if r.kind in FORWARD]
+    whys = [at_line(r.where, r.text) for r in causes] or [*of_whole(state.ran)]
+    why = whys[0] if whys else NO_REASON
+    return asked.finding("", "value", False, error, text, why)
+
+
+def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
+    """How much of the loss hangs on an input: the sum of |x dU/dx|, where it is finite."""
+    with np.errstate(all="ignore"):
+        total = np.abs(handle.start.ravel() * followed.gradient(handle.name, loss)).sum()
+    return float(total) if np.isfinite(total) else 0.0
+
+
+def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, found: np.ndarray) -> Finding:
+    """The reversed gradient against the exact one."""
+    exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
+    if not np.isfinite(exact).all():
+        roots = [r for r in state.remarks if r.kind == "root"]
+        why = Why(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
+        return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
+    error = off(found, exact)
+    if error <= WRONG[coarsest(asked.launches)]:
+        return asked.finding(handle.name, "reverse", True, error, f"off by {error:.1e}")
+    worst = np.unravel_index(int(np.argmax(np.nan_to_num(np.abs(found - exact), nan=np.inf))), found.shape)
+    at = f"[{', '.join(map(str, worst))}]" if worst else ""
+    digits = 6 if error > 1e-4 else 12
+    right, given = f"{exact[worst]:.{digits}g}", f"{found[worst]:.{digits}g}"
+    text = f"d loss / d {handle.name}{at} is {right}, the reverse gives {given}"
+    why = blame(asked.launches, state.ran, state.taken, followed, state.remarks)
+    return asked.finding(handle.name, "reverse", False, error, text, why)
+
+
+def _repeat(asked: Asked, state: _State, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
+    scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
+    error, worst = float(apart.max()) / scale, int(np.argmax(apart))
+    passed = not error > WRONG[coarsest(asked.launches)]
+    text = f"a second time it gives {second.ravel()[worst]:.6g} where it gave {found.ravel()[worst]:.6g}"
+    if passed:
+        return asked.finding(handle.name, "repeat", True, error, f"off by {error:.1e}")
+    causes = [at_line(r.where, r.text) for r in state.remarks if r.kind in UNSTEADY]
+    why = causes[0] if causes else of_own_gradient(asked.launches)
+    cure = "" if why.text else ": adjoints are not cleared, or something random is drawn;"
+    return asked.finding(handle.name, "repeat", False, error, text + cure, why)
+
+
+def _second_call(asked: Asked, say: Say) -> Iterator[Finding]:
+    """Whether a second call gives the same, with nothing put back for it but inputs and loss.
+
+    Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
+    """
+    launches = asked.launches
+    if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
+        return  # kernels alone: a call is theirs who call them
+    say("a second call")
+    first = launches.value()
+    ends = [(h, h.values) for h in launches.handles]
+    second = launches.second_value()
+    scale = max(abs(first), asked.usual)
+    error = abs(second - first) / (scale or 1.0)
+    if error <= WRONG[coarsest(launches)]:
+        yield asked.finding("", "repeat", True, error, f"off by {error:.1e} at a second call")
+        return
+    kept = [h.name for h, end in ends if h.name and h is not launches.loss and (h.values != end).any()]
+    asked.where = "at the start"
+    text = f"a second call gives {second:.6g} where the first gave {first:.6g}"
+    cause = (
+        f"what the first call left is still in {', '.join(kept) or 'an array'}; clear or fill it in the call"
+    )
+    lenient = not launches.begins_anew
+    yield replace(asked.finding("", "repeat", lenient, error, text, Why("", cause)), warning=lenient)
+
+
+def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
+    """The step, halved until the kernels stay inside of their arrays and the loss is finite."""
+    for _ in range(SHRINKS):
+        knob.put(knob.values + direction)
+        if asked.within():
+            break
+        direction = 0.5 * direction
+    knob.put(knob.values)
+    return inside(asked, knob, direction)
+
+
+def _rounded(asked: Asked) -> tuple:
+    """What the numbers become that the kernels round."""
+    launches = asked.launches
+    if asked.steady:
+        return ()
+    if not asked.within():
+        return ("outside",)
+    try:
+        return retrace(launches, launches.recorded()[0], launches.inputs).follower.rounded()
+    except TraceError:
+        return ()
+
+
+def _deadly(seen: Sequence[Remark]) -> Why:
+    """What the reverse may die of."""
+    found = (r for r in seen if r.kind == "carried")
+    return next((at_line(r.where, r.text) for r in found), NO_REASON)
+
+
+# Small things ---------------------------------------------------------------------------------------
+
+
+def _without_adjoints(launches: Launches) -> Finding | None:
+    loss = launches.loss
+    if loss.adjoint is None and launches.own_gradient is None:
+        text = (
+            f"the loss '{loss.name}' has no gradient to begin the reverse with; make it with needs_grad=True"
+        )
+        return Finding(launches.case.name, "", "reverse", False, None, text)
+    return None
+
+
+def _warning(term: str, remark: Remark) -> Finding:
+    return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
+
+
+def _knob(launches: Launches, handle: Handle, step: float) -> Knob:
+    def gradient() -> np.ndarray:
+        found = launches.gradients()[handle.name]
+        assert found is not None
+        return found.astype(np.float64)
+
+    return Knob(handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step)
+
+
+def _near(
+    start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
+) -> dict[str, np.ndarray]:
+    return {name: v + steps[name] * rng.normal(size=v.shape) for name, v in start.items()}
+
+
+def _sizes(launches: Launches, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:
+    yield 0.0
+    for handle in launches.inputs:
+        if (found := gradients[handle.name]) is not None and np.isfinite(found).all():
+            yield float(np.abs(found * handle.start).sum())
+
+
+def _told(error: BaseException) -> tuple[str, str]:
+    """The engine's words, without what it repeats, and the place."""
+    text = str(error)
+    places = _LINE.findall(text)
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("File ")]
+    where = f"{places[-1][0]}:{places[-1][1]}" if places else ""
+    return lines[-1] if lines else type(error).__name__, where

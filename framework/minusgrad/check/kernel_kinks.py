@@ -1,0 +1,94 @@
+"""Kernels at special states: where roots have no derivative, and inputs that nothing hangs on."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import TraceError
+from ..interpreter.recorded_launches import Handle, Launch
+from ..interpreter.replay import retrace
+from .kernel_subject import Asked, Say, Why, put
+from .questions import Finding
+
+FAR = (1.0, 8.0, 64.0)
+"""Steps after which an input that changes nothing is taken to be idle."""
+
+
+def kinks(asked: Asked, say: Say, start: dict[str, np.ndarray]) -> Iterator[Finding]:
+    """The gradient at zero, and where two entries are equal."""
+    launches = asked.launches
+    for handle in launches.inputs:
+        for words, special in _special(start[handle.name]):
+            put(launches, start | {handle.name: special})
+            if not asked.within():
+                continue
+            say(f"{handle.name} {words}")
+            if not np.isfinite(launches.value()):
+                continue
+            found = launches.gradients()[handle.name]
+            if found is None or np.isfinite(found).all():
+                continue
+            ran, _ = launches.recorded()
+            asked.where = f"with {handle.name} {words}"
+            yield _kink(asked, handle, ran)
+            break
+
+
+def idle(
+    asked: Asked, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
+) -> Iterator[Finding]:
+    """Inputs that the loss never changes with, however far they go: no search would move them."""
+    launches = asked.launches
+    put(launches, start)
+    here, gradients = launches.value(), launches.gradients()
+    for handle in launches.inputs:
+        found = gradients[handle.name]
+        moved = [abs(_moved_by(asked, handle, start, k * steps[handle.name], rng) - here) for k in FAR]
+        if found is None or found.any() or moved[0] != 0.0:
+            continue
+        never = max(moved) == 0.0
+        asked.where = f"over steps of up to {FAR[-1] if never else FAR[0]:g} times {steps[handle.name]:.3g}"
+        text = f"the loss does not change with {handle.name}"
+        why = Why("", "it is clamped, cut off, overwritten, or not read at all")
+        wrong = never and handle.name in launches.table.inputs
+        yield replace(asked.finding(handle.name, "path", not wrong, None, text, why), warning=not wrong)
+
+
+def _moved_by(
+    asked: Asked, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
+) -> float:
+    """The loss where one input is moved at random; infinite where kernels would leave their arrays."""
+    launches = asked.launches
+    launches.set(handle, start[handle.name] + step * rng.normal(size=handle.start.shape))
+    found = launches.value() if asked.within() else np.inf
+    launches.set(handle, start[handle.name])
+    return found if np.isfinite(found) else np.inf
+
+
+def _kink(asked: Asked, handle: Handle, ran: Sequence[Launch]) -> Finding:
+    """A gradient that is not finite: the function's own, or the reverse's of what a select keeps away."""
+    text = "the loss is finite and its gradient is not"
+    try:
+        followed = retrace(asked.launches, ran, asked.launches.inputs)
+    except TraceError:
+        return replace(asked.finding(handle.name, "kink", True, None, text), warning=True)
+    if np.isfinite(followed.gradient(handle.name, asked.launches.loss)).all():
+        lines = followed.follower.selects()
+        cure = "Taichi reverses both sides of a select; make both finite, or write `if`"
+        why = Why(lines[0] if lines else "", cure)
+        return asked.finding(handle.name, "kink", False, None, text, why)
+    roots = [r for r in followed.follower.infinite() if r.kind == "root"]
+    why = Why(roots[0].where, roots[0].text) if roots else Why("", "a root or norm of zero without a guard")
+    return replace(asked.finding(handle.name, "kink", True, None, text, why), warning=True)
+
+
+def _special(values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    yield "zero", np.zeros_like(values)
+    if len(values.shape) and len(values) > 1:
+        equal = values.copy()
+        equal[1] = equal[0]
+        yield "equal in its first two entries", equal
+        some = values.copy()
+        some[0] = 0.0
+        yield "zero in its first entry", some

@@ -1,0 +1,111 @@
+"""A case of launches as `questions` sees it: a value, its rounding, and an answer with a line."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+import numpy as np
+
+from ..interpreter.recorded_launches import Launch, Launches
+from ..interpreter.replay import within
+from ..lint.kernel_remarks import in_words
+from .questions import Finding
+
+HEARD, TINY = 8, 2.0**-24
+"""How often each input is put off, by so much of its step, to hear how loss rounds."""
+
+
+class Why(NamedTuple):
+    """A reason, and the line it stands in."""
+
+    where: str = ""
+    text: str = ""
+
+
+NO_REASON = Why()
+
+
+def at_line(where: str, text: str) -> Why:
+    """A reason that tells its line, if it has one."""
+    return Why(where, f"{in_words(where)}: {text}" if where else text)
+
+
+class Say(Protocol):
+    """Is told what is about to run, and what it may die of, so that a crash has a name."""
+
+    def __call__(self, doing: str, why: Why = NO_REASON, /) -> None: ...
+
+
+@dataclass
+class Asked:
+    """The case as `questions` sees it, with what it is called and where it stands."""
+
+    launches: Launches
+    ran: Sequence[Launch] = ()
+    where: str = ""
+    usual: float = 0.0
+    noise: float = 0.0
+    steady: bool = False
+    """Elsewhere it would teach nothing: no branch or place hangs on inputs, or it cannot be followed."""
+    slow: bool = False
+    """Following it takes long: once is enough."""
+
+    @property
+    def eps(self) -> float:
+        return float(np.finfo(coarsest(self.launches)).eps)
+
+    def value(self) -> float:
+        return self.launches.value()
+
+    def rounding(self) -> float:
+        return max(100.0 * self.eps * self.usual, self.noise)
+
+    def within(self) -> bool:
+        """Whether the kernels would stay inside of their arrays, with the inputs as they are set."""
+        return self.steady or within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
+
+    def listen(
+        self,
+        rng: np.random.Generator,
+        steps: Mapping[str, float],
+        gradients: Mapping[str, np.ndarray | None],
+    ) -> float:
+        """How far rounding moves the loss: what a tiny step leaves, which a smooth loss would not feel."""
+        launches, worst = self.launches, 0.0
+        here = launches.value()
+        for handle in launches.inputs:
+            found, start = gradients[handle.name], handle.start.astype(np.float64)
+            heard = []
+            for _ in range(HEARD):
+                tiny = np.maximum(TINY * steps[handle.name], 4.0 * self.eps * np.abs(start))
+                launches.set(handle, start + tiny * rng.uniform(-1.0, 1.0, start.shape))
+                change = 0.0 if found is None else float(np.sum(found * (handle.start - start)))
+                left = abs(launches.value() - here - change)
+                heard.append(left if np.isfinite(left) else 0.0)
+            launches.set(handle, start)
+            worst = max(worst, sorted(heard)[1])  # a jump just here is heard now and then, rounding always
+        return min(30.0 * worst, 1e-6 * self.usual)
+
+    def finding(
+        self,
+        argument: str,
+        question: str,
+        passed: bool,
+        figure: float | None,
+        text: str,
+        why: Why = NO_REASON,
+    ) -> Finding:
+        said = f"{text} {self.where}{f': {why.text}' if why.text else ''}"
+        return Finding(self.launches.case.name, argument, question, passed, figure, said, why.where)
+
+
+def put(launches: Launches, state: Mapping[str, np.ndarray]) -> None:
+    """Give the inputs these values."""
+    for handle in launches.inputs:
+        launches.set(handle, state[handle.name])
+
+
+def coarsest(launches: Launches) -> str:
+    """The least precise of the arrays that the answer hangs on."""
+    real = [h.start.dtype for h in (launches.loss, *launches.inputs)]
+    return min(real, key=lambda dtype: dtype.itemsize).name

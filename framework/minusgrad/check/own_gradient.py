@@ -1,0 +1,99 @@
+"""What a file's own gradient does: which kernels it runs back, in which order, from which adjoints.
+
+seeded     the adjoint of the loss is 1 when the first kernel is reversed
+cleared    all others are 0 then
+whole      every kernel that ran forward is reversed
+in order   the last one first
+"""
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..interpreter.recorded_launches import Launches, around_kernels, line_in
+from ..lint.kernel_remarks import begin_of
+from .kernel_subject import NO_REASON, Why, at_line
+
+MARK = 0.8125
+"""What adjoints hold before, to tell those that are cleared."""
+
+
+@dataclass
+class Reversals:
+    """One call of a file's own gradient: kernels that ran forward and back, and the lines that ran them.
+
+    `seed`, `left`: the adjoint of the loss, and what was not cleared, when the first kernel was reversed.
+    """
+
+    forward: list[tuple[Callable, str]] = field(default_factory=list)
+    back: list[tuple[Callable, str]] = field(default_factory=list)
+    seed: float = 0.0
+    left: list[str] = field(default_factory=list)
+
+
+def of_own_gradient(launches: Launches) -> Why:
+    """Why a file's own gradient is wrong, as far as its kernels tell; else where it begins."""
+    if launches.own_gradient is None:
+        return NO_REASON
+    begin = begin_of(inspect.unwrap(launches.own_gradient))
+    unknown = Why(begin, f"'{launches.table.gradient}' leaves this in .grad")
+    did = _watched(launches, launches.own_gradient)
+    ran = [launch.function for launch in launches.recorded()[0]]
+    by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may stand for a reverse
+    if not did.back:
+        return unknown if by_hand else Why(begin, f"'{launches.table.gradient}' reverses no kernel")
+    first = did.back[0][1] or begin
+    if did.seed == 0.0:
+        told = f"the reverse begins with {launches.loss.name}.grad = 0; set it to 1 before"
+        return at_line(first, told)
+    if did.left:
+        told = f"the reverse begins with what was left in {did.left[0]}.grad; clear it before"
+        return at_line(first, told)
+    return unknown if by_hand else _by_order(ran, did) or unknown
+
+
+def _by_order(ran: Sequence[Callable], did: Reversals) -> Why | None:
+    """A kernel that is not reversed, or too early."""
+    back = [function for function, _ in did.back]
+    for function in reversed(ran):
+        if function not in back:
+            where = dict(did.forward).get(function) or begin_of(function)
+            return at_line(where, f"'{function.__name__}' runs forward, and is not reversed")
+    for (function, where), other in zip(did.back, reversed(ran), strict=False):
+        if function is not other:
+            told = f"reverses '{function.__name__}' before '{other.__name__}', which ran after it"
+            return at_line(where, told)
+    return None
+
+
+def _watched(launches: Launches, own: Callable) -> Reversals:
+    """A call of it, with adjoints that hold a mark before; they are put back."""
+    found = Reversals()
+    kept = [(h, h.gradient) for h in launches.handles if h.adjoint is not None]
+    others = [h for h, _ in kept if h is not launches.loss]
+
+    def listened(kernel: Any, run: Callable[[], Any], _: tuple[Any, ...]) -> Any:
+        act = inspect.unwrap(kernel.func), line_in(inspect.unwrap(own))
+        if kernel.autodiff_mode.name == "NONE":
+            found.forward.append(act)
+            return run()
+        if not found.back:
+            seed = launches.loss.gradient
+            found.seed = 0.0 if seed is None else float(seed.ravel()[0])
+            found.left = [h.name for h in others if h.name and np.all(h.gradient == MARK)]
+        found.back.append(act)
+        return run()
+
+    try:
+        for handle in others:
+            handle.seed(MARK)
+        launches.begin()
+        with around_kernels(listened):
+            own()
+    finally:
+        for handle, values in kept:
+            handle.seed(values)
+    return found

@@ -1,0 +1,76 @@
+"""Is the reverse of a staged energy true, stage by stage?
+
+Its kernels are followed in plain Python; the derivative of that is exact. Where the energy's own differs,
+each stage alone is asked: from random adjoints of what it makes, forward and back.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+
+import numpy as np
+
+from ..errors import TraceError
+from ..interpreter.recorded_launches import Arrays, Handle, Launch, listening
+from ..interpreter.replay import WRONG, off, retrace, wrong_launch
+from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
+from ..potential.staged_term import StagedTerm
+from .questions import Finding
+
+
+def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
+    """The gradient of every argument against the exact one, and what the stages' text says."""
+    handles = [Handle(name, array) for name, array in term.arrays.items()]
+    arrays = Arrays(handles)
+    with listening(handles) as ran:
+        term.value(t)
+    forward = [term.energy.stages[k] for act, k in term.energy.schedule.forward if act == "run"]
+    if len(ran) != len(forward):
+        return  # a stage is a Python function, which is not followed
+    own = [None if stage.backward is None else partial(term.run_back, stage) for stage in forward]
+    ran = [replace(launch, own_reverse=one) for launch, one in zip(ran, own, strict=True)]
+    for handle in handles:
+        handle.start = handle.values
+    remarks = [r for stage in term.energy.stages for r in readings(stage.kernel)]
+    inputs = [h for h in handles if h.name in term.energy.differentiable]
+    try:
+        retraced = retrace(arrays, ran, inputs)
+    except TraceError as error:
+        made = Finding(term.name, "", "reverse", True, None, f"not followed in plain Python: {error}")
+        yield replace(made, warning=True)
+        return
+    outputs = [h for h in handles if h.name in term.energy.outputs]
+    remarks += retraced.follower.remarks.values()
+    for handle in inputs:
+        exact = retraced.gradient(handle.name, *outputs).reshape(handle.start.shape)
+        found = term.gradient(handle.name, t).reshape(handle.start.shape)
+        yield _judged(term, handle, exact, found, where, partial(_why, arrays, ran, remarks))
+
+
+def _why(arrays: Arrays, ran: Sequence[Launch], remarks: Sequence[Remark]) -> tuple[str, str]:
+    """Where a gradient is wrong: the line, and the stage with what its text says."""
+    wrong = wrong_launch(arrays, ran)
+    if wrong is None:
+        return "", ": each stage alone is right, so look at what one overwrites for another"
+    stage, told = wrong.function, f": stage '{wrong.name}'"
+    if wrong.own_reverse is not None:
+        return begin_of(stage), f"{told}: its `backward` is not its reverse"
+    if mine := of_function(remarks, stage):
+        return mine[0].where, f"{told}: {mine[0].text}"
+    return begin_of(stage), told
+
+
+def _judged(
+    term: StagedTerm,
+    handle: Handle,
+    exact: np.ndarray,
+    found: np.ndarray,
+    where: str,
+    why: Callable[[], tuple[str, str]],
+) -> Finding:
+    error = off(found, exact)
+    if error <= WRONG[handle.start.dtype.name] or not np.isfinite(exact).all():
+        return Finding(term.name, handle.name, "reverse", True, error, f"off by {error:.1e} {where}")
+    line, text = why()
+    said = f"the reverse is off by {error:.1e} of its largest number {where}{text}"
+    return Finding(term.name, handle.name, "reverse", False, error, said, line)

@@ -1,0 +1,177 @@
+"""What leaves U as it is, declared or found by trying; and what its gradient must then obey.
+
+    U(x + c) = U(x)   ->   sum_i dU/dx_i = 0           translation: momentum is kept
+    U(R x)   = U(x)   ->   sum_i x_i ^ dU/dx_i = 0     rotation: so is angular momentum
+    U(P x)   = U(x)   ->   dU/dx(P x) = P dU/dx(x)     permutation: equal nodes feel equal forces
+
+(Noether 1918.) Fields of vectors are moved one by one, and turned together; nodes change places in all fields
+of their number. A symmetry that U does not have is no finding, unless its energy `keeps` it; a gradient that
+breaks one that U has is wrong.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+
+from ..energies.fields import Field, ordered_sum
+from .questions import Finding, Subject, spread
+
+TRIES = 2
+ALIKE = 1e3
+"""Values that differ by so many roundings are the same."""
+KEPT = 1e-8
+"""What is to be zero, in parts of the sum of absolute values."""
+
+Moved = dict[str, np.ndarray]
+"""Fields by name, with other values."""
+
+
+@dataclass
+class Symmetries:
+    """A subject and the fields that it reads; `gradient` of one by its name. Fields are put back.
+
+    `among`: the nodes that it is a sum over, if it is not all.
+    """
+
+    subject: Subject
+    fields: Mapping[str, Field]
+    gradient: Callable[[str], np.ndarray]
+    rng: np.random.Generator
+    keeps: Collection[str] = ()
+    among: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
+        self.here = self.subject.value()
+        vectors = {name: x for name, x in self.start.items() if x.ndim == 2 and x.shape[1] in (2, 3)}
+        self.vectors = vectors if len({x.shape[1] for x in vectors.values()}) == 1 else {}
+
+    def findings(self) -> Iterator[Finding]:
+        """Translations of each field of vectors, rotations of all, permutations of nodes."""
+        if not all(np.isfinite(self.gradient(name)).all() for name in self.fields):
+            return
+        for name in self.vectors:
+            change = self._change(partial(self._shifted, name))
+            yield from self._of("translation", name, change, partial(self._sum, name))
+        if self.vectors:
+            change = self._change(self._turned)
+            yield from self._of("rotation", ", ".join(self.vectors), change, self._torques)
+        for count in sorted({len(x) for x in self.start.values()} - {1}):
+            mine = [name for name, x in self.start.items() if len(x) == count]
+            order, among = np.arange(count), np.arange(count) if self.among is None else self.among
+            order[among] = self.rng.permutation(among)
+            change, left = self._change_of_order(mine, order), partial(self._followed, mine, order)
+            yield from self._of("permutation", ", ".join(mine), change, left)
+
+    def _of(
+        self,
+        question: str,
+        name: str,
+        change: float,
+        left: Callable[[], tuple[np.ndarray, float, float, str]],
+    ) -> Iterator[Finding]:
+        """`left` tells what is to be zero, of what size its parts are, its length, and what it is called."""
+        if change == 0.0:
+            rest, size, length, what = left()
+            # a state at rest has gradients of rounding alone
+            error = max(0.0, float(np.abs(rest).max()) - self.subject.rounding() / length) / (size or 1.0)
+            text = f"U has this symmetry, and {what} is {error:.1e} of its parts"
+            yield self.subject.finding(name, question, error <= KEPT, error, text)
+        elif question in self.keeps:
+            text = f"U is declared to keep under {question}, and changes by {change:.6g}"
+            yield self.subject.finding(name, question, False, change, text)
+
+    def _change(self, moved: Callable[[], Moved]) -> float:
+        """How much U changes; zero where that is rounding."""
+        return self._beyond_rounding(self._value(moved()) - self.here for _ in range(TRIES))
+
+    def _beyond_rounding(self, changes: Iterable[float]) -> float:
+        """The largest; zero where that is rounding, infinite where one is no number."""
+        most = float(np.max(np.nan_to_num(np.abs(list(changes)), nan=np.inf)))
+        return 0.0 if most <= ALIKE * self.subject.rounding() else most
+
+    def _value(self, moved: Moved) -> float:
+        with self._put(moved):
+            return self.subject.value()
+
+    @contextmanager
+    def _put(self, moved: Moved) -> Iterator[None]:
+        for name, values in moved.items():
+            self.fields[name].set(values)
+        yield
+        for name in moved:
+            self.fields[name].set(self.start[name])
+
+    # Translation
+
+    def _shifted(self, name: str) -> Moved:
+        """A field moved as far as it is large."""
+        x = self.vectors[name]
+        return {name: x + (float(np.abs(x).max()) or 1.0) * self.rng.normal(size=x.shape[1])}
+
+    def _sum(self, name: str) -> tuple[np.ndarray, float, float, str]:
+        g = self.gradient(name)
+        return _total(g), ordered_sum(np.abs(g)), spread(self.vectors[name]), "the sum of forces"
+
+    # Rotation
+
+    def _turned(self) -> Moved:
+        """All fields turned by one random rotation about the origin."""
+        d = next(iter(self.vectors.values())).shape[1]
+        q, r = np.linalg.qr(self.rng.normal(size=(d, d)))
+        q = q * np.sign(np.diag(r))
+        q[:, 0] *= np.sign(np.linalg.det(q))
+        return {name: x @ q.T for name, x in self.vectors.items()}
+
+    def _torques(self) -> tuple[np.ndarray, float, float, str]:
+        forces = [self.gradient(name) for name in self.vectors]
+        x = np.concatenate(list(self.vectors.values()))
+        f = np.concatenate(forces)
+        size = ordered_sum(np.linalg.norm(x, axis=1) * np.linalg.norm(f, axis=1))
+        return _total(_moments(x, f)), size, spread(x) / (float(np.abs(x).max()) or 1.0), "the sum of torques"
+
+    # Permutation
+
+    def _change_of_order(self, names: Collection[str], order: np.ndarray) -> float:
+        """How much U changes, near here: at this very state nodes may be alike by chance, as at rest."""
+        changes = []
+        for _ in range(TRIES):
+            near = {
+                n: self.start[n] + 0.01 * spread(self.start[n]) * self.rng.normal(size=self.start[n].shape)
+                for n in names
+            }
+            changes.append(self._value({n: x[order] for n, x in near.items()}) - self._value(near))
+        return self._beyond_rounding(changes)
+
+    def _exchanged(self, names: Collection[str], order: np.ndarray) -> Moved:
+        return {name: self.start[name][order] for name in names}
+
+    def _followed(self, names: Collection[str], order: np.ndarray) -> tuple[np.ndarray, float, float, str]:
+        """How far the gradient at the exchanged nodes is from the exchanged gradient."""
+        here = [self.gradient(name)[order] for name in names]
+        with self._put(self._exchanged(names, order)):
+            there = [self.gradient(name) for name in names]
+        rest = [np.abs(a - b).max() for a, b in zip(here, there, strict=True)]
+        sizes = [float(np.abs(a).max()) or 1.0 for a in here]
+        worst = int(np.argmax([r / s for r, s in zip(rest, sizes, strict=True)]))
+        length = spread(self.start[list(names)[worst]])
+        return (
+            np.array(rest[worst]),
+            sizes[worst],
+            length,
+            "what the forces of nodes that change places differ by",
+        )
+
+
+def _total(parts: np.ndarray) -> np.ndarray:
+    return np.array([ordered_sum(column) for column in parts.T])
+
+
+def _moments(x: np.ndarray, g: np.ndarray) -> np.ndarray:
+    """x ^ g for each node: one number in the plane, three in space."""
+    if x.shape[1] == 2:
+        return (x[:, :1] * g[:, 1:] - x[:, 1:] * g[:, :1]).reshape(-1, 1)
+    return np.cross(x, g)

@@ -1,0 +1,251 @@
+"""Is a gradient true? Questions to every term, always in double precision.
+
+    Taylor   the remainder of a step falls as its square (`questions`)
+    path     U changes along a step of physical size by the integral of its gradient
+    product  the gradient leaves its tangent in second order
+    symmetry a translation that leaves U alone leaves no sum of forces, a rotation none of torques; nodes that
+             change places take their forces along (`symmetries`)
+    kink     where nodes coincide, and at rest, the gradient is finite, if U is: a warning
+    reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
+    value    the compiled energy against a plain-Python evaluation of the same source
+
+A map is asked through a weighted sum of what it gives (`probe`), and one question more:
+
+    window   it gives nothing outside of its window (less than a millionth of the most inside)
+
+asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
+of tuples a tenth of their nodes' distance; where it would leave the domain of U (a cell turned over), it
+is halved until it does not.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from functools import partial
+from itertools import chain, islice
+
+import numpy as np
+
+from ..elements.elements import Pairs
+from ..energies.fields import Field, ordered_sum
+from ..energies.local_energy import Datum, LocalEnergy, Node, Parameter, Time
+from ..energies.staged_energy import Staged
+from ..energies.term import Term
+from ..engine import storage
+from ..errors import EnergyError
+from ..interpreter.array_memory import Cut
+from ..interpreter.interpreter import ends, rounded
+from ..lint.kernel_remarks import in_words
+from ..potential.potential import Potential
+from ..potential.sample_potential import instance, staged_instance
+from ..potential.staged_term import StagedTerm
+from .map_probe import EDGE, cut_off, pieces, probed
+from .questions import INFINITE, KINK, SHRINKS, Finding, Knob, curvature, inside, path, spread, taylor, until
+from .stage_check import stages
+from .symmetries import Symmetries
+from .term_kinks import kinks
+from .term_subject import MOST_PLAIN, MOST_TUPLES, AskedTerm, arguments, elements, part
+
+STATES = 3
+"""Random states, besides the given one."""
+MOST_CELLED = 8
+"""Of a map to cells only so many elements are judged: they are evaluated cell by cell, and where values
+between cells are interpolated, U has a kink for each cell that an element passes."""
+
+
+def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
+    """Ask every term of a potential (in double precision). The fields are left as they were."""
+    potential.refresh(t)
+    for term in potential.maps.values():
+        rng = np.random.default_rng(seed)
+        few = MOST_CELLED if term.grid else MOST_TUPLES
+        yield from _of_term(probed(part(term, rng, tuples=few), rng), t, rng)
+    for term in potential.terms.values():
+        rng = np.random.default_rng(seed)
+        one = term if isinstance(term, StagedTerm) else part(term, rng)
+        alone = Potential(potential.fields, [one], frozen=True)
+        kept = {f.name: f.values.copy() for f in term.fields.values()}
+        try:
+            yield from _of_term(alone, t, rng)
+        finally:
+            for name, values in kept.items():
+                potential.fields[name].set(values)
+
+
+def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterator[Finding]:
+    """Ask one energy at random states of its declared scales; a staged one with its `example`."""
+    rng = np.random.default_rng(seed)
+    try:
+        made = staged_instance(energy, rng) if isinstance(energy, Staged) else instance(energy, d, rng)
+    except EnergyError as error:
+        yield Finding(energy.name, "", "example", False, None, str(error))
+    else:
+        yield from of_potential(made, t=0.7, seed=seed)
+
+
+# One term -------------------------------------------------------------------------------------------
+
+
+def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
+    (term,) = (potential.maps or potential.terms).values()
+    fields = {f.name: f for f in term.fields.values()}
+    start = {n: f.values.copy() for n, f in fields.items()}
+    sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
+    states = [start, *(_near(potential, fields, start, sizes, t, rng) for _ in range(STATES))]
+    usual, rounds = 0.0, False
+    for state in states:
+        _put(fields, state)
+        usual = float(np.fmax(usual, potential.magnitude(t)))
+    for k, state in enumerate(states):
+        _put(fields, state)
+        where = "at the given state" if k == 0 else f"at random state {k}"
+        subject = AskedTerm(potential, term, t, where, usual)
+        rounds = rounds or bool(_rounded(subject))
+        if not np.isfinite(subject.value()):
+            yield subject.finding("", "value", False, None, "U is not finite")
+            continue
+        if isinstance(term, StagedTerm):
+            yield from stages(term, t, where)
+        else:
+            yield _value(subject)
+        if getattr(term, "grid", None):
+            yield _window(subject)
+        for knob in _knobs(subject, sizes):
+            direction = inside(subject, knob, knob.direction(rng))
+            if not np.isfinite(knob.gradient()).all():
+                yield subject.finding(knob.name, "taylor", False, None, INFINITE)
+                continue
+            first = taylor(subject, knob, direction)
+            yield _with_lines(subject, first)
+            if knob.product is not None and KINK not in first.text:
+                yield curvature(subject, knob, direction)
+            if rounds:
+                direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
+            yield _with_lines(subject, path(subject, knob, direction))
+        keeps = () if potential.maps else term.energy.keeps
+        among = None if isinstance(term, StagedTerm) else np.unique(term.elements.nodes)
+        yield from Symmetries(subject, fields, subject.gradient, rng, keeps, among).findings()
+    _put(fields, start)
+    yield from kinks(AskedTerm(potential, term, t, "", usual), fields)
+
+
+def _near(
+    potential: Potential,
+    fields: Mapping[str, Field],
+    start: Mapping[str, np.ndarray],
+    sizes: Mapping[str, float],
+    t: float,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """A random state, as near as it must be for U to be finite."""
+    moves = {n: sizes[n] * rng.normal(size=field.shape) for n, field in fields.items()}
+    for shrink in 0.5 ** np.arange(SHRINKS):
+        state = {n: start[n] + shrink * move for n, move in moves.items()}
+        _put(fields, state)
+        if np.isfinite(potential.value(t)):
+            break
+    return state
+
+
+def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
+    for name, field in fields.items():
+        field.set(state[name])
+
+
+def _knobs(subject: AskedTerm, sizes: dict[str, float]) -> Iterator[Knob]:
+    """Everything that the term has a derivative for, in the order of its arguments."""
+    potential, term = subject.potential, subject.term
+    for argument in term.energy.differentiable:
+        role, name = term.energy.roles[argument], f"{term.name}.{argument}"
+        gradient, product = partial(subject.gradient, name), subject.product(name)
+        match role:
+            case Node():
+                field = term.fields[argument]
+                of_field, turned = partial(subject.gradient, field.name), subject.product(field.name)
+                values = field.values.copy()
+                yield Knob(argument, values, field.set, of_field, sizes[field.name], product=turned)
+            case Datum():
+                values, put = _datum(term, argument)
+                yield Knob(argument, values, put, gradient, 0.1 * spread(values), product=product)
+            case Parameter():
+                values = potential.parameter(name).astype(np.float64)
+                share = 0.01 if getattr(term, "grid", None) else 0.1
+                size = share * (float(np.max(np.abs(values))) or role.scale)
+                low, high = (
+                    np.any(values - 2 * size < role.bounds[0]),
+                    np.any(values + 2 * size > role.bounds[1]),
+                )
+                put = partial(potential.set_parameter, name)
+                inward = float(low) or -float(high)
+                yield Knob(argument, values, put, gradient, size, inward, product)
+            case Time():
+                clock = subject.product(name, "t")
+                now = np.array(subject.t)
+                yield Knob(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
+
+
+def _rounded(subject: AskedTerm) -> tuple:
+    """What the numbers become that the energy rounds, for some elements."""
+    term = subject.term
+    if isinstance(term, StagedTerm):
+        return ()
+    few = islice(arguments(term, subject.t), MOST_CELLED)
+    return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
+
+
+def _with_lines(subject: AskedTerm, finding: Finding) -> Finding:
+    """A question that failed, with the lines of the energy where derivatives end."""
+    term = subject.term
+    if finding.passed or isinstance(term, StagedTerm) or finding.argument not in term.energy.roles:
+        return finding
+    cuts: dict[str, Cut] = {}
+    for values in islice(arguments(term, subject.t), MOST_CELLED):
+        cuts |= {c.where: c for c in ends(term.energy, values, finding.argument)}
+    if not cuts:
+        return finding
+    told = "; ".join(f"{in_words(c.where)}: a value {c.text.rstrip(',')}" for c in cuts.values())
+    return replace(finding, text=f"{finding.text}: {told}", where=next(iter(cuts)))
+
+
+def _value(subject: AskedTerm) -> Finding:
+    of = subject.potential
+    small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
+    if of.maps:
+        compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
+        weights = of.fields["probe_weight"].values
+        each = np.array(
+            pieces(small, zip(elements(small), arguments(small, subject.t), strict=True), weights)
+        )
+    else:
+        compiled = Potential(of.fields, [small], frozen=True).value(subject.t)
+        each = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
+    share = small.elements.elements / max(subject.term.elements.elements, 1)
+    expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), share * subject.usual) or 1.0
+    error = abs(compiled - expected) / scale
+    text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
+    return subject.finding("", "value", error <= 1e-11, error, text)
+
+
+def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable[[np.ndarray], None]]:
+    """A datum's values, and how to set them."""
+    if isinstance(term, StagedTerm):
+        return term.inputs[argument].copy(), partial(term.set_input, argument)
+    array = term.data[argument]
+    return storage.host(array).copy(), partial(term.set_datum, argument)
+
+
+def _window(subject: AskedTerm) -> Finding:
+    """The worst of its elements, of which there are few."""
+    worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
+    cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
+    return subject.finding(
+        "", "window", worst <= EDGE, worst, cut if worst <= EDGE else f"{cut}: it is cut off,"
+    )
+
+
+def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
+    """The size of a field's variation within an element, or among all nodes where an element has only one."""
+    if isinstance(term, StagedTerm) or isinstance(term.elements, Pairs) or term.arity == 1:
+        return spread(values)
+    corners = values[term.elements.nodes].astype(np.float64)
+    legs = corners[:, 1:] - corners[:, :1]
+    return float(np.sqrt(np.mean(legs**2))) or spread(values)

@@ -1,0 +1,72 @@
+"""Energies at special states: a finite U whose gradient is not finite."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..energies.local_energy import Linear
+from ..energies.term import Term
+from ..engine import storage
+from ..potential.potential import Potential
+from ..potential.staged_term import StagedTerm
+from .questions import Finding
+from .term_subject import AskedTerm, elements, part
+
+
+def kinks(subject: AskedTerm, fields: Mapping[str, Field]) -> Iterator[Finding]:
+    """A finite U with a gradient that is not: where nodes coincide, where one is at zero, at rest."""
+    term = subject.term
+    for argument, field in term.fields.items():
+        start = field.values.copy()
+        for words, special in _special(term, start):
+            field.set(special)
+            broken = _is_kink(subject.potential, field.name, subject.t)
+            field.set(start)
+            if broken:
+                yield _kink(subject, argument, words)
+                break
+    if not isinstance(term, StagedTerm) and not subject.potential.maps:
+        for made in term.energy.shaping:
+            if _is_kink_at_rest(subject, made):
+                yield _kink(subject, made.field, "where an element is at rest")
+
+
+def _is_kink(potential: Potential, field: str, t: float) -> bool:
+    return bool(np.isfinite(potential.value(t))) and not np.isfinite(potential.gradient(field, t)).all()
+
+
+def _kink(subject: AskedTerm, argument: str, words: str) -> Finding:
+    subject.where = words
+    text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
+    return replace(subject.finding(argument, "kink", True, None, text), warning=True)
+
+
+def _is_kink_at_rest(subject: AskedTerm, made: Linear) -> bool:
+    """Of one element whose F is the unit matrix to the last bit: a corner of the unit cube."""
+    one = part(subject.term, np.random.default_rng(0), tuples=1)
+    field, row = one.fields[made.field], elements(one)[0]
+    d, start = field.shape[1], field.values.copy()
+    if len(row) <= d:
+        return False
+    corner, weights = start.copy(), np.zeros((1, len(row), d))
+    corner[row] = 0.0
+    corner[row[1 : d + 1]] = np.eye(d)
+    weights[0, 0], weights[0, 1 : d + 1] = -1.0, np.eye(d)
+    alone = replace(one, data=one.data | {made.weights: storage.allocate(weights)})
+    field.set(corner)
+    broken = _is_kink(Potential(subject.potential.fields, [alone], frozen=True), field.name, subject.t)
+    field.set(start)
+    return broken
+
+
+def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    if not isinstance(term, StagedTerm) and term.arity > 1 and len(elements(term)):
+        first, second = list(elements(term)[0])[:2]
+        together = values.copy()
+        together[first] = together[second]
+        yield "where two nodes coincide", together
+    zero = values.copy()
+    zero[:1] = 0.0
+    yield "where a node is at zero", zero

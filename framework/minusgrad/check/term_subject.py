@@ -1,0 +1,82 @@
+"""A term as `questions` sees it: a value, its rounding, and an answer; and parts of terms that are large."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..elements.elements import Pairs, Tuples
+from ..energies.term import Term, Values
+from ..engine import storage
+from ..potential.potential import Potential
+from ..potential.staged_term import StagedTerm
+from .questions import EPS, Finding
+
+MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
+"""A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
+
+
+@dataclass
+class AskedTerm:
+    """What is asked: a potential of one term, at a time, in words."""
+
+    potential: Potential
+    term: Term
+    t: float
+    where: str = ""
+    usual: float = 0.0
+    """Sum of |u| at states like this one: a state at rest has less, but rounds no better."""
+
+    def value(self) -> float:
+        return self.potential.value(self.t)
+
+    def gradient(self, name: str) -> np.ndarray:
+        return self.potential.gradient(name, self.t)
+
+    def product(self, name: str, along: str = "") -> Callable[[np.ndarray], np.ndarray] | None:
+        """How the gradient changes along a step of the same; None for staged energies."""
+        if isinstance(self.term, StagedTerm):
+            return None
+        return lambda step: self.potential.product({along or name: step}, name, self.t)
+
+    def set_time(self, t: np.ndarray) -> None:
+        self.t = float(t)
+
+    def rounding(self) -> float:
+        """Below this, differences of U say nothing: 100 eps sum|u|."""
+        return 100.0 * EPS * max(self.potential.magnitude(self.t), self.usual)
+
+    def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
+        return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
+
+
+def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
+    """The term, on a random part of its elements if there are many. A copy: its parameters may be turned."""
+    parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
+    if isinstance(term.elements, Pairs):
+        chosen = np.sort(rng.permutation(term.elements.nodes)[:nodes])
+        return replace(term, elements=Pairs(chosen), parameters=parameters, shared={})
+    rows = np.sort(rng.permutation(term.elements.elements)[:tuples])
+    return replace(
+        term,
+        elements=Tuples(term.elements.nodes[rows]),
+        data={a: storage.allocate(storage.host(v)[rows]) for a, v in term.data.items()},
+        parameters={
+            a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
+        },
+        shared={},
+    )
+
+
+def elements(term: Term) -> Any:
+    """The nodes of every element of a term."""
+    nodes = term.elements.nodes
+    if isinstance(term.elements, Pairs):
+        return [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
+    return nodes
+
+
+def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
+    """The arguments of every element of a term, as its function receives them."""
+    return (term.arguments(e, element, t) for e, element in enumerate(elements(term)))

@@ -1,0 +1,236 @@
+"""Whether a compiled kernel computes what its function says: looked at once, when it has been made.
+
+Compilers may translate wrongly, in the value itself, and no check of a gradient against values sees that. So
+the numbers that a kernel has left of some elements are compared with those of the traced graph by NumPy, and
+the graph's energy with that of the function run as plain Python. What is not finite proves nothing. Rounding
+is allowed for: the graph is evaluated again with arguments that are off by an eps.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from ..elements.elements import Pairs
+from ..energies.local_energy import Datum, Node, Time
+from ..energies.term import Term
+from ..engine import runtime, storage
+from ..errors import MiscompiledError
+from ..symbolic.graph import Scalar, inputs
+from ..symbolic.numpy_values import numbers
+from .statements import is_tangent
+from .sweep import Place, Sweep
+from .tracing import Trace
+
+SAMPLES = 8
+"""Elements that are looked at; of pairs two targets, with all their sources."""
+ROOM = {"float32": 1e-2, "float64": 1e-6}
+"""What may be off, in parts of the largest numbers: a wrong kernel is off by all of them."""
+CONDITION = 1e3
+"""What may be off, in changes that arguments off by an eps make."""
+DRAWS = (1, 16) * 6
+"""How far arguments are put off, in eps, time after time: rounding within a function may be larger."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a kernel computes of an element; of a target, its sum over others, or those before."""
+
+    name: str
+    graph: Scalar
+    once: bool = False
+
+    @classmethod
+    def at(cls, place: Place, graph: Scalar) -> "Number":
+        """That of a sweep."""
+        what = {"value": "u", "d": f"du/d{place.argument}", "dd": f"the change of du/d{place.argument}"}
+        return cls(what[place.order], graph, once=place.summed)
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Some elements of a term, or the pairs of one target: their rows, and the nodes in each slot."""
+
+    term: Term
+    rows: np.ndarray
+    nodes: Sequence[np.ndarray]
+    t: float
+    tangents: Mapping[str, Any] = field(default_factory=dict)
+
+    def leaf(self, leaf: Scalar) -> np.ndarray:
+        """The number that a leaf stands for, of each element."""
+        argument, slot, component = leaf.value[:3]
+        role, term = self.term.energy.roles[argument], self.term
+        if isinstance(role, Node):
+            array = self.tangents[argument] if is_tangent(leaf) else term.fields[argument].array
+            found = storage.host(array)[(self.nodes[slot], *component)]
+        elif isinstance(role, Time):
+            found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
+        elif isinstance(role, Datum):
+            array = storage.host(term.data[argument])
+            found = self._moved(leaf, array)[(self.rows, *component)]
+        else:
+            values = term.parameters[argument]
+            rows = np.zeros_like(self.rows) if values.index is None else values.index[self.rows]
+            found = self._moved(leaf, values.rows)[(rows, *component)]
+        return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
+
+    def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
+
+    def known(self) -> dict[int, np.ndarray]:
+        """The numbers of inner nodes of the graph (by serial) that were stored, and are not computed anew."""
+        return {}
+
+    def numbers(self, wanted: Sequence[Scalar], dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """What the graphs say of each element, and how far that moves when arguments are off by an eps.
+
+        Up or down, each as it falls, and the farthest of some draws: at a tie one may show nothing. Moves by
+        more than an eps count in parts.
+        """
+        rng, eps = np.random.default_rng(0), float(np.finfo(dtype).eps)
+        leaves = {leaf.serial: (self.leaf(leaf), leaf.integer) for leaf in inputs(list(wanted))}
+
+        def drawn(off: float) -> list[np.ndarray]:
+            near = {
+                serial: values if whole else values * (1.0 + off * rng.choice([-1.0, 1.0], values.shape))
+                for serial, (values, whole) in leaves.items()
+            }
+            found = numbers(wanted, {**near, **self.known()}, self.term.tables, dtype.type)
+            return [np.broadcast_to(one, self.rows.shape) for one in found]
+
+        exact, moved = drawn(0.0), [np.zeros(len(self.rows)) for _ in wanted]
+        for step in DRAWS:
+            moved = [
+                np.maximum(far, np.abs(near - one) / step)
+                for far, near, one in zip(moved, drawn(step * eps), exact, strict=True)
+            ]
+        return zip(exact, moved, strict=True)
+
+
+def aside(wanted: Sweep) -> Sweep:
+    """The same into arrays of its own, which hold zeros: to those asked for others may have added."""
+    gradient, product = (
+        {a: storage.allocate(np.zeros_like(storage.host(array))) for a, array in arrays.items()}
+        for arrays in (wanted.gradient, wanted.product)
+    )
+    return replace(wanted, gradient=gradient, product=product)
+
+
+def quiet(function: Callable[..., None]) -> Callable[..., None]:
+    """NumPy may meet infinities, and says nothing of them."""
+
+    @wraps(function)
+    def call(*arguments: Any) -> None:
+        with np.errstate(all="ignore"):
+            function(*arguments)
+
+    return call
+
+
+@quiet
+def look(
+    term: Term,
+    traced: Trace,
+    wanted: Sequence[Number],
+    left: Callable[[np.ndarray], Sequence[np.ndarray]],
+    t: float,
+    tangents: Mapping[str, Any],
+) -> None:
+    """Compare what a kernel has `left` of some elements, which it takes the rows of, with what is wanted.
+
+    Raises `MiscompiledError`.
+    """
+    rows, room = sampled(term), ROOM[term.dtype.name]
+    graphs = [number.graph for number in wanted]
+    expected, allowed = np.zeros((2, len(wanted), len(rows)))
+    if isinstance(term.elements, Pairs):
+        for k, target in enumerate(rows):
+            pairs, nodes = _pairs_of(term, target, t, tangents), term.elements.nodes
+            before = np.arange(len(nodes)) < target
+            for n, (exact, moved) in enumerate(pairs.numbers(graphs, term.dtype)):
+                taken = before if wanted[n].once else np.arange(len(nodes)) != target
+                expected[n, k] = exact[taken].sum()
+                allowed[n, k] = room * np.abs(exact[taken]).sum() + CONDITION * moved[taken].sum()
+        _compare_plainly(pairs, traced, [0, target // 2])
+    else:
+        some = Elements(term, rows, term.elements.nodes[rows].T, t, tangents)
+        for n, (exact, moved) in enumerate(some.numbers(graphs, term.dtype)):
+            expected[n], allowed[n] = exact, room * np.abs(exact).max() + CONDITION * moved
+        _compare_plainly(some, traced, [0, len(rows) - 1])
+    compared(term, wanted, rows, left(rows), expected, allowed)
+
+
+def compared(
+    term: Term,
+    wanted: Sequence[Number],
+    rows: np.ndarray,
+    left: Sequence[np.ndarray],
+    expected: np.ndarray,
+    allowed: np.ndarray,
+) -> None:
+    """Raises `MiscompiledError` for a number that a kernel has left of some elements, and that is wrong."""
+    tiny = float(np.finfo(term.dtype).tiny)  # smaller ones may be zero
+    for number, found, right, room in zip(wanted, left, expected, allowed, strict=True):
+        finite = np.isfinite(found) & np.isfinite(right) & np.isfinite(room)
+        if (wrong := finite & (np.abs(found - right) > room + tiny)).any():
+            k = int(np.argmax(wrong))
+            _raise(term, number.name, rows[k], found[k], right[k])
+
+
+@quiet
+def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
+    """Compare the sum of the energy over all elements (of tuples) with what the graph says of each."""
+    nodes = term.elements.nodes
+    every = Elements(term, np.arange(len(nodes)), list(nodes.T), t)
+    ((exact, moved),) = every.numbers([traced.value], term.dtype)
+    room = ROOM[term.dtype.name] * np.abs(exact).sum() + CONDITION * moved.sum()
+    room += len(nodes) * float(np.finfo(term.dtype).tiny)
+    what = [Number("u of it and of all before", traced.value)]
+    compared(
+        term,
+        what,
+        np.array([len(nodes) - 1]),
+        [np.array([found])],
+        np.array([[exact.sum()]]),
+        np.array([[room]]),
+    )
+
+
+def sampled(term: Term) -> np.ndarray:
+    """The elements that are looked at; of pairs, targets."""
+    last = len(term.elements.nodes) - 1
+    if isinstance(term.elements, Pairs):
+        return np.unique([last // 2 + 1, last])
+    return np.unique(np.linspace(0, last, SAMPLES).astype(int))
+
+
+def _pairs_of(term: Term, target: int, t: float, tangents: Mapping[str, Any]) -> Elements:
+    nodes = term.elements.nodes
+    return Elements(
+        term, np.full(len(nodes), target), [np.full_like(nodes, nodes[target]), nodes], t, tangents
+    )
+
+
+def _compare_plainly(some: Elements, traced: Trace, chosen: Sequence[int]) -> None:
+    """The graph of the energy against the function itself."""
+    ((of_graph, moved),) = some.numbers([traced.value], np.dtype(np.float64))
+    evaluate = some.term.energy.evaluator()
+    for k in chosen:
+        try:
+            right = float(evaluate(some.term.arguments(some.rows[k], [n[k] for n in some.nodes], some.t)))
+        except ArithmeticError:
+            continue
+        room = ROOM["float64"] * abs(right) + CONDITION * moved[k]
+        if np.isfinite(right) and np.isfinite(room) and not abs(of_graph[k] - right) <= room:
+            _raise(some.term, "u in the traced graph", some.rows[k], of_graph[k], right)
+
+
+def _raise(term: Term, what: str, element: int, found: float, right: float) -> None:
+    raise MiscompiledError(
+        f"term '{term.name}', element {element}: {what} is {found:.9g} in the compiled kernel and {right:.9g}"
+        f" by its function: engine '{runtime.engine_name()}' has translated it wrongly; set [runtime] engine"
+        " to the other one, or fast_math = false, and please report it"
+    )

@@ -1,0 +1,339 @@
+"""Lanes: the loops of a term with 16 elements (f32) or 8 (f64) to one vector of the processor.
+
+    r8 = r6 * r6        one instruction for a block of elements
+
+Compilers make vectors of plain loops, and seldom of these, where an element reads its nodes here and there.
+So one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a
+vector. What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs
+to nodes is read lane by lane. A last block that is not full computes its last element several times, and
+nobody reads that. Of pairs a block of targets stands in the lanes, and each source is given to all of them.
+
+Energies over single nodes need no blocks (`node_lanes`).
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..elements.elements import Gather, Pairs
+from ..energies.fields import Field
+from ..energies.local_energy import Datum
+from ..energies.term import Term, in_blocks
+from ..engine import lane_blocks, runtime, storage
+from ..engine.kernels import Code
+from ..symbolic.graph import Scalar, inputs
+from .kernel_verification import Number, look
+from .lane_statements import AllVectors, serve
+from .node_lane_loops import NodeLanes, one_of_each
+from .statements import dealt, indented, is_tangent, leaf_name
+from .sweep import TOTAL, Place, Sweep, outputs, tangents
+from .term_loops import Emitter
+from .tracing import of_term
+
+ROWS = ((2,), (3,), (4,))
+"""Shapes of numbers of a node that are loaded as one row of four."""
+LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
+"""From how many on lanes are worth the time it takes to compile them."""
+CHUNK = 128
+"""Blocks of tuples that a thread takes at once."""
+STRETCH = 256
+"""Sources that are summed before their sum is added to the others': f32 loses fewer digits."""
+
+
+def loops_of_energy(term: Term) -> Emitter:
+    """The loops of a term, in lanes where they serve it: many elements, and the right operations."""
+    if not runtime.lanes(term.dtype) or len(term.elements.nodes) < (
+        LEAST_TARGETS if isinstance(term.elements, Pairs) else LEAST_TUPLES
+    ):
+        return Emitter(term)
+    single = term.arity == 1
+    if (single and not one_of_each(term)) or not serve(of_term(term).value):
+        return Emitter(term)
+    return NodeLanes(term) if single else Lanes(term)
+
+
+class Lanes(AllVectors, Emitter):
+    """The loops of one term, a block of elements at a time."""
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
+        super().__init__(term, arrays)
+        self.wide = lane_blocks.lanes(term.dtype)
+        for argument, role in term.energy.of_role(Datum).items():
+            if not role.integer:
+                name = in_blocks(argument)
+                if name not in term.shared:
+                    term.shared[name] = lane_blocks.blocked(storage.host(term.data[argument]), self.wide)
+                self._arrays[name] = term.shared[name]
+        self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """With vectors kept whole the compilers are not trusted blindly (`runtime.whole_vectors`)."""
+        traced = self._trace()
+        places = list(wanted.places(traced, range(1 if self.pairs else self.term.arity)))
+        graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
+        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
+        look(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
+
+    def _left(self, places: Sequence[Place], rows: np.ndarray) -> list[np.ndarray]:
+        """What a sweep has left at these places of some elements; of pairs, targets."""
+        count, found = sum(not place.summed for place in places), []
+        sums = iter(range(count))
+        for place in places:
+            if place.summed:
+                name, number = place.buffer, place.column
+            elif self.pairs:
+                name, number = self._sums(count), next(sums)
+            else:
+                name, number = f"slot_{place.buffer}", self._number(place)
+            array = self._arrays[name]
+            found.append(lane_blocks.flat(array)[lane_blocks.place(rows, number, *array.shape[1:])])
+        return found
+
+    # Vectors
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, _, component = leaf.value[:3]
+        role = self.term.energy.roles[argument]
+        if isinstance(role, Datum) and not role.integer and not is_tangent(leaf):
+            shape = self.term.shape(argument)
+            number = int(np.ravel_multi_index(component, shape)) if component else 0
+            return f"{leaf_name(leaf)} = {self._vector_at(in_blocks(argument), number)}"
+        name, _, text = super()._load(leaf).partition(" = ")
+        if array := next(iter(self._rowed([leaf])), None):
+            return f"{name} = {self._by_lane(f'q{leaf.value[1]}_{{lane}}_{array}[{component[0]}]')}"
+        if self._uniform(leaf):
+            return f"{name} = {self._to_all(text)}"
+        return f"{name} = {self._by_lane(self._in_lane(text))}"
+
+    def _in_lane(self, text: str) -> str:
+        """The text of a number of one element, or of a target, for each lane."""
+        for slot in range(self.term.arity):
+            text = re.sub(rf"\[n{slot}\b", f"[n{slot}[{{lane}}]", text)
+        return re.sub(r"\[e\b", "[e_{lane}", text)
+
+    # Tuples
+
+    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """Per element into blocks, then per node over its slots."""
+        nodal = [place for place in places if not place.summed]
+        wanted = outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        own = [leaf for leaf in leaves if not self._uniform(leaf)]
+        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
+        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        store = [
+            line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)
+        ]
+        loop = self._block_loop(before, [*self._lane_loads(own), *lines, *store])
+        return [*self._rows_loop(own), *loop, *(self._gather_loops(nodal) if nodal else [])]
+
+    def _stored(self, place: Place, text: str) -> list[str]:
+        """A vector to where it belongs."""
+        if not place.summed:
+            return [f"{self._vector_at(self._slots(place), self._number(place))} = {text}"]
+        name = f"s_{place.buffer}_{place.column}"
+        return [f"{name} = {text}", f"{self._vector_at(place.buffer, place.column)} = {self._in_f64(name)}"]
+
+    def _slots(self, place: Place) -> str:
+        """The blocks with what all slots of an element are given."""
+        width = int(np.prod(self.term.fields[place.argument].shape[1:], dtype=int))
+        self._own_blocks(name := f"slot_{place.buffer}", self.term.arity * width, self.term.dtype)
+        return name
+
+    def _number(self, place: Place) -> int:
+        """Which of the numbers of an element in `slot_...` a place is."""
+        shape = self.term.fields[place.argument].shape[1:]
+        component = int(np.ravel_multi_index(place.component, shape)) if shape else 0
+        return place.slot * int(np.prod(shape, dtype=int)) + component
+
+    def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
+        count = self._count
+        its = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
+        inner = [f"for block in {its}:", *indented(lines)]
+        return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
+
+    @property
+    def _count(self) -> str:
+        """How many blocks of elements there are."""
+        return f"({self.prefix}nodes.shape[0] + {self.wide - 1}) // {self.wide}"
+
+    def _vector_at(self, name: str, number: Any) -> str:
+        """The vector of a number of the block's elements."""
+        return f"{self.prefix}{name}[block * {self._arrays[name].shape[1]} + {number}]"
+
+    def _lane_loads(self, leaves: Iterable[Scalar]) -> list[str]:
+        """The nodes of the block's elements, or its targets, lane by lane, and their leaves."""
+        p, wide, last = self.prefix, self.wide, f"{self.prefix}nodes.shape[0] - 1"
+        loads = [self._load(leaf) for leaf in leaves]
+        slots = range(self._arrays["nodes_in_blocks"].shape[1])
+        each = [(slot, lane) for slot in slots for lane in range(wide)]
+        nodes = [f"n{slot} = {self._vector_at('nodes_in_blocks', slot)}" for slot in slots]
+        elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
+        rows = [
+            f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}[{lane}]]"
+            for array in self._rowed(leaves)
+            for slot, lane in each
+        ]
+        text = "\n".join(loads)
+        used = [line for line in (*elements, *rows) if re.search(rf"\b{line.split(' = ')[0]}\b", text)]
+        return [*nodes, *used, *loads]
+
+    def _rowed(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
+        """The arrays of node fields, or of their tangents, that tuples read in rows of four numbers."""
+        fields = {} if self.pairs else self.term.fields
+        nodal = [leaf for leaf in leaves if leaf.value[0] in fields]
+        named = {self._nodal(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}
+        return {array: field for array, field in named.items() if field.shape[1:] in ROWS}
+
+    def _rows_loop(self, leaves: Sequence[Scalar]) -> list[str]:
+        """A loop that copies node fields into rows of four, each of which is one load."""
+        lines, count = [], len(next(iter(self.term.fields.values())))
+        for array, field in self._rowed(leaves).items():
+            if (name := f"rows_{array}") not in self._arrays:
+                self._arrays[name] = lane_blocks.zeros(4 * count, 1, 4, field.dtype).reshape(count, 4)
+            numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
+            numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
+            lines.append(f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])")
+        return [f"for n in range({self.prefix}{name}.shape[0]):", *lines] if lines else []
+
+    def _gather_loops(self, places: Sequence[Place]) -> list[str]:
+        """Sums over the slots of a node, in their order.
+
+        In one vector of all its numbers: of plain numbers compilers make gathers, and many processors are
+        slow at these.
+        """
+        p, first = self.prefix, [place for place in places if place.slot == 0]
+        gather = Gather.of(self.term.elements.nodes, len(next(iter(self.term.fields.values()))))
+        self._own("start", gather.start)
+        terms = [self._slot_of_node(place, gather) for place in first]
+        size = 1 << max(len(first) - 1, 1).bit_length()
+        zeros = [f"{self.type}(0.0)"] * size
+        inner = [
+            *dict.fromkeys(f"at_{slots} = {p}{slots}[q]" for _, slots in terms),
+            f"a += ti.Vector([{', '.join([text for text, _ in terms] + zeros[len(terms) :])}])",
+        ]
+        return [
+            f"for n in range({p}start.shape[0] - 1):",
+            f"    a = ti.Vector([{', '.join(zeros)}])",
+            f"    for q in range({p}start[n], {p}start[n + 1]):",
+            *indented(indented(inner)),
+            *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(first)),
+        ]
+
+    def _slot_of_node(self, place: Place, gather: Gather) -> tuple[str, str]:
+        """The text of a number in slot q of a node, and the name of the array that says where slots begin."""
+        arity, shape = self.term.arity, self.term.fields[place.argument].shape[1:]
+        width = int(np.prod(shape, dtype=int))
+        buffer, slots = self._slots(place), f"slots_{width}"
+        if slots not in self._arrays:
+            element, slot = gather.slots // arity, gather.slots % arity
+            at = lane_blocks.place(element, slot * width, arity * width, self.wide)
+            self._own(slots, at.astype(np.int32))
+        return f"{self.prefix}{buffer}_flat[at_{slots} + {self._number(place) * self.wide}]", slots
+
+    # Pairs
+
+    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """A block of targets over all sources before the block, behind it, and in it, where lanes differ.
+
+        What is summed takes each pair once: sources before the target.
+        """
+        count = f"{self.prefix}nodes.shape[0]"
+        wanted = outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        pack, fetch, late = self._sources(leaves)
+        early, lines, texts = self._hoisted(wanted, late, {})
+        body = [*(self._given_to_all(line) for line in fetch), *lines]
+        numbers = range(len(places))
+        zeros = [self._to_all(f"{self.type}(0.0)")] * len(places)
+        nodal = [k for k in numbers if not places[k].summed]
+        begin = [f"a{k} = {zeros[k]}" for k in numbers]
+        end = [f"s{k} += {self._in_f64(f'a{k}')}" if places[k].summed else f"s{k} += a{k}" for k in numbers]
+        in_block = [
+            f"a{k} += ti.select(own {'>' if places[k].summed else '!='} other, {texts[k]}, {zeros[k]})"
+            for k in numbers
+        ]
+        stretch = [
+            *begin,
+            f"for j in range(begin, ti.min(begin + {STRETCH}, end)):",
+            *indented([*body, *(f"a{k} += {texts[k]}" for k in numbers)]),
+            *(end[k] for k in nodal),
+            *(line for k in numbers if places[k].summed for line in ("if side == 0:", f"    {end[k]}")),
+        ]
+        sides = [
+            f"end = ti.select(side == 0, first, {count})",
+            f"for part in range((end - side * (first + {self.wide}) + {STRETCH - 1}) // {STRETCH}):",
+            *indented([f"begin = side * (first + {self.wide}) + part * {STRETCH}", *stretch]),
+        ]
+        block = [
+            f"first = block * {self.wide}",
+            *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
+            *early,
+            *(f"s{k} = {self._to_all('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
+            f"for side in range({2 if nodal else 1}):",
+            *indented(sides),
+            *begin,
+            f"own = {self._lanes()}",
+            f"for j in range(first, ti.min(first + {self.wide}, {count})):",
+            *indented([f"other = {self._to_all(f'{self.type}(j - first)')}", *body, *in_block]),
+            *end,
+            *(self._kept(k, places[k], nodal) for k in numbers),
+        ]
+        loop = dealt("block", self._count, block)
+        return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
+
+    def _given_to_all(self, fetch: str) -> str:
+        name, _, text = fetch.partition(" = ")
+        return f"{name} = {self._to_all(text)}"
+
+    def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
+        """The sums of a block of targets to where they belong."""
+        if not place.summed:
+            return f"{self._vector_at(self._sums(len(nodal)), nodal.index(k))} = s{k}"
+        return f"{self._vector_at(place.buffer, place.column)} = s{k}"
+
+    def _sums(self, numbers: int) -> str:
+        """The name of the blocks for so many sums of each target."""
+        self._own_blocks(name := f"sums_{numbers}", numbers, self.term.dtype)
+        return name
+
+    def _added_to_targets(self, places: Sequence[Place]) -> list[str]:
+        if not places:
+            return []
+        p = self.prefix
+        sums = [self.row(self._sums(len(places)), column, "i") for column in range(len(places))]
+        adds = [self._added(place, "n0", text) for place, text in zip(places, sums, strict=True)]
+        return [f"for i in range({p}nodes.shape[0]):", *indented([f"n0 = {p}nodes[i]", *adds])]
+
+    # Buffers with rows of elements
+
+    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        if TOTAL in places:
+            return super()._buffers(places)
+        widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
+        for name, width in widths.items():
+            self._own_blocks(name, width, np.dtype(np.float64))
+        return {name: self._arrays[name] for name in widths}
+
+    def _own_blocks(self, name: str, numbers: int, dtype: np.dtype) -> lane_blocks.Blocks:
+        """Blocks of so many numbers of an element; `..._flat` is the same memory, number by number."""
+        if name not in self._arrays:
+            made = lane_blocks.zeros(len(self.term.elements.nodes), numbers, self.wide, dtype)
+            self._arrays[name], self._arrays[f"{name}_flat"] = made, lane_blocks.flat(made)
+        return self._arrays[name]
+
+    def total(self) -> tuple[Code, Any]:
+        if self.pairs:
+            return self.value()
+        (values, _), (sums, buffer) = self.value(), self._summed()
+        return Code.joined([values, sums]), buffer
+
+    def row(self, buffer: str, column: int, element: str = "e") -> str:
+        numbers = self._arrays[buffer].shape[1]
+        return f"{self.prefix}{buffer}_flat[{lane_blocks.place(element, column, numbers, self.wide)}]"
+
+    def rows(self, buffer: Any) -> np.ndarray:
+        return lane_blocks.rows(buffer, len(self.term.elements.nodes))

@@ -1,0 +1,104 @@
+"""Text for all lanes at once: what operations on whole vectors look like, for the rooms that emit in lanes.
+
+`SAME` and `VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these
+are was found by trying each on both engines: most others end the process, and the lanes of a condition are
+read wrongly. So what a new kernel has left is looked at before it is used (`proof`).
+
+Arrays may be read and written lane by lane, from a place that is known to be small and not negative: of such
+loads and stores, and no others, compilers make one.
+"""
+
+from collections.abc import Sequence
+
+from ..energies.local_energy import Time
+from ..engine import vector_functions
+from ..symbolic.graph import Scalar, reachable
+from ..symbolic.simplification import TRUTHS
+from .statements import Statements, template
+
+SAME = {"add", "sub", "mul", "div", "sqrt", "floor", "ceil", "min", "max", "select"}
+SAME |= {"lt", "le", "eq", "ne", "and", "or"}
+"""Operations that whole vectors have in the words of one number."""
+VECTORS = {"recip": "{one} / {}", "abs": "ti.max({0}, {zero} - {0})"}
+"""Those that they have in other words."""
+MOST_BY_LANE = 3
+"""Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
+SMALL = (1 << 30) - 1
+"""Places in arrays are not beyond this, and `& SMALL` tells the compiler so."""
+
+
+def is_instruction(node: Scalar) -> bool:
+    """Whether an operation is one on whole vectors."""
+    return node.op in SAME or node.op in VECTORS or template(node).startswith("ti.sqrt")
+
+
+def serve(value: Scalar) -> bool:
+    """Whether lanes serve an energy: computed in real numbers, and hardly anything lane by lane."""
+    nodes = [n for n in reachable([value]) if n.number is None]
+    whole = any(n.integer and n.op not in TRUTHS for n in nodes)
+    known = {"input", *vector_functions.FUNCTIONS}
+    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= MOST_BY_LANE
+
+
+class Vectors(Statements):
+    """Text for all lanes at once."""
+
+    wide: int
+
+    def _to_all(self, text: str) -> str:
+        """One number in every lane."""
+        return f"ti.Vector([{text}] * {self.wide})"
+
+    def _by_lane(self, text: str) -> str:
+        """A vector from the text of one number, {lane} its lane."""
+        return f"ti.Vector([{', '.join(text.replace('{lane}', str(lane)) for lane in range(self.wide))}])"
+
+    def _instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
+        """An operation on whole vectors."""
+        one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
+        return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
+
+    def _lanes(self) -> str:
+        """The number of each lane."""
+        return f"ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])"
+
+    def _put_lanes(self, number: str, text: str) -> list[str]:
+        """A vector to the places of its lanes, the text of one of them; it must have been read from there.
+
+        Only then compilers know before the first store where the others go, and make one of all.
+        """
+        put = (f"{number} = put[{{lane}}]".replace("{lane}", str(lane)) for lane in range(self.wide))
+        return [f"put = {text}", *put]
+
+    def _in_f64(self, name: str) -> str:
+        """A vector in f64."""
+        return name if self.type == "ti.f64" else self._by_lane(f"ti.f64({name}[{{lane}}])")
+
+    def _sum_of_lanes(self, name: str, vector: str) -> list[str]:
+        """The sum of a vector's lanes, by halves."""
+        lines, wide = [], self.wide
+        while wide > 4:
+            wide //= 2
+            halves = ", ".join(f"{vector}[{lane}] + {vector}[{lane + wide}]" for lane in range(wide))
+            lines.append(f"{vector}h = ti.Vector([{halves}])")
+            vector += "h"
+        return [*lines, f"{name} = {' + '.join(f'{vector}[{lane}]' for lane in range(wide))}"]
+
+
+class AllVectors(Vectors):
+    """Statements that compute every number of a graph in all lanes."""
+
+    def _constant(self, node: Scalar) -> str:
+        return self._to_all(super()._constant(node))
+
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        if node.op in vector_functions.FUNCTIONS:
+            return f"{vector_functions.name(node.op, self.type[3:], self.wide)}({arguments[0]})"
+        if is_instruction(node):
+            return self._instruction(node, arguments)
+        single = super()._operation(node, [f"({text})[{{lane}}]" for text in arguments])
+        return self._by_lane(single)
+
+    def _uniform(self, leaf: Scalar) -> bool:
+        """Whether a leaf is the same for all elements."""
+        return leaf.value[0] in self.scalars or isinstance(self.term.energy.roles[leaf.value[0]], Time)

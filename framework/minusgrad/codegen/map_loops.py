@@ -1,0 +1,104 @@
+"""The loops of local maps: what elements add to a field, and how its adjoint comes back to them.
+
+    forward   y_p += f(e)                  tuples: gathered per receiver; pairs: receiver i reads all j != i
+    adjoint   dU/dq += lambda_p df/dq      the gradient of the local energy lambda_p f, with lambda = dU/dy
+
+Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy,
+with lambdadot the tangent of lambda.
+
+The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ..elements.elements import Gather
+from ..energies.fields import Field
+from ..energies.local_energy import Node
+from ..energies.local_map import LocalMap
+from ..energies.term import Term
+from ..engine.kernels import Code
+from ..symbolic import differentiation
+from ..symbolic.graph import Scalar
+from .sweep import WHOLE, Sweep, tangents
+from .term_loops import Emitter
+from .tracing import Trace
+
+ADJOINT = "lambda"
+"""The argument that is added to a map's: no function can have one of this name."""
+
+
+class MapLoops(Emitter):
+    """The loops of one map over nodes, pairs or tuples; `adjoint` is a field like the one it gives to."""
+
+    def __init__(self, term: Term, adjoint: Field):
+        assert isinstance(term.energy, LocalMap)
+        assert term.gives is not None
+        self.map, self.given = term.energy, term.gives
+        weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
+        super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
+
+    @property
+    def gives_to_all(self) -> bool:
+        """Whether every receiver is given a sum, if of nothing."""
+        return not self.pairs or self.covers
+
+    def forward(self, along: Mapping[str, Any] | None = None, into: Any = None, anew: bool = False) -> Code:
+        """Loops that add what the elements give; or, `into` an array, how it changes `along` tangents.
+
+        Both are named by the map's arguments. `anew`: what was there is overwritten, where this
+        `gives_to_all`.
+        """
+        moved, out = Sweep(tangents=along or {}), f"{'f' if into is None else 'w'}_{self.given.name}"
+        lines = self._forward(out, moved, anew)
+        return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
+
+    def prove_forward(self, t: float, along: Mapping[str, Any], anew: bool) -> bool:
+        """Look at what the loops of `forward` leave, where their layout needs it: `MiscompiledError`.
+
+        False: this state tells nothing.
+        """
+        return True
+
+    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
+        value = given(Emitter._trace(self), moved)
+        if self.pairs:
+            after = [f"{out}[n0] = s0" if anew else f"{out}[n0] = {out}[n0] + s0"]
+            both = [("range(0, i)", [0]), ("range(i + 1, n)", [0])]
+            return self._pair_loop([value], both, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
+        receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
+        self._own("giving_start", receivers.start)
+        self._own("giving", receivers.slots)
+        self._buffers([WHOLE])
+        return [
+            *self._tuple_sweep(value, [WHOLE], {}),
+            f"for n in range({p}giving_start.shape[0] - 1):",
+            "    a = ti.f64(0.0)",
+            f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
+            f"        a += {p}value[{p}giving[q], 0]",
+            f"    {out}[n] = {self.type}(a)" if anew else f"    {out}[n] = {out}[n] + {self.type}(a)",
+        ]
+
+    def _trace(self) -> Trace:
+        """The local energy lambda_p f; over pairs both ways."""
+        traced = super()._trace()
+        slots = range(2 if self.pairs else self.term.arity)
+        weights = [traced.graph.input(ADJOINT, s, ()) for s in slots]
+        value = weights[0] * traced.value
+        if traced.mirrored is not None:
+            value = value + weights[1] * traced.mirrored
+        return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: [[w] for w in weights]})
+
+    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+        code = super()._code(lines, wanted)
+        out = f"f_{self.given.name}"
+        return code.naming(**{out: self.given.array}) if out in code.text else code
+
+
+def given(traced: Trace, moved: Sweep) -> Scalar:
+    """What an element gives; or, where anything moves, how that changes."""
+    if not moved.tangents:
+        return traced.value
+    (change,) = differentiation.tangent([traced.value], tangents(traced, list(moved.tangents)))
+    return change

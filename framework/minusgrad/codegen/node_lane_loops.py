@@ -1,0 +1,143 @@
+"""The loops of energies over single nodes in lanes: as many nodes to a vector, which stand side by side.
+
+Fields and data of one number each are read and written lane by lane (`lane_text`). Sums over blocks of nodes
+are taken on the way. The last vector of the last block ends with the nodes; its lanes that another had stay.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..energies.local_energy import Datum
+from ..energies.term import Term
+from ..engine import lane_blocks, runtime, storage
+from ..engine.kernels import Launch
+from ..symbolic.graph import Scalar, inputs
+from .kernel_verification import Number, aside, look, look_at_sum
+from .lane_statements import SMALL, AllVectors
+from .statements import dealt, indented
+from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
+from .term_loops import Emitter
+
+PART = 4096
+"""Nodes whose energies are summed at once."""
+
+
+def one_of_each(term: Term) -> bool:
+    """Whether elements are all nodes in their order, with one number of each field and datum, and no rows."""
+    count, wide = len(next(iter(term.fields.values()))), lane_blocks.lanes(term.dtype)
+    nodes, fields = term.elements.nodes, list(term.fields.values())
+    data = [storage.host(values) for values in term.data.values()]
+    return (
+        count >= wide
+        and np.array_equal(nodes[:, 0], np.arange(count))
+        and all(array.ndim == 1 for array in (*(f.values for f in fields), *data))
+        and len({f.name for f in fields}) == len(fields)
+        and not any(role.integer for role in term.energy.of_role(Datum).values())
+        and all(values.index is None for values in term.parameters.values())
+    )
+
+
+class NodeLanes(AllVectors, Emitter):
+    """The loops of one term over single nodes. What is left of each element comes from plain loops."""
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
+        super().__init__(term, arrays)
+        self.wide = lane_blocks.lanes(term.dtype)
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """By a sweep aside."""
+        traced = self._trace()
+        places = list(wanted.places(traced, range(1)))
+        if not _in_vectors([TOTAL if place is WHOLE else place for place in places]):
+            return  # plain loops
+        own = aside(wanted)
+        code, buffers = self.totalled(own)
+        Launch(code, "t")(t)
+        runtime.sync()
+        nodal = [place for place in places if not place.summed]
+        graphs = outputs(traced.value, nodal, tangents(traced, list(wanted.tangents)))
+        numbers = [Number.at(place, graph) for place, graph in zip(nodal, graphs, strict=True)]
+        look(
+            self.term,
+            traced,
+            numbers,
+            partial(_left, nodal, {"d": own.gradient, "dd": own.product}),
+            t,
+            wanted.tangents,
+        )
+        if wanted.value:
+            look_at_sum(self.term, traced, buffers["total"].sum(), t)
+
+    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        if not _in_vectors(places):
+            return super()._buffers(places)
+        parts = max(len(self.term.elements.nodes) // PART, 1)
+        return {place.buffer: self._own("parts", np.zeros((parts, 1))) for place in places if place.summed}
+
+    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        if not _in_vectors(places):
+            plain = Emitter(self.term, self._arrays).named(self.prefix)
+            lines = plain._tuple_sweep(value, places, along)
+            self._arrays |= plain._arrays
+            return lines
+        p, wide, count = self.prefix, self.wide, f"{self.prefix}nodes.shape[0]"
+        wanted = outputs(value, places, along)
+        leaves = list(inputs(wanted))
+        own = [leaf for leaf in leaves if not self._uniform(leaf)]
+        early, lines, texts = self._hoisted(wanted, {leaf.serial for leaf in own}, {})
+        before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
+        put = [line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)]
+        vector = [
+            f"begin = first + part * {wide}",
+            f"node = ti.min(begin, end - {wide}) & {SMALL}",
+            f"inside = lanes >= {self._to_all(f'{self.type}(begin - node)')}",
+            *(self._load(leaf) for leaf in own),
+            *lines,
+            *put,
+        ]
+        parts = f"ti.max({count} // {PART}, 1)"
+        whole = TOTAL in places
+        each = [
+            f"first = chunk * {PART}",
+            f"end = ti.select(chunk == {parts} - 1, {count}, first + {PART})",
+            *before,
+            f"lanes = {self._lanes()}",
+            *[f"s = {self._to_all('ti.f64(0.0)')}"] * whole,
+            f"for part in range((end - first + {wide - 1}) // {wide}):",
+            *indented(vector),
+            *([*self._sum_of_lanes("whole", "s"), f"{p}parts[chunk, 0] = whole"] if whole else []),
+        ]
+        return dealt("chunk", parts, each)
+
+    def _load(self, leaf: Scalar) -> str:
+        name, _, text = super()._load(leaf).partition(" = ")
+        if self._uniform(leaf):
+            return f"{name} = {self._to_all(text)}"
+        single = re.sub(r"\[(n0|e)\b", "[node + {lane}", text)
+        return f"{name} = {self._by_lane(single)}"
+
+    def _stored(self, place: Place, text: str) -> list[str]:
+        """A vector to where it belongs."""
+        if place is TOTAL:
+            kept = f"ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"
+            return [f"kept = {kept}", f"s += {self._in_f64('kept')}"]
+        number = self._added(place, "node + {lane}", "").partition(" = ")[0]
+        was = self._by_lane(number)
+        new = text if place.anew else f"{was} + {text}"
+        return self._put_lanes(number, f"ti.select(inside, {new}, {was})")
+
+
+def _in_vectors(places: Sequence[Place]) -> bool:
+    """Whether nothing is wanted of each element but what belongs to its node."""
+    return all(place is TOTAL or not place.summed for place in places)
+
+
+def _left(
+    places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
+) -> list[np.ndarray]:
+    """What a sweep has left at these places of some nodes."""
+    return [storage.host(arrays[place.order][place.argument])[rows] for place in places]

@@ -1,0 +1,289 @@
+"""Graphs to straight-line Taichi: one statement an operation, and the arrays that its leaves are read from.
+
+    r8 = r6 * r6        r stands for an operation, v for a leaf, which was loaded from an array before
+
+Every literal and every local states its type, so that scenes of both precisions share a process.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
+from typing import Any, Self
+
+import numpy as np
+
+from ..elements.elements import Pairs
+from ..energies.local_energy import Datum, Node, Time
+from ..energies.term import Term
+from ..engine import storage
+from ..engine.kernels import GRAIN, Code
+from ..errors import EnergyError
+from ..symbolic.graph import Scalar, reachable
+from .sweep import Sweep
+
+TEXT = {
+    "add": "{} + {}",
+    "sub": "{} - {}",
+    "mul": "{} * {}",
+    "div": "{} / {}",
+    "recip": "{T}(1.0) / {}",
+    "floordiv": "ti.floor({} / {})",
+    "quotient": "ti.floor({0} / {1} + {T}(0.5) / ti.abs({1}))",  # of integers: exact, however / is rounded
+    "to_int": "{T}(ti.cast({}, ti.i64))",
+    "to_real": "{T}({})",
+    "lt": "{} < {}",
+    "le": "{} <= {}",
+    "eq": "{} == {}",
+    "ne": "{} != {}",
+    "and": "{} & {}",
+    "or": "{} | {}",
+    "atan2": "ti.atan2({}, {})",
+    "pow": "ti.pow({}, {})",
+    "min": "ti.min({}, {})",
+    "max": "ti.max({}, {})",
+    "select": "ti.select({}, {}, {})",
+    "erf": "erf_{R}({})",
+}
+"""Operations whose text is not `ti.name(argument)`; T is the type of the result, R its name without `ti.`"""
+
+WHOLE_TYPE = "ti.f64"
+"""Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
+
+
+DOT = "dot_"
+"""Begins the name of an array of tangents."""
+
+
+class Statements:
+    """The arrays of one term, and the statements that compute graphs of it from them.
+
+    `prefix` begins the names of its own arrays in a kernel of several terms. `arrays`: by name, those of
+    another, to be shared with it.
+    """
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
+        self.term, self.prefix = term, ""
+        self.type = f"ti.{storage.ENGINE_DTYPES[term.dtype.name]}"
+        self.pairs = isinstance(term.elements, Pairs)
+        self._arrays: dict[str, Any] = dict(arrays or {})
+        self._own("nodes", term.elements.nodes)
+        self.scalars = self._packed()
+
+    def named(self, prefix: str) -> Self:
+        """The same term and the same arrays under names that begin with `prefix`."""
+        twin = copy(self)
+        twin.prefix = prefix
+        return twin
+
+    # Arrays of the term
+
+    def _own(self, name: str, values: np.ndarray) -> Any:
+        if name not in self._arrays:
+            self._arrays[name] = storage.allocate(values)
+        return self._arrays[name]
+
+    def _share(self, name: str, values: np.ndarray) -> None:
+        """An array that belongs to the term: who sets a parameter sets it for all that work on the term."""
+        if name not in self.term.shared:
+            self.term.shared[name] = storage.allocate(values)
+        self._arrays[name] = self.term.shared[name]
+
+    def _packed(self) -> dict[str, int]:
+        """Parameters with one value for all elements share one array; returns where each begins."""
+        places: dict[str, int] = {}
+        values: list[float] = []
+        for argument, parameter in self.term.parameters.items():
+            if parameter.index is None:
+                places[argument] = len(values)
+                values += np.ravel(parameter.rows).tolist()
+            else:
+                self._share(f"rows_{argument}", parameter.rows)
+                self._own(f"row_of_{argument}", parameter.index)
+        for argument, array in self.term.data.items():
+            self._arrays[f"data_{argument}"] = array
+        for argument, table in self.term.tables.items():
+            self._own(f"table_{argument}", table)
+        if values:
+            self._share("scalars", np.array(values, self.term.dtype))
+        return places
+
+    def set_parameter(self, argument: str, rows: np.ndarray) -> None:
+        """Write a parameter's values into the arrays that the kernels read."""
+        self._put(argument, rows)
+
+    def set_tangent(self, argument: str, values: Any) -> None:
+        """Write the tangent of what is no node field: shaped like its values, or one for all of them."""
+        self._put(argument, np.asarray(values), DOT)
+
+    def _put(self, argument: str, values: np.ndarray, kind: str = "") -> None:
+        """Values of a parameter, datum or the time into the array of this kind, which is made at need."""
+        name, begin, size = self._own_place(argument)
+        if kind:
+            like = np.zeros(1) if name == "clock" else np.zeros_like(storage.host(self._arrays[name]))
+            self._own(kind + name, like)
+        whole = storage.host(self._arrays[kind + name]).copy()
+        part = whole[begin : begin + size] if size else whole
+        part[...] = values.reshape(part.shape) if values.size == part.size else values
+        storage.store(self._arrays[kind + name], whole)
+
+    def _own_place(self, argument: str) -> tuple[str, int, int]:
+        """The array with an argument's values; of `scalars` where they begin, and how many they are."""
+        if argument in self.scalars:
+            return "scalars", self.scalars[argument], self.term.parameters[argument].rows.size
+        if argument in self.term.parameters:
+            return f"rows_{argument}", 0, 0
+        return (f"data_{argument}" if argument in self.term.data else "clock"), 0, 0
+
+    # Leaves and statements
+
+    def _field(self, argument: str) -> str:
+        return self.term.fields[argument].name
+
+    def _nodal(self, leaf: Scalar) -> str:
+        """Where the number of a node field, or of its tangent, stands."""
+        argument, slot, component = leaf.value[:3]
+        return f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}[n{slot}{subscript(component)}]"
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, _, component = leaf.value[:3]
+        role, p = self.term.energy.roles[argument], self.prefix
+        own = p + DOT * is_tangent(leaf)
+        if isinstance(role, Node):
+            source = self._nodal(leaf)
+        elif isinstance(role, Datum):
+            source = f"{own}data_{argument}[e{subscript(component)}]"
+            source = f"{WHOLE_TYPE}({source})" if role.integer else source
+        elif isinstance(role, Time):
+            source = f"{self.type}({f'{own}clock[0]' if is_tangent(leaf) else 't'})"
+        elif argument in self.scalars:
+            shape = self.term.parameters[argument].rows.shape[1:]
+            offset = int(np.ravel_multi_index(component, shape)) if component else 0
+            source = f"{own}scalars[{self.scalars[argument] + offset}]"
+        else:
+            source = f"{own}rows_{argument}[{p}row_of_{argument}[e]{subscript(component)}]"
+        return f"{leaf_name(leaf)} = {source}"
+
+    def _type(self, node: Scalar) -> str:
+        return WHOLE_TYPE if node.integer else self.type
+
+    def _statements(self, outputs: Sequence[Scalar]) -> tuple[list[str], list[str]]:
+        """One assignment per operation, and the text of each output."""
+        _, lines, texts = self._hoisted(outputs, None, {})
+        return lines, texts
+
+    def _hoisted(
+        self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Statements that do not depend on the late leaves, those that do, and the outputs' text.
+
+        `names`: of nodes that are known already; those that become known are added.
+        """
+        early_lines: list[str] = []
+        late_lines: list[str] = []
+        depends = set(late or ())
+        for node in reachable(outputs):
+            depends.update([node.serial] * any(a.serial in depends for a in node.args))
+        for node in reachable(outputs, self._needs):
+            if node.serial in names:
+                continue
+            if node.op == "input":
+                names[node.serial] = leaf_name(node)
+            elif node.number is not None:
+                names[node.serial] = self._constant(node)
+            else:
+                arguments = [names[a.serial] for a in self._needs(node)]
+                text = self._operation(node, arguments)
+                names[node.serial] = f"r{len(names)}"
+                moving = late is None or node.serial in depends
+                (late_lines if moving else early_lines).append(f"{names[node.serial]} = {text}")
+        return early_lines, late_lines, [names[o.serial] for o in outputs]
+
+    def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
+        """The nodes that a node's text names."""
+        return node.args
+
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        if node.op == "lookup":
+            return self._lookup(node, arguments)
+        return template(node).format(*arguments, T=self._type(node), R=self.type[3:])
+
+    def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
+        """The number at a place of a table; zero outside."""
+        sizes = self.term.tables[node.value].shape
+        return within(
+            f"{self.prefix}table_{node.value}", [f"ti.cast({p}, ti.i32)" for p in places], sizes, self.type
+        )
+
+    def _constant(self, node: Scalar) -> str:
+        return f"{self._type(node)}({self._literal(node)})"
+
+    def _literal(self, constant: Scalar) -> str:
+        number = float(constant.value)
+        if not np.isfinite(number):
+            return "ti.math.inf" if number > 0 else "-ti.math.inf"
+        limits = np.finfo(np.float64 if constant.integer else self.term.dtype)
+        if number and not limits.tiny <= abs(number) <= limits.max:
+            raise EnergyError(f"{self.term.name}: its constant {number:g} does not fit {self.type[3:]}")
+        return repr(number)
+
+    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+        """The lines with every array that they name."""
+        text = "".join(f"{line}\n" for line in lines)
+        named = {self.prefix + name: array for name, array in self._arrays.items()}
+        named |= {f"f_{f.name}": f.array for f in self.term.fields.values()}
+        if wanted is not None:
+            nodal = {a: array for a, array in wanted.tangents.items() if a in self.term.fields}
+            for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", nodal)):
+                named |= {f"{letter}_{self._field(a)}": array for a, array in arrays.items()}
+        used = set(re.findall(r"\w+", text))
+        return Code(text, {name: array for name, array in named.items() if name in used})
+
+
+def template(node: Scalar) -> str:
+    """The text of an operation; of powers 1.5, 2.5, ... a root and products."""
+    exponent = node.args[1].number if node.op == "pow" else None
+    if exponent is not None and 0.0 < exponent < 16.0 and (2.0 * exponent).is_integer():
+        return "ti.sqrt({0})" + " * {0}" * int(exponent)
+    return TEXT.get(node.op, f"ti.{node.op}({{}})")
+
+
+def is_tangent(leaf: Scalar) -> bool:
+    """Whether a leaf is the tangent of another (`sweep.tangents`)."""
+    return len(leaf.value) == 4
+
+
+def leaf_name(leaf: Scalar) -> str:
+    """The local variable of a leaf; its number tells phi[0] from an argument phi_0."""
+    return f"v{leaf.serial}_{leaf.value[0]}"
+
+
+def within(
+    table: str, places: Sequence[str], sizes: Sequence[int], real: str, first: Sequence[int] = ()
+) -> str:
+    """A table's number at i32 places, zero where one is not within 0..size; from `first` on."""
+    inside = " & ".join(f"({p} >= 0) & ({p} < {n})" for p, n in zip(places, sizes, strict=True))
+    shifted = zip(places, sizes, first or [0] * len(sizes), strict=True)
+    near = ", ".join(f"{f} + ti.min(ti.max({p}, 0), {n - 1})" for p, n, f in shifted)
+    return f"ti.select({inside}, {table}[{near}], {real}(0.0))"
+
+
+def subscript(component: tuple[int, ...]) -> str:
+    return "".join(f", {c}" for c in component)
+
+
+def indented(lines: Iterable[str]) -> list[str]:
+    return [f"    {line}" for line in lines]
+
+
+def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
+    """A parallel loop over jobs, each of which a thread takes alone."""
+    return [
+        f"for turn in range(({count}) * {GRAIN}):",
+        f"    if turn & {GRAIN - 1} == 0:",
+        f"        {job} = turn // {GRAIN}",
+        *indented(indented(lines)),
+    ]
+
+
+def filled(templates: list[str], texts: list[str]) -> list[str]:
+    return [template.format(text) for template, text in zip(templates, texts, strict=True)]

@@ -1,0 +1,120 @@
+"""What one sweep over the elements of a term computes: any of U, its derivatives, and how those change.
+
+    value       u
+    slopes      du/da                                a: what is no node field, or a node's components
+    changes     sum over b of d2u/(da db) bdot       bdot: the tangent of b
+
+a and b are any subsets of fields and parameters. The changes are the one product: Hessian products (fields
+in, fields out), both mixed ones (fields and parameters), and the one of parameters alone.
+"""
+
+from collections.abc import Collection, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..symbolic import differentiation
+from ..symbolic.graph import Scalar
+from .tracing import Trace
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is asked of a term, by its arguments.
+
+    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those `anew`,
+    ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other arguments, a row for each
+    element. `tangents`: what moves; of node fields the array of the tangent, of others anything.
+    """
+
+    value: bool = False
+    gradient: Mapping[str, Any] = field(default_factory=dict)
+    slopes: Sequence[str] = ()
+    product: Mapping[str, Any] = field(default_factory=dict)
+    changes: Sequence[str] = ()
+    tangents: Mapping[str, Any] = field(default_factory=dict)
+    anew: Collection[tuple[str, str]] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
+
+    def key(self, nodal: Container[str]) -> tuple:
+        """What tells this sweep from others of the same term; of `nodal` arguments also which arrays."""
+        arrays = (self.gradient, self.product, self.tangents)
+        named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
+        return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.anew), *named
+
+    def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
+        """Everything that is computed of an element, in a fixed order."""
+        if self.value:
+            yield WHOLE
+        for order, summed, nodal in (("d", self.slopes, self.gradient), ("dd", self.changes, self.product)):
+            for argument in summed:
+                for k, leaf in enumerate(traced.inputs[argument][0]):
+                    yield Place(order, leaf, argument, column=k)
+            for argument in nodal:
+                anew = (order, argument) in self.anew
+                for slot in slots:
+                    for leaf in traced.inputs[argument][slot]:
+                        yield Place(order, leaf, argument, slot=slot, anew=anew)
+
+
+@dataclass
+class Swept:
+    """The sums of a sweep: U, and derivatives and changes by argument, of the shape of its values."""
+
+    value: float = 0.0
+    slopes: dict[str, np.ndarray] = field(default_factory=dict)
+    changes: dict[str, np.ndarray] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Place:
+    """One number that a sweep computes of each element: u, or of `order` d or dd with respect to a leaf.
+
+    It belongs into a `column` of a row of the element's own, or to the node in a `slot` of the element, whose
+    sum is begun `anew`.
+    """
+
+    order: str
+    leaf: Scalar | None
+    argument: str = ""
+    column: int | None = None
+    slot: int = 0
+    anew: bool = False
+
+    @property
+    def summed(self) -> bool:
+        return self.column is not None
+
+    @property
+    def buffer(self) -> str:
+        """The name of the array that rows of elements are in."""
+        return f"{self.order}_{self.argument}" if self.argument else self.order
+
+    @property
+    def component(self) -> tuple[int, ...]:
+        return self.leaf.value[2] if self.leaf is not None else ()
+
+
+WHOLE = Place("value", None, column=0)
+"""The energy of an element."""
+TOTAL = Place("total", None, column=0)
+"""The energy of a block of elements."""
+
+
+def tangents(traced: Trace, arguments: Sequence[str]) -> dict[int, Scalar]:
+    """For each leaf of these arguments (by serial) its tangent: a leaf with the same key and "dot" behind."""
+    leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
+    return {leaf.serial: traced.graph.input(*leaf.value, "dot") for leaf in leaves}
+
+
+def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:
+    """The numbers that belong to the places, of an element's energy `value`."""
+    first = [p.leaf for p in places if p.order == "d" and p.leaf is not None]
+    second = [p.leaf for p in places if p.order == "dd" and p.leaf is not None]
+    slopes = differentiation.gradient(value, [*first, *second])
+    changes = differentiation.tangent(slopes[len(first) :], along)
+    whole = [value for p in places if p in (WHOLE, TOTAL)]
+    return [*whole, *slopes[: len(first)], *changes]

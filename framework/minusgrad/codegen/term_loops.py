@@ -1,0 +1,307 @@
+"""Graphs to straight-line Taichi: the loops that evaluate a term and its derivatives.
+
+    sums      per element (pairs: per target, over sources j < i), summed by the caller in fixed order
+    of nodes  tuples: per element, then gathered per node in fixed order; pairs: target i reads all j != i
+
+One sweep computes any of U, gradients and their changes along tangents (`sweep`), so that they share work.
+
+No atomics anywhere, so the bits do not depend on the number of threads. What the arrays look like in
+memory (the packed sources of a pair, the element buffers) is known here and nowhere else.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from ..elements.elements import Gather
+from ..engine import storage
+from ..engine.kernels import Code
+from ..errors import EnergyError
+from ..symbolic.graph import Scalar, inputs
+from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
+from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
+from .tracing import Trace, of_term
+
+BLOCK = 64
+"""Elements whose energies are summed in one go: the order of the sum is the same at any number of threads."""
+
+
+class Emitter(Statements):
+    """The loops of one term."""
+
+    # What may be asked for
+
+    def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+        """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
+
+        The buffers, for `rows`, are in f64 and named by `Place.buffer`. To what belongs to nodes is added, in
+        the arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for changes.
+        """
+        return self._swept(wanted, WHOLE)
+
+    def totalled(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+        """As `sweep`; but of the energy "total", the sums over blocks of elements (pairs: over targets)."""
+        if wanted.value and self._apart:
+            return self._swept(wanted, TOTAL)
+        code, buffers = self.sweep(wanted)
+        if wanted.value:
+            more, buffers["total"] = self._summed()
+            code = Code.joined([code, more])
+        return code, buffers
+
+    def _swept(self, wanted: Sweep, energy: Place) -> tuple[Code, dict[str, Any]]:
+        """Loops and buffers, the energy in this place."""
+        self._check_shapes(wanted)
+        traced = self._trace()
+        slots = range(1 if self.pairs else self.term.arity)
+        places = [energy if p is WHOLE else p for p in wanted.places(traced, slots)]
+        along = tangents(traced, list(wanted.tangents))
+        buffers = self._buffers(places)
+        loops = self._pair_sweep if self.pairs else self._tuple_sweep
+        return self._code(loops(traced.value, places, along), wanted), buffers
+
+    def value(self) -> tuple[Code, Any]:
+        """The loops that fill a buffer of partial energies, one component in f64, and the buffer."""
+        code, buffers = self.sweep(Sweep(value=True))
+        return code, buffers["value"]
+
+    def total(self) -> tuple[Code, Any]:
+        """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
+        if self.pairs:
+            return self.value()
+        code, buffers = self._swept(Sweep(value=True), TOTAL)
+        return code, buffers["total"]
+
+    def _summed(self) -> tuple[Code, Any]:
+        """The loops that sum a buffer of partial energies as `total` does, and the buffer of the sums."""
+        if self.pairs:
+            return Code(""), self._arrays["value"]
+        buffers = self._buffers([TOTAL])
+        return self._code(self._in_blocks(["", f"    s += {self.row('value', 0)}"], True)), buffers["total"]
+
+    def derivative(self, argument: str) -> tuple[Code, Any]:
+        """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
+        code, buffers = self.sweep(Sweep(slopes=(argument,)))
+        return code, buffers[f"d_{argument}"]
+
+    def taken(self, argument: str, into: str, array: Any) -> Code:
+        """Serial loops that subtract the changes of an argument, which a sweep left, from `into`.
+
+        `array` (rows, components) in f64: a row for each row of a parameter's values, or for each element.
+        """
+        p, columns = self.prefix, range(array.shape[1])
+        values = self.term.parameters.get(argument)
+        row = "e" if values is None else "0" if values.index is None else f"{p}row_of_{argument}[e]"
+        changes = [self.row(f"dd_{argument}", c) for c in columns]
+        lines = [f"{into}[{row}, {c}] = {into}[{row}, {c}] - {changes[c]}" for c in columns]
+        return self._code([f"for e in range({p}nodes.shape[0]):", *indented(lines)]).naming(**{into: array})
+
+    def row(self, buffer: str, column: int) -> str:
+        """The number of element e (pairs: of target e) in a buffer that a sweep has filled."""
+        return f"{self.prefix}{buffer}[e, {column}]"
+
+    def rows(self, buffer: Any) -> np.ndarray:
+        """The values of a buffer, (rows, components)."""
+        return storage.host(buffer)
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
+
+    def naming(self, text: str) -> Code:
+        """Lines of another's hand, with those of the term's arrays that they name."""
+        return self._code(text.splitlines())
+
+    def gradient(self, targets: Mapping[str, Any]) -> Code:
+        """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
+        return self.sweep(Sweep(gradient=targets))[0]
+
+    def _check_shapes(self, wanted: Sweep) -> None:
+        every = (*wanted.gradient.items(), *wanted.product.items(), *wanted.tangents.items())
+        for argument, array in every:
+            if argument in self.term.fields and tuple(array.shape) != self.term.fields[argument].shape:
+                raise EnergyError(
+                    f"{self.term.name}: dU/d({self._field(argument)}) has shape"
+                    f" {list(self.term.fields[argument].shape)}, the array for it {list(array.shape)}"
+                )
+
+    def _trace(self) -> Trace:
+        return of_term(self.term)  # anew each time: the text depends on what is asked, not on what was before
+
+    # Loops
+
+    def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
+        """A row for each element (pairs: for each target), by name; of the total, for each block."""
+        widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
+        rows = len(self.term.elements.nodes)
+        return {
+            name: self._own(name, np.zeros((-(-rows // BLOCK) if name == TOTAL.buffer else rows, width)))
+            for name, width in widths.items()
+        }
+
+    @cached_property
+    def covers(self) -> bool:
+        """Whether every node of the fields is given a sum, if of nothing."""
+        gathered = not self.pairs and not self._apart
+        return gathered or len(self.term.elements.nodes) == len(next(iter(self.term.fields.values())))
+
+    @cached_property
+    def _apart(self) -> bool:
+        """Whether elements are single nodes, each another."""
+        nodes = self.term.elements.nodes
+        return not self.pairs and self.term.arity == 1 and len(np.unique(nodes)) == len(nodes)
+
+    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
+        p, arity, nodes = self.prefix, self.term.arity, self.term.elements.nodes
+        nodal = [place for place in places if not place.summed]
+
+        def line(place: Place) -> str:
+            if place is TOTAL:
+                return "s += ti.f64({})"
+            if place.summed:
+                return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
+            if self._apart:
+                return self._added(place, "n0", "{}")
+            slot = f"{p}slot_{place.buffer}[e * {arity} + {place.slot}{subscript(place.component)}]"
+            return f"{slot} = {{}}"
+
+        loop = self._element_loop(value, places, along, [line(place) for place in places])
+        if TOTAL in places:
+            return self._in_blocks(loop, True)
+        if self._apart or not nodal:
+            return self._in_blocks(loop) if nodal else loop
+        gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
+        self._own("start", gather.start)
+        self._own("slots", gather.slots)
+        for place in nodal:
+            shape = self.term.fields[place.argument].shape[1:]
+            self._own(f"slot_{place.buffer}", np.zeros((nodes.size, *shape), self.term.dtype))
+        return [*loop, *self._gather_loop([place for place in nodal if place.slot == 0])]
+
+    def _gather_loop(self, places: Sequence[Place]) -> list[str]:
+        p = self.prefix
+        begin = [f"a{k} = {self.type}(0.0)" for k in range(len(places))]
+        add = [
+            f"a{k} += {p}slot_{place.buffer}[{p}slots[q]{subscript(place.component)}]"
+            for k, place in enumerate(places)
+        ]
+        inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(add)]
+        end = [self._added(place, "n", f"a{k}") for k, place in enumerate(places)]
+        return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
+
+    def _added(self, place: Place, node: str, text: str) -> str:
+        """Adds to the gradient of a field, or its change, which several arguments may stand for."""
+        letter = "g" if place.order == "d" else "h"
+        at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
+        return f"{at} = {text}" if place.anew else f"{at} = {at} + {text}"
+
+    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """What is summed takes each pair once; nodes read all others.
+
+        By symmetry under exchange, dU/d(target) needs only the derivative in slot 0.
+        """
+        count = range(len(places))
+        types = ["ti.f64" if place.summed else self.type for place in places]
+        before = [f"s{k} = {types[k]}(0.0)" for k in count]
+        add = [f"s{k} += {'ti.f64({})' if places[k].summed else '{}'}" for k in count]
+        after = [
+            f"{self.prefix}{place.buffer}[i, {place.column}] = s{k}"
+            if place.summed
+            else self._added(place, "n0", f"s{k}")
+            for k, place in enumerate(places)
+        ]
+        nodal = [k for k in count if not places[k].summed]
+        wanted = outputs(value, places, along)
+        return self._pair_loop(
+            wanted, [("range(0, i)", count), ("range(i + 1, n)", nodal)], before, add, after
+        )
+
+    def _element_loop(
+        self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
+    ) -> list[str]:
+        """For each element: load, compute, and `write` the number of each place ({} stands for it)."""
+        wanted = outputs(value, places, along)
+        loads = self._loads(inputs(wanted))
+        lines, texts = self._statements(wanted)
+        return [
+            f"for e in range({self.prefix}nodes.shape[0]):",
+            *indented([*loads, *lines, *filled(write, texts)]),
+        ]
+
+    def _in_blocks(self, loop: list[str], summing: bool = False) -> list[str]:
+        """A loop over elements in blocks: a plain inner loop, which the compiler makes vectors of.
+
+        `summing`: it adds to s, the total of the block.
+        """
+        count = f"{self.prefix}nodes.shape[0]"
+        inner = [f"for e in range(b * {BLOCK}, ti.min((b + 1) * {BLOCK}, {count})):", *loop[1:]]
+        if summing:
+            inner = ["s = ti.f64(0.0)", *inner, f"{self.prefix}total[b, 0] = s"]
+        return [f"for b in range(({count} + {BLOCK - 1}) // {BLOCK}):", *indented(inner)]
+
+    def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
+        """The nodes of element e, and its leaves."""
+        every = self.term.arity == 1 and np.array_equal(
+            self.term.elements.nodes[:, 0], np.arange(len(self.term.elements.nodes))
+        )
+        nodes = (
+            ["n0 = e"] if every else [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
+        )
+        return [*nodes, *(self._load(leaf) for leaf in leaves)]
+
+    def _pair_loop(
+        self,
+        wanted: list[Scalar],
+        ranges: Sequence[tuple[str, Sequence[int]]],
+        before: list[str],
+        add: list[str],
+        after: list[str],
+    ) -> list[str]:
+        """Sources packed component by component (structure of arrays), then target i over sources j.
+
+        `ranges` of j, each with the numbers (of `wanted`) that are added there.
+        """
+        p, leaves = self.prefix, list(inputs(wanted))
+        pack, fetch, late = self._sources(leaves)
+        early, lines, texts = self._hoisted(wanted, late, {})
+        target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
+        adds = filled(add, texts)
+        sweeps = []
+        for r, numbers in ranges:
+            if numbers:
+                sweeps += [f"for j in {r}:", *indented([*fetch, *lines, *(adds[k] for k in numbers)])]
+        return [
+            *pack,
+            f"for i in range({p}nodes.shape[0]):",
+            *indented([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
+        ]
+
+    def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], set[int]]:
+        """A loop that packs the sources, the statements that read source j, and which leaves are its."""
+        n, late = len(self.term.elements.nodes), [leaf for leaf in leaves if leaf.value[1] == 1]
+        for packed in {_packed_in(leaf) for leaf in late}:
+            self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
+        at = [f"{self.prefix}{_packed_in(leaf)}[{self._source_row(leaf)}, j]" for leaf in late]
+        nodal = [f"{place} = {self._nodal(leaf)}" for place, leaf in zip(at, late, strict=True)]
+        head = [f"for j in range({self.prefix}nodes.shape[0]):", f"    n1 = {self.prefix}nodes[j]"]
+        fetch = [f"{leaf_name(leaf)} = {place}" for place, leaf in zip(at, late, strict=True)]
+        return [*head, *indented(nodal)], fetch, {leaf.serial for leaf in late}
+
+    def _source_size(self) -> int:
+        return sum(int(np.prod(f.shape[1:], dtype=int)) for f in self.term.fields.values())
+
+    def _source_row(self, leaf: Scalar) -> int:
+        argument, _, component = leaf.value[:3]
+        row = 0
+        for a, f in self.term.fields.items():
+            if a == argument:
+                return row + int(np.ravel_multi_index(component, f.shape[1:])) if component else row
+            row += int(np.prod(f.shape[1:], dtype=int))
+        raise AssertionError(argument)
+
+
+def _packed_in(leaf: Scalar) -> str:
+    """The array that the sources of pairs are packed into."""
+    return DOT * is_tangent(leaf) + "source"

@@ -1,0 +1,192 @@
+"""From a Taichi function to an expression graph, by running its Python body with symbolic scalars.
+
+    u(x, ..., t)  ->  a graph whose inputs are the components of the arguments
+
+An `if` on a symbolic condition has no single truth: the function runs again under each outcome, and the
+results are merged by select (at most 64 runs). What cannot be followed raises `TraceError` with file, line
+and cure.
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial, reduce
+from itertools import product
+from operator import add
+from types import MappingProxyType
+from typing import Any
+
+from ..energies.local_energy import Datum, Linear, LocalEnergy, Node, Table, concrete
+from ..energies.local_map import Cell, LocalMap
+from ..energies.term import Term
+from ..errors import TraceError
+from ..symbolic.graph import Graph, Scalar
+from ..symbolic.rewriting import here, number, rebind, run
+from ..symbolic.simplification import TRUTHS
+from ..symbolic.taichi_standin import Symbolic, _rows
+from ..symbolic.tensors import Tensor, flat
+
+NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+PATHS = 64
+"""Most ways through the branches of one energy."""
+
+
+@dataclass(frozen=True)
+class Trace:
+    """A traced energy: its value, and the input nodes of every role.
+
+    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for what
+    is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell along each axis;
+    of a map over pairs `mirrored`, the value with the two nodes exchanged.
+    """
+
+    graph: Graph
+    value: Scalar
+    inputs: dict[str, list[list[Scalar]]]
+    window: list[tuple[Scalar, Scalar]] = field(default_factory=list)
+    mirrored: Scalar | None = None
+
+
+def trace(
+    energy: LocalEnergy,
+    d: int | None,
+    k: int,
+    tables: Mapping[str, tuple[int, ...]] = NO_TABLES,
+    axes: int = 0,
+) -> Trace:
+    """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it).
+
+    `tables`: their shapes by argument; `axes`: of the grid that a map gives to.
+    """
+    paths = _Paths()
+    graph = Graph(decide=paths.decide)
+    inputs: dict[str, list[list[Scalar]]] = {}
+    values: dict[str, Any] = {}
+    functions = Symbolic(graph)
+    for name, role in energy.roles.items():
+        if isinstance(role, Table):
+            values[name] = _Table(graph, name, tables[name])
+            continue
+        shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
+        integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
+        slots = range(k) if isinstance(role, Node) else [None]
+        components = list(product(*map(range, shape)))
+        leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
+        rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
+        inputs[name] = leaves
+        values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
+    for name, made in energy.linear.items():
+        values[name] = linear(made, values, functions)
+        inputs[name] = [list(flat(values[name]))]
+    body = rebind(energy.function, functions)
+
+    def traced(values: dict[str, Any]) -> Scalar:
+        arguments = [values[name] for name in energy.arguments]
+        return paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
+
+    value = traced(values)
+    if not isinstance(energy, LocalMap):
+        return Trace(graph, value, inputs)
+    exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
+    mirrored = traced(exchanged) if energy.over == "pairs" else None
+    return Trace(graph, value, inputs, _window(energy, graph, functions, values, paths), mirrored)
+
+
+def of_term(term: Term) -> Trace:
+    """Trace a term's energy, for the arrays that it is bound to."""
+    tables = {a: table.shape for a, table in term.tables.items()}
+    return trace(term.energy, term.dimension, term.arity, tables, len(term.grid.shape) if term.grid else 0)
+
+
+def _window(
+    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any], paths: "_Paths"
+) -> list[tuple[Scalar, Scalar]]:
+    """The lowest and the highest cell along each axis, as whole numbers."""
+    if energy.window is None:
+        return []
+    names = inspect.signature(energy.window).parameters
+    body, axes = rebind(energy.window, functions), len(values[energy.cell or ""])
+
+    def corner(side: int, axis: int) -> Scalar:
+        corners = run(body, [values[name] for name in names])
+        try:
+            low, high = ([*corner] for corner in corners)
+            if not len(low) == len(high) == axes or not all(map(_is_number, (*low, *high))):
+                raise TypeError
+        except TypeError:
+            raise TraceError(
+                f"map '{energy.name}': its window returns two lists, the lowest and the highest cell, of"
+                f" {axes} numbers each"
+            ) from None
+        return graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])
+
+    def whole(side: int, axis: int) -> Scalar:
+        return graph.apply("to_int", paths.merged(graph, partial(corner, side, axis)))
+
+    return [(whole(0, axis), whole(1, axis)) for axis in range(axes)]
+
+
+class _Table:
+    """A table while an energy is traced."""
+
+    def __init__(self, graph: Graph, name: str, shape: tuple[int, ...]):
+        self._graph, self._name, self.shape = graph, name, shape
+
+    def __getitem__(self, places: Any) -> Scalar:
+        places = places if isinstance(places, tuple) else (places,)
+        if len(places) != len(self.shape):
+            raise TypeError(f"{self._name} has {len(self.shape)} axes and is read at {len(places)} numbers")
+        return self._graph.lookup(self._name, *places)
+
+
+def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
+    """sum_a x_a (x) w_a as sum over a > 0 of (x_a - x_0) (x) w_a, which keeps digits far from the origin."""
+    first, *others = values[made.field]
+    weights = values[made.weights]
+    of_weight = weights.shape[1:]
+    rows = _rows(weights.entries, math.prod(of_weight))[1:]
+    terms = [[leg * w for leg in flat(x - first) for w in row] for x, row in zip(others, rows, strict=True)]
+    entries = [reduce(add, parts) for parts in zip(*terms, strict=True)]
+    shape = (*(first.shape if isinstance(first, Tensor) else ()), *of_weight)
+    return Tensor(shape, entries, functions) if shape else entries[0]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float)) or (isinstance(value, Scalar) and value.op not in TRUTHS)
+
+
+class _Paths:
+    """Runs a function once for each way through its branches and merges what comes out."""
+
+    def __init__(self) -> None:
+        self.script: tuple[bool, ...] = ()
+        self.taken: list[tuple[Scalar, bool]] = []
+        self.ways = 1
+
+    def decide(self, condition: Scalar) -> bool:
+        """The truth of a condition on the present path: as before, as scripted, else True for now."""
+        for known, outcome in self.taken:
+            if known is condition:
+                return outcome
+        scripted = self.script[len(self.taken) :][:1]
+        self.ways += not scripted  # the other outcome will be a run of its own
+        if self.ways > PATHS:
+            raise TraceError(
+                f"{here()}: more than {PATHS} ways through the branches of this energy; use ti.select"
+            )
+        outcome = scripted[0] if scripted else True
+        self.taken.append((condition, outcome))
+        return outcome
+
+    def merged(self, graph: Graph, run: Callable[[], Scalar], script: tuple[bool, ...] = ()) -> Scalar:
+        self.script, self.taken = script, []
+        value, taken = run(), self.taken
+        for depth in reversed(range(len(script), len(taken))):
+            condition = taken[depth][0]
+            other = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
+            value = graph.apply("select", condition, value, other)
+        return value
+
+
+# Stand-ins for `ti` and `ti.math` -------------------------------------------------------------------

@@ -1,0 +1,267 @@
+"""The loops of maps to the cells of a grid, with 16 cells (f32) or 8 (f64) of a row to one vector.
+
+    forward   row by row, what a window gives is added to its cells
+    adjoint   lane by lane, the sums go over the rows of a window
+
+Vectors begin where the window does, and end within the row. Lanes outside of the window compute something
+that is left out. What does not depend on the cell is computed in single numbers and given to all lanes.
+Arrays are read and written lane by lane (`lane_text`). Functions like exp are no instructions: maps that need
+them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
+"""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..energies.local_map import LocalMap
+from ..energies.term import Term
+from ..engine import lane_blocks, runtime, storage
+from ..engine.kernels import Launch
+from ..symbolic.graph import Scalar, reachable
+from ..symbolic.simplification import TRUTHS
+from .kernel_verification import Number, aside
+from .lane_statements import SMALL, Vectors, is_instruction
+from .map_loops import ADJOINT, given
+from .statements import WHOLE_TYPE, indented, leaf_name
+from .sweep import Place, Sweep, outputs, tangents
+from .tracing import Trace, of_term
+from .window_loops import LOST, Box, Read, WindowLoops
+from .window_verification import Windows, look_at_cells, look_at_windows
+
+BY_LANE = {"input", "lookup", "to_int", "to_real"}
+"""What else a cell may need: leaves, and a few operations that are computed lane by lane."""
+
+
+def suits(term: Term) -> bool:
+    """Whether a map's grid has rows as long as a vector, and a cell needs instructions on vectors only."""
+    assert term.grid is not None
+    assert isinstance(term.energy, LocalMap)
+    if len(term.grid.shape) == 1 or not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
+        return False
+    traced = of_term(term)
+    (places,) = traced.inputs[term.energy.cell or ""]
+    of_cell = depending([traced.value], {leaf.serial for leaf in places})
+    return all(node.op in BY_LANE or is_instruction(node) for node in of_cell)
+
+
+class WindowLanes(Vectors, WindowLoops):
+    """The loops of a map to the cells of a grid, a vector of cells at a time.
+
+    Arrays of its own: `table_..._flat`, tables number by number, with as many zeros at both ends as a vector
+    may stand out of a window.
+    """
+
+    def __init__(self, term: Term, adjoint: Field):
+        super().__init__(term, adjoint)
+        self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
+        self._strides: dict[str, list[int]] = {}
+        for name in term.tables:
+            table = storage.host(self._arrays[f"table_{name}"])
+            filled = [(0, 0)] * (table.ndim - 1) + [(0, -table.shape[-1] % self.wide)]
+            table = np.pad(table, filled)  # so that rows begin where vectors may
+            self._strides[name] = [int(np.prod(table.shape[k + 1 :], dtype=int)) for k in range(table.ndim)]
+            beyond = self._beyond(name)
+            flat = lane_blocks.flat(lane_blocks.zeros(table.size + 2 * beyond, 1, self.wide, term.dtype))
+            flat[beyond : beyond + table.size] = table.ravel()
+            self._arrays[f"table_{name}_flat"] = flat
+
+    def _beyond(self, table: str) -> int:
+        return self.wide * max(self._strides[table][0], self.wide)
+
+    # Proof
+
+    def prove_forward(self, t: float, along: Mapping[str, Any], anew: bool) -> bool:
+        """Into an array aside, which holds zeros."""
+        if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
+            return False
+        scratch = storage.allocate(np.zeros_like(self.given.values))
+        code = self.forward(along, scratch if along else None, anew)
+        Launch(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
+        runtime.sync()
+        value = given(self._trace(), Sweep(tangents=along))
+        look_at_cells(self.term, value, self._stored(), storage.host(scratch), t, along)
+        return True
+
+    def prove(self, wanted: Sweep, t: float) -> None:
+        """By a sweep aside; nothing where one number takes several."""
+        fields = [self.term.fields[a].name for a in {*wanted.gradient, *wanted.product}]
+        if self._apart and len(set(fields)) < len(fields):
+            return
+        own = aside(wanted)
+        Launch(self.totalled(own)[0], "t")(t)
+        runtime.sync()
+        traced = self._trace()
+        ((weight,),) = traced.inputs[ADJOINT]
+        places = list(own.places(traced, range(self.term.arity)))
+        graphs = outputs(weight * traced.value, places, tangents(traced, list(wanted.tangents)))
+        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
+        left = partial(self._left, places, {"d": own.gradient, "dd": own.product})
+        look_at_windows(self.term, numbers, self._stored(), left, t, wanted.tangents)
+
+    def _stored(self) -> Windows:
+        floors = storage.host(self._arrays["floors"])
+        known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
+        return Windows(storage.host(self._arrays["window"]), known, self.shape)
+
+    def _left(
+        self, places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
+    ) -> list[np.ndarray]:
+        """What a sweep has left at these places of some elements."""
+        found = []
+        for place in places:
+            if place.summed:
+                found.append(storage.host(self._arrays[place.buffer])[rows, place.column])
+            elif self._apart:
+                nodes = self.term.elements.nodes[rows, 0]
+                found.append(storage.host(arrays[place.order][place.argument])[(nodes, *place.component)])
+            else:
+                slots = storage.host(self._arrays[f"slot_{place.buffer}"])
+                found.append(slots[(rows * self.term.arity + place.slot, *place.component)])
+        return found
+
+    # Loops
+
+    def _cleared(self, out: str, cells: str) -> list[str]:
+        number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
+        return [
+            f"begin, end = {cells}",
+            f"for part in range((end - begin + {self.wide - 1}) // {self.wide}):",
+            f"    cell = ti.min(begin + part * {self.wide}, end - {self.wide}) & {SMALL}",
+            f"    here = {self._to_all(f'{self.type}(begin + part * {self.wide} - cell)')}",
+            f"    begun = {self._lanes()} < here",
+            *indented(self._put_lanes(number, f"ti.select(begun, {self._by_lane(number)}, {zero})")),
+        ]
+
+    def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
+        early, lines, (text,) = self._in_lanes([value], self._late(traced), dict(self._floors))
+        number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
+        sums = f"{self._by_lane(number)} + ti.select(inside, {text}, {zero})"
+        return early, self._vectors(traced, box, [], [*lines, *self._put_lanes(number, sums)])
+
+    def _summing(
+        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
+    ) -> tuple[list[str], list[str]]:
+        late = self._late(traced) | {leaf.serial for leaf, _ in read}
+        early, lines, texts = self._in_lanes(summed, late, names)
+        zero = self._to_all(f"{self.type}(0.0)")
+        fetch = [f"{leaf_name(leaf)} = {self._by_lane(f'{array}[cell + {{lane}}]')}" for leaf, array in read]
+        count = range(len(texts))
+        begin = [f"a{k} = {zero}" for k in count]
+        add = [f"a{k} += {text}" for k, text in enumerate(texts)]
+        own = [f"l{k} += ti.select(inside, a{k}, {zero})" for k in count]
+        cells = self._vectors(traced, self._on_grid(), begin, [*fetch, *lines, *add], own)
+        ends = [line for k in count for line in self._sum_of_lanes(f"s{k}", f"l{k}")]
+        return early, [*(f"l{k} = {zero}" for k in count), *cells, *ends]
+
+    def _vectors(
+        self,
+        traced: Trace,
+        box: Box,
+        before: list[str],
+        body: list[str],
+        after: Sequence[str] = (),
+    ) -> list[str]:
+        """For every vector of cells of a box the body in every row, and what comes before and after the rows.
+
+        `lane0`: the first column; lanes are `inside` from the column `begin` on.
+        """
+        low, high = box
+        *rows, column = self._places(traced)
+        places = [f"{leaf_name(leaf)} = {self._to_all(f'{WHOLE_TYPE}(i{a})')}" for a, leaf in enumerate(rows)]
+        begins, ends = (self._to_all(f"{WHOLE_TYPE}({name})") for name in ("begin", "high"))
+        at = [
+            f"{leaf_name(column)} = {self._by_lane(f'{WHOLE_TYPE}(lane0 + {{lane}})')}",
+            f"inside = ({leaf_name(column)} >= {begins}) & ({leaf_name(column)} < {ends})",
+        ]
+        cell = f"cell = ({self._row()} * {self.shape[-1]} + lane0) & {SMALL}"
+        return [
+            f"low, high = {low[-1]}, {high[-1]}",
+            f"for part in range((high - low + {self.wide - 1}) // {self.wide}):",
+            f"    begin = low + part * {self.wide}",
+            f"    lane0 = ti.min(begin, {self.shape[-1] - self.wide})",
+            *indented([*before, *at, *self._nested(low, high, [cell, *places, *body]), *after]),
+        ]
+
+    def _row(self) -> str:
+        """The number of the row at i0, i1, ..., without the last axis."""
+        text = "0"
+        for a in self.axes[:-1]:
+            text = f"({text} * {self.shape[a]} + i{a})" if a else f"i{a}"
+        return text
+
+    # Vectors
+
+    def _in_lanes(
+        self, outputs: Sequence[Scalar], late: Iterable[int], names: dict[int, str]
+    ) -> tuple[list[str], list[str], list[str]]:
+        """Statements on single numbers for what does not depend on the late leaves, on vectors for what does.
+
+        And the vectors of the outputs.
+        """
+        depends = {node.serial for node in depending(outputs, set(late))}
+        moving = [node for node in reachable(outputs, self._needs) if node.serial in depends]
+        met = {a.serial: a for node in moving for a in self._needs(node)} | {o.serial: o for o in outputs}
+        known = [node for serial, node in met.items() if serial not in depends]
+        _, early, texts = self._hoisted(known, None, names)
+        wide = {serial: text if serial in depends else self._to_all(text) for serial, text in names.items()}
+        for node, text in zip(known, texts, strict=True):
+            if node.number is None:
+                wide[node.serial] = f"{text}_all"
+                given = self._truth_to_all(text) if node.op in TRUTHS else self._to_all(text)
+                early.append(f"{text}_all = {given}")
+        lines: list[str] = []
+        for node in reachable(outputs, self._needs):
+            if node.serial in wide:
+                continue
+            if node.op == "input":
+                wide[node.serial] = leaf_name(node)
+            elif node.number is not None:
+                wide[node.serial] = self._to_all(self._constant(node))
+            else:
+                wide[node.serial] = f"r{len(wide)}"
+                if node.op == "lookup" and not self._needs(node):
+                    at, text = self._looked_up(node)
+                    lines += [at] * (at not in lines)
+                else:
+                    text = self._vector(node, [wide[a.serial] for a in self._needs(node)])
+                lines.append(f"{wide[node.serial]} = {text}")
+        return early, lines, [wide[o.serial] for o in outputs]
+
+    def _vector(self, node: Scalar, arguments: Sequence[str]) -> str:
+        """An operation for all lanes."""
+        if is_instruction(node):
+            return self._instruction(node, arguments)
+        single = self._operation(node, [f"({text})[{{lane}}]" for text in arguments])
+        return self._by_lane(re.sub(rf"\bi{self.last}\b", "(lane0 + {lane})", single))
+
+    def _looked_up(self, node: Scalar) -> tuple[str, str]:
+        """The numbers of a table at places that are known relative to the window; where they begin."""
+        name, reads, strides = node.value, self._reads[node.serial], self._strides[node.value]
+        place, number, step, at = [str(self._beyond(name))], 0, 0, f"at_{name}"
+        for read, first, stride in zip(reads, self._begin[name], strides, strict=True):
+            axis, offset = read or (0, 0)
+            at += f"_{axis}"
+            place.append(f"({'lane0' if axis == self.last else f'i{axis}'} - b{axis}) * {stride}")
+            number += (offset + first) * stride
+            step += stride * (axis == self.last)
+        numbers = (
+            f"{self.prefix}table_{name}_flat[{at} + {number + lane * step}]" for lane in range(self.wide)
+        )
+        return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
+
+    def _truth_to_all(self, text: str) -> str:
+        """One truth in every lane."""
+        number = self._to_all(f"ti.select({text}, {self.type}(1.0), {self.type}(0.0))")
+        return f"{number} > {self._to_all(f'{self.type}(0.0)')}"
+
+
+def depending(outputs: Sequence[Scalar], on: set[int]) -> list[Scalar]:
+    """The nodes that depend on some leaves (by serial), and these."""
+    depends = set(on)
+    for node in reachable(outputs):
+        depends.update([node.serial] * any(a.serial in depends for a in node.args))
+    return [node for node in reachable(outputs) if node.serial in depends]

@@ -1,0 +1,358 @@
+"""The loops of maps to the cells of a grid, each element within its window.
+
+    forward   y_p += f(e, p)                            each band of rows sums the elements that reach it
+    adjoint   dU/dq += sum over p of lambda_p df/dq     each element sums over its window; lambda = dU/dy
+
+The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic. What
+does not depend on the cell is computed once for an element. The adjoint is summed over the cells for the few
+numbers in which the two parts meet (`derive.cut`), and goes back through the first part once.
+
+The floors that a window begins at are computed once and stored: another kernel might find x / h on the other
+side of a whole number, and read a table one place off.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..energies.term import Term
+from ..engine import runtime, storage
+from ..symbolic import differentiation
+from ..symbolic.graph import Scalar, inputs, reachable
+from ..symbolic.integer_forms import ROUNDED, form
+from .map_loops import ADJOINT, MapLoops, given
+from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
+from .sweep import Place, Sweep, outputs
+from .term_loops import Emitter
+from .tracing import Trace
+
+Meets = Sequence[tuple[Scalar, Scalar]]
+"""A cut: each new leaf with the node that it stands for."""
+Box = tuple[list[str], list[str]]
+"""Of cells: the lowest along each axis, and the one after the highest."""
+Read = Sequence[tuple[Scalar, str]]
+"""Leaves with the arrays over the cells that they are read from."""
+BAND = {1: 256, 2: 16, 3: 4}
+"""Cells along the first axis that make a band, at least, by the number of axes."""
+BANDS = 4
+"""Bands for each thread: few, because each looks at all elements and prepares those that reach it."""
+SECTIONS = 64
+"""Bands of one axis, at most: they cut windows, and where must not depend on the threads."""
+ROW = 32
+"""Windows of up to this many cells along the last axis are summed row by row."""
+FARTHEST = 1 << 30
+"""Windows end here: beyond every grid, and within what an i32 holds."""
+LOST = -FARTHEST - 1
+"""Both ends of a window that is no number: it reaches no cell, and cell 0 is given what is no number."""
+
+
+class WindowLoops(MapLoops):
+    """The loops of a map to the cells of a grid.
+
+    Arrays of its own: `window`, the lowest and the highest cell of each element along each axis; `floors`,
+    the rounded numbers that they come from.
+    """
+
+    def __init__(self, term: Term, adjoint: Field):
+        super().__init__(term, adjoint)
+        assert term.grid is not None
+        self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
+        bands = BANDS * runtime.threads() if len(self.shape) > 1 else SECTIONS
+        self.band = max(BAND[len(self.shape)], -(-self.shape[0] // bands))
+        self._reads, self._begin = self._known_reads()
+        self._floors = self._rounded()
+        self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
+        self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
+
+    # Loops
+
+    def _put_windows(self) -> list[str]:
+        window = self._trace().window
+        corners = [corner for pair in window for corner in pair]
+        reals = [corner.args[0] for corner in corners if corner.op == "to_int"]
+        floors = [node for node in reachable(corners) if node.serial in self._floors]
+        lines, texts = self._statements([*corners, *reals, *floors])
+        of_corners, of_reals = texts[: len(corners)], texts[len(corners) : len(corners) + len(reals)]
+        of_floors = texts[len(corners) + len(reals) :]
+        put = [self._corner(k // 2, k % 2, text, window[k // 2]) for k, text in enumerate(of_corners)]
+        put += [f"{self.prefix}floors[e, {k}] = ti.f64({text})" for k, text in enumerate(of_floors)]
+        if of_reals:
+            lost = " | ".join(f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in of_reals)
+            put += [f"if {lost}:", *(f"    {self.prefix}window[e, {k}] = {LOST}" for k in (0, 1))]
+        loop = [*self._loads(inputs(corners)), *lines, *put]
+        return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(loop)]
+
+    @property
+    def gives_to_all(self) -> bool:
+        return True
+
+    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
+        """The windows of all elements; then band by band, every element that reaches it, in their order."""
+        p, traced = self.prefix, self._trace()
+        value, places = given(traced, moved), self._late(traced)
+        leaves = [leaf for leaf in inputs([value]) if leaf.serial not in places]
+        low, high = self._on_grid()
+        low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
+        early, cells = self._giving(traced, value, (low, high), out)
+        element = [*self._loads(leaves), *self._windows(), *early, *cells]
+        each = [
+            f"b0, c0 = {p}window[e, 0], {p}window[e, 1]",
+            f"if (b0 < {self._end('band')}) & (c0 >= band * {self.band}):",
+            *indented(element),
+        ]
+        if not moved.tangents:
+            each += [f"if (b0 == {LOST}) & (band == 0):", f"    {out}[0] = {self.type}(ti.math.nan)"]
+        row = int(np.prod(self.shape[1:], dtype=int))
+        band = f"band * {self.band * row}, {self._end('band')} * {row}"
+        begin = self._cleared(out, band) if anew else []
+        elements = [f"for e in range({p}nodes.shape[0]):", *indented(each)]
+        bands = dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
+        return bands if moved.tangents else [*self._put_windows(), *bands]
+
+    def _cleared(self, out: str, cells: str) -> list[str]:
+        """Zeros in a range of cells."""
+        return [f"for cell in range({cells}):", f"    {out}[cell] = {self.type}(0.0)"]
+
+    def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
+        """Statements for an element, and the loop that adds the value to the cells of a box."""
+        early, late, (text,) = self._hoisted([value], self._late(traced), dict(self._floors))
+        return early, self._over_cells(traced, *box, late, f"{out}[cell] = {out}[cell] + ", text)
+
+    def _summing(
+        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
+    ) -> tuple[list[str], list[str]]:
+        """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ..."""
+        late = self._late(traced) | {leaf.serial for leaf, _ in read}
+        early, each, adds = self._hoisted(summed, late, names)
+        fetch = [f"{leaf_name(leaf)} = {array}[cell]" for leaf, array in read]
+        begin = [f"s{k} = {self.type}(0.0)" for k in range(len(adds))]
+        add = [f"s{k} += {text}" for k, text in enumerate(adds)]
+        cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
+        return early, [*begin, *cells]
+
+    def _element_loop(
+        self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
+    ) -> list[str]:
+        """For each element the derivatives of sum over its cells of lambda f, and how they change."""
+        graph, traced = value.graph, self._traced
+        ((weight,),) = traced.inputs[ADJOINT]
+        its_tangent = along.get(weight.serial)
+        late = self._late(traced) | {leaf.serial for leaf in (weight, its_tangent) if leaf is not None}
+        wrt = [p.leaf for p in places if p.leaf is not None]
+        body, meets = differentiation.cut(
+            value, late, [*wrt, *(n for n in inputs([value]) if n.serial in along)]
+        )
+        of_cell = differentiation.gradient(weight * body, [leaf for leaf, _ in meets])
+        dots = differentiation.tangent([node for _, node in meets], along)
+        moving = [(leaf, dot) for (leaf, _), dot in zip(meets, dots, strict=True) if dot.number != 0.0]
+        at_cell = {leaf.serial: graph.input(*leaf.value, "dot") for leaf, _ in moving}
+        weighed = {} if its_tangent is None else {weight.serial: its_tangent}
+        changing = differentiation.tangent(of_cell, at_cell | weighed) if along else []
+
+        sums = [graph.input("the sum", None, (k,)) for k in range(len(of_cell) + len(changing))]
+        first, second = sums[: len(of_cell)], sums[len(of_cell) :]
+        back = self._back(body, meets, first, second)
+        chain = outputs(back, places, {**along, **{s.serial: d for s, d in zip(first, second, strict=False)}})
+
+        names = self._floors | {s.serial: f"s{k}" for k, s in enumerate(sums)}
+        known_at = [*(node for _, node in meets), *(dot for _, dot in moving)]
+        _, known, texts = self._hoisted(known_at, None, names)
+        names |= dict(
+            zip(
+                [*(leaf.serial for leaf, _ in meets), *(d.serial for d in at_cell.values())],
+                texts,
+                strict=True,
+            )
+        )
+        read = [(weight, f"f_{self._field(ADJOINT)}")]
+        if its_tangent is not None:
+            read.append((its_tangent, f"w_{self._field(ADJOINT)}"))
+        early, cells = self._summing(traced, [*of_cell, *changing], read, names)
+        _, after, results = self._hoisted(chain, None, names)
+
+        needed = inputs([*known_at, *of_cell, *changing, *chain])
+        leaves = [
+            leaf for leaf in needed if leaf.serial not in late and leaf.value[0] in self.term.energy.roles
+        ]
+        lines = [*self._loads(leaves), *self._windows(), *known, *early, *cells, *after]
+        return [
+            f"for e in range({self.prefix}nodes.shape[0]):",
+            *indented([*lines, *filled(write, results)]),
+        ]
+
+    def _back(self, body: Scalar, meets: Meets, first: Sequence[Scalar], second: Sequence[Scalar]) -> Scalar:
+        """The sum over the cut of a sum over cells times what stands there.
+
+        Behind branches, what no cell took is left out: it may be infinite there.
+        """
+        guarded = any(node.op in differentiation.BRANCHES for node in reachable([body]))
+        back = body.graph.constant(0.0)
+        for k, (_, node) in enumerate(meets):
+            part = first[k] * node
+            if guarded:
+                taken = first[k] != 0.0
+                taken = (taken | (second[k] != 0.0)) if second else taken
+                part = body.graph.apply("select", taken, part, 0.0)
+            back = back + part
+        return back
+
+    # Pieces
+
+    def _trace(self) -> Trace:
+        """f itself: lambda belongs to the cell."""
+        traced = Emitter._trace(self)
+        weight = traced.graph.input(ADJOINT, None, ())
+        self._traced = replace(traced, inputs={**traced.inputs, ADJOINT: [[weight]]})
+        return self._traced
+
+    def _places(self, traced: Trace) -> list[Scalar]:
+        """The leaves that are the cell's place: known late, within the innermost loop."""
+        (places,) = traced.inputs[self.map.cell or ""]
+        return places
+
+    def _late(self, traced: Trace) -> set[int]:
+        return {leaf.serial for leaf in self._places(traced)}
+
+    def _corner(self, axis: int, side: int, text: str, ends: tuple[Scalar, Scalar]) -> str:
+        """One number of an element's window; the highest from the lowest, where their distance is known."""
+        place = f"{self.prefix}window[e, {2 * axis + side}]"
+        if side and (size := size_of(ends)) is not None:
+            return f"{place} = {self.prefix}window[e, {2 * axis}] + {size - 1}"
+        return f"{place} = ti.cast(ti.min(ti.max({text}, -{FARTHEST}.0), {FARTHEST}.0), ti.i32)"
+
+    def _windows(self) -> list[str]:
+        """b, c: the lowest and the highest cell of element e along each axis; and the stored floors."""
+        p = self.prefix
+        lowest = [f"b{a} = {p}window[e, {2 * a}]" for a in self.axes]
+        lowest += [f"{name} = {self.type}({p}floors[e, {k}])" for k, name in enumerate(self._floors.values())]
+        return [*lowest, *(f"c{a} = {p}window[e, {2 * a + 1}]" for a in self.axes)]
+
+    def _on_grid(self) -> tuple[list[str], list[str]]:
+        """The range of element e's cells along each axis that lie on the grid."""
+        low = [f"ti.max(b{a}, 0)" for a in self.axes]
+        return low, [f"ti.min(c{a} + 1, {n})" for a, n in enumerate(self.shape)]
+
+    def _end(self, band: str) -> str:
+        """The row after the last of a band."""
+        return f"ti.min(({band} + 1) * {self.band}, {self.shape[0]})"
+
+    def _over_cells(
+        self, traced: Trace, low: list[str], high: list[str], body: list[str], put: str = "", text: str = ""
+    ) -> list[str]:
+        """For every cell of a box the body, and then, if anything is to be `put`, that with the text.
+
+        Where windows have one size, and this one does not leave the box along the last axis, the loop over
+        that has a constant length, which compilers like. A row is computed before it is put: stores between
+        loads, which might be to the same memory, would keep the compiler from making vectors of them.
+        """
+        last = self.axes[-1]
+        end = [f"{put}{text}"] if put else []
+        clipped = self._nested(low, high, self._last(traced, f"{low[last]}, {high[last]}", [*body, *end]))
+        if (size := size_of(traced.window[last])) is None:
+            return clipped
+        ends = f"b{last}, b{last} + {size}"
+        if put and size <= ROW:
+            row = [
+                f"row = ti.Vector([{self.type}(0.0)] * {size})",
+                *self._last(traced, ends, [*body, f"row[i{last} - b{last}] = {text}"]),
+                f"for k in ti.static(range({size})):",
+                *indented([f"i{last} = b{last} + k", self._cell(), f"{put}row[k]"]),
+            ]
+        else:
+            row = self._last(traced, ends, [*body, *end])
+        inside = f"if (b{last} >= {low[last]}) & (c{last} < {high[last]}):"
+        return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
+
+    def _last(self, traced: Trace, ends: str, body: list[str]) -> list[str]:
+        """The loop over the last axis."""
+        named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
+        return [f"for i{self.axes[-1]} in range({ends}):", *indented([self._cell(), *named, *body])]
+
+    def _nested(self, low: list[str], high: list[str], lines: list[str]) -> list[str]:
+        """The lines within loops over all axes but the last."""
+        for a in reversed(self.axes[:-1]):
+            lines = [f"for i{a} in range({low[a]}, {high[a]}):", *indented(lines)]
+        return lines
+
+    def _cell(self) -> str:
+        """The number of the cell at i0, i1, ..."""
+        text = "i0"
+        for a in self.axes[1:]:
+            text = f"({text}) * {self.shape[a]} + i{a}"
+        return f"cell = {text}"
+
+    def _rounded(self) -> dict[int, str]:
+        """The rounded numbers that windows come from, by serial, in their order; and their names."""
+        corners = [corner for pair in self._trace().window for corner in pair]
+        atoms = {s for corner in corners for s, node in form(corner).atoms.items() if node.op in ROUNDED}
+        return {serial: f"w{k}" for k, serial in enumerate(sorted(atoms))}
+
+    # Tables
+
+    def _known_reads(self) -> tuple[dict[int, list[tuple[int, int] | None]], dict[str, list[int]]]:
+        """Where the places of a lookup are known relative to the window; where tables begin in their arrays.
+
+        A place that is (the cell - the window's lowest cell) + c on an axis, is within c .. c + size - 1: the
+        table gets zeros around it, and nobody needs to look whether a place is within.
+        """
+        traced = self._trace()
+        cells = self._places(traced)
+        reads: dict[int, list[tuple[int, int] | None]] = {}
+        tables = self.term.tables
+        pads = {name: [[0, 0] for _ in table.shape] for name, table in tables.items()}
+        for node in reachable([traced.value]):
+            if node.op == "lookup":
+                reads[node.serial] = [_relative(place, cells, traced.window) for place in node.args]
+                shape = tables[node.value].shape
+                for pad, n, read in zip(pads[node.value], shape, reads[node.serial], strict=True):
+                    if read is not None:
+                        size = size_of(traced.window[read[0]]) or 0
+                        pad[:] = max(pad[0], -read[1]), max(pad[1], read[1] + size - n)
+        for name, around in pads.items():
+            self._arrays[f"table_{name}"] = storage.allocate(np.pad(tables[name], around))
+        return reads, {name: [before for before, _ in around] for name, around in pads.items()}
+
+    def _needs(self, node: Scalar) -> tuple[Scalar, ...]:
+        known = node.op == "lookup" and None not in self._reads.get(node.serial, [None])
+        return () if known else node.args
+
+    def _operation(self, node: Scalar, arguments: Sequence[str]) -> str:
+        text = super()._operation(node, arguments)
+        return f"{WHOLE_TYPE}({arguments[0]}) * {arguments[1]}" if node.op == "mul" and node.integer else text
+
+    def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
+        reads = self._reads.get(node.serial, [None] * len(node.args))  # nodes of the window, and beyond a cut
+        begin = self._begin[node.value]
+        table = f"{self.prefix}table_{node.value}"
+        if None not in reads:
+            shifted = [
+                f"i{r[0]} - b{r[0]} + {r[1] + first}" for r, first in zip(reads, begin, strict=True) if r
+            ]
+            return f"{table}[{', '.join(shifted)}]"
+        texts = [
+            f"ti.cast({text}, ti.i32)" if read is None else f"(i{read[0]} - b{read[0]} + {read[1]})"
+            for read, text in zip(reads, places, strict=True)
+        ]
+        return within(table, texts, self.term.tables[node.value].shape, self.type, begin)
+
+
+def _relative(
+    place: Scalar, cells: Sequence[Scalar], window: Sequence[tuple[Scalar, Scalar]]
+) -> tuple[int, int] | None:
+    """The axis and the number c for which a place is (the cell - the window's lowest cell) + c, if there are.
+
+    And the window has the same size at every state.
+    """
+    for axis, (cell, (low, high)) in enumerate(zip(cells, window, strict=True)):
+        offset = form(place).minus(form(cell)).plus(form(low)).known
+        if offset is not None and size_of((low, high)) is not None:
+            return axis, offset
+    return None
+
+
+def size_of(ends: tuple[Scalar, Scalar]) -> int | None:
+    """The cells of a window along an axis, if they are as many at every state."""
+    between = form(ends[1]).minus(form(ends[0])).known
+    return None if between is None or not 0 <= between < FARTHEST else between + 1

@@ -1,0 +1,224 @@
+"""Named arrays: everything that changes, and everything that may be differentiated.
+
+A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
+looking at a field copies nothing. For the length of a call another's memory may stand in its place.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from ..engine import storage
+from ..errors import EnergyError
+
+PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
+
+
+@dataclass
+class Field:
+    """One named array over nodes: shape (n, *shape of one value), in the run's units."""
+
+    name: str
+    array: storage.Seat
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    unit: str = "1"
+
+    @classmethod
+    def of(cls, name: str, values: Any, unit: str = "1", dtype: np.dtype = PRECISIONS["f64"]) -> "Field":
+        """A field holding a copy of `values`."""
+        values = np.ascontiguousarray(values, dtype=dtype)
+        if values.ndim < 1 or not values.size:
+            raise EnergyError(f"field '{name}' is empty: it has shape {values.shape}")
+        return cls(name, storage.Seat(storage.allocate(values)), values.shape, values.dtype, unit)
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def twin(self) -> "Field":
+        """A field of the same name and shape in memory of its own, holding zeros."""
+        return Field.of(self.name, np.zeros(self.shape), self.unit, self.dtype)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The present values; read only (on the CPU the memory itself)."""
+        view = storage.host(self.array).view()
+        view.flags.writeable = False
+        return view
+
+    def set(self, values: Any) -> None:
+        """Overwrite the values. Raises `EnergyError` for another shape."""
+        values = np.asarray(values, dtype=self.dtype)
+        if values.shape != self.shape:
+            raise EnergyError(f"field '{self.name}' has shape {self.shape}, not {values.shape}")
+        storage.store(self.array, values)
+
+
+@dataclass(frozen=True, eq=False)
+class Body:
+    """Nodes under a name: their numbers, or a range of them."""
+
+    name: str
+    nodes: np.ndarray
+
+    def __init__(self, name: str, nodes: Iterable[int] | np.ndarray):
+        object.__setattr__(self, "name", name)
+        object.__setattr__(self, "nodes", np.fromiter(nodes, np.int32))
+
+
+@dataclass(frozen=True)
+class Motion:
+    """A field that moves: its velocity, and the inertia that resists (a field's name, or one number).
+
+    kinetic energy = sum of inertia v^2 / 2; dv/dt = -(dU/dfield) / inertia.
+    """
+
+    position: str
+    velocity: str
+    inertia: str | float = 1.0
+
+
+@dataclass(frozen=True, eq=False)
+class Hold:
+    """Components of a field that do not move freely: clamped where they start, or moved as prescribed.
+
+    x(t) = x(0) + displacement r(t / duration) + velocity t        r(s) = s^3 (10 - 15 s + 6 s^2), 0 <= s <= 1
+
+    Without a duration the displacement is there from the start. `axes` are the components held (None: all);
+    displacement and velocity have one number for each. `name` is what reports call it. r has two continuous
+    derivatives (Flash & Hogan 1985, J. Neurosci. 5, 1688: the path of least jerk).
+    """
+
+    name: str
+    field: str
+    nodes: np.ndarray
+    axes: tuple[int, ...] | None = None
+    displacement: tuple[float, ...] = ()
+    duration: float = 0.0
+    velocity: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Cells in rows and columns (or in as many axes as `shape` has), the last axis contiguous.
+
+    Cell (row, column) is centred at y = row `spacing`, x = column `spacing`, in the run's unit of length.
+    Of a field over the grid, shape (cells, ...), it is node row * columns + column. `fields`: those over it.
+    """
+
+    shape: tuple[int, ...]
+    spacing: float = 1.0
+    fields: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1 or not self.spacing > 0.0:
+            raise EnergyError(
+                f"a grid of shape {list(self.shape)}, spacing {self.spacing:g}: it has 1, 2 or 3 axes, cells"
+                " along each, and a positive spacing"
+            )
+
+    def __len__(self) -> int:
+        return prod(self.shape)
+
+
+@dataclass(frozen=True, kw_only=True)
+class State:
+    """What a scene starts from, in the run's units.
+
+    fields by name, shape (n, ...), and the unit of each as an SI unit ("m s^-1"); which of them move; bodies;
+    lists of tuples, shape (E, k), and data of their elements by list and argument; what is held; `labels`:
+    the names under which fields are recorded (H5MD's `position`, `velocity`); names of the nodes; `shown`:
+    the lists that a picture of the state is drawn with; grids of cells; tables of numbers, by the argument of
+    an energy that looks them up.
+    """
+
+    fields: Mapping[str, np.ndarray]
+    units: Mapping[str, str]
+    motions: tuple[Motion, ...] = ()
+    bodies: tuple[Body, ...] = ()
+    tuples: Mapping[str, np.ndarray] = field(default_factory=dict)
+    data: Mapping[str, Mapping[str, np.ndarray]] = field(default_factory=dict)
+    holds: tuple[Hold, ...] = ()
+    labels: Mapping[str, str] = field(default_factory=dict)
+    names: tuple[str, ...] = ()
+    shown: tuple[str, ...] = ()
+    grids: Mapping[str, Grid] = field(default_factory=dict)
+    tables: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+class Fields(Mapping[str, Field]):
+    """The fields of a scene by name, all of one precision; `derived` are those that maps give."""
+
+    def __init__(
+        self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"
+    ):
+        self.dtype = PRECISIONS[precision]
+        self.precision = precision
+        self.derived: set[str] = set()
+        units = units or {}
+        for name in values:
+            _refuse_the_time(name)
+        self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
+
+    def __getitem__(self, name: str) -> Field:
+        if name not in self._fields:
+            raise EnergyError(f"no field named '{name}' (there are: {', '.join(self._fields)})")
+        return self._fields[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._fields
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._fields)
+
+    def __len__(self) -> int:
+        return len(self._fields)
+
+    def twin(self) -> "Fields":
+        """The same fields in memory of their own, with the present values."""
+        made = Fields(
+            {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
+        )
+        made.derived = set(self.derived)
+        return made
+
+    def derive(self, name: str, count: int, unit: str) -> Field:
+        """The field of this name that maps give, one number for each of `count` nodes; made when first asked.
+
+        Raises `EnergyError` if the name is another field's, or the field has another length or unit.
+        """
+        _refuse_the_time(name)
+        if name not in self._fields:
+            self._fields[name] = Field.of(name, np.zeros(count), unit, self.dtype)
+            self.derived.add(name)
+        field = self._fields[name]
+        if name not in self.derived:
+            raise EnergyError(f"the state has a field '{name}': what a map gives needs another name")
+        if (len(field), field.unit) != (count, unit):
+            raise EnergyError(
+                f"'{name}' has {len(field)} nodes in {field.unit}; another map gives it {count} in {unit}"
+            )
+        return field
+
+
+def _refuse_the_time(name: str) -> None:
+    if name == "t":
+        raise EnergyError("a field cannot be called 't', which is the time; give it another name")
+
+
+def ordered_sum(values: np.ndarray) -> float:
+    """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree.
+
+    Of a few numbers only the part of the tree that has any.
+    """
+    flat = np.ravel(values).astype(np.float64, copy=False)
+    width = min(1024, 1 << max(len(flat) - 1, 0).bit_length())
+    padded = np.zeros(-(-max(len(flat), 1) // width) * width)
+    padded[: len(flat)] = flat
+    columns = np.add.reduce(padded.reshape(-1, width), axis=0)
+    while len(columns) > 1:
+        columns = columns[: len(columns) // 2] + columns[len(columns) // 2 :]
+    return float(columns[0] + 0.0)  # as if a sum of no numbers stood beside it

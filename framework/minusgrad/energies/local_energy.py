@@ -1,0 +1,388 @@
+"""Local energies: one scalar function of one element, and what its arguments mean.
+
+    U = sum over elements e of  u(node fields at e's nodes, data of e, parameters, t)
+
+An element is a single node, a pair of nodes (each unordered pair once) or a tuple of nodes from a list.
+The function is ordinary Taichi; the decorator says of each argument, by its name, which role it plays,
+its unit, and the size of a physically meaningful change.
+
+A continuum is written in two levels: `Linear` makes F = sum_a x_a (x) w_a of an element's nodes, and the
+function is a density of F alone.
+
+    @local_energy("neo_hookean", over="tuples", x=Node("m", ("d",)), gradients=Datum("m^-1", ("k", "d")),
+                  F=Linear("x", "gradients"), volume=Datum("m^3"), mu=Parameter("Pa"), lam=Parameter("Pa"))
+    def neo_hookean(F, volume, mu, lam): ...
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnergyError
+from ..scene.units import parse_unit
+from ..symbolic.plain_python import Lookup, evaluator
+
+Shape = tuple[int | str, ...]
+"""Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ...;
+"k" stands for the nodes of a tuple."""
+SYMMETRIES = ("translation", "rotation", "permutation")
+"""What an energy may be declared to keep under."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What an argument of a local energy is: unit, shape of one value, size of a physical change."""
+
+    unit: str = "1"
+    shape: Shape = ()
+    scale: float = 1.0
+
+
+@dataclass(frozen=True)
+class Bounded(Role):
+    """Values within `bounds`, inclusive unless `open`; `reason` tells who oversteps them why."""
+
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    open: bool = False
+    reason: str = ""
+
+    def admits(self, values: np.ndarray) -> bool:
+        """Whether all of them are finite and within the bounds."""
+        return bool((self._inside(values) & np.isfinite(values)).all())
+
+    def limits(self) -> str:
+        """The bounds in words, with the reason."""
+        low, high = self.bounds
+        text = f"({low:g}, {high:g})" if self.open else f"[{low:g}, {high:g}]"
+        return f"within {text}{self.reason and f'; {self.reason}'}"
+
+    def _inside(self, values: np.ndarray) -> np.ndarray:
+        low, high = self.bounds
+        return (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
+
+
+@dataclass(frozen=True)
+class Node(Bounded):
+    """A field over nodes; the function receives the element's nodes as a list, `x[0]`, `x[1]`, ...
+
+    A minimiser keeps to its bounds.
+    """
+
+
+@dataclass(frozen=True)
+class Datum(Role):
+    """One value for each element, constant unless `differentiable`; integers when `integer`."""
+
+    differentiable: bool = False
+    integer: bool = False
+
+
+@dataclass(frozen=True)
+class Parameter(Bounded):
+    """One value for all elements, or one for each body or element: the function cannot tell.
+
+    `default` (in `unit`) may be left out, then every scene must give it.
+    """
+
+    default: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Time(Role):
+    """The time t of the step [run's time unit], for energies that depend on it explicitly."""
+
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Table(Role):
+    """Constant numbers along `axes` axes: `table[k, l]`, zero outside, and `table.shape`.
+
+    Places are whole numbers: between its numbers a table has the values that the function makes of them.
+    """
+
+    axes: int = 1
+
+
+@dataclass(frozen=True)
+class Linear:
+    """F = sum_a x_a (x) w_a over an element's nodes a: node field `field`, weights `weights` (k, ...).
+
+    The weights of an element sum to zero, so that F does not change when all of it is moved: with w_a the
+    gradients of shape functions F is the deformation gradient. F has the shape of x_a followed by that of
+    w_a. Field and weights have roles of their own beside it, and need not be arguments of the function.
+    """
+
+    field: str
+    weights: str
+
+
+@dataclass(frozen=True)
+class LocalEnergy:
+    """A named local energy; made by `local_energy`.
+
+    `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
+    the function's, in its order; `linear` are those made from others. `keeps`: the symmetries that it is
+    declared to have.
+    """
+
+    name: str
+    function: FunctionType
+    over: str | int
+    roles: Mapping[str, Role] = field(hash=False)
+    linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
+    keeps: tuple[str, ...] = field(default=(), kw_only=True)
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """Those of the function, in its order."""
+        return tuple(inspect.signature(self.function).parameters)
+
+    @property
+    def listed(self) -> bool:
+        """Whether the elements come from a list of tuples."""
+        return self.over not in ("nodes", "pairs")
+
+    @property
+    def shaping(self) -> list[Linear]:
+        """Those that are the unit matrix at rest: of vectors, by weights like them; one for each weights."""
+        square = [m for m in self.linear.values() if self._square(m)]
+        return list({m.weights: m for m in reversed(square)}.values())
+
+    def _square(self, made: Linear) -> bool:
+        of_field, of_weights = self.roles[made.field].shape, self.roles[made.weights].shape
+        return len(of_field) == 1 and of_weights[1:] == of_field
+
+    @property
+    def claim(self) -> str:
+        """The first line of the docstring."""
+        return (inspect.getdoc(self.function) or "").split("\n")[0]
+
+    def of_role(self, role: type[Role]) -> dict[str, Any]:
+        """The arguments of one role, in the function's order."""
+        return {name: r for name, r in self.roles.items() if isinstance(r, role)}
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that a gradient exists for, in the function's order."""
+        varying = (Node, Parameter, Time)
+        return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
+
+    def evaluator(self) -> Callable[[Mapping[str, Any]], float]:
+        """The energy of one element in plain Python, from the values of its roles by name."""
+        of_arguments, tables = evaluator(self.function), self.of_role(Table)
+
+        def energy(values: Mapping[str, Any]) -> float:
+            made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
+            return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
+
+        return energy
+
+    def sample(self, rng: np.random.Generator, d: int = 3) -> dict[str, Any]:
+        """Node fields, data, parameters of one element at a random, unsymmetric state of the declared scales.
+
+        Parameters are drawn within their bounds around their default; vectors get d components, tuples of
+        any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
+        """
+        named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
+        k = named[self.over] if isinstance(self.over, str) else self.over
+        values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
+        for made in self.linear.values():
+            values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
+        for made in self.shaping:
+            x = np.array(values[made.field])
+            spread = self.roles[made.field].scale
+            values[made.weights] = weights_at_rest(x + 0.1 * spread * rng.normal(size=x.shape))
+        return values
+
+    def _draw(self, role: Role, rng: np.random.Generator, d: int, k: int) -> Any:
+        shape = concrete(role.shape, d, k)
+        match role:
+            case Node():
+                return [_one(draw_node(role, rng, shape)) for _ in range(k)]
+            case Datum(integer=True):
+                return _one(rng.integers(0, 3, size=shape))
+            case Parameter():
+                return _one(draw_parameter(role, rng, shape))
+            case Table():
+                return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * role.axes, 2)) * role.scale
+            case _:
+                return _one(rng.uniform(0.5, 1.5, size=shape) * role.scale)
+
+
+def draw_node(role: Node, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """Values of the role's scale around zero, within its bounds."""
+    drawn = rng.normal(size=shape) * role.scale
+    low, high = role.bounds
+    if math.isfinite(low) and math.isfinite(high):
+        return rng.uniform(low, high, size=shape)
+    if math.isfinite(low):
+        return low + np.abs(drawn - low)
+    return high - np.abs(high - drawn) if math.isfinite(high) else drawn
+
+
+def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+    """A value near the default (of the scale, where there is none or it is zero), within the bounds."""
+    base = role.default if isinstance(role.default, (int, float)) and role.default else role.scale
+    drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
+    return drawn if role.admits(drawn) else np.broadcast_to(base, shape).astype(float)
+
+
+def _differentiable(role: Role) -> bool:
+    return isinstance(role, Datum) and role.differentiable
+
+
+def _one(value: np.ndarray) -> Any:
+    return value.item() if np.ndim(value) == 0 else value
+
+
+def _sum_of_products(x: list, weights: np.ndarray) -> np.ndarray:
+    return sum(np.multiply.outer(np.asarray(one), w) for one, w in zip(x, weights, strict=True))
+
+
+def weights_at_rest(x: np.ndarray) -> np.ndarray:
+    """Weights (k, d) for which the nodes x (k, d) have F = I: rows of the pseudo-inverse, which sum to zero.
+
+    For d + 1 nodes they are the gradients of the linear shape functions. In double precision, whatever x has.
+    """
+    x = x.astype(np.float64)
+    rows = np.linalg.pinv(x - x.mean(axis=0)).T
+    return rows - rows.mean(axis=0)  # to rounding also where x is nearly flat
+
+
+def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
+    """The shape with "d" replaced by the dimension of space, and "k" by the nodes of a tuple."""
+    if d is None and "d" in shape:
+        raise EnergyError("the dimension of space is not known: bind a node field of shape ('d',)")
+    if k is None and "k" in shape:
+        raise EnergyError("a parameter cannot have a value for each node of a tuple: use a Datum")
+    return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
+
+
+def local_energy(
+    name: str, *, over: str | int, keeps: Sequence[str] = (), **roles: Role | Linear
+) -> Callable[[Callable], LocalEnergy]:
+    """Make a function of one element an energy.
+
+        @local_energy("spring", over=2, x=Node("m", ("d",)), k=Parameter("N/m"), rest=Datum("m"))
+        def spring(x, k, rest):
+            stretch = (x[0] - x[1]).norm() - rest
+            return 0.5 * k * stretch * stretch
+
+    `keeps`: symmetries that U has, "translation" of each field of vectors, "rotation" of all of them,
+    "permutation" of nodes; `check` finds those of a state by itself, and holds U to what is declared.
+
+    Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
+    or a pair energy changes when its two nodes are exchanged.
+    """
+
+    def declare(function: Callable) -> LocalEnergy:
+        kept = known_symmetries(f"energy '{name}'", keeps)
+        energy = LocalEnergy(*declared(name, function, over, roles), keeps=kept)
+        known = (Node, Datum, Parameter, Time, Table)
+        if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
+            raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
+        if over == "pairs":
+            _check_exchange_anywhere(energy)
+        return energy
+
+    return declare
+
+
+def known_symmetries(what: str, keeps: Sequence[str]) -> tuple[str, ...]:
+    """The symmetries that something is declared to have. Raises `EnergyError` for others."""
+    if strange := [one for one in keeps if one not in SYMMETRIES]:
+        raise EnergyError(f"{what}: keeps '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
+    return tuple(keeps)
+
+
+def declared(
+    name: str, function: Callable, over: str | int, roles: Mapping[str, Role | Linear], what: str = "energy"
+) -> tuple[str, FunctionType, str | int, dict[str, Role], dict[str, Linear]]:
+    """What a declaration says, checked: the first five fields of a `LocalEnergy`."""
+    plain = inspect.unwrap(function)
+    arguments = list(inspect.signature(plain).parameters)
+    linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
+    own = {a: role for a, role in roles.items() if isinstance(role, Role)}
+    _check_linear(f"{what} '{name}'", linear, own)
+    _check_declaration(f"{what} '{name}'", over, arguments, own, linear)
+    identifier(name, f"{'an' if what[0] in 'aeiou' else 'a'} {what}")
+    return name, plain, over, _in_order(own, arguments), _in_order(linear, arguments)
+
+
+def _in_order(roles: Mapping[str, Any], arguments: list[str]) -> dict[str, Any]:
+    """The function's arguments first, in its order."""
+    return {a: roles[a] for a in dict.fromkeys([*(a for a in arguments if a in roles), *roles])}
+
+
+def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, Role]) -> None:
+    for argument, made in linear.items():
+        what = f"{name}: {argument} is Linear of"
+        if not isinstance(roles.get(made.field), Node):
+            raise EnergyError(f"{what} '{made.field}', which is no Node field")
+        weights = roles.get(made.weights)
+        if not isinstance(weights, Datum) or weights.shape[:1] != ("k",) or weights.differentiable:
+            raise EnergyError(
+                f"{what} weights '{made.weights}', which need to be a constant Datum of shape ('k', ...)"
+            )
+        if (axes := len(roles[made.field].shape) + len(weights.shape) - 1) > 2:
+            raise EnergyError(
+                f"{what} '{made.field}' and would have {axes} axes; there are numbers, vectors and matrices"
+            )
+
+
+def _check_declaration(
+    name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
+) -> None:
+    if over not in ("nodes", "pairs", "tuples") and not (isinstance(over, int) and over >= 1):
+        raise EnergyError(f"{name}: over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes")
+    if missing := [a for a in arguments if a not in roles and a not in linear]:
+        raise EnergyError(f"{name}: no role for argument {', '.join(missing)}")
+    used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
+    if extra := [r for r in (*roles, *linear) if r not in used]:
+        raise EnergyError(f"{name}: a role for {', '.join(extra)}, which the function does not take")
+    if not any(isinstance(role, Node) for role in roles.values()):
+        raise EnergyError(f"{name}: no argument is a Node field")
+    if over == "pairs" and any(isinstance(role, Datum) for role in roles.values()):
+        raise EnergyError(f"{name}: a pair has no data of its own; use Node fields or Parameters")
+    if sum(isinstance(role, Time) for role in roles.values()) > 1:
+        raise EnergyError(f"{name}: two arguments are the Time; there is one")
+    for argument, role in roles.items():
+        parse_unit(role.unit)
+        if isinstance(role, Datum) and role.integer and role.differentiable:
+            raise EnergyError(f"{name}: {argument} holds integers, and those have no derivative")
+
+
+def identifier(name: str, what: str) -> str:
+    """The name, if it can stand in "term.argument" and in a file's paths; else `EnergyError`."""
+    if not name.isidentifier():
+        raise EnergyError(f"{what} cannot be called '{name}'; use letters, digits and _")
+    return name
+
+
+def _check_exchange_anywhere(energy: LocalEnergy) -> None:
+    """Random states at the declared scale, far below and far above it."""
+    rng = np.random.default_rng(0)
+    for scale in (1.0, 1e-3, 1e3) * 3:
+        sample = energy.sample(rng)
+        for argument in energy.of_role(Node):
+            sample[argument] = [scale * value for value in sample[argument]]
+        check_exchange(energy, sample, finite=scale == 1.0)
+
+
+def check_exchange(energy: LocalEnergy, arguments: Mapping[str, Any], finite: bool = False) -> None:
+    """A pair is unordered: u(a, b) = u(b, a). Raises `EnergyError` if not (or, if `finite`, if u is not)."""
+    swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in arguments.items()}
+    here, there = map(energy.evaluator(), (arguments, swapped))
+    if not (finite or math.isfinite(here) or math.isfinite(there)):
+        return
+    if not abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
+        raise EnergyError(
+            f"energy '{energy.name}': a pair is unordered, but u(a, b) = {here:.6g} and"
+            f" u(b, a) = {there:.6g}; write it symmetric under exchange, or sum over a list of tuples"
+        )

@@ -1,0 +1,111 @@
+"""Local maps: what elements add to a field, of which energies are then summed.
+
+    y_p = sum over the elements e that reach p of f(node fields at e's nodes, data of e, parameters, t)
+    U   = sum over p of u(y_p, ...)
+
+over "nodes"    each node gives to itself
+over "pairs"    every node gives to every other: f(receiver, giver), in this order
+over tuples     each tuple gives to its first node
+with a `Cell`   each element gives to the cells of a grid within its window
+
+A dose that a moving spot leaves behind, particles on a grid, an electron density around atoms: a sum inside
+a function is a map and an energy. dU/d(what f depends on) is the gradient of the local energy lambda_p f with
+lambda = dU/dy, so nobody writes it.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from math import ceil, floor
+from types import FunctionType
+from typing import Any
+
+from ..errors import EnergyError
+from ..scene.units import parse_unit
+from ..symbolic.plain_python import Lookup, evaluator
+from .local_energy import Linear, LocalEnergy, Parameter, Role, Table, declared, identifier
+
+
+@dataclass(frozen=True)
+class Cell(Role):
+    """The cell that receives: its whole-number place on the grid, `at[0]` the row, `at[1]` the column.
+
+    `window(...)` takes some of the map's arguments, by their names, and returns the lowest and the highest
+    cell that the element reaches, one number for each axis: `return [low, low], [high, high]`, which are
+    rounded outward. Where f is not zero outside, it is cut off. `spacing`: the argument that is the grid's.
+    """
+
+    window: Callable | None = None
+    spacing: str = ""
+
+
+@dataclass(frozen=True)
+class LocalMap(LocalEnergy):
+    """A named local map; made by `local_map`. `gives` is the field it adds to, in `unit`."""
+
+    gives: str = ""
+    unit: str = "1"
+
+    @property
+    def cell(self) -> str | None:
+        """The argument that is the receiving cell, if there is a grid."""
+        return next(iter(self.of_role(Cell)), None)
+
+    @property
+    def window(self) -> FunctionType | None:
+        """The function that says which cells an element reaches."""
+        return self.roles[self.cell].window if self.cell else None  # type: ignore[attr-defined]
+
+    @property
+    def spacing(self) -> str:
+        """The argument that is the grid's spacing; empty if the function does not ask."""
+        return self.roles[self.cell].spacing if self.cell else ""  # type: ignore[attr-defined]
+
+    def reach(self) -> Callable[[Mapping[str, Any]], list[range]]:
+        """The cells that an element reaches along each axis, in plain Python, from its values by name."""
+        assert self.window is not None
+        corners, tables = evaluator(self.window, several=True), self.of_role(Table)
+
+        def ranges(values: Mapping[str, Any]) -> list[range]:
+            low, high = corners({**values, **{a: Lookup(values[a]) for a in tables}})
+            return [range(floor(a), ceil(b) + 1) for a, b in zip(low, high, strict=True)]
+
+        return ranges
+
+
+def local_map(
+    name: str, *, gives: str, over: str | int, unit: str = "1", **roles: Role | Linear
+) -> Callable[[Callable], LocalMap]:
+    """Make a function of one element a map to the field `gives` [`unit`].
+
+        @local_map("density", gives="rho", over="pairs", x=Node("m", ("d",)), reach=Parameter("m"))
+        def density(x, reach):
+            r = x[0] - x[1]
+            return ti.exp(-r.dot(r) / (reach * reach))
+
+    Raises `EnergyError` if the roles do not match the function's arguments or the window's.
+    """
+
+    def declare(function: Callable) -> LocalMap:
+        made = LocalMap(*declared(name, function, over, roles, "map"), identifier(gives, "a field"), unit)
+        parse_unit(unit)
+        if made.cell:
+            _check_cell(made, list(made.of_role(Cell)))
+        return made
+
+    return declare
+
+
+def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:
+    what = f"map '{made.name}'"
+    if len(cells) > 1:
+        raise EnergyError(f"{what}: {', '.join(cells)} are Cells; an element gives to one at a time")
+    if made.over == "pairs":
+        raise EnergyError(f"{what}: pairs give to their nodes; to give to cells sum over nodes or tuples")
+    if made.window is None:
+        raise EnergyError(f"{what}: {cells[0]} needs a window: a function that says which cells are reached")
+    taken = inspect.signature(made.window).parameters
+    if strange := [a for a in taken if a not in made.roles or a in cells]:
+        raise EnergyError(f"{what}: its window takes {', '.join(strange)}, which the map has no value for")
+    if made.spacing and not isinstance(made.roles.get(made.spacing), Parameter):
+        raise EnergyError(f"{what}: the spacing '{made.spacing}' needs to be one of its Parameters")

@@ -1,0 +1,123 @@
+"""The order of stages: forward, and in reverse, with what has to be recomputed on the way back."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..errors import EnergyError
+
+Version = tuple[str, int]
+"""An array between two of its fillings: its name, and how often it was filled before."""
+
+Act = tuple[str, Any]
+"""What is done next: "clear" or "forget" (the adjoint of) an array, "run" or "reverse" a stage."""
+
+
+class Schedule:
+    """What is done, in which order: forward, and in reverse.
+
+    An array that is written after it has been read is filled anew: cleared first, and another version of
+    itself. The reverse of a stage needs the versions that the stage saw. Where the array holds another by
+    then, the stages that made it run again, if they all may; else the order is refused.
+    """
+
+    def __init__(self, what: str, stages: tuple[Any, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]):
+        self.what, self.stages = what, stages
+        self.forward: list[Act] = []
+        self.backward: list[Act] = []
+        self._makers: dict[Version, list[int]] = {}
+        self._reads: list[set[Version]] = []
+        self._makes: list[set[Version]] = []
+        self._live = dict.fromkeys(inputs, 0)
+        self._plan_forward(inputs, outputs)
+        self._plan_backward()
+        if missing := [o for o in outputs if o not in self._live]:
+            raise EnergyError(f"{what}: no stage writes {', '.join(missing)}")
+
+    def first(self, k: int, array: str) -> bool:
+        """Whether stage k is the first to write into an array since that was cleared."""
+        return any(self._makers[v][0] == k for v in self._makes[k] if v[0] == array)
+
+    def _plan_forward(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
+        readers: dict[str, int] = {}  # of what the arrays hold now
+        for k, stage in enumerate(self.stages):
+            for array in stage.read:
+                if array not in self._live:
+                    raise EnergyError(f"{self._stage(k)} reads '{array}', which no stage before it writes")
+                readers[array] = k
+            self._reads.append({(array, self._live[array]) for array in stage.read})
+            for array in stage.written:
+                if array in inputs:
+                    raise EnergyError(f"{self._stage(k)} writes '{array}', which is an input")
+                if array in outputs and array in readers:
+                    by = self._stage(readers[array], False)
+                    raise EnergyError(f"{self._stage(k)} writes the output '{array}' after {by} has read it")
+                if array not in self._live or array in readers:
+                    self._live[array] = self._live.get(array, -1) + 1
+                    readers.pop(array, None)
+                    self.forward.append(("clear", array))
+                self._makers.setdefault((array, self._live[array]), []).append(k)
+            self._makes.append({(array, self._live[array]) for array in stage.written})
+            self.forward.append(("run", k))
+
+    def _plan_backward(self) -> None:
+        for k in reversed(range(len(self.stages))):
+            needed = sorted(self._reads[k] | self._makes[k])
+            for version in needed:
+                self._restore(version, k)
+            self._all_live(needed, k)
+            self.backward.append(("reverse", k))
+            self.backward += [("forget", v[0]) for v in sorted(self._makes[k]) if self._makers[v][0] == k]
+
+    def _restore(self, version: Version, k: int, waiting: tuple[Version, ...] = ()) -> None:
+        """Make an array hold a version again, by running all stages that made it, and what else they make.
+
+        `waiting`: versions that are being restored, and for which this one is needed.
+        """
+        array, filled = version
+        if self._live[array] == filled:
+            return
+        if version in waiting:
+            raise self._two_at_once(array, k)
+        group, makers = self._made_together(version)
+        names = [name for name, _ in sorted(group)]
+        if twice := [name for name in names if names.count(name) > 1]:
+            raise self._two_at_once(twice[0], k)
+        for maker in makers:
+            if not self.stages[maker].recompute:
+                later = [v for v in sorted(self._makers) if v[0] == array and v[1] > filled]
+                by = self._stage(self._makers[later[0]][0]) if later else f"{self.what}: a stage run again"
+                raise EnergyError(
+                    f"{by} overwrites '{array}', which the reverse of {self._stage(k, False)}"
+                    f" needs as {self._stage(maker, False)} left it; give one of them an array of its own"
+                    " (`rename`), or let the latter be recomputed (`recompute=True`)"
+                )
+        needed = sorted({v for maker in makers for v in self._reads[maker]} - group)
+        for other in needed:
+            self._restore(other, k, (*waiting, version))
+        self.backward += [("clear", made) for made, _ in sorted(group)]
+        self._live.update(dict(sorted(group)))
+        self._all_live(needed, k)
+        self.backward += [("run", maker) for maker in makers]
+
+    def _made_together(self, version: Version) -> tuple[set[Version], list[int]]:
+        """The versions that running the makers of one fills, and all their makers in order."""
+        group, makers = {version}, set(self._makers[version])
+        while not (more := {v for m in makers for v in self._makes[m]}) <= group:
+            group |= more
+            makers |= {m for v in group for m in self._makers[v]}
+        return group, sorted(makers)
+
+    def _all_live(self, needed: Sequence[Version], k: int) -> None:
+        for array, filled in needed:
+            if self._live[array] != filled:
+                raise self._two_at_once(array, k)
+
+    def _two_at_once(self, array: str, k: int) -> EnergyError:
+        return EnergyError(
+            f"{self.what}: to reverse {self._stage(k, False)}, '{array}' would have to hold two things at"
+            " once; give one of them an array of its own (`rename`)"
+        )
+
+    def _stage(self, k: int, full: bool = True) -> str:
+        one = f"stage {k + 1} '{self.stages[k].name}'"
+        return f"{self.what}: {one}" if full else one

@@ -1,0 +1,203 @@
+"""Staged energies: Taichi kernels one after another, differentiated by Taichi's reverse mode.
+
+    y_1 = f_1(inputs),  y_2 = f_2(inputs, y_1),  ...        U = sum of the outputs
+    dU/d(input) = sum over stages, last to first, of  (df_s / d input)^T  dU/dy_s
+
+This is the way for what cannot be traced: scatter, runtime loops, intermediate arrays. One place clears,
+runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays by their arguments' names.
+
+    @ti.kernel
+    def deposit(x: ti.types.ndarray(ndim=1), grid: ti.types.ndarray(ndim=1)): ...      # grid[...] += ...
+    @ti.kernel
+    def add_up(grid: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)): ...       # U[None] += ...
+
+    energy = staged_energy("clumping", x=Node("m"), between={"grid": Between(("cells",))},
+                           stages=[Stage(deposit, writes=("grid",)), Stage(add_up, writes=("U",))])
+    term = bind_staged(energy, fields, sizes={"cells": 64})
+
+What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
+alone what it only reads, and either overwrites or adds to what it writes. By their text are refused products
+in place, what is written after it was read, what several turns may overwrite, and what Taichi 1.7.4
+reverses wrongly in loops within loops (`readings`): exp, max and the like beside other statements, loops in
+an `if`, more changes of a local than its stack holds. Whether a gradient is true is a question for `check`.
+
+Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
+`ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
+one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
+`ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
+
+A loop within a loop that changes a local ends at a constant, a shape or a stage's number: how much is kept
+for the way back must be known. Quadrants wants that of all loops, and knows nothing of numbers.
+"""
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnergyError, suggestion
+from ..lint.stage_rules import check_text
+from ..scene.units import parse_unit
+from .local_energy import Datum, Node, Parameter, Role, Shape, Time, identifier, known_symmetries
+from .stage_order import Schedule
+
+Example = Callable[[np.random.Generator], Mapping[str, Any]]
+"""Random values of fields, data and parameters, and numbers for names in shapes."""
+
+
+@dataclass(frozen=True)
+class Stage:
+    """One launch of a kernel. Its array arguments are read, but for those that it `writes`.
+
+    `rename`: an argument takes another array than that of its own name, {"x": "x3"}.
+    `numbers`: values of its arguments that are plain numbers; they are constants.
+    `recompute`: what it writes need not be kept: another stage may fill the array anew, and the reverse pass
+    runs this stage again just before it needs what was there.
+    `backward`: a kernel, or a Python function, in the place of Taichi's reverse. It takes any arguments of
+    the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads those of what the
+    stage writes and adds to those of what it reads. With it the stage may be a Python function, too.
+    """
+
+    kernel: Any
+    writes: tuple[str, ...]
+    rename: Mapping[str, str] = field(default_factory=dict)
+    numbers: Mapping[str, float] = field(default_factory=dict)
+    recompute: bool = False
+    backward: Callable | None = None
+
+    @property
+    def name(self) -> str:
+        return getattr(self.kernel, "__name__", "a stage")
+
+    @property
+    def arrays(self) -> dict[str, str]:
+        """The array of each argument, in the kernel's order."""
+        return {a: self.rename.get(a, a) for a in arguments(self.kernel) if a not in self.numbers}
+
+    @property
+    def read(self) -> tuple[str, ...]:
+        """The arrays that it reads."""
+        return tuple(dict.fromkeys(array for a, array in self.arrays.items() if a not in self.writes))
+
+    @property
+    def written(self) -> tuple[str, ...]:
+        """The arrays that it writes."""
+        return tuple(self.arrays[a] for a in self.writes)
+
+
+@dataclass(frozen=True)
+class Between:
+    """An intermediate array of real numbers.
+
+    In its shape "n" is the number of nodes ("n_x" that of field argument x, where they differ), "d" the
+    dimension of space; other names are known from the shapes of data and parameters, or given when bound.
+    """
+
+    shape: Shape
+
+
+@dataclass(frozen=True)
+class Staged:
+    """A named energy in stages; made by `staged_energy`. U is the sum of its `outputs`."""
+
+    name: str
+    stages: tuple[Stage, ...]
+    between: Mapping[str, Between] = field(hash=False)
+    outputs: tuple[str, ...]
+    roles: Mapping[str, Role] = field(hash=False)
+    claim: str
+    schedule: Schedule = field(hash=False, compare=False)
+    example: Example | None = field(default=None, hash=False, compare=False)
+    keeps: tuple[str, ...] = ()
+
+    def of_role(self, role: type[Role]) -> dict[str, Any]:
+        """The arguments of one role."""
+        return {name: r for name, r in self.roles.items() if isinstance(r, role)}
+
+    @property
+    def differentiable(self) -> tuple[str, ...]:
+        """The arguments that a gradient exists for."""
+        return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
+
+
+def staged_energy(
+    name: str,
+    *,
+    stages: Sequence[Stage],
+    between: Mapping[str, Between] | None = None,
+    outputs: tuple[str, ...] = ("U",),
+    claim: str = "",
+    example: Example | None = None,
+    keeps: Sequence[str] = (),
+    **roles: Role,
+) -> Staged:
+    """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
+
+    `claim`: what it is, in a line. `example`: what `minusgrad check NAME` is to ask it with, by argument, and
+    numbers for names in shapes; nobody else knows which lengths fit together. `keeps`: as of a local energy.
+
+    A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
+    scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the
+    kernels' annotations say.
+
+    Raises `EnergyError` where the stages do not fit together, and where one overwrites what the reverse pass
+    needs and cannot recompute.
+    """
+    what = f"energy '{identifier(name, 'an energy')}'"
+    between, kept = between or {}, known_symmetries(what, keeps)
+    for stage in stages:
+        _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
+    for argument, role in roles.items():
+        if not isinstance(role, (Node, Datum, Parameter, Time)):
+            kind = type(role).__name__
+            raise EnergyError(f"{what}: {argument} is a {kind}; kernels take arrays: make it a Datum")
+        parse_unit(role.unit)
+        if isinstance(role, Datum) and role.integer and role.differentiable:
+            raise EnergyError(f"{what}: {argument} holds integers, and those have no derivative")
+    if both := [a for a in roles if a in between or a in outputs]:
+        raise EnergyError(f"{what}: {', '.join(both)} cannot be an input and be made by stages")
+    if sum(isinstance(role, Time) for role in roles.values()) > 1:
+        raise EnergyError(f"{what}: two arguments are the Time; there is one")
+    schedule = Schedule(what, tuple(stages), tuple(roles), outputs)
+    used = {array for stage in stages for array in stage.arrays.values()}
+    if idle := [a for a in (*roles, *between) if a not in used]:
+        raise EnergyError(f"{what}: no stage takes {', '.join(idle)}")
+    return Staged(name, tuple(stages), dict(between), outputs, dict(roles), claim, schedule, example, kept)
+
+
+def arguments(function: Callable) -> tuple[str, ...]:
+    """The names of a kernel's or a function's arguments."""
+    return tuple(inspect.signature(function).parameters)
+
+
+def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
+    taken = arguments(stage.kernel)
+    for said in (*stage.writes, *stage.rename, *stage.numbers):
+        if said not in taken:
+            raise EnergyError(f"{what}: has no argument '{said}' (it takes {', '.join(taken)})")
+    if not stage.writes:
+        raise EnergyError(f"{what}: writes nothing; say which arguments it `writes`")
+    for argument, array in stage.arrays.items():
+        if array not in known:
+            near = suggestion(array, sorted(known))
+            raise EnergyError(
+                f"{what}: nothing says what its argument '{argument}' is{near}; give it a role, or name the"
+                " array in `between`, `rename` or `numbers`"
+            )
+        if array in stage.written and list(stage.arrays.values()).count(array) > 1:
+            raise EnergyError(
+                f"{what}: takes '{array}' twice and writes it; its reverse would need what was there before:"
+                " write into an array of its own"
+            )
+    if stage.backward is None:
+        if not hasattr(stage.kernel, "grad"):
+            raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
+        check_text(what, stage)
+    else:
+        offered = [*taken, *(f"d_{a}" for a in stage.arrays)]
+        if unknown := [a for a in arguments(stage.backward) if a not in offered]:
+            raise EnergyError(
+                f"{what}: its backward takes {', '.join(unknown)}; there are {', '.join(offered)}"
+            )

@@ -1,0 +1,229 @@
+"""Source text to compiled kernels: written once, compiled once for all sizes, called with arrays.
+
+A `Code` is a piece of a kernel: loops as text, the arrays they name, and the scalars they take. Pieces may
+be joined and may stand inside any loop. Kernels are cached by their text, which states every type, so the
+text and the running engine decide everything.
+"""
+
+import hashlib
+import linecache
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import partial
+from textwrap import indent
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnergyError
+from . import random, runtime, special_functions, storage, vector_functions
+from .lane_blocks import Blocks, taken
+from .storage import Seat
+
+MOST_ARRAYS = 59
+"""A kernel of Taichi has at most 64 arguments; up to five are scalars."""
+GRAIN = 512
+"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one job in so many."""
+
+SCALARS = {
+    "t": "ti.f64",
+    "t0": "ti.f64",
+    "dt": "ti.f64",
+    "h": "ti.f64",
+    "first": "ti.f64",
+    "steps": "ti.i32",
+    "at": "ti.i32",
+}
+"""Scalar arguments a kernel may take."""
+
+
+@dataclass(frozen=True)
+class Code:
+    """Loops as text, and the arrays that the text names."""
+
+    text: str
+    arrays: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def joined(cls, pieces: "Iterable[Code]") -> "Code":
+        """The pieces one after another; equal names must mean the same array."""
+        text: list[str] = []
+        arrays: dict[str, Any] = {}
+        for piece in pieces:
+            text.append(piece.text)
+            for name, array in piece.arrays.items():
+                assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
+        return cls("".join(text), arrays)
+
+    def naming(self, **arrays: Any) -> "Code":
+        """The same loops, with more of the arrays that they name."""
+        return Code(self.text, {**self.arrays, **arrays})
+
+    def inside(self, header: str) -> "Code":
+        """The same loops as the body of `header`."""
+        return Code(f"{header}\n{indent(self.text, '    ')}", self.arrays)
+
+
+class Launch:
+    """A kernel made from a Code, with its arrays: call it with the scalars it takes."""
+
+    def __init__(self, code: Code, *scalars: str):
+        if len(code.arrays) > MOST_ARRAYS:
+            raise EnergyError(
+                f"{len(code.arrays)} arrays for one kernel, and the compiler takes {MOST_ARRAYS}: put several"
+                " numbers of an element into one Datum of shape (k,)"
+            )
+        self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
+        self.source = _source(code, scalars)
+        self._bound: Callable[..., None] | None = None
+        self._life: Any = None
+
+    def __call__(self, *scalars: float) -> None:
+        if self._bound is None or self._life is not _life():
+            with runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext():
+                self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
+                self._bound(*scalars)  # compiles, if it was not compiled yet
+            self._life = _life()
+        else:
+            self._bound(*scalars)
+
+
+class Launches:
+    """Pieces of code as kernels by name, each made when it is first launched."""
+
+    def __init__(self) -> None:
+        self._made: dict[str, Launch | None] = {}
+
+    def __call__(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
+        """Launch a piece: names of its scalars, then their values; nothing where it has no loops."""
+        half = len(scalars) // 2
+        if name not in self._made:
+            made = code()
+            self._made[name] = Launch(made, *scalars[:half]) if made.text else None
+        if launch := self._made[name]:
+            launch(*scalars[half:])
+
+
+def _source(code: Code, scalars: tuple[str, ...]) -> str:
+    arguments = [f"{name}: {_annotation(taken(array))}" for name, array in code.arrays.items()]
+    arguments += [f"{name}: {SCALARS[name]}" for name in scalars]
+    return f"def kernel({', '.join(arguments)}):\n{indent(code.text, '    ')}"
+
+
+def _annotation(array: Any) -> str:
+    array = array.own if isinstance(array, Seat) else array
+    if isinstance(array, Blocks):
+        vector = f"ti.types.vector({array.shape[-1]}, ti.{storage.ENGINE_DTYPES[array.dtype.name]})"
+        return f"ti.types.ndarray(dtype={vector}, ndim={array.ndim - 1})"
+    if isinstance(array, np.ndarray):
+        dtype, ndim = storage.ENGINE_DTYPES[array.dtype.name], array.ndim
+    else:
+        dtype, ndim = array.dtype.to_string(), len(array.shape)
+    return f"ti.types.ndarray(dtype=ti.{dtype}, ndim={ndim})"
+
+
+_compiled: dict[tuple[str, int], Callable] = {}
+
+
+def _kernel(source: str) -> Callable:
+    """The kernel of this source for the running engine; compiled at its first call."""
+    key = (source, runtime.started())
+    if key not in _compiled:
+        for stale in [k for k in _compiled if k[1] != key[1]]:
+            del _compiled[stale]
+        ti = runtime.engine()
+        file = f"<minusgrad {hashlib.sha256(source.encode()).hexdigest()[:16]}>"
+        linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+        scope: dict[str, Any] = {
+            "ti": ti,
+            **special_functions.helpers(ti, source),
+            **vector_functions.helpers(ti, source),
+        }
+        scope |= random.helpers(ti, source)
+        exec(compile(source, file, "exec"), scope)
+        _compiled[key] = ti.kernel(scope["kernel"])
+    return _compiled[key]
+
+
+def _life() -> Any:
+    """An object that the engine makes anew whenever it starts: what was bound under another is stale."""
+    return runtime.engine().lang.impl.get_runtime()
+
+
+def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
+    """The kernel with its arrays, to be called with the scalars.
+
+    The engines look at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
+    are, so that they are shown to them once; of a seat, whoever sits there is shown when that changes.
+    """
+    if not all(_stays(array) for array in arrays):
+        return lambda *values: kernel(*(_now(array) for array in arrays), *values)
+    newer, program = runtime.engine_name() == "quadrants", _life().prog
+    made = _made(kernel._primal, newer, [_now(a) for a in arrays], scalars)  # type: ignore[attr-defined]
+    context = made.make_launch_context()
+    code = program.compile_kernel(program.config(), program.get_device_caps(), made)
+    code = code.compiled_kernel_data if newer else code
+    places: list[Any] = [place if newer else (place,) for place in range(len(arrays) + len(scalars))]
+    show = context.set_arg_external_array_with_shape
+    for place, array in zip(places, map(_now, arrays), strict=False):
+        shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
+        show(place, array.ctypes.data, array.nbytes, shape, 0)
+    seats = [(k, seat, places[k], _now(seat).nbytes) for k, seat in enumerate(arrays) if type(seat) is Seat]
+    shown = [getattr(array, "address", None) for array in arrays]
+    put = [
+        partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
+        for name, place in zip(scalars, places[len(arrays) :], strict=True)
+    ]
+
+    def launch(*values: float) -> None:
+        for one, value in zip(put, values, strict=True):
+            one(value)
+        for k, seat, place, size in seats:
+            if shown[k] != seat.address:
+                show(place, seat.address, size, seat.shape, 0)
+                shown[k] = seat.address
+        program.launch_kernel(code, context)
+
+    return launch
+
+
+def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
+    """The engine's own kernel, translated for arrays like these."""
+    if newer:
+        primal.raise_on_templated_floats = _life().prog.config().raise_on_templated_floats
+    key = primal.ensure_compiled(*arrays, *[0 for _ in scalars])
+    return (primal.materialized_kernels if newer else primal.compiled_kernels)[key]
+
+
+def _now(array: Any) -> Any:
+    """The array itself; of a seat, what sits there."""
+    return array.at if isinstance(array, Seat) else array
+
+
+def _stays(array: Any) -> bool:
+    """Whether its memory, or that of whatever sits there, is NumPy's."""
+    array = array.own if isinstance(array, Seat) else array
+    return isinstance(array, np.ndarray) and array.flags.c_contiguous
+
+
+def compiled() -> int:
+    """How many kernels the process holds: for tests that nothing recompiles for another size."""
+    return sum(started == runtime.started() for _, started in _compiled)
+
+
+def at_each(name: str, array: Any, *lines: str) -> str:
+    """A loop over the nodes n of an array, with the lines for every component, {at} its index."""
+    places = [", ".join(["n", *map(str, c)]) for c in np.ndindex(tuple(array.shape[1:]))]
+    body = "".join(f"    {line.format(at=at)}\n" for at in places for line in lines)
+    return f"for n in range({name}.shape[0]):\n{body}"
+
+
+def zeroed(name: str, array: Any) -> Code:
+    """Zeros everywhere."""
+    return Code(at_each(name, array, f"{name}[{{at}}] = 0.0"), {name: array})
+
+
+def real(dtype: np.dtype) -> str:
+    """The engine's name of a precision."""
+    return f"ti.{storage.ENGINE_DTYPES[dtype.name]}"

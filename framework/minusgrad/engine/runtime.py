@@ -1,0 +1,304 @@
+"""The engine: which compiler turns kernels into machine code, and the only place that imports or starts it.
+
+    taichi      Taichi itself
+    quadrants   its maintained fork: the same language, a newer LLVM (`pip install "minusgrad[quadrants]"`)
+
+`engine()` is the module; everything else says `from minusgrad import ti`. One engine serves a process, bound
+when it is first asked for: the one asked for by name (a scene's `[runtime] engine`, that of a run to resume),
+else the one that the variable MINUSGRAD_ENGINE names, else Taichi. "auto" is that variable, else Quadrants
+where it is installed. Their bits differ, so a run keeps to the engine that it began with.
+
+`start` may be called again for the next scene: kernels are recompiled when they are next called, fields
+are untouched, because they live in arrays of their own and not in the engine.
+"""
+
+import io
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import dataclass, replace
+from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
+from typing import Any
+from weakref import WeakSet
+
+from ..errors import RuntimeUnavailableError
+from . import lane_blocks
+
+ARCHS = ("cpu", "cuda", "vulkan", "metal")
+AUTO = "auto"
+VARIABLE = "MINUSGRAD_ENGINE"
+PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
+"""The engines, and how the names of their variables begin."""
+_OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
+"""Settings that one engine has: without its stack Quadrants reverses no loop within a loop; other kernels
+keep their bits."""
+_DEEP, PLACES = 1024, 31
+"""Places of a deep stack; pushes that are safe on Taichi's own, which has 32."""
+_FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
+"""An engine's variables that change no result: where its cache is, which device it takes."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
+
+    `seed`: for randomness, all counter-based.
+    """
+
+    engine: str | None = None
+    arch: str = "cpu"
+    threads: int = 0
+    fast_math: bool = True
+    seed: int = 0
+
+
+class _Running:
+    """The engine of this process: name and module, the options in force, and how often it was started."""
+
+    name: str = ""
+    module: ModuleType | None = None
+    options: Options | None = None
+    starts: int = 0
+
+
+def engine(name: str | None = None) -> ModuleType:
+    """The engine's module, bound on first use: the one named, or as the head of this file says.
+
+    Raises `RuntimeUnavailableError` for an engine that there is not, that is not installed, or that is not
+    the one of this process.
+    """
+    if _Running.module is None:
+        chosen = _chosen(name)
+        _Running.module = _imported(chosen)
+        _Running.name = chosen
+    elif name not in (None, AUTO) and _known(name) != _Running.name:
+        raise RuntimeUnavailableError(
+            f"this process computes with engine '{_Running.name}'; '{name}' needs a process of its own"
+        )
+    return _Running.module
+
+
+def engine_name() -> str:
+    """What the engine of this process is called: "taichi" or "quadrants"."""
+    engine()
+    return _Running.name
+
+
+def part(path: str) -> ModuleType:
+    """A module inside of the engine: "lang.field"."""
+    return import_module(f"{engine().__name__}.{path}")
+
+
+def refusals() -> tuple[type[Exception], ...]:
+    """What the engine raises where it cannot compile a kernel."""
+    return RuntimeError, getattr(engine(), f"{engine_name().capitalize()}CompilationError")
+
+
+def _chosen(name: str | None) -> str:
+    """The engine that a process without one takes when it is asked for this one."""
+    if name in (None, AUTO) and (set_ := os.environ.get(VARIABLE)):
+        if set_ not in (AUTO, *PREFIXES):
+            there = ", ".join((*PREFIXES, AUTO))
+            raise RuntimeUnavailableError(f"{VARIABLE}={set_} names no engine; there are {there}")
+        name = set_
+    if name == AUTO:
+        return "quadrants" if find_spec("quadrants") else "taichi"
+    return _known(name or "taichi")
+
+
+def _known(name: str) -> str:
+    if name not in PREFIXES:
+        raise RuntimeUnavailableError(f"no engine '{name}'; there are {', '.join(PREFIXES)}")
+    return name
+
+
+def _imported(name: str) -> ModuleType:
+    os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
+    try:
+        if name == "quadrants":
+            import quadrants as module
+        else:
+            import taichi as module
+
+            _arrays_end_with_their_engine(module)
+    except ModuleNotFoundError as error:
+        if error.name != name:
+            raise
+        package = "minusgrad" if name == "taichi" else f"minusgrad[{name}]"
+        raise RuntimeUnavailableError(f"engine '{name}' is not installed; pip install '{package}'") from None
+    return module
+
+
+def start(options: Options | None = None) -> None:
+    """Make the engine run with these options; nothing happens if it already does.
+
+    `force_scalarize_matrix`: without it both engines give wrong values after writes to vector elements in
+    an `if`. `default_fp` is f64 always: emitted kernels state every type, so scenes of both precisions
+    share a process, and nobody's untyped literal loses digits.
+
+    Raises `RuntimeUnavailableError` if the process has another engine, or if the machine does not have the
+    architecture; the process can go on with another.
+    """
+    if options is None and _Running.options is not None:
+        return
+    options = options or Options()
+    ti = engine(options.engine)
+    options = replace(options, engine=_Running.name)
+    if options == _Running.options:
+        return
+    if options.arch not in ARCHS:
+        raise RuntimeUnavailableError(f"no architecture '{options.arch}'; there are {', '.join(ARCHS)}")
+    absent = f"arch '{options.arch}' is not available on this machine"
+    if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
+        raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
+    _Running.options = None
+    try:
+        _init(ti, options)
+    except RuntimeError as error:
+        raise RuntimeUnavailableError(f'{absent} ({str(error).strip()}); use arch = "cpu"') from None
+    _Running.options = options
+    _Running.starts += 1
+
+
+def _init(ti: ModuleType, options: Options) -> None:
+    threads = {"cpu_max_num_threads": options.threads} if options.threads else {}
+    with _no_settings_from_outside(), redirect_stdout(io.StringIO()):  # it prints the arch at any log level
+        ti.init(
+            arch=getattr(ti, options.arch),
+            default_fp=ti.f64,
+            fast_math=options.fast_math,
+            random_seed=options.seed,
+            force_scalarize_matrix=True,
+            enable_fallback=False,
+            log_level=ti.ERROR,
+            **_OWN[_Running.name],
+            **threads,
+        )
+
+
+@contextmanager
+def _no_settings_from_outside() -> Iterator[None]:
+    """Hide the variables TI_ARCH, QD_DEBUG, ... from the engine: the scene alone says how it is computed.
+
+    And Taichi asks no server for its newest version.
+    """
+    prefix = PREFIXES[_Running.name]
+    free = tuple(prefix + name for name in _FREE)
+    settings = [k for k in os.environ if k.startswith(prefix) and not k.startswith(free)]
+    hidden = {k: os.environ.pop(k) for k in settings}
+    os.environ["TI_SKIP_VERSION_CHECK"] = "ON"
+    try:
+        yield
+    finally:
+        del os.environ["TI_SKIP_VERSION_CHECK"]
+        os.environ.update(hidden)
+
+
+def lanes(dtype: Any) -> int:
+    """How many numbers of this precision a vector of a kernel takes; 0: kernels compute with single ones."""
+    start()
+    assert _Running.options is not None
+    return lane_blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
+
+
+def arch() -> str:
+    """Where kernels run: one of `ARCHS`."""
+    start()
+    assert _Running.options is not None
+    return _Running.options.arch
+
+
+def threads() -> int:
+    """How many threads kernels run on: the CPU's cores, or what `start` was asked for; of a GPU many."""
+    start()
+    assert _Running.options is not None
+    if _Running.options.arch != "cpu":
+        return 1 << 14
+    return _Running.options.threads or os.cpu_count() or 1
+
+
+@contextmanager
+def whole_vectors() -> Iterator[None]:
+    """Kernels compiled meanwhile keep vectors whole, as those in lanes need it, and no others.
+
+    With vectors kept whole both engines give wrong values after writes to a vector's elements in an `if`, and
+    end the process at operations as simple as a minus: no place for kernels of another's hand.
+    """
+    config = engine().lang.impl.current_cfg()
+    config.force_scalarize_matrix = config.real_matrix_scalarize = False
+    try:
+        yield
+    finally:
+        config.force_scalarize_matrix = config.real_matrix_scalarize = True
+
+
+def loses_elements() -> bool:
+    """Whether an `if` may lose writes to elements of vectors: a file has begun the engine in its own way."""
+    program = part("lang.impl").get_runtime().prog
+    return program is not None and not program.config().force_scalarize_matrix
+
+
+@contextmanager
+def deep_stacks() -> Iterator[None]:
+    """Kernels whose reverse is compiled meanwhile have a stack of `stack()` places for what a local was.
+
+    With Taichi's own of 32 places a sum over 40 elements in an inner loop ends the process.
+    """
+    config = engine().lang.impl.current_cfg()
+    before = config.ad_stack_size
+    config.ad_stack_size = _DEEP if stack() == _DEEP - 1 else before
+    try:
+        yield
+    finally:
+        config.ad_stack_size = before
+
+
+def stack() -> float:
+    """How often one turn of a loop may push a local that a kernel with a reverse changes (`stacks`).
+
+    Quadrants makes stacks as large as they must be, and refuses where it does not know. On a device every
+    thread would have one for each local: there it is Taichi's own.
+    """
+    if _Running.name != "taichi":
+        return math.inf
+    return _DEEP - 1 if arch() == "cpu" else PLACES
+
+
+def started() -> int:
+    """How often the engine was started: kernels compiled under another number are stale."""
+    start()
+    return _Running.starts
+
+
+def sync() -> None:
+    """Wait until all launched kernels have finished."""
+    engine().sync()
+
+
+# Arrays: where fields live --------------------------------------------------------------------------
+
+
+def _arrays_end_with_their_engine(taichi: ModuleType) -> None:
+    """Keep arrays of an engine that has ended, whoever made them, from being freed or read in the next.
+
+    Taichi frees an array by its address, in the engine that runs then: another may live there, and is freed
+    in its stead. Its fork lets go of arrays when an engine ends, and so it is here.
+    """
+    alive: WeakSet = WeakSet()
+    array, implementation = taichi.lang._ndarray.Ndarray, taichi.lang.impl
+    begin, end = array.__init__, implementation.reset
+
+    def begins(self: Any) -> None:
+        begin(self)
+        alive.add(self)
+
+    def ends() -> None:
+        for left in alive:
+            left.arr = None
+        alive.clear()
+        end()
+
+    array.__init__, implementation.reset = begins, ends

@@ -1,0 +1,85 @@
+"""Arrays that kernels read and write: allocation, copies to and from the host, memory lent by a caller."""
+
+from copy import deepcopy
+from typing import Any
+
+import numpy as np
+
+from . import runtime
+
+
+def allocate(values: np.ndarray) -> Any:
+    """An array that kernels take and that holds `values`: NumPy's memory on the CPU, else the device's."""
+    if runtime.arch() == "cpu":
+        return np.array(values, order="C")
+    made = ndarray(getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
+    made.from_numpy(np.ascontiguousarray(values))
+    return made
+
+
+def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
+    """An array in the engine's own memory; the next `start` ends its use."""
+    return runtime.engine().ndarray(kind, shape, needs_grad=needs_grad)
+
+
+class Seat:
+    """Memory of its own, in whose place an array of somebody else's may sit for a while, of the same kind.
+
+    Kernels take it as any array, and compute with what sits `at` it when they are launched; so do readers.
+    `address`: where its numbers begin; None on a device.
+    """
+
+    __slots__ = ("_home", "address", "at", "dtype", "own", "shape")
+
+    def __init__(self, own: Any):
+        self.own, self.shape, self.dtype = own, tuple(own.shape), own.dtype
+        self._home = own.ctypes.data if isinstance(own, np.ndarray) else None
+        self.leave()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def __deepcopy__(self, memo: Any) -> "Seat":
+        return Seat(deepcopy(self.own, memo))
+
+    def lend(self, array: Any, address: int | None = None) -> None:
+        """Let another array sit here: NumPy's, or on a device one that kernels take."""
+        self.at = array
+        self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
+
+    def leave(self) -> None:
+        """Back to the memory of its own."""
+        self.at, self.address = self.own, self._home
+
+    def fill(self, value: float) -> None:
+        """The same number everywhere, in what sits here."""
+        self.at.fill(value) if hasattr(self.at, "fill") else self.at.fill_(value)
+
+
+def vacant(shape: tuple[int, ...], dtype: Any) -> Seat:
+    """A seat for others alone: of its own memory not a byte is touched."""
+    own = np.empty(shape, dtype)
+    return Seat(own if runtime.arch() == "cpu" else allocate(own))
+
+
+def host(array: Any) -> np.ndarray:
+    """The values: the array itself on the CPU (a view, do not write), a copy from a device."""
+    array = array.at if isinstance(array, Seat) else array
+    if isinstance(array, np.ndarray):
+        return array
+    return array.to_numpy() if hasattr(array, "to_numpy") else array.numpy(force=True)
+
+
+def store(array: Any, values: np.ndarray) -> None:
+    """Overwrite an array's values."""
+    array = array.at if isinstance(array, Seat) else array
+    if isinstance(array, np.ndarray):
+        array[...] = values
+    elif hasattr(array, "from_numpy"):
+        array.from_numpy(np.ascontiguousarray(values))
+    else:
+        array.copy_(array.new_tensor(values))
+
+
+ENGINE_DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
+"""NumPy's names to the engine's."""

@@ -1,0 +1,229 @@
+"""A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one immutable file.
+
+    000000000600.<16 hex>.h5    attrs  format, version int32[2], step, time, dt
+      /arrays/...               one dataset an array; attr unit
+      /scene, /meta             uint8: the scene's exact bytes; a JSON text
+      /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes) in the order of the
+                                names; then of all else: step, time, dt, names, units, scene, meta, and these
+
+So the content has a hash that does not depend on HDF5's version. (Format 1 had it as arrays' attributes.)
+Names are `<12-digit step>` for a checkpoint that the schedule asked for and `<12-digit step>.interrupted`
+for one that a signal or time limit did. A file from elsewhere is hostile: its hash is checked before HDF5
+is called, and links, external or virtual storage, filters and object types are refused before any data is
+read.
+"""
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+
+from ..errors import CheckpointError
+from . import durable, hdf5_trust
+from .hdf5_layout import Draft, Later, laid_out
+
+FORMAT = "minusgrad checkpoint"
+VERSION = (2, 0)
+READS = {1, 2}
+"""The major versions that can be read; 2 is written."""
+_NAME = re.compile(r"(?P<step>\d{12})(?P<interrupted>\.interrupted)?")
+_PART = re.compile(r"(?!\.+$)[^/\0-\x1f]+")
+_ROOT = {"arrays", "scene", "meta", "sha256"}
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One moment of a run.
+
+    step counts from 0; time and dt in the scene's unit of time; arrays by slash name (`fields/x`,
+    `stepper/gradient/x`); units of some of these arrays; scene: the text the run was started with; meta:
+    plain nested JSON data. Neither may hold wall-clock times: an identical state must give identical bytes.
+    """
+
+    step: int
+    time: float
+    dt: float
+    arrays: dict[str, np.ndarray]
+    units: dict[str, str] = field(default_factory=dict)
+    meta: dict[str, Any] = field(default_factory=dict)
+    scene: bytes = b""
+
+    def under(self, folder: str) -> dict[str, np.ndarray]:
+        """The arrays below a name, by the rest of their names: `under("fields")["x"]`."""
+        start = folder.rstrip("/") + "/"
+        return {name.removeprefix(start): a for name, a in self.arrays.items() if name.startswith(start)}
+
+
+def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
+    """Write the snapshot; returns only when it is safe on disk.
+
+    Raises ValueError for what no checkpoint can hold (object arrays, names with empty or dotted parts,
+    units of no array) and RunFailedError if the disk refuses.
+    """
+    for name in snapshot.arrays:
+        if not all(map(_PART.fullmatch, name.split("/"))):
+            raise ValueError(f"not a name for an array: {name!r}")
+    if foreign := sorted(snapshot.units.keys() - snapshot.arrays.keys()):
+        raise ValueError(f"units of arrays that are not there: {', '.join(foreign)}")
+    stem = f"{snapshot.step:012d}" + ("" if scheduled else ".interrupted")
+    with ThreadPoolExecutor(1) as beside:
+        return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
+
+
+def load(path: Path) -> Snapshot:
+    """Read a checkpoint, trusting nothing. Raises CheckpointError with what is wrong and the cure."""
+    data = durable.verified(path)
+    try:
+        hdf5_trust.texts(data)
+        with durable.opened(data) as file:
+            return _read(file, len(data))
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
+        raise CheckpointError(f"{path}: not a readable checkpoint: {error}") from error
+
+
+def listed(folder: Path) -> list[Path]:
+    """The checkpoints of a folder in the order of their steps, good or damaged, judged by name alone."""
+    found = [path for path in folder.glob("*.h5") if _NAME.fullmatch(durable.stem(path))]
+    return sorted(found, key=lambda path: (step_of(path), is_scheduled(path), path.name))
+
+
+def step_of(path: Path) -> int:
+    """The step in a checkpoint's name."""
+    return int(durable.stem(path).split(".")[0])
+
+
+def is_scheduled(path: Path) -> bool:
+    """False for the checkpoint of an interruption."""
+    return not durable.stem(path).endswith(".interrupted")
+
+
+def newest(folder: Path) -> tuple[Path | None, list[str]]:
+    """The newest checkpoint whose bytes match its name, and a remark about each newer one passed over."""
+    remarks = []
+    for path in reversed(listed(folder)):
+        try:
+            durable.check(path)
+        except CheckpointError as error:
+            remarks.append(f"passed over: {error}")
+        else:
+            return path, remarks
+    return None, remarks
+
+
+def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
+    """Delete all but the newest `keep` >= 1 scheduled checkpoints, and those of every so many steps.
+
+    Those of interruptions are not touched. Returns what was deleted.
+    """
+    if keep < 1:
+        raise ValueError(f"keep = {keep}: a run must keep at least one checkpoint")
+    older = list(filter(is_scheduled, listed(folder)))[:-keep]
+    dropped = [path for path in older if not keep_every or step_of(path) % keep_every]
+    for path in dropped:
+        durable.remove(path)
+    return dropped
+
+
+def sums(snapshot: Snapshot) -> dict[str, bytes]:
+    """SHA-256 of each array's dtype, shape and bytes, by name; by the name "" that of all else with these."""
+    found = {name: _logical_sha(snapshot.arrays[name]) for name in sorted(snapshot.arrays)}
+    head = [int(snapshot.step), _hex(snapshot.time), _hex(snapshot.dt), sorted(found)]
+    rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
+    rest.update(hashlib.sha256(snapshot.scene).digest() + b"".join(found.values()))
+    return found | {"": rest.digest()}
+
+
+def _hex(number: float) -> str:
+    """`float.hex`, from the bits: an engine may have the processor take subnormal numbers for zero."""
+    bits = int(np.float64(number).view(np.uint64))
+    exponent, fraction = bits >> 52 & 0x7FF, bits & (1 << 52) - 1
+    if exponent or not fraction:
+        return float(number).hex()
+    return f"{'-' * (bits >> 63)}0x0.{fraction:013x}p-1022"
+
+
+def _fill(draft: Draft, snapshot: Snapshot, beside: ThreadPoolExecutor) -> None:
+    file, kept = draft.file, {}
+    file.attrs["format"] = np.bytes_(FORMAT)
+    file.attrs["version"] = np.array(VERSION, np.int32)
+    file.attrs["step"] = np.int64(snapshot.step)
+    file.attrs["time"] = np.float64(snapshot.time)
+    file.attrs["dt"] = np.float64(snapshot.dt)
+    file["scene"] = np.frombuffer(snapshot.scene, np.uint8)
+    file["meta"] = np.frombuffer(json.dumps(snapshot.meta, sort_keys=True).encode(), np.uint8)
+    file.create_group("arrays")
+    for name in sorted(snapshot.arrays):
+        kept[name] = array = np.asarray(snapshot.arrays[name], order="C")
+        if not hdf5_trust.is_plain(array.dtype):
+            raise ValueError(f"{name}: a checkpoint holds numbers and booleans, not {array.dtype}")
+        dataset = draft.array(f"arrays/{name}", [array], array.shape, array.dtype)
+        if name in snapshot.units:
+            dataset.attrs["unit"] = snapshot.units[name]
+    whole, shape = replace(snapshot, arrays=kept), (len(kept) + 1, 32)
+    rows = beside.submit(lambda: b"".join(sums(whole).values()))
+    draft.array("sha256", [Later(rows, 32 * shape[0])], shape, np.dtype(np.uint8))
+
+
+def _read(file: h5py.File, size: int) -> Snapshot:
+    major = _major(file)
+    datasets = hdf5_trust.arrays(file, size, "a checkpoint")
+    named = {p.removeprefix("arrays/"): d for p, d in datasets.items() if p.startswith("arrays/")}
+    units = {name: str(d.attrs["unit"]) for name, d in named.items() if "unit" in d.attrs}
+    meta = json.loads(datasets["meta"][...].tobytes())
+    if not isinstance(meta, dict):
+        raise CheckpointError("its meta is no JSON object; it was not written by minusgrad")
+    step, time, dt = int(file.attrs["step"]), float(file.attrs["time"]), float(file.attrs["dt"])
+    arrays = {name: dataset[...] for name, dataset in named.items()}
+    found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
+    saved = _sums_of_format_1(named) if major == 1 else _saved_sums(datasets["sha256"], named)
+    _compare(sums(found), saved)
+    return found
+
+
+def _saved_sums(rows: h5py.Dataset, named: Iterable[str]) -> dict[str, bytes]:
+    names = [*sorted(named), ""]
+    if rows.shape != (len(names), 32) or rows.dtype != np.uint8:
+        raise CheckpointError("has not one SHA-256 for each of its arrays; use another checkpoint")
+    return dict(zip(names, map(bytes, rows[...]), strict=True))
+
+
+def _sums_of_format_1(named: Mapping[str, h5py.Dataset]) -> dict[str, bytes]:
+    return {name: bytes.fromhex(bytes(d.attrs["sha256"]).decode()) for name, d in named.items()}
+
+
+def _compare(found: Mapping[str, bytes], saved: Mapping[str, bytes]) -> None:
+    for name, sha in saved.items():
+        if found[name] != sha:
+            what = f"array '{name}' does" if name else "step, time, names, units, scene or meta do"
+            raise CheckpointError(f"{what} not match the SHA-256 saved with it; use another checkpoint")
+
+
+def _major(file: h5py.File) -> int:
+    """The format's major version, of a file that may be read."""
+    if file.attrs.get("format") != np.bytes_(FORMAT):
+        raise CheckpointError(f"an HDF5 file, but not a {FORMAT}")
+    major, minor = (int(number) for number in file.attrs["version"])
+    if major not in READS:
+        raise CheckpointError(
+            f"written by format {major}, this is {VERSION[0]}: "
+            "resume it with the minusgrad that wrote it, or start the run anew"
+        )
+    if (major, minor) <= VERSION and (unknown := sorted(set(file) - _ROOT)):
+        raise CheckpointError(f"holds unknown names: {', '.join(unknown)}; it was not written by minusgrad")
+    return major
+
+
+def _logical_sha(array: np.ndarray) -> bytes:
+    """SHA-256 of dtype, shape and bytes: equal arrays compare across versions of HDF5."""
+    found = hashlib.sha256(f"{array.dtype.str}{array.shape}".encode())
+    found.update(np.ascontiguousarray(array).data)
+    return found.digest()

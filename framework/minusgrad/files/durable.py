@@ -1,0 +1,266 @@
+"""The only place that writes files: whole, hashed, on disk before anyone says "saved".
+
+    bytes, or an image (`layout`) -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
+
+HDF5 itself never touches a disk here: files appended to or left open across steps are lost by a kill or a
+power cut, and a full disk under HDF5 ends the process; bytes written by ourselves raise a clean error. An
+immutable file carries the SHA-256 of its bytes in its name, so one flipped bit is seen before HDF5 is called.
+"""
+
+import errno
+import hashlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import TextIO
+
+import h5py
+
+from ..errors import CheckpointError, RunFailedError
+from .hdf5_layout import CHUNK, Bytes, Image, chunks
+
+_TEMPORARY = ".tmp-"
+_HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
+_NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
+_LARGE = 1 << 20
+"""From so many bytes on a file is hashed beside its writing."""
+
+
+def image(fill: Callable[[h5py.File], None]) -> bytes:
+    """The bytes of the HDF5 file that `fill` writes, built in memory.
+
+    The same content gives the same bytes.
+    """
+    with h5py.File("image", "w", driver="core", backing_store=False) as file:
+        fill(file)
+        file.flush()
+        return file.id.get_file_image()
+
+
+@contextmanager
+def opened(data: bytes) -> Iterator[h5py.File]:
+    """The HDF5 file whose bytes are `data`, read-only, from memory. Raises OSError if they are not HDF5."""
+    with h5py.File(h5py.h5f.open_file_image(data)) as file:
+        yield file
+
+
+def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5") -> Path:
+    """Write `<stem>.<first 16 hex of SHA-256><suffix>` and return its path once it is safe on disk.
+
+    A file of that name is replaced: by the same bytes, unless it was damaged. Raises RunFailedError if the
+    disk refuses.
+    """
+    with _named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
+        large = _size(data) >= _LARGE
+        sha = beside.submit(_sha, data) if large else None
+        with _written(folder / f"{stem}{suffix}", data) as temporary:
+            path = folder / f"{stem}.{sha.result() if sha else _sha(data)}{suffix}"
+            os.replace(temporary, path)
+        _sync_folder(folder)
+    return path
+
+
+def replace(path: Path, data: bytes) -> None:
+    """Write a file of fixed name: readers see the old bytes or the new, never a mixture.
+
+    Raises RunFailedError.
+    """
+    with _named_failure(path):
+        with _written(path, data) as temporary:
+            os.replace(temporary, path)
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def rewritten(path: Path) -> Iterator[TextIO]:
+    """A text file to write to, which takes the place of `path` when all went well.
+
+    Raises RunFailedError.
+    """
+    with _named_failure(path):
+        with _written(path, b"") as temporary:
+            with temporary.open("w") as file:
+                yield file
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(temporary, path)
+        _sync_folder(path.parent)
+
+
+def append_line(path: Path, text: str) -> None:
+    """Append one line and wait until it is on disk; a torn last line is closed first.
+
+    Raises RunFailedError.
+    """
+    with _named_failure(path):
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o666)
+        try:
+            end = os.lseek(descriptor, 0, os.SEEK_END)
+            torn = end > 0 and os.pread(descriptor, 1, end - 1) != b"\n"
+            _put(descriptor, b"\n" * torn + text.encode() + b"\n")
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+
+
+def verified(path: Path) -> bytes:
+    """The bytes of a file written by `write_new`, if their hash is the one in its name.
+
+    Else CheckpointError.
+    """
+    expected, data = _vouched(path), _read(path)
+    _compare(path, _sha(data), expected)
+    return data
+
+
+def check(path: Path) -> None:
+    """Raise CheckpointError unless the bytes of a file are those that its name vouches for."""
+    expected, sum_of = _vouched(path), hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(CHUNK):
+                sum_of.update(chunk)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+    _compare(path, sum_of.hexdigest()[:16], expected)
+
+
+def _vouched(path: Path) -> str:
+    name = _HASHED.fullmatch(path.name)
+    if name is None:
+        raise CheckpointError(f"{path}: no hash in its name (expected NAME.<16 hex>.h5); not a file of a run")
+    return name["sha"]
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def _unreadable(path: Path, error: OSError) -> CheckpointError:
+    return CheckpointError(f"{path}: cannot be read: {error.strerror}")
+
+
+def _compare(path: Path, found: str, expected: str) -> None:
+    if found != expected:
+        raise CheckpointError(
+            f"{path}: damaged: its bytes have SHA-256 {found}..., its name says {expected}; "
+            "copy it again from where it is whole, or delete it and resume from an older checkpoint"
+        )
+
+
+def stem(path: Path) -> str:
+    """`000000000600` of `000000000600.<16 hex>.h5`; empty if the name is not of that kind."""
+    name = _HASHED.fullmatch(path.name)
+    return name["stem"] if name else ""
+
+
+def remove(path: Path) -> None:
+    """Delete a file that may be gone already. Raises RunFailedError."""
+    with _named_failure(path):
+        path.unlink(missing_ok=True)
+
+
+def make_folder(folder: Path) -> None:
+    """Make a folder that may exist already, and wait until its name is on disk. Raises RunFailedError.
+
+    The same for those above it that are new.
+    """
+    with _named_failure(folder):
+        new = [above for above in folder.parents if not above.exists()]
+        folder.mkdir(parents=True, exist_ok=True)
+        for made in (folder, *new):
+            _sync_folder(made.parent)
+
+
+def settle(folder: Path) -> None:
+    """Wait until it is on disk that files of a folder are gone. Raises RunFailedError."""
+    with _named_failure(folder):
+        _sync_folder(folder)
+
+
+def sweep(folder: Path) -> list[str]:
+    """Delete the temporaries that a killed process left in `folder`; returns their names."""
+    strays = sorted(folder.glob(_TEMPORARY + "*"))
+    for stray in strays:
+        remove(stray)
+    return [stray.name for stray in strays]
+
+
+def _size(data: bytes | Image) -> int:
+    return data.size if isinstance(data, Image) else len(data)
+
+
+def _chunks(data: bytes | Image) -> Iterator[Bytes]:
+    return iter(data) if isinstance(data, Image) else chunks(data)
+
+
+def _sha(data: bytes | Image) -> str:
+    sum_of = hashlib.sha256()
+    for chunk in _chunks(data):
+        sum_of.update(chunk)
+    return sum_of.hexdigest()[:16]
+
+
+@contextmanager
+def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
+    """A temporary file beside `path` with these bytes, safe on disk; it goes away if anything fails."""
+    temporary = path.with_name(f"{_TEMPORARY}{token_hex(4)}-{path.name}")
+    try:
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            _allocate(descriptor, _size(data))
+            for chunk in _chunks(data):
+                _put(descriptor, chunk)
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
+        yield temporary
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+        raise
+
+
+def _put(descriptor: int, data: Bytes) -> None:
+    """Write all of it, in as many calls as it takes."""
+    rest = memoryview(data)
+    while rest:
+        rest = rest[os.write(descriptor, rest) :]
+
+
+def _allocate(descriptor: int, size: int) -> None:
+    """Ask for the space at once, so that a full disk is known before the first byte."""
+    if not hasattr(os, "posix_fallocate") or not size:
+        return
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        if error.errno not in _NO_FALLOCATE:
+            raise
+
+
+def _sync_folder(folder: Path) -> None:
+    """Without this, a power cut forgets the name of a file whose bytes are safe."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _named_failure(path: Path) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise RunFailedError(
+            f"{path}: cannot be written: {error.strerror or error}; what was saved before stands: "
+            "cure the disk, then `minusgrad resume`"
+        ) from error

@@ -1,0 +1,101 @@
+"""An HDF5 file from elsewhere: nothing in it is read before it is known to be what we write.
+
+Plain arrays of numbers, each in one piece, in groups that form a tree. Refused are links, external and
+virtual storage, filters, object types, arrays that overlap or claim more than the file has, and texts that
+HDF5 would look for without an end.
+"""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from mmap import ACCESS_READ, mmap
+from pathlib import Path
+
+import h5py
+import numpy as np
+
+from ..errors import CheckpointError
+
+_HEAP = b"GCOL\1\0\0\0"
+
+
+def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[str, h5py.Dataset]:
+    """The arrays of a file of so many bytes, by their paths; nothing is read.
+
+    shared: whether an array may have several names. Raises CheckpointError for what `who` never holds.
+    """
+    found = dict(_walk(file, "", {}, who, shared))
+    stored = {h5py.h5o.get_info(d.id).addr: d for d in found.values() if d.nbytes}  # each once, of many names
+    places = sorted((d.id.get_offset(), d.nbytes) for d in stored.values())
+    if any(start + length > end for (start, length), (end, _) in pairwise([*places, (size, 0)])):
+        raise CheckpointError("its arrays overlap, or claim more than the file has; do not trust it")
+    return found
+
+
+def _walk(
+    group: h5py.Group, prefix: str, seen: dict[int, bool], who: str, shared: bool
+) -> Iterator[tuple[str, h5py.Dataset]]:
+    """Every dataset by its path; `seen`: by address, whether it is an array."""
+    for name in group:
+        path = prefix + name
+        if type(group.get(name, getlink=True)) is not h5py.HardLink:
+            raise CheckpointError(f"'{path}' is a link; {who} holds none: do not trust it")
+        item = group[name]
+        address, is_array = h5py.h5o.get_info(item.id).addr, isinstance(item, h5py.Dataset)
+        if address in seen and not (shared and is_array):
+            raise CheckpointError(f"'{path}' is a second name of another object: do not trust it")
+        seen[address] = is_array
+        if isinstance(item, h5py.Group):
+            yield from _walk(item, path + "/", seen, who, shared)
+        else:
+            refuse_strange(path, item, f"{who} holds")
+            yield path, item
+
+
+def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
+    """Raise CheckpointError for what is no array that holds plain numbers in one piece, by itself."""
+    plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
+    if plan is None or item.shape is None:
+        what = "is no array"
+    elif not is_plain(item.dtype):
+        what = f"holds {item.dtype}"
+    elif plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
+        what = "keeps its data in another file"
+    elif plan.get_nfilters():
+        what = "is stored through a filter"
+    elif plan.get_layout() != h5py.h5d.CONTIGUOUS:
+        what = "is not stored in one piece"
+    elif item.id.get_storage_size() != item.nbytes:
+        what = "claims more data than is stored"
+    else:
+        return
+    raise CheckpointError(f"'{path}' {what}; {who} plain arrays only: do not trust it")
+
+
+def texts(data: bytes | mmap) -> None:
+    """Raise CheckpointError if reading a text of variable length, as units are, might never end.
+
+    HDF5 keeps them in heaps (`GCOL`), and goes through one from object to object by the lengths that stand
+    there: forever, where one is 0 or leads back.
+    """
+    at = data.find(_HEAP)
+    while at >= 0:
+        place, end = at + 16, at + int.from_bytes(data[at + 8 : at + 16], "little")
+        while place + 16 <= min(end, len(data)):
+            length = int.from_bytes(data[place + 8 : place + 16], "little")
+            used = data[place : place + 2] != b"\0\0"
+            step = 16 + (length + 7) // 8 * 8 if used else length
+            if step < 16 or place + step > end:
+                raise CheckpointError("its texts have no end; do not trust it")
+            place += step
+        at = data.find(_HEAP, at + 1)
+
+
+def texts_of(path: Path) -> None:
+    """The same for a file, which need not fit into memory."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        texts(data)
+
+
+def is_plain(dtype: np.dtype) -> bool:
+    """Numbers and booleans of up to eight bytes."""
+    return dtype.kind in "biuf" and dtype.itemsize <= 8

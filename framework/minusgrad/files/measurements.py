@@ -1,0 +1,166 @@
+"""Measurements of a field at times, from a CSV table or from a trajectory of ours.
+
+    # Jupiter, seen from the Sun                    /particles/all/position/time   [T]
+    time, x, y, z                                   /particles/all/position/value  [T, N, d]
+    0, 4.84, -1.16, -0.10
+
+A table for more than one node has a column `node`, with its name or number. Vectors stand in columns x, y, z,
+or vx, vy, vz after a field v; scalars in one that is called like the field. A trajectory comes from
+elsewhere: of it two plain arrays are read, without links, filters or data in other files.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import h5py
+import numpy as np
+
+from ..errors import CheckpointError, UserError
+from . import durable, h5md
+from .csv_table import CsvTable
+from .hdf5_trust import refuse_strange
+
+_SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of a file: a field, its label in trajectories, the shape of one value; of which nodes.
+
+    `nodes` by number, of `count`; `names` of all nodes, if they have any.
+    """
+
+    field: str
+    label: str
+    shape: tuple[int, ...]
+    nodes: Sequence[int]
+    count: int
+    names: Sequence[str] = ()
+
+
+@dataclass(frozen=True)
+class Measurements:
+    """times (T,), values (T, E, ...) of the E nodes, and what a message calls each time.
+
+    `time_unit` and `unit` are the sizes of the numbers in SI, where the file tells.
+    """
+
+    times: np.ndarray
+    values: np.ndarray
+    places: list[str]
+    time_unit: float | None = None
+    unit: float | None = None
+
+
+def read(file: str, data: bytes, wanted: Wanted) -> Measurements:
+    """What a file says of a field. Raises `UserError` for what cannot be read, or does not fit."""
+    return (_of_trajectory if data.startswith(_SIGNATURE) else _of_table)(file, data, wanted)
+
+
+def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
+    table = CsvTable(file, data)
+    values = np.stack([table.numbers(c) for c in _columns(table, wanted)], axis=1)
+    times, first, moment = np.unique(table.numbers("time"), return_index=True, return_inverse=True)
+    rows = _rows(table, wanted)
+    found = np.full((len(times), len(wanted.nodes), values.shape[1]), np.nan)
+    for place, m, row, value in zip(table.places, moment, rows, values, strict=True):
+        if not np.isnan(found[m, row, 0]):
+            raise UserError(f"{place}: time {times[m]:.10g} comes twice; leave one of them out")
+        found[m, row] = value
+    places = [table.places[k] for k in first]
+    if (lacking := np.argwhere(np.isnan(found[:, :, 0]))).size:
+        m, row = lacking[0]
+        node = _called(wanted, wanted.nodes[row])
+        raise UserError(f"{places[m]}: at time {times[m]:.10g} there is nothing of node {node}; add it")
+    return Measurements(times, found.reshape(*found.shape[:2], *wanted.shape), places)
+
+
+def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
+    """The columns of one value's components."""
+    if not wanted.shape:
+        return [wanted.field]
+    if wanted.shape[0] > 3:
+        told = f"'{wanted.field}' has {wanted.shape[0]} numbers at each node"
+        raise UserError(f"'{table.file}': {told}, and columns are x, y, z; write a trajectory in HDF5")
+    axes = "xyz"[: wanted.shape[0]]
+    plain, own = list(axes), [f"{wanted.field}{axis}" for axis in axes]
+    return own if own[0] in table.columns else plain
+
+
+def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
+    """Which of the wanted nodes each row is of."""
+    if "node" not in table.columns:
+        if len(wanted.nodes) > 1:
+            raise UserError(
+                f"'{table.file}' has no column 'node', and there are {len(wanted.nodes)} nodes to tell apart;"
+                " add it, or limit the loss to one with `body`"
+            )
+        return [0] * len(table)
+    row_of = {str(node): row for row, node in enumerate(wanted.nodes)}
+    row_of |= {wanted.names[node]: row for row, node in enumerate(wanted.nodes) if wanted.names}
+    texts = table.texts("node")
+    for place, text in zip(table.places, texts, strict=True):
+        if text not in row_of:
+            raise UserError(f"{place}: the loss looks at no node '{text}' (it looks at: {_some(wanted)})")
+    return [row_of[text] for text in texts]
+
+
+def _some(wanted: Wanted) -> str:
+    told = [_called(wanted, node) for node in wanted.nodes]
+    return ", ".join(told if len(told) < 9 else [*told[:4], "...", told[-1]])
+
+
+def _called(wanted: Wanted, node: int) -> str:
+    return wanted.names[node] if wanted.names else str(node)
+
+
+def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
+    try:
+        with durable.opened(data) as opened:
+            found = _read(opened, len(data), wanted)
+    except UserError as error:
+        raise UserError(f"'{file}': {error}") from None
+    except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
+        raise UserError(f"'{file}' is not a readable HDF5 file: {error}") from None
+    return replace(found, places=[f"'{file}', {place}" for place in found.places])
+
+
+def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
+    name = f"{h5md.FRAMES}/{wanted.label}"
+    time, value = (_plain(opened, f"{name}/{leaf}", size) for leaf in ("time", "value"))
+    shape = (len(time), wanted.count, *wanted.shape) if time.ndim == 1 else None
+    if value.shape != shape or not time.size:
+        raise UserError(
+            f"{name}/value has shape {list(value.shape)}; needed: [times, {wanted.count},"
+            f" ...], as the field '{wanted.field}' is, and one time for each"
+        )
+    times, values = time[...].astype(np.float64), value[...][:, list(wanted.nodes)].astype(np.float64)
+    places = [f"row {k}" for k in range(len(times))]
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1) & np.isfinite(times)
+    if not finite.all():
+        raise UserError(f"{places[int(np.argmin(finite))]}: holds what is not a finite number")
+    return Measurements(times, values, places, _size(time), _size(value))
+
+
+def _plain(opened: h5py.File, path: str, size: int) -> h5py.Dataset:
+    """A dataset that holds its numbers itself, reached by names that are no links."""
+    item, before = opened, ""
+    for part in path.split("/"):
+        there = sorted(item) if isinstance(item, h5py.Group) else []
+        if part not in there:
+            raise UserError(f"has no '{path}': in '{before}/' there is: {', '.join(there) or 'nothing'}")
+        before = f"{before}/{part}"
+        if type(item.get(part, getlink=True)) is not h5py.HardLink:
+            raise CheckpointError(
+                f"'{before}' is a link to elsewhere: do not trust it, or copy what it means"
+            )
+        item = item[part]
+    refuse_strange(path, item, "of a run name a segment in traj/; measurements are")
+    if item.nbytes > size:
+        raise CheckpointError(f"'{path}' claims more data than the file has; do not trust it")
+    return item
+
+
+def _size(item: h5py.Dataset) -> float | None:
+    unit = h5md.unit_of(item)
+    return None if unit is None else unit[1]

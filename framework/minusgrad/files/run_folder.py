@@ -1,0 +1,300 @@
+"""A run is a folder; a kill at any moment loses nothing that was called saved.
+
+    scene.toml  overrides.json    what the run was started with, byte for byte
+    journal.jsonl                 one line an event, fsynced; the only wall-clock times; carries the lock
+    ckpt/  traj/                  immutable checkpoints and trajectory segments
+    trajectory.h5                 the master over the segments
+    fit.json                      of a fit that has ended: what it found
+
+A scheduled save: segment, checkpoint, old segments joined, master, prune, journal. The checkpoint is the
+commit: a segment newer than the newest checkpoint does not count, and is written again by the resumed run.
+The checkpoint of an interruption seals nothing; it carries the unsealed rows, and goes away at the next
+scheduled save. So the folder of a resumed run ends equal to that of an uninterrupted one, file for file,
+except for the journal.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from ..errors import CheckpointError, RunFolderError
+from . import checkpoint, compaction, durable, master_file, trajectory
+from .checkpoint import Snapshot
+from .trajectory import Recorder
+
+_JOURNAL = "journal.jsonl"
+RECORDER = "recorder"  # where the unsealed rows stand among a checkpoint's arrays
+
+
+class RunDir:
+    """One run's folder; made by `create` or `open`, closed by `close` or the end of a `with`."""
+
+    def __init__(self, path: Path, lock: int | None):
+        self.path = path
+        self._lock = lock
+        self._sealed = -1  # step of the last scheduled checkpoint that this run stands on
+
+    @classmethod
+    def create(cls, path: Path, scene: bytes, overrides: Sequence[str], force: bool = False) -> Self:
+        """Start a run in an empty or new folder; with `force`, throw an earlier run in it away.
+
+        The caller saves a checkpoint of step 0 next: from then on there is something to resume.
+        Raises RunFolderError if the folder is not empty (with `force`: is no run) or is in use.
+        """
+        _refuse_occupied(path, force)
+        durable.make_folder(path)
+        run = cls(path, _locked(path))
+        try:
+            _refuse_occupied(path, force)  # again, now that nobody else can fill it
+            run._clear()
+            run.journal("started", pid=os.getpid())
+            durable.make_folder(run._ckpt)
+            durable.make_folder(run._traj)
+            durable.replace(path / "overrides.json", json.dumps(list(overrides), indent=1).encode() + b"\n")
+            durable.replace(path / "scene.toml", scene)
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    @classmethod
+    def open(cls, path: Path, read_only: bool = False) -> Self:
+        """A run that exists: to go on with it, or only to look (no lock, no line in the journal).
+
+        Raises RunFolderError if it is not a run, or another process writes to it.
+        """
+        if not (path / "scene.toml").is_file() or not (path / _JOURNAL).is_file():
+            raise RunFolderError(
+                f"{path}: not a run (it lacks scene.toml or {_JOURNAL}); `minusgrad run` makes one"
+            )
+        if read_only:
+            return cls(path, None)
+        run = cls(path, _locked(path))
+        try:
+            run.journal("resumed", pid=os.getpid())
+        except BaseException:
+            run.close()
+            raise
+        return run
+
+    def close(self) -> None:
+        """Give the lock back."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def scene(self) -> bytes:
+        """The scene's text, as the run was started."""
+        return (self.path / "scene.toml").read_bytes()
+
+    @property
+    def overrides(self) -> list[str]:
+        """The overrides of the command line, in their order."""
+        return json.loads((self.path / "overrides.json").read_bytes())
+
+    def journal(self, event: str, **facts: Any) -> None:
+        """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""
+        self._must_write()
+        clock = datetime.now(UTC).isoformat(timespec="milliseconds")
+        durable.append_line(self._journal, json.dumps({"time": clock, "event": event} | facts))
+
+    def events(self) -> list[dict[str, Any]]:
+        """The journal's lines; one torn by a power cut is left out."""
+        return list(_events(self._journal))
+
+    def segments(self) -> list[Path]:
+        """The trajectory's segments in the order of their steps."""
+        return trajectory.segments(self.path)
+
+    def save(
+        self,
+        snapshot: Snapshot,
+        recorder: Recorder | None,
+        keep: int,
+        seal: bool = True,
+        keep_every: int = 0,
+    ) -> list[str]:
+        """Make a moment durable; when this returns, it is. Returns remarks for the user, mostly none.
+
+        seal is True for a save that the schedule asks for, False for that of an interruption. The
+        recorder's unsealed rows join the arrays under `recorder/`, and meta gets `sealed`, the step of the
+        last seal. The newest `keep` checkpoints stay, and those of every `keep_every` steps. Raises
+        RunFailedError if the disk refuses.
+        """
+        self._must_write()
+        step, remarks, segment = snapshot.step, [], None
+        if seal:
+            segment = recorder.seal(self._traj, step) if recorder is not None else None
+            remarks += self._supersede(step, [p for p in self._unsealed(step) if p != segment])
+        rows = recorder.state() if recorder is not None else {}
+        arrays = snapshot.arrays | {f"{RECORDER}/{name}": array for name, array in rows.items()}
+        meta = snapshot.meta | {"sealed": step if seal else self._sealed}
+        new = checkpoint.save(self._ckpt, replace(snapshot, arrays=arrays, meta=meta), scheduled=seal)
+        others = [path for path in checkpoint.listed(self._ckpt) if path != new]
+        if seal:
+            remarks += self._supersede(step, [p for p in others if checkpoint.step_of(p) > self._sealed])
+            self._sealed = step
+            remarks += self.tidy(keep, keep_every)
+        else:
+            _drop(path for path in others if not checkpoint.is_scheduled(path))
+        names = {"checkpoint": new.name, "segment": segment.name if segment else None}
+        self.journal("saved", step=step, scheduled=seal, **names)
+        return remarks
+
+    def restore(self) -> tuple[Snapshot, list[str]]:
+        """The newest good checkpoint, and remarks about damaged ones that were passed over.
+
+        Deletes temporaries of a killed process. Raises RunFolderError if no checkpoint can be used,
+        CheckpointError if the newest whole one is of another format.
+        """
+        self._must_write()
+        for folder in (self.path, self._ckpt, self._traj):
+            durable.sweep(folder)
+        path, remarks = checkpoint.newest(self._ckpt)
+        if path is None:
+            empty = f"{self.path}: no usable checkpoint in it; start anew: `minusgrad run` with --force"
+            raise RunFolderError("\n".join([empty, *remarks]))
+        snapshot = checkpoint.load(path)
+        self._sealed = snapshot.meta.get("sealed", snapshot.step)
+        remarks += compaction.cut(self.path, self._sealed)
+        self.journal("restored", step=snapshot.step, checkpoint=path.name, remarks=remarks)
+        return snapshot, remarks
+
+    def tidy(self, keep: int, keep_every: int = 0) -> list[str]:
+        """What follows a scheduled checkpoint: old segments joined, the master, old checkpoints gone.
+
+        `save` does it; after `restore` it finishes what a kill may have cut short. Returns remarks.
+        """
+        self._must_write()
+        checkpoints = checkpoint.listed(self._ckpt)
+        _drop(
+            path
+            for path in checkpoints
+            if not checkpoint.is_scheduled(path) and checkpoint.step_of(path) <= self._sealed
+        )
+        kept = list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]
+        remarks = []
+        try:
+            if kept:  # whoever goes back to one of them finds a segment that ends there
+                compaction.compact(self.path, min(checkpoint.step_of(kept[0]), self._sealed))
+            master_file.write(
+                self.path, [p for p in self.segments() if trajectory.last_step(p) <= self._sealed]
+            )
+        except CheckpointError as error:
+            remarks.append(f"{master_file.NAME} not renewed: {error}")
+        else:
+            _drop(compaction.superseded(self.path))
+        checkpoint.prune(self._ckpt, keep, keep_every)
+        return remarks
+
+    def _clear(self) -> None:
+        """Delete an earlier run's files, the journal last: until then it says that this is a run."""
+        for folder in (self._ckpt, self._traj, self.path / "pictures"):
+            shutil.rmtree(folder, ignore_errors=True)
+        for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json"):
+            durable.remove(self.path / name)
+        os.truncate(self._journal, 0)
+
+    def _unsealed(self, step: int) -> list[Path]:
+        """Segments up to this step that no checkpoint stands for: what a lost attempt left behind."""
+        return [path for path in self.segments() if self._sealed < trajectory.last_step(path) <= step]
+
+    def _supersede(self, step: int, stale: list[Path]) -> list[str]:
+        """Delete the files of a lost attempt for good; report those that this attempt wrote otherwise."""
+        _drop(stale)
+        for folder in sorted({path.parent for path in stale}):
+            durable.settle(folder)  # else a power cut brings them back beside what takes their place
+        remarks = [
+            f"not deterministic: {path.parent.name}/{path.name} came out otherwise when computed again"
+            for path in stale
+            if durable.stem(path) == f"{step:012d}"
+        ]
+        for remark in remarks:
+            self.journal("not deterministic", step=step, remark=remark)
+        return remarks
+
+    def _must_write(self) -> None:
+        if self._lock is None:
+            raise RunFolderError(f"{self.path}: opened to look only, or closed; open it again to write")
+
+    @property
+    def _ckpt(self) -> Path:
+        return self.path / "ckpt"
+
+    @property
+    def _traj(self) -> Path:
+        return self.path / "traj"
+
+    @property
+    def _journal(self) -> Path:
+        return self.path / _JOURNAL
+
+
+def _drop(paths: Iterable[Path]) -> None:
+    for path in paths:
+        durable.remove(path)
+
+
+def _refuse_occupied(path: Path, force: bool) -> None:
+    journal = path / _JOURNAL
+    try:
+        entries = list(path.iterdir())
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot hold a run: {error.strerror}; use another --out") from error
+    if not entries or (entries == [journal] and not journal.stat().st_size):
+        return
+    is_run = next(_events(journal), {}).get("event") == "started"
+    if not is_run:
+        raise RunFolderError(f"{path}: not empty, and not a run; use another --out")
+    if not force:
+        raise RunFolderError(
+            f"{path}: holds a run already; use another --out, or `minusgrad resume {path}`, "
+            "or --force to start it anew"
+        )
+
+
+def _locked(path: Path) -> int:
+    """The journal's descriptor, locked until it is closed or the process ends, in whatever way."""
+    try:
+        descriptor = os.open(path / _JOURNAL, os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as error:
+        raise RunFolderError(f"{path}: cannot be written: {error.strerror}; use another --out") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        owners = [event["pid"] for event in _events(path / _JOURNAL) if "pid" in event]
+        owner = f"process {owners[-1]}" if owners else "another process"
+        raise RunFolderError(f"{path}: is in use by {owner}; wait for it, or use another --out") from error
+    return descriptor
+
+
+def _events(journal: Path) -> Iterator[dict[str, Any]]:
+    """The lines that are whole; none if there is no journal."""
+    if not journal.is_file():
+        return
+    for line in journal.read_bytes().splitlines():
+        try:
+            event = json.loads(line)
+        except ValueError:
+            continue
+        if isinstance(event, dict):
+            yield event

@@ -1,0 +1,496 @@
+"""What a run has shown, in immutable segments: a recorder that writes them, and functions that read them.
+
+    traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
+    traj/000000000100-000000005000.1.<16 hex>.h5    many of them in one (`compaction`): first and last, level
+
+Frames, observables, cells and fields over grids keep their own rhythms; those recorded together share step
+and time by hard links.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+
+from ..errors import CheckpointError, RunFailedError, UserError
+from . import durable, h5md, hdf5_trust
+from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
+from .hdf5_layout import Draft, Part, laid_out
+
+_SEGMENT = re.compile(r"(?:(?P<first>\d{12})-)?(?P<last>\d{12})(?:\.(?P<level>\d))?")
+_SMALL = 1 << 16
+"""Rows of fewer bytes are written together, larger ones from where they lie."""
+
+
+class Series(NamedTuple):
+    """step (T,), time (T,) in the run's unit of time, value (T, ...): one named thing, all along the run."""
+
+    step: np.ndarray
+    time: np.ndarray
+    value: np.ndarray
+
+
+@dataclass
+class _Rows:
+    """One series since the last seal; shape and dtype of a row stay for the whole run."""
+
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    steps: list[int] = field(default_factory=list)
+    times: list[float] = field(default_factory=list)
+    values: list[np.ndarray] = field(default_factory=list)
+
+    def arrays(self) -> Series:
+        values = np.array(self.values, self.dtype).reshape(len(self.values), *self.shape)
+        return Series(np.array(self.steps, np.int64), np.array(self.times, np.float64), values)
+
+    def column(self, unit: Unit | None, time_unit: Unit | None) -> "Column":
+        """The rows as they go into a file, copied only if they are small."""
+        steps, times = np.array(self.steps, np.int64), np.array(self.times, np.float64)
+        large = self.values[0].nbytes >= _SMALL
+        parts: list[Part] = [*map(np.ascontiguousarray, self.values)] if large else [self.arrays().value]
+        return Column(steps, times, (len(steps), *self.shape), self.dtype, parts, unit, time_unit)
+
+
+class Column(NamedTuple):
+    """One series as it goes into a file: shape, dtype and parts are those of its values."""
+
+    step: np.ndarray
+    time: np.ndarray
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    parts: list[Part]
+    unit: Unit | None
+    time_unit: Unit | None
+
+
+class Recorder:
+    """Holds what has been recorded since the last seal; the series are named by their path in the file.
+
+    units: label or observable -> (symbol, size in SI); what is missing there is written without a unit.
+    connectivity: lists of node tuples (E, k) by name, the same all along the run. A segment with frames or
+    cells carries the lists in `shown`, and those that any `record_cells` spoke of; the others nobody asked
+    for. grids: where the cells of each lie; a segment carries those that something in it is over. Raises
+    RunFailedError for a list or a grid that is none, or a name in `shown` that is no list's.
+    """
+
+    def __init__(
+        self,
+        units: dict[str, Unit],
+        time_unit: Unit,
+        connectivity: Mapping[str, np.ndarray] | None = None,
+        shown: Sequence[str] = (),
+        grids: Mapping[str, Raster] | None = None,
+    ):
+        self._units, self._time_unit = dict(units), time_unit
+        self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
+        self._shown = frozenset(shown)
+        for name in shown:
+            self._list(name)
+        self._grids = {name: _raster(name, raster) for name, raster in (grids or {}).items()}
+        self._series: dict[str, _Rows] = {}
+
+    def unit(self, label: str, symbol: str, size: float) -> None:
+        """Say in what unit, of this size in SI, all series of this label stand.
+
+        Raises RunFailedError where another was said before.
+        """
+        if self._units.setdefault(label, (symbol, size)) != (symbol, size):
+            raise RunFailedError(
+                f"series '{label}' stands in {self._units[label][0]} and shall stand in {symbol}; "
+                "two observers record one name: rename one"
+            )
+
+    def record_frame(self, step: int, time: float, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy arrays (N, ...) of one moment, by label.
+
+        Raises RunFailedError for a changed shape or a repeated step.
+        """
+        for label, array in arrays.items():
+            self._record(f"{FRAMES}/{label}", step, time, np.asarray(array))
+
+    def record_cells(self, step: int, time: float, tuples: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy arrays (E, ...) over the tuples of one list at one moment, by label.
+
+        Raises RunFailedError like `record_frame`, for an unknown list and for another length than the list's.
+        """
+        length = len(self._list(tuples))
+        for label, array in arrays.items():
+            name, value = f"{CELLS}/{tuples}/{label}", np.asarray(array)
+            if value.shape[:1] != (length,):
+                raise RunFailedError(
+                    f"step {step}: series '{name}' has shape {value.shape}; "
+                    f"list '{tuples}' has {length} tuples: give one value for each"
+                )
+            self._record(name, step, time, value)
+
+    def record_grid(self, step: int, time: float, grid: str, arrays: Mapping[str, np.ndarray]) -> None:
+        """Copy arrays over the cells of one grid at one moment, by label: flat (cells,) or of its shape.
+
+        Raises RunFailedError like `record_frame`, for an unknown grid and for another shape than these two.
+        """
+        raster = self._grid(grid)
+        for label, array in arrays.items():
+            name, value = f"{GRIDS}/{grid}/{label}", np.asarray(array)
+            if value.shape not in ((raster.cells,), raster.shape):
+                raise RunFailedError(
+                    f"step {step}: series '{name}' has shape {value.shape}; grid '{grid}' has shape "
+                    f"{raster.shape}: give one number for each of its {raster.cells} cells"
+                )
+            self._record(name, step, time, value.reshape(raster.shape))
+
+    def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
+        """Note scalars or small vectors of one moment, as float64.
+
+        Raises RunFailedError like `record_frame`.
+        """
+        for name, value in values.items():
+            self._record(f"{OBSERVABLES}/{name}", step, time, np.asarray(value, np.float64))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The unsealed rows as arrays, for a checkpoint: `<series>/step`, `/time`, `/value`, T >= 0 rows."""
+        return {
+            f"{name}/{leaf}": array
+            for name, rows in self._series.items()
+            for leaf, array in rows.arrays()._asdict().items()
+        }
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Take back what `state` gave: what is sealed from then on has the same bytes.
+
+        Lists and grids are those of the constructor. Raises RunFailedError for series of one that it lacks,
+        CheckpointError for a series of which a part is missing, or another length.
+        """
+        self._series = {}
+        for name in sorted({key.rsplit("/", 1)[0] for key in state}):
+            parts = [state[f"{name}/{leaf}"] for leaf in LEAVES if f"{name}/{leaf}" in state]
+            if len(parts) < len(LEAVES) or len(set(map(len, parts))) > 1:
+                raise CheckpointError(f"the checkpoint's rows of '{name}' are not whole")
+            step, time, value = parts
+            rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
+            self._series[name] = rows
+        self._asked()
+        self._filled(self._series)
+
+    def take(self) -> "Recorder":
+        """All that was recorded since the last seal, in a recorder of its own; this one begins anew."""
+        taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}
+        return taken
+
+    def seal(self, folder: Path, step: int) -> Path | None:
+        """Write the segment of this step into `folder` (the run's `traj`) and forget its rows; None if none.
+
+        Raises RunFailedError if the disk refuses; the rows are then still here.
+        """
+        columns = {
+            name: rows.column(self._units.get(h5md.label(name)), self._time_unit)
+            for name, rows in sorted(self._series.items())
+            if rows.steps
+        }
+        if not columns:
+            return None
+        mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
+        lists, grids = self._asked() if mesh else {}, self._filled(columns)
+        image = laid_out(lambda draft: fill(draft, columns, lists, grids))
+        path = durable.write_new(folder, f"{step:012d}", image)
+        self.take()
+        return path
+
+    def _list(self, name: str) -> np.ndarray:
+        if name not in self._lists:
+            there = ", ".join(self._lists) or "none"
+            raise RunFailedError(f"no list of tuples is named '{name}' (there are: {there})")
+        return self._lists[name]
+
+    def _asked(self) -> dict[str, np.ndarray]:
+        """The lists that segments carry, in the order of their names."""
+        names = self._shown | {h5md.list_of(name) for name in self._series if h5md.list_of(name)}
+        return {name: self._list(name) for name in sorted(names)}
+
+    def _grid(self, name: str) -> Raster:
+        if name not in self._grids:
+            there = ", ".join(self._grids) or "none"
+            raise RunFailedError(f"no grid is named '{name}' (there are: {there})")
+        return self._grids[name]
+
+    def _filled(self, names: Iterable[str]) -> dict[str, Raster]:
+        """The grids that these series are over, in the order of their names."""
+        grids = {h5md.grid_of(name) for name in names} - {""}
+        return {name: self._grid(name) for name in sorted(grids)}
+
+    def _record(self, name: str, step: int, time: float, value: np.ndarray) -> None:
+        if not h5md.is_free(name):
+            raise RunFailedError(
+                f"'{name}' cannot name a series: empty parts, dots, step, time, value and box are taken"
+            )
+        rows = self._series.setdefault(name, _Rows(value.shape, value.dtype))
+        if (value.shape, value.dtype) != (rows.shape, rows.dtype):
+            raise RunFailedError(
+                f"step {step}: series '{name}' was {rows.dtype}{list(rows.shape)} and is now "
+                f"{value.dtype}{list(value.shape)}; a series keeps its shape: give the new one another name"
+            )
+        if rows.steps and step <= rows.steps[-1]:
+            raise RunFailedError(
+                f"step {step}: series '{name}' already has step {rows.steps[-1]}; "
+                "two observers record one name: rename one"
+            )
+        rows.steps.append(step)
+        rows.times.append(time)
+        rows.values.append(value.copy())
+
+
+def fill(
+    draft: Draft, columns: Mapping[str, Column], lists: Mapping[str, np.ndarray], grids: Mapping[str, Raster]
+) -> None:
+    """Lay out a segment: its series, sorted by name, its lists of tuples and its grids."""
+    file, position = draft.file, columns.get(POSITION)
+    h5md.write_head(file, position.shape[-1] if position else 3)
+    for name, tuples in lists.items():
+        h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
+    for name, raster in grids.items():
+        h5md.write_raster(file, name, raster)
+    clocks: dict[bytes, str] = {}
+    for name, column in columns.items():
+        value = draft.array(f"{name}/value", column.parts, column.shape, column.dtype)
+        h5md.write_unit(value, column.unit)
+        clock = clocks.setdefault(column.step.tobytes() + column.time.tobytes(), name)
+        if clock == name:
+            file[f"{name}/step"] = column.step
+            h5md.write_unit(file.create_dataset(f"{name}/time", data=column.time), column.time_unit)
+        else:
+            h5md.share_clock(file, clock, name)
+
+
+def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
+    """A list as it is written: int32 (E, k)."""
+    rows = np.asarray(rows)
+    if "/" in name or not h5md.is_free(name):
+        raise RunFailedError(
+            f"'{name}' cannot name a list of tuples: slashes, dots, step, time and value are taken"
+        )
+    if rows.ndim != 2 or rows.dtype.kind not in "iu":
+        raise RunFailedError(
+            f"list '{name}' is {rows.dtype}{list(rows.shape)}; needed: numbers of nodes (E, k), a row a tuple"
+        )
+    return np.ascontiguousarray(rows, np.int32)
+
+
+def _raster(name: str, raster: Raster) -> Raster:
+    """A grid as it is written, in Python's own numbers."""
+    if "/" in name or not h5md.is_free(name):
+        raise RunFailedError(f"'{name}' cannot name a grid: slashes, dots, step, time and value are taken")
+    shape, spacing = tuple(map(int, raster.shape)), float(raster.spacing)
+    if not shape or min(shape) < 1 or not 0 < spacing < np.inf:
+        raise RunFailedError(
+            f"grid '{name}' has shape {shape} and spacing {spacing}; "
+            "needed: cells along each axis, and a length"
+        )
+    return Raster(shape, spacing, raster.unit)
+
+
+class Span(NamedTuple):
+    """What a segment's name says: its first and last seal, how often what is in it was joined."""
+
+    first: int
+    last: int
+    level: int
+
+
+def span(path: Path) -> Span | None:
+    """What a segment's name says; None if it is no segment's."""
+    name = _SEGMENT.fullmatch(durable.stem(path))
+    if name is None or (name["first"] is None) != (name["level"] is None):
+        return None
+    last = int(name["last"])
+    return Span(int(name["first"] or last), last, int(name["level"] or 0))
+
+
+def last_step(path: Path) -> int:
+    """The step at which a segment was sealed."""
+    found = span(path)
+    assert found is not None, path
+    return found.last
+
+
+def spans(run: Path) -> list[tuple[Span, Path]]:
+    """The segments of a run folder in the order of their steps, judged by name alone.
+
+    Those that another one holds too are left out: they were joined, and wait to be deleted.
+    """
+    found = [(s, path) for path in (run / "traj").glob("*.h5") if (s := span(path)) is not None]
+    joined = [s for s, _ in found if s.level]
+    return sorted(
+        (s, path)
+        for s, path in found
+        if not any(j.level > s.level and j.first <= s.first and s.last <= j.last for j in joined)
+    )
+
+
+def segments(run: Path) -> list[Path]:
+    """The segments of a run folder in the order of their steps; see `spans`."""
+    return [path for _, path in spans(run)]
+
+
+def names(run: Path) -> list[str]:
+    """The series of a run, e.g. `observables/total`, `cells/beam/energy_density`, `grids/canvas/dose`.
+
+    Raises CheckpointError if damaged.
+    """
+    found: set[str] = set()
+    for path in segments(run):
+        with _checked(path) as file:
+            found.update(h5md.series_in(file))
+    return sorted(found)
+
+
+def pieces(run: Path, name: str) -> Iterator[Series]:
+    """One series, segment by segment, each checked against its hash; see `series`."""
+    found = False
+    for path in segments(run):
+        with _checked(path) as file:
+            if f"{name}/value" in file:
+                found = True
+                yield Series(*(file[name][leaf][...] for leaf in LEAVES))
+    if not found:
+        raise _unknown(run, name)
+
+
+def contents(segment: Path) -> Iterator[tuple[str, Series]]:
+    """Each series of one segment, by name. Raises CheckpointError if it is damaged."""
+    with _checked(segment) as file:
+        for name in h5md.series_in(file):
+            yield name, Series(*(file[name][leaf][...] for leaf in LEAVES))
+
+
+class Head(NamedTuple):
+    """What one segment holds of a series: rows, their first and last step, and of a row shape and dtype."""
+
+    rows: int
+    first: int
+    last: int
+    shape: tuple[int, ...]
+    dtype: np.dtype
+    unit: Unit | None
+
+
+def heads(segment: Path) -> Iterator[tuple[str, Head]]:
+    """What one segment holds, by series; its hash is checked: over a damaged file HDF5 may end the process.
+
+    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    """
+    with looked_at(segment) as file:
+        for name in h5md.series_in(file):
+            value, step = file[name]["value"], file[name]["step"]
+            ends = int(step[0]), int(step[-1])
+            yield name, Head(len(step), *ends, value.shape[1:], value.dtype, h5md.unit_of(value))
+
+
+def series(run: Path, name: str) -> Series:
+    """All of one series: step (T,), time (T,), value (T, ...), from the segments, hashes checked.
+
+    Raises UserError if nobody recorded it, CheckpointError if a segment is damaged.
+    """
+    return Series(*map(np.concatenate, zip(*pieces(run, name), strict=True)))
+
+
+def last(run: Path, name: str) -> Series:
+    """The last row of one series, T = 1, from the newest segment that has it; raises like `series`."""
+    for path in reversed(segments(run)):
+        with _checked(path) as file:
+            if f"{name}/value" in file:
+                return Series(*(file[name][leaf][-1:] for leaf in LEAVES))
+    raise _unknown(run, name)
+
+
+def symbols(run: Path, name: str) -> tuple[str, str]:
+    """The unit symbols of a series' value and time; empty where none was given."""
+    for path in segments(run):
+        with _checked(path) as file:
+            if f"{name}/value" in file:
+                value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
+                return str(value), str(time)
+    return "", ""
+
+
+def connectivity(run: Path) -> dict[str, np.ndarray]:
+    """The lists of node tuples that were recorded, int32 (E, k) by name.
+
+    Raises CheckpointError if damaged.
+    """
+    found: dict[str, np.ndarray] = {}
+    for path in segments(run):
+        with _checked(path) as file:
+            for name in set(h5md.lists_in(file)) - found.keys():
+                found[name] = file[CONNECTIVITY][name][...]
+    return dict(sorted(found.items()))
+
+
+def grids(run: Path) -> dict[str, Raster]:
+    """Where the cells of the grids lie of which something was recorded, by name.
+
+    Raises CheckpointError if damaged.
+    """
+    found: dict[str, Raster] = {}
+    for path in segments(run):
+        with _checked(path) as file:
+            found = h5md.grids_in(file) | found
+    return dict(sorted(found.items()))
+
+
+def _unknown(run: Path, name: str) -> UserError:
+    there = ", ".join(names(run)) or "none"
+    return UserError(f"{run}: no series '{name}' was recorded (there are: {there})")
+
+
+@contextmanager
+def looked_at(path: Path) -> Iterator[h5py.File]:
+    """A segment where it lies, after its hash and what it holds were checked.
+
+    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    """
+    durable.check(path)
+    with _told(path):
+        hdf5_trust.texts_of(path)
+        with h5py.File(path) as file:
+            _refuse_strange(file, path.stat().st_size)
+            yield file
+
+
+@contextmanager
+def _checked(path: Path) -> Iterator[h5py.File]:
+    """A segment in memory, after its hash and what it holds were checked."""
+    data = durable.verified(path)
+    with _told(path):
+        hdf5_trust.texts(data)
+        with durable.opened(data) as file:
+            _refuse_strange(file, len(data))
+            yield file
+
+
+@contextmanager
+def _told(path: Path) -> Iterator[None]:
+    """Whatever goes wrong with a segment is said of it, as CheckpointError."""
+    try:
+        yield
+    except CheckpointError as error:
+        raise CheckpointError(f"{path}: {error}") from error
+    except (OSError, LookupError, AttributeError, TypeError, ValueError, RuntimeError) as error:
+        raise CheckpointError(f"{path}: cannot be opened as a segment: {error}") from error
+
+
+def _refuse_strange(file: h5py.File, size: int) -> None:
+    """Raise CheckpointError for a segment that holds what no recorder writes; nothing is read."""
+    arrays = hdf5_trust.arrays(file, size, "a segment", shared=True)
+    for name in {CONNECTIVITY, GRIDS} & set(file):
+        if name in arrays:
+            raise CheckpointError(f"'{name}' is an array; it was not written by minusgrad")
+    for name in h5md.series_in(file):
+        shapes = [arrays[leaf].shape if leaf in arrays else () for leaf in (f"{name}/{x}" for x in LEAVES)]
+        if not shapes[0] == shapes[1] == shapes[2][:1] != ():
+            raise CheckpointError(f"series '{name}' has not one step and one time for each of its rows")

@@ -1,0 +1,199 @@
+"""The same file as VTK reads it: VTKHDF 2.3 over the arrays that H5MD has, for ParaView, PyVista and vtk.
+
+    /VTKHDF                   attrs Version int64[2], Type
+      ImageData               of a grid: WholeExtent, Origin, Spacing, Direction; CellData/<label> [T, *shape]
+      UnstructuredGrid        of lists of tuples: Points, Connectivity, Offsets, Types; PointData, CellData
+      PolyData                of particles: Points, Vertices; PointData
+      Steps                   attr NSteps; Values: times, of a search for a minimum steps; offsets
+
+One of the three, the first that the run has: a file has one /VTKHDF, and readers fail at collections of
+images that change in time (vtk 9.7). The moments are those of the frames, or of the grid's first field; a
+series that lacks one of them is left to H5MD. Points and vectors in the plane have a third number, zero; a
+cell for which a list has no value has NaN. Source: the VTKHDF file format, docs.vtk.org.
+"""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+import h5py
+import numpy as np
+
+from . import h5md, virtual_datasets
+from .h5md import FRAMES, POSITION, Raster
+from .virtual_datasets import Source
+
+ROOT = "VTKHDF"
+VERSION = (2, 3)
+VERTEX, LINE, TRIANGLE, QUADRANGLE, TETRAHEDRON, HEXAHEDRON = 1, 3, 5, 9, 10, 12
+SHAPES = {
+    (2, 1): VERTEX, (2, 2): LINE, (2, 3): TRIANGLE, (2, 4): QUADRANGLE,
+    (3, 1): VERTEX, (3, 2): LINE, (3, 3): TRIANGLE, (3, 4): TETRAHEDRON, (3, 8): HEXAHEDRON,
+}  # fmt: skip
+"""What a tuple of so many nodes is, in so many dimensions: VTK's numbers."""
+_OF_NODES = ("Vertices", "Lines", "Polygons", "Strips")
+
+
+class Track(NamedTuple):
+    """One series all along the run: at which steps, when, and where its values lie."""
+
+    step: np.ndarray
+    time: np.ndarray
+    values: list[Source]
+
+
+def write(
+    file: h5py.File,
+    tracks: Mapping[str, Track],
+    lists: Mapping[str, Source],
+    grids: Mapping[str, Raster],
+) -> None:
+    """Write what VTK reads, if there is anything that it can show."""
+    able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
+    for name, raster in sorted(grids.items()):
+        fields = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
+        if fields and len(raster.shape) in (2, 3):
+            return _image(_Sheet.of(file, next(iter(fields.values()))), raster, fields)
+    position = able.get(POSITION)
+    if position is None or len(position.values[0].shape) != 3:
+        return None
+    dimension = position.values[0].shape[2]
+    able_to = {name: rows for name, rows in sorted(lists.items()) if (dimension, rows.shape[1]) in SHAPES}
+    shown = {name: rows for name, rows in able_to.items() if rows.shape[0]}
+    sheet = _Sheet.of(file, position)
+    return _cells(sheet, able, shown, dimension) if shown else _particles(sheet, able)
+
+
+class _Sheet(NamedTuple):
+    """The group, and the moments that it shows."""
+
+    group: h5py.Group
+    clock: Track
+
+    @classmethod
+    def of(cls, file: h5py.File, clock: Track) -> "_Sheet":
+        sheet = cls(file.create_group(ROOT), clock)
+        sheet.group.attrs["Version"] = np.array(VERSION, np.int64)
+        steps = sheet.group.create_group("Steps")
+        steps.attrs["NSteps"] = np.int64(len(clock.step))
+        moves = bool((np.diff(clock.time) > 0).all())
+        steps["Values"] = clock.time if moves else clock.step.astype(np.float64)
+        return sheet
+
+    def typed(self, name: str) -> None:
+        self.group.attrs["Type"] = np.bytes_(name)
+
+    def rows(self, track: Track) -> np.ndarray | None:
+        """Which rows of a series the moments are; None if one is missing."""
+        found = np.searchsorted(track.step, self.clock.step)
+        inside = found < len(track.step)
+        return found if inside.all() and (track.step[found] == self.clock.step).all() else None
+
+    def offsets(self, kind: str, name: str, rows: np.ndarray) -> None:
+        """Where the numbers of each moment begin."""
+        self.group[f"Steps/{kind}Offsets/{name}"] = rows.astype(np.int64)
+
+    def nothing_moves(self, name: str, columns: int = 0) -> None:
+        """What is the same at each moment begins at 0."""
+        shape = (len(self.clock.step), columns) if columns else (len(self.clock.step),)
+        self.group[f"Steps/{name}"] = np.zeros(shape, np.int64)
+
+    def points(self, able: Mapping[str, Track]) -> int:
+        """The nodes, and what is known of each; returns how many there are."""
+        of_nodes = {name: track for name, track in able.items() if name.startswith(f"{FRAMES}/")}
+        _, count, dimension = self.clock.values[0].shape
+        zeros = None
+        if dimension < 3:  # never written, so they take no room
+            most = max(len(track.step) for track in of_nodes.values())
+            zeros = self.group.create_dataset("zeros", (most * count,), self.clock.values[0].dtype)
+        for name, track in of_nodes.items():
+            rows = self.rows(track)
+            if rows is None or track.values[0].shape[1] != count:
+                continue
+            label = _flat(h5md.label(name))
+            place = "Points" if name == POSITION else f"PointData/{label}"
+            blocks = [virtual_datasets.Block(0, track.values)]
+            virtual_datasets.in_rows(self.group.file, f"{ROOT}/{place}", blocks, count, zeros)
+            if name != POSITION:
+                self.offsets("PointData", label, rows * count)
+        self.group["NumberOfPoints"] = np.array([count], np.int64)
+        self.group["Steps/NumberOfParts"] = np.ones(len(self.clock.step), np.int64)
+        self.nothing_moves("PartOffsets")
+        self.group["Steps/PointOffsets"] = np.arange(len(self.clock.step), dtype=np.int64) * count
+        return count
+
+
+def _image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
+    """A grid: its cells are VTK's, the first centred at the origin; x last, as VTK has it."""
+    sheet.typed("ImageData")
+    ends = [end for count in reversed(raster.shape) for end in (0, count)]
+    flat = 3 - len(raster.shape)
+    sheet.group.attrs["WholeExtent"] = np.array(ends + [0, 0] * flat, np.int64)
+    corner = [-0.5 * raster.spacing] * len(raster.shape) + [0.0] * flat
+    sheet.group.attrs["Origin"] = np.array(corner)
+    sheet.group.attrs["Spacing"] = np.full(3, raster.spacing)
+    sheet.group.attrs["Direction"] = np.eye(3).ravel()
+    for name, track in fields.items():
+        if (rows := sheet.rows(track)) is not None:
+            label = _flat(h5md.label(name))
+            virtual_datasets.stacked(sheet.group.file, f"{ROOT}/CellData/{label}", track.values)
+            sheet.offsets("CellData", label, rows)
+
+
+def _particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
+    """Every node is a vertex."""
+    sheet.typed("PolyData")
+    count = sheet.points(able)
+    for kind in _OF_NODES:
+        group, nodes = sheet.group.create_group(kind), np.arange(count if kind == "Vertices" else 0)
+        _packed(group, "Connectivity", nodes)
+        _topology(group, np.ones(len(nodes), np.int64))
+    sheet.nothing_moves("CellOffsets", 4)
+    sheet.nothing_moves("ConnectivityIdOffsets", 4)
+
+
+def _cells(sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source], dimension: int) -> None:
+    """The tuples of all lists, list by list; what is known of one list's tuples is NaN at those of others."""
+    sheet.typed("UnstructuredGrid")
+    sheet.points(able)
+    lists = list(shown.values())
+    sizes = np.concatenate([np.full(rows.shape[0], rows.shape[1], np.int64) for rows in lists])
+    types = [np.full(rows.shape[0], SHAPES[dimension, rows.shape[1]], np.uint8) for rows in lists]
+    virtual_datasets.flattened(sheet.group.file, f"{ROOT}/Connectivity", lists)
+    _topology(sheet.group, sizes)
+    _packed(sheet.group, "Types", np.concatenate(types))
+    sheet.nothing_moves("CellOffsets")
+    sheet.nothing_moves("ConnectivityIdOffsets")
+    starts = dict(zip(shown, np.cumsum([0, *(rows.shape[0] for rows in lists)]).tolist(), strict=False))
+    labels = {h5md.label(name) for name in able if h5md.list_of(name) in shown}
+    for label in sorted(labels):
+        named = {name: able.get(f"{h5md.CELLS}/{name}/{label}") for name in shown}
+        _cell_data(sheet, _flat(label), {starts[n]: t for n, t in named.items() if t}, len(sizes))
+
+
+def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -> None:
+    """One label of several lists, by the number of their first tuple: where they look at the same steps."""
+    first = next(iter(of.values()))
+    rows, kinds = sheet.rows(first), {(t.values[0].dtype, t.values[0].shape[2:]) for t in of.values()}
+    if rows is None or len(kinds) > 1 or any(not np.array_equal(t.step, first.step) for t in of.values()):
+        return
+    blocks = [virtual_datasets.Block(start, track.values) for start, track in of.items()]
+    virtual_datasets.in_rows(sheet.group.file, f"{ROOT}/CellData/{label}", blocks, total)
+    sheet.offsets("CellData", label, rows * total)
+
+
+def _topology(group: h5py.Group, sizes: np.ndarray) -> None:
+    """How many nodes each cell has."""
+    group["NumberOfCells"] = np.array([len(sizes)], np.int64)
+    group["NumberOfConnectivityIds"] = np.array([int(sizes.sum())], np.int64)
+    _packed(group, "Offsets", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
+
+
+def _packed(group: h5py.Group, name: str, numbers: np.ndarray) -> None:
+    """Numbers that only count, and are written anew at every save: by the one filter that VTK has."""
+    pack = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if numbers.size > 1000 else {}
+    group.create_dataset(name, data=numbers, **pack)
+
+
+def _flat(label: str) -> str:
+    """A name without slashes, as VTK wants it."""
+    return label.replace("/", ".")

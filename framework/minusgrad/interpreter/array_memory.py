@@ -1,0 +1,148 @@
+"""Arrays of an interpreted kernel: each cell holds the expression that was last written to it."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import product
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from ..errors import TraceError
+from ..symbolic.rewriting import here
+from ..symbolic.tensors import Tensor, flat
+
+
+class OutsideError(TraceError):
+    """A place outside of an array."""
+
+
+class Cut(NamedTuple):
+    """A number (by serial) that went on as something without a derivative."""
+
+    serial: int
+    where: str
+    text: str
+
+
+class Accesses(Protocol):
+    """The interpreter, as its arrays see it: it hears of every access, and decides what a cell holds."""
+
+    functions: Any
+
+    def count(self, value: Any, what: str) -> int: ...
+
+    def touch(self, memory: "Memory", cell: int, how: str, value: Any = None) -> None: ...
+
+    def stored(self, memory: "Memory", value: Any) -> Any: ...
+
+    def note_change(self, memory: "Memory", op: str, atomic: bool) -> None: ...
+
+
+@dataclass
+class Memory:
+    """What stands for an array of shape (*axes, *element): its cells hold numbers or nodes."""
+
+    name: str
+    axes: tuple[int, ...]
+    element: tuple[int, ...]
+    integer: bool
+    has_gradient: bool
+    cells: list[Any]
+    follower: Accesses = field(repr=False)
+    dtype: Any = None
+    """What kernels cast to, as they call it."""
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.axes
+
+    @property
+    def n(self) -> int:
+        return self.element[0]
+
+    @property
+    def m(self) -> int:
+        return self.element[1] if len(self.element) == 2 else 1
+
+    @property
+    def width(self) -> int:
+        """Numbers of an element."""
+        return int(np.prod(self.element, dtype=int))
+
+    def places(self) -> Iterator[tuple[int, ...]]:
+        """All of them, in order."""
+        return product(*map(range, self.axes))
+
+    def at(self, index: Any) -> int:
+        """The number of an element, from the index that a kernel writes."""
+        index = list(flat(index)) if isinstance(index, (Tensor, list, tuple)) else [index]
+        index = [part for item in index for part in (flat(item) if isinstance(item, Tensor) else [item])]
+        if index == [None]:
+            index = [0] * len(self.axes) if set(self.axes) <= {1} else index
+        place = [self.follower.count(i, f"chooses a place of {self.name}") for i in index]
+        if len(place) != len(self.axes):
+            raise TypeError(f"{self.name} has {len(self.axes)} axes and is used with {len(place)} numbers")
+        for i, n in zip(place, self.axes, strict=True):
+            if not 0 <= i < n:
+                told = ", ".join(map(str, place))
+                sizes = " x ".join(map(str, self.axes))
+                raise OutsideError(f"{here()}: {self.name}[{told}] is outside of the array, which is {sizes}")
+        return int(np.ravel_multi_index(place, self.axes)) if place else 0
+
+    def __getitem__(self, index: Any) -> Any:
+        at = self.at(index)
+        if not self.element:
+            return self.read(at)
+        numbers = [self.read(at * self.width + k) for k in range(self.width)]
+        return Part(self, at * self.width, numbers)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        at = self.at(index)
+        values = _entries(value, self.width)
+        for k, number in enumerate(values):
+            self.write(at * self.width + k, number)
+
+    def read(self, cell: int) -> Any:
+        self.follower.touch(self, cell, "read")
+        return self.cells[cell]
+
+    def write(self, cell: int, value: Any) -> None:
+        self.follower.touch(self, cell, "write", value)
+        self.cells[cell] = self.follower.stored(self, value)
+
+    def update(self, cell: int, op: str, value: Any, atomic: bool) -> Any:
+        """cell = cell op value, as one access; the old value."""
+        old = self.cells[cell]
+        how = "add" if op in ("add", "sub") else "change"
+        self.follower.touch(self, cell, how)
+        if how == "change":
+            self.follower.note_change(self, op, atomic)
+        self.cells[cell] = self.follower.stored(self, self.follower.functions.operation(op)(old, value))
+        return old
+
+
+class Part(Tensor):
+    """An element of an array of vectors or matrices: writing to it writes to the array."""
+
+    __slots__ = ("begin", "memory")
+
+    def __init__(self, memory: Memory, begin: int, numbers: Sequence[Any]):
+        object.__setattr__(self, "memory", memory)
+        object.__setattr__(self, "begin", begin)
+        super().__init__(memory.element, numbers, memory.follower.functions)
+
+    def _put(self, offsets: Sequence[int], value: Any) -> None:
+        for offset, number in zip(offsets, _entries(value, len(offsets)), strict=True):
+            self.memory.write(self.begin + offset, number)
+
+    def fill(self, value: Any) -> None:
+        self._put(range(len(self.entries)), value)
+
+
+def _entries(value: Any, width: int) -> list[Any]:
+    entries = list(flat(value))
+    if len(entries) == 1:
+        return entries * width
+    if len(entries) != width:
+        raise TypeError(f"{len(entries)} numbers are put in the place of {width}")
+    return entries

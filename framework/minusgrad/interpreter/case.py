@@ -1,0 +1,137 @@
+"""What `minusgrad check FILE.py` is to ask of a file with Taichi kernels.
+
+A decorator in the file, or a table in `FILE.check.toml` beside it, says what the arguments are:
+
+    @checked(loss="U", inputs={"x": {"shape": [6], "step": 0.1}})
+    @ti.kernel
+    def kinetic(x: ti.types.ndarray(dtype=ti.f64, ndim=1), U: ti.types.ndarray(dtype=ti.f64, ndim=0)): ...
+
+    [whole]                               fields of the file, and several kernels in their order
+    forward = ["draw", "measure"]
+    loss = "loss"
+    inputs.path.step = 0.5
+
+`loss` is an array of one number, `inputs` are what its gradient is wanted for; each names an argument of the
+kernel or a field of the file. `step` is the size of a step that matters (half a pixel, half a spacing, a
+tenth of the scale), in the numbers' own unit. `arrays` are other arguments, `numbers` plain ones. `before`
+names functions that fill fields. `gradient` names a function of the file that leaves derivatives in `.grad`
+(with `ti.ad.Tape`, or `kernel.grad()` by hand); without it kernels are reversed last to first.
+"""
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, ValidationError
+
+from ..errors import Problem, SceneError, UserError
+from ..scene.parsing import decode, parse, read
+from ..scene.records import Record
+from ..scene.toml_positions import index
+from ..scene.validation_messages import mistakes
+
+Positive = Annotated[float, Field(gt=0.0)]
+Length = Annotated[int, Field(gt=0)]
+
+
+class ArrayTable(Record):
+    """An argument that is an array: what it holds, or its shape, filled with zeros.
+
+    `shape` counts an element of vectors or matrices, too: [8, 3] are eight vectors.
+    """
+
+    shape: tuple[Length, ...] | None = None
+    start: float | tuple[float, ...] | tuple[tuple[float, ...], ...] | None = None
+
+
+class InputTable(ArrayTable):
+    """What the gradient is wanted for. Without a `start`, and where the file left zeros, random numbers."""
+
+    scale: Positive = 1.0
+    step: Positive | None = None
+
+
+class CaseTable(Record):
+    """One thing to check; see the head of this file."""
+
+    loss: str | None = None
+    inputs: dict[str, InputTable] = Field({})
+    arrays: dict[str, ArrayTable] = Field({})
+    numbers: dict[str, int | float] = Field({})
+    before: tuple[str, ...] = ()
+    forward: tuple[str, ...] = ()
+    gradient: str | None = None
+
+
+@dataclass(frozen=True)
+class Case:
+    """A table with its name; `function`: what was decorated, or None where `forward` says what runs.
+
+    `guessed`: nobody said so; it is the body of a tape, and what stands before the tape may belong to it.
+    """
+
+    name: str
+    table: CaseTable
+    function: Any = None
+    guessed: bool = False
+
+
+class _Declared:
+    """What decorators said since the last file was loaded."""
+
+    cases: ClassVar[list[Case]] = []
+
+
+def checked(**table: Any) -> Callable[[Any], Any]:
+    """Ask `minusgrad check` to look at this kernel or function, which is left as it is.
+
+    Keywords as at the head of `interpreter.case`: loss, inputs, arrays, numbers, before, gradient. Raises
+    `UserError` for what is none of these.
+    """
+
+    def mark(function: Any) -> Any:
+        name = getattr(function, "__name__", "a kernel")
+        _Declared.cases.append(Case(name, _judged(name, table), function))
+        return function
+
+    return mark
+
+
+def take_declared() -> list[Case]:
+    """What was declared since this was last called."""
+    found, _Declared.cases = _Declared.cases, []
+    return found
+
+
+def beside(file: Path) -> list[Case]:
+    """The tables of `FILE.check.toml`. Raises `SceneError` with every mistake, at its line."""
+    path = file.with_suffix(".check.toml")
+    if not path.is_file():
+        return []
+    text = decode(str(path), read(path))
+    places, problems, found = index(text), [], []
+    for name, table in parse(str(path), text).items():
+        try:
+            found.append(Case(name, CaseTable.model_validate_json(json.dumps(table))))
+        except ValidationError as error:
+            for mistake in mistakes(CaseTable, table, error):
+                whole = (name, *mistake.path)
+                near = next((whole[:end] for end in range(len(whole), 0, -1) if whole[:end] in places), ())
+                line, column = places.get(near, (0, 0))
+                problems.append(Problem(str(path), line, column, ".".join(map(str, whole)), mistake.message))
+    if problems:
+        raise SceneError(problems)
+    return found
+
+
+def _judged(name: str, table: dict[str, Any]) -> CaseTable:
+    try:
+        return CaseTable.model_validate_json(json.dumps(table))
+    except (TypeError, ValueError) as error:
+        if not isinstance(error, ValidationError):
+            raise UserError(f"@checked of {name}: {error}") from None
+        told = mistakes(CaseTable, table, error)
+        lines = [f"@checked of {name}: {'.'.join(map(str, m.path))}: {m.message}" for m in told]
+        raise UserError("\n".join(lines)) from None

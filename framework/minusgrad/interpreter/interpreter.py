@@ -1,0 +1,548 @@
+"""Taichi kernels followed in plain Python: from launches to a graph with numbers.
+
+Every kernel that ran runs again, statement by statement, over stand-ins for its arrays. What it computes
+becomes an expression graph, as an energy does; but every node has its number, so branches, loops and places
+are those of the run. Of the result, of anything in an array, there is the value, and by `derive` the exact
+derivative with respect to any number that an array began with. It shares nothing with the engine.
+
+A Python reader's meaning, not the compiler's: a name that began as an integer may hold a real number, a whole
+number does not wrap round, a function without a result may write to a vector that it is given. Where Taichi
+differs, the values differ, and `remarks` say where.
+
+What is seen on the way and is wrong, or may be, is kept with file and line: cells that are written after
+they were read, or by two turns of a parallel loop; reads outside of an array; where a number becomes an
+integer, a place, a branch or the end of a loop.
+"""
+
+import inspect
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from itertools import product
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from ..codegen.tracing import linear
+from ..energies.local_energy import LocalEnergy
+from ..engine import runtime
+from ..errors import TraceError
+from ..lint.kernel_remarks import Remark, in_words
+from ..symbolic.differentiation import gradient
+from ..symbolic.graph import Graph, Scalar, reachable
+from ..symbolic.numpy_values import NUMPY
+from ..symbolic.plain_python import Lookup
+from ..symbolic.rewriting import copied, here, run
+from ..symbolic.simplification import TRUTHS
+from ..symbolic.taichi_standin import Symbolic
+from ..symbolic.tensors import TRUNCATES, Tensor, as_real, is_integer
+from .array_memory import Cut, Memory, Part, _entries
+from .kernel_rewriting import KernelRebinder
+
+MOST_NODES = 200_000
+MOST_TURNS = 2_000_000
+LARGE = 2**31
+ROUNDINGS = {
+    "to_int": "is cast to an integer",
+    "floor": "is rounded by floor",
+    "ceil": "is rounded by ceil",
+    "round": "is rounded",
+    "floordiv": "is divided by //",
+}
+"""Operations that end a derivative, and in words."""
+LOST = "which has no gradient,"
+INFINITE = ("select", "sqrt", "recip", "log", "pow", "asin", "acos", "atan2")
+"""Operations whose derivative may not be finite, and the one that is to keep it away."""
+
+
+class UnfollowedError(TraceError):
+    """A kernel that cannot be followed, though it may be right."""
+
+
+class _Recorded(Graph):
+    """A graph that keeps where derivatives end, and has a limit."""
+
+    def __init__(self, follower: "Follower"):
+        super().__init__(decide=follower.decide)
+        self.follower = follower
+
+    def apply(self, op: str, *args: Any) -> Scalar:
+        if op not in TRUTHS:
+            kept = op == "select"
+            args = (*args[:kept], *map(self.counted, args[kept:]))
+        for one in (a for a in args if isinstance(a, int) and abs(a) >= LARGE):
+            told = f"the whole number {one} leaves 32 bits; write what it is made of with a point"
+            self.follower.large.setdefault(here(), Remark("integer", here(), told))
+        made = super().apply(op, *args)
+        if made.op in ROUNDINGS and op in ROUNDINGS:
+            self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), ROUNDINGS[op]))
+        elif made.op in INFINITE and op in (made.op, "pow", "div"):
+            self.follower.places.setdefault(made.serial, (made, here()))
+        if len(self._table) > MOST_NODES:
+            raise UnfollowedError(f"{here()}: more than {MOST_NODES:,} operations; give it smaller arrays")
+        return made
+
+    def counted(self, value: Any) -> Any:
+        """A number; of a condition that is taken for one, 1 or 0."""
+        if not isinstance(value, Scalar) or value.op not in TRUTHS:
+            return value
+        told = Cut(value.serial, here(), "only counts as 0 or 1, being compared")
+        self.follower.cuts.setdefault(("counts", value.serial), told)
+        return super().apply("select", value, 1, 0)
+
+
+class Follower:
+    """One run of launches, followed. `known`: the numbers of nodes, by serial."""
+
+    def __init__(self) -> None:
+        self.known: dict[int, Any] = {}
+        self.cuts: dict[tuple, Cut] = {}
+        self.remarks: dict[tuple, Remark] = {}
+        self.large: dict[str, Remark] = {}
+        """Whole numbers, by their lines, that 32 bits do not hold; 64 may have been asked for."""
+        self.elsewhere = False
+        """Whether the last launch saw other numbers of its file than stand there now."""
+        self.memories: dict[int, Memory] = {}
+        self.places: dict[int, tuple[Scalar, str]] = {}
+        self.turn: int | None = None
+        self._turns = 0
+        self._serial = False
+        self._seen: dict[tuple[int, int], dict[str, tuple[int, str, Any]]] = {}
+        self._read: dict[tuple[int, int], str] = {}
+        self.graph = _Recorded(self)
+        self.functions = _Kernels(self)
+        self.rebinder = KernelRebinder(self.functions)
+
+    # Arrays
+
+    def hold(self, key: Any, name: str, values: np.ndarray, element: tuple[int, ...], gradient: bool) -> None:
+        """Stand in for an array (`key` is itself) that holds these values now."""
+        integer = values.dtype.kind in "iub"
+        axes = values.shape[: values.ndim - len(element)]
+        cells = [int(v) if integer else float(v) for v in values.ravel().tolist()]
+        dtype = self.functions.i32 if integer else self.functions.f64
+        self.memories[id(key)] = Memory(name, axes, element, integer, gradient, cells, self, dtype)
+
+    def leaves(self, key: Any) -> list[Scalar]:
+        """From now on the array's numbers are leaves; these."""
+        memory = self.memories[id(key)]
+        made = []
+        for k, value in enumerate(memory.cells):
+            leaf = self.graph.input(memory.name, None, (k,))
+            self.known[leaf.serial] = np.float64(self.number(value))
+            memory.cells[k] = leaf
+            made.append(leaf)
+        return made
+
+    def changed(self, key: Any, before: np.ndarray, after: np.ndarray) -> bool:
+        """What Python wrote between two launches, from `before` to `after`; whether it wrote anything."""
+        memory = self.memories[id(key)]
+        different = (before != after) & ~((before != before) & (after != after))
+        for k in np.flatnonzero(different.ravel()):
+            value = after.ravel()[k].item()
+            memory.cells[k] = int(value) if memory.integer else float(value)
+        return bool(different.any())
+
+    def numbers(self, key: Any) -> np.ndarray:
+        """What an array holds."""
+        memory = self.memories[id(key)]
+        return np.array([self.number(v) for v in memory.cells]).reshape(*memory.axes, *memory.element)
+
+    def gradient(self, outputs: Sequence[tuple[Any, float]], leaves: Sequence[Scalar]) -> np.ndarray:
+        """Of the sum of weight x output with respect to leaves: exact, at the state of the run."""
+        total: Any = self.graph.constant(0.0)
+        for output, weight in outputs:
+            total = total + weight * as_real(output)
+        return np.array([float(self.number(g)) for g in gradient(total, leaves)])
+
+    # Launching
+
+    def launch(self, function: Callable, arguments: Sequence[Any]) -> Any:
+        """Run a kernel's function, as launched with these arguments."""
+        self._serial, self.turn = False, None
+        self._seen.clear()
+        body = self.rebinder.rebind(function)
+        passed = [self._passed(a) for a in arguments]
+        return run(body, passed)
+
+    def _passed(self, value: Any) -> Any:
+        held = self.functions.held(value)
+        if held is not None:
+            return held
+        if hasattr(value, "to_list") and hasattr(value, "entries"):
+            return self.functions.Matrix(value.to_list())
+        return value.item() if isinstance(value, np.generic) else value
+
+    # Numbers
+
+    def number(self, value: Any) -> Any:
+        """The number of a node, or of a number."""
+        if not isinstance(value, Scalar):
+            return value
+        if value.number is not None:
+            return value.number
+        waiting = [value]
+        with np.errstate(all="ignore"):
+            while waiting:
+                node = waiting[-1]
+                if node.serial in self.known:
+                    waiting.pop()
+                elif node.number is not None:
+                    self.known[node.serial] = np.float64(node.number)
+                elif missing := [a for a in node.args if a.serial not in self.known]:
+                    waiting += missing
+                else:
+                    arguments = [self.known[a.serial] for a in node.args]
+                    self.known[node.serial] = np.float64(NUMPY[node.op](*arguments))
+        found = self.known[value.serial]
+        return int(found) if value.integer and np.isfinite(found) else float(found)
+
+    def decide(self, condition: Scalar) -> bool:
+        """The truth of a condition, as it was in the run."""
+        self.cuts.setdefault(("branch", condition.serial), Cut(condition.serial, here(), "decides a branch"))
+        return bool(self.number(condition))
+
+    def count(self, value: Any, what: str = "ends a loop") -> int:
+        """A whole number that chooses or counts."""
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, Scalar) and value.integer:
+            if value.number is None:
+                self.cuts.setdefault((what, value.serial), Cut(value.serial, here(), what))
+            return int(self.number(value))
+        raise TypeError(f"{'a real number' if isinstance(value, (float, Scalar)) else value} {what}")
+
+    def stored(self, memory: Memory, value: Any) -> Any:
+        """A value as an array of its kind holds it."""
+        value = int(value) if isinstance(value, bool) else self.graph.counted(value)
+        if memory.integer and not is_integer(value):
+            node = self.graph.apply("to_int", value)
+            if node.number is None:
+                self.cuts.setdefault(
+                    ("array", node.serial),
+                    Cut(node.serial, here(), f"is stored in {memory.name}, an array of integers,"),
+                )
+            return node
+        if not memory.integer:
+            value = as_real(value)
+            if isinstance(value, Scalar) and value.number is None and not memory.has_gradient:
+                self.cuts.setdefault(
+                    ("plain", memory.name, here()),
+                    Cut(value.serial, here(), f"is stored in {memory.name}, {LOST}"),
+                )
+        return value
+
+    def depending(self, nodes: Iterable[Scalar], leaves: Sequence[Scalar]) -> set[int]:
+        """The serials of all nodes that depend on the leaves, also through what has no derivative."""
+        live = {leaf.serial for leaf in leaves}
+        for node in reachable(list(nodes)):
+            if any(a.serial in live for a in node.args):
+                live.add(node.serial)
+        return live
+
+    def rounded(self) -> tuple:
+        """What the numbers became that were rounded, in their order."""
+        nodes = {node.serial: node for node in self.graph}
+        return tuple(
+            self.number(nodes[c.serial]) for key, c in self.cuts.items() if key[0] in ("round", "array")
+        )
+
+    def infinite(self) -> list[Remark]:
+        """Where a root of zero was taken, and where a select left out a side that is not finite."""
+        found = []
+        for node, where in self.places.values():
+            values = [self.number(a) for a in node.args]
+            if node.op == "select" and not np.isfinite(values[2 if values[0] else 1]):
+                text = (
+                    "the side that this select does not take is not finite, and Taichi reverses both sides;"
+                    " make it finite, or write `if`"
+                )
+                found.append(Remark("select", where, text))
+            elif node.op == "sqrt" and values[0] == 0.0:
+                text = "the root of zero has no finite derivative; write norm(eps), or sqrt(x + eps)"
+                found.append(Remark("root", where, text))
+            elif node.op in ("acos", "asin") and abs(values[0]) == 1.0:
+                text = f"{node.op} of 1 or -1 has no finite derivative; write atan2 of a sine and a cosine"
+                found.append(Remark("root", where, text))
+            elif node.op == "pow" and values[0] == 0.0 and node.args[1].number is None:
+                text = "zero to the power of what has a derivative, which is log(0); keep the base above zero"
+                found.append(Remark("root", where, text))
+            elif node.op == "atan2" and values == [0.0, 0.0]:
+                text = "atan2(0, 0) has no derivative; keep its arguments away from there"
+                found.append(Remark("root", where, text))
+        return list(dict.fromkeys(found))
+
+    def selects(self) -> list[str]:
+        """The lines of selects."""
+        return [where for node, where in self.places.values() if node.op == "select"]
+
+    # What is seen on the way
+
+    def turns(self, over: Any) -> Iterator[Any]:
+        """The turns of an outermost loop, which run in parallel unless it is serialised."""
+        serial, self._serial = self._serial, False
+        self._seen.clear()
+        for k, item in enumerate(self.over(over)):
+            self.turn = None if serial else k
+            yield item
+        self.turn = None
+        self._seen.clear()
+
+    def over(self, what: Any) -> Iterator[Any]:
+        """The turns of any loop."""
+        if isinstance(what, Memory):
+            what = (p[0] if len(p) == 1 else p for p in what.places())
+        for item in what:
+            self._turns += 1
+            if self._turns > MOST_TURNS:
+                raise UnfollowedError(f"{here()}: more than {MOST_TURNS:,} turns; give it smaller arrays")
+            yield item
+
+    def serialise(self, *_: Any, serialize: bool = False, parallelize: int = 0, **__: Any) -> None:
+        """`ti.loop_config`."""
+        self._serial = serialize or parallelize == 1
+
+    def touch(self, memory: Memory, cell: int, how: str, value: Any = None) -> None:
+        """Note an access: what turns of a parallel loop do to a cell, and what is read before a write."""
+        key = (id(memory), cell)
+        if self.turn is not None:
+            done = self._seen.setdefault(key, {})
+            for other, (turn, where, written_) in done.items():
+                same = not isinstance(value, Scalar) and written_ == value
+                alike = other == how and (how != "write" or same)
+                if turn != self.turn and not alike:
+                    self._race(memory, other, where, how)
+            if how not in done or done[how][0] == self.turn:
+                done[how] = (self.turn, here(), None if isinstance(value, Scalar) else value)
+        if how == "read":
+            if key not in self._read:
+                self._read[key] = here()
+        elif key in self._read:
+            self._overwritten(memory, self._read[key], how)
+
+    def _race(self, memory: Memory, before: str, where: str, how: str) -> None:
+        doing = {"read": "read", "add": "added to", "write": "written", "change": "changed"}
+        told = (
+            f"an element of {memory.name} is {doing[how]} here by one turn of a parallel loop and"
+            f" {doing[before]} by another ({in_words(where)}): the result depends on which comes first; add"
+            " with +=, or write ti.loop_config(serialize=True) before the loop"
+        )
+        self._remark("race", memory.name, told)
+
+    def _overwritten(self, memory: Memory, read: str, how: str) -> None:
+        told = (
+            f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
+            f" ({in_words(read)}): the reverse reads what stands there at the end; write into an array of its"
+            " own"
+        )
+        self._remark("overwrite", memory.name, told)
+
+    def note_change(self, memory: Memory, op: str, atomic: bool) -> None:
+        """An element multiplied, or given a minimum, in place."""
+        name = f"atomic_{op}" if atomic or op in ("min", "max") else f"{op} in place"
+        told = f"{memory.name} is changed by {name}: Taichi reverses every atomic operation as an addition"
+        self._remark("atomic", memory.name, told)
+
+    def truncated(self, name: str) -> None:
+        """A name that began as an integer is given a real number."""
+        self._remark("integer", name, f"'{name}' {TRUNCATES}")
+
+    def _remark(self, kind: str, name: str, told: str) -> None:
+        at = here()
+        self.remarks.setdefault((kind, name, at), Remark(kind, at, told))
+
+    def random(self, *_: Any) -> Any:
+        raise UnfollowedError(f"{here()}: ti.random gives another number at every call")
+
+
+def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> list[Cut]:
+    """Where, in an energy's function, what hangs on an argument goes on without a derivative.
+
+    `arguments`: the values of one element, as `Term.arguments` gives them.
+    """
+    follower, leaves, value = _element(energy, arguments)
+    if value is None:
+        return []
+    nodes = {node.serial: node for node in follower.graph}
+    found = list(follower.cuts.values())
+    live = follower.depending([*(nodes[c.serial] for c in found), as_real(value)], leaves[argument])
+    return [c for c in found if c.serial in live]
+
+
+def rounded(energy: LocalEnergy, arguments: Mapping[str, Any]) -> tuple:
+    """What the numbers become that an energy's function rounds, for one element."""
+    return _element(energy, arguments)[0].rounded()
+
+
+def _element(
+    energy: LocalEnergy, arguments: Mapping[str, Any]
+) -> tuple[Follower, dict[str, list[Scalar]], Any]:
+    """An energy's function followed; real numbers are leaves, by argument. None: it cannot be followed."""
+    follower = Follower()
+    leaves: dict[str, list[Scalar]] = {}
+
+    def leaf(name: str, value: Any) -> Any:
+        if isinstance(value, (list, tuple)):
+            return [leaf(name, v) for v in value]
+        if isinstance(value, Lookup):
+            return _Zeros(follower, value)
+        array = np.asarray(value)
+        if array.dtype.kind != "f":
+            return value
+        made = []
+        for number in array.ravel().tolist():
+            made.append(follower.graph.input("x", None, (len(follower.known),)))
+            follower.known[made[-1].serial] = np.float64(number)
+        leaves.setdefault(name, []).extend(made)
+        return Tensor(array.shape, made, follower.functions) if array.shape else made[0]
+
+    values = {name: leaf(name, value) for name, value in arguments.items()}
+    values |= {name: linear(made, values, follower.functions) for name, made in energy.linear.items()}
+    names = list(inspect.signature(energy.function).parameters)
+    if not values.keys() >= set(names):  # the cell of a map: a window of them, not one
+        return follower, leaves, None
+    passed = [values[name] for name in names]
+    try:
+        return follower, leaves, run(follower.rebinder.rebind(energy.function), passed)
+    except TraceError:
+        return follower, leaves, None
+
+
+class _Zeros:
+    """A table of an energy: zero outside."""
+
+    def __init__(self, follower: Follower, table: Lookup):
+        self._follower, self._table, self.shape = follower, table, table.shape
+
+    def __getitem__(self, places: Any) -> float:
+        places = places if isinstance(places, tuple) else (places,)
+        return float(
+            self._table[tuple(self._follower.count(p, "chooses a place of a table") for p in places)]
+        )
+
+
+class _Kernels(Symbolic):
+    """What `ti` is while kernels are followed."""
+
+    def __init__(self, follower: Follower):
+        super().__init__(follower.graph)
+        self.follower = follower
+        self.random = self.randn = follower.random
+        self.loop_config = follower.serialise
+        self.types.ndarray = lambda *_, **__: _same
+        self.raw_mod, self.raw_div = _remainder, _quotient
+        self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing
+        self.builtins |= {"range": self._range, "print": _nothing, "abs": partial(self._apply, "abs")}
+        self.statements: Mapping[str, Callable] = {
+            "__assign__": self._assign,
+            "__copied__": copied,
+            "__turns__": follower.turns,
+            "__over__": follower.over,
+            "__update__": self._update,
+            "__update_part__": self._update_part,
+        }
+
+    def held(self, value: Any) -> Any:
+        """What stands for an array, or an object with arrays, of the file's; None: for itself."""
+        if id(value) in self.follower.memories:
+            return self.follower.memories[id(value)]
+        home = type(value).__module__.split(".")[0]
+        if home in runtime.PREFIXES or isinstance(value, (type, FunctionType)) or callable(value):
+            return None
+        plain = hasattr(value, "__dict__") and not isinstance(value, type(sys)) and home != "numpy"
+        return _Object(value, self) if plain else None
+
+    def grouped(self, over: Any) -> Iterator[Tensor]:
+        """Places as vectors."""
+        places = over.places() if isinstance(over, Memory) else over
+        for place in places:
+            yield Tensor.of(list(place) if isinstance(place, tuple) else [place], self)
+
+    def ndrange(self, *ends: Any) -> Any:
+        ranges = [self._range(*e) if isinstance(e, (tuple, list)) else self._range(e) for e in ends]
+        return product(*ranges) if len(ranges) > 1 else ranges[0]
+
+    def operation(self, op: str) -> Callable[[Any, Any], Any]:
+        """What an access in place computes."""
+        return {
+            "add": lambda a, b: a + b,
+            "sub": lambda a, b: a - b,
+            "mul": lambda a, b: a * b,
+            "div": lambda a, b: a / b,
+            "floordiv": lambda a, b: a // b,
+            "mod": lambda a, b: a % b,
+            "pow": lambda a, b: a**b,
+            "min": self.min,
+            "max": self.max,
+        }[op]
+
+    def _range(self, *ends: Any) -> range:
+        return range(*map(self.follower.count, ends))
+
+    def _assign(self, name: str, value: Any, integers: dict[str, bool]) -> Any:
+        if integers.setdefault(name, is_integer(value)) and not is_integer(value):
+            if isinstance(value, (float, Scalar, Tensor)):
+                self.follower.truncated(name)
+            return copied(value)
+        return copied(value if integers[name] else as_real(value))
+
+    def _update(self, base: Any, index: Any, op: str, value: Any, atomic: bool) -> Any:
+        if isinstance(base, Memory):
+            at, values = base.at(index) * base.width, _entries(value, base.width)
+            old = [base.update(at + k, op, v, atomic) for k, v in enumerate(values)]
+            return Tensor(base.element, old, self) if base.element else old[0]
+        if isinstance(base, Part):
+            offsets = base._offsets(base._places(index))
+            for offset, v in zip(offsets, _entries(value, len(offsets)), strict=True):
+                base.memory.update(base.begin + offset, op, v, atomic)
+            return None
+        old = base[index]
+        base[index] = self.operation(op)(old, value)
+        return old
+
+    def _update_part(self, base: Any, name: str, op: str, value: Any, atomic: bool) -> Any:
+        letters = next((s for s in ("xyzw", "rgba", "stpq") if set(name) <= set(s)), "")
+        if not isinstance(base, Tensor) or not letters:
+            raise UnfollowedError(f"{here()}: .{name} of what is no vector is changed in place")
+        for k, letter in enumerate(name):
+            one = value if len(name) == 1 or not isinstance(value, (Tensor, list, tuple)) else value[k]
+            self._update(base, letters.index(letter), op, one, atomic)
+        return None
+
+
+class _Object:
+    """An object of the file's, whose kernels and functions look at its arrays through `self`."""
+
+    def __init__(self, value: Any, functions: _Kernels):
+        self.__dict__["_of"], self.__dict__["_functions"] = value, functions
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(self._of, name)
+        held = self._functions.held(value)
+        if held is not None:
+            return held
+        function = getattr(getattr(type(self._of), name, None), "__wrapped__", None)
+        if isinstance(function, FunctionType):
+            return partial(self._functions.follower.rebinder.rebind(function), self)
+        return value
+
+
+def _remainder(a: int, b: int) -> int:
+    """C's, with the sign of a."""
+    return a - b * _quotient(a, b)
+
+
+def _quotient(a: int, b: int) -> int:
+    """Towards zero. Raises `UnfollowedError` for what is no whole number."""
+    if not (isinstance(a, int) and isinstance(b, int)):
+        raise UnfollowedError(f"{here()}: ti.raw_div and ti.raw_mod are followed for whole numbers alone")
+    return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+def _nothing(*_: Any, **__: Any) -> None:
+    return None

@@ -1,0 +1,118 @@
+"""A Taichi kernel as Python: what `source` does for energies, for statements that write to arrays.
+
+    for i in x:                     for i in __turns__(x):                a parallel loop's turns
+        grid[i] += x[i]                 __update__(grid, i, "add", x[i])  one access, not a read and a write
+        ti.atomic_max(top[None], y)     __update__(top, None, "max", y)
+        s = 0; s += x[i]                s = __assign__("s", s, ...)       told, and not truncated
+
+What the statements mean is `follow`'s to say. Here nothing is refused for being unfit for an energy; what
+cannot be followed at all (`try`, a function within a function) is.
+"""
+
+import ast
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..engine import runtime
+from ..symbolic.rewriting import REFUSED, Rebinder, Rewriter, Rewritten, call, rewritten, written
+
+ATOMICS = {"atomic_" + op: op for op in ("add", "sub", "mul", "min", "max")}
+_OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "add",
+    ast.Sub: "sub",
+    ast.Mult: "mul",
+    ast.Div: "div",
+    ast.FloorDiv: "floordiv",
+    ast.Mod: "mod",
+    ast.Pow: "pow",
+}
+
+
+class KernelRebinder(Rebinder):
+    """Kernels and the functions that they call, over the stand-ins of one run.
+
+    `namespace` has, besides what energies need: `statements`, what the rewritten statements call, and
+    `held`, what an array or an object of the file's stands for (None: it is itself).
+    """
+
+    def __init__(self, namespace: Any):
+        super().__init__(namespace)
+        self.texts: dict[Callable, Rewritten] = {}
+
+    def rewritten(self, function: Callable) -> Rewritten:
+        if function not in self.texts:
+            self.texts[function] = rewritten(function, KernelRewriter)
+        return self.texts[function]
+
+    def statements(self) -> dict[str, Callable]:
+        return self.namespace.statements
+
+    def replaced(self, value: Any) -> Any:
+        annotation = runtime.engine().types.ndarray
+        if value is annotation:
+            return self.namespace.types.ndarray
+        if isinstance(value, annotation):
+            return self.namespace.types.ndarray()
+        held = self.namespace.held(value)
+        return super().replaced(value) if held is None else held
+
+
+class KernelRewriter(Rewriter):
+    """Accesses to arrays become calls; loops say when a turn begins."""
+
+    refused: ClassVar = {kind: why for kind, why in REFUSED.items() if kind is not ast.While}
+
+    def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        self.outermost = [s for s in definition.body if isinstance(s, ast.For)]
+        names = [n for n in ast.walk(definition) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)]
+        returns = [n for n in ast.walk(definition) if isinstance(n, ast.Return)]
+        self.returning = any(n.value is not None for n in returns)
+        self.own = {n.id for n in names} | {a.arg for a in definition.args.args}
+        return super().function(definition)
+
+    def _argument(self, argument: ast.arg) -> ast.stmt:
+        """A template argument is the caller's own; so is what a function without a result changes."""
+        made = super()._argument(argument)
+        return ast.Pass() if argument.arg in self.templates or not self.returning else made
+
+    def visit_For(self, node: ast.For) -> ast.AST:  # noqa: N802
+        turns = node in self.outermost and "static(" not in ast.unparse(node.iter)
+        super().visit_For(node)
+        node.iter = ast.copy_location(call("__turns__" if turns else "__over__", node.iter), node.iter)
+        return node
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:  # noqa: N802
+        place, op = node.target, _OPERATORS.get(type(node.op))
+        if op is None or isinstance(place, ast.Name):
+            return super().visit_AugAssign(node)
+        self.generic_visit(node)
+        update = ast.Expr(_update(place, op, node.value))
+        return self._settled(ast.copy_location(update, node), [place])
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:  # noqa: N802
+        self.generic_visit(node)
+        op = ATOMICS.get(node.func.attr) if isinstance(node.func, ast.Attribute) else None
+        if op is None or not node.args:
+            return node
+        if not isinstance(node.args[0], (ast.Subscript, ast.Attribute)):
+            raise self._refusal(node, "an atomic operation on what is no element of an array")
+        return ast.copy_location(_update(node.args[0], op, node.args[1], atomic=True), node)
+
+    def _settled(self, node: ast.stmt, targets: Any) -> list[ast.stmt]:
+        """As for energies; but arrays of the file's keep being what they are."""
+        kept = {*written(targets)} - (self.own - self.templates)
+        if kept and not any(isinstance(target, ast.Name) for target in targets):
+            return [node]
+        return super()._settled(node, targets)
+
+
+def _update(place: Any, op: str, value: ast.expr, atomic: bool = False) -> ast.expr:
+    """`__update__(base, index, op, value)` for an element, a component, or a part of either."""
+    if isinstance(place, ast.Attribute):
+        key: ast.expr = ast.Constant(place.attr)
+        name = "__update_part__"
+    else:
+        key, name = place.slice, "__update__"
+        if isinstance(key, ast.Slice):
+            key = call("slice", *(part or ast.Constant(None) for part in (key.lower, key.upper, key.step)))
+    return call(name, place.value, key, ast.Constant(op), value, ast.Constant(atomic))

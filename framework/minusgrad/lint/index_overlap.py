@@ -1,0 +1,126 @@
+"""Whether what stands in brackets keeps the turns of loops apart: told by its text.
+
+    y[i], y[n - 1 - i], y[2 * i + 1], y[i, j]      each turn has a place of its own
+    y[i * w + j], y[i // w, i % w]                 so here: rows are taken to be as long as they must be
+    y[i // 2], y[i % n], y[i + j], y[i * j]        two turns may meet
+
+A name that a kernel gives a value once stands for it. What a function makes of its arguments is not known,
+and believed to differ: `check` looks at the places themselves.
+"""
+
+import ast
+from collections.abc import Iterable, Iterator
+
+from .stack_depth import stored_again
+
+CUTTING = ("abs", "ceil", "floor", "max", "min", "round", "select", "sqrt")
+"""Functions that give several numbers one value."""
+
+
+def told_apart(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
+    """Those of the names of `turns` that have a place of their own for each value."""
+    found, halves = set[str](), set[tuple[str, type, str]]()
+    for index in indices:
+        found |= _told(index, turns, halves)
+    return found | {name for name, cut, by in halves if {(name, c, by) for c in _HALVES} <= halves}
+
+
+def may_meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
+    """Whether two places, axis by axis, may be one in some turns.
+
+    They are not where an axis has another constant, or another rest of the same steps: y[i, 0] and y[i, 1],
+    y[2 * i] and y[2 * i + 1].
+    """
+    for first, second in zip(map(_stepped, one), map(_stepped, other), strict=False):
+        apart = first[2] - second[2]
+        if first[:2] == second[:2] and apart and (first[1] == 0 or apart % first[1]):
+            return False
+    return True
+
+
+def _stepped(axis: str) -> tuple[str, int, int]:
+    """A place along an axis: of what, in which steps (0: a constant, 1: any), from where."""
+    match ast.parse(axis, mode="eval").body:
+        case ast.Constant(int(start)):
+            return "", 0, start
+        case ast.BinOp(left, ast.Add() | ast.Sub() as sign, ast.Constant(int(start))):
+            text, step, begin = _stepped(ast.unparse(left))
+            return text, step, begin + (start if isinstance(sign, ast.Add) else -start)
+        case ast.BinOp(ast.Constant(int(step)), ast.Mult(), of):
+            return ast.unparse(of), step, 0
+    return axis, 1, 0
+
+
+def spelt_out(function: ast.AST, indices: Iterable[ast.expr]) -> list[ast.expr]:
+    """The indices with the names that a function gives a value in one place replaced by it."""
+    again = stored_again(function)
+    given = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
+    spelt = _Spelt()
+    for node in sorted(given, key=lambda n: n.lineno):
+        for target in node.targets:
+            if isinstance(target, ast.Name) and target.id not in again:
+                spelt.made[target.id] = spelt.visit(_copied(node.value))
+    return [spelt.visit(_copied(index)) for index in indices]
+
+
+_HALVES = (ast.FloorDiv, ast.Mod)
+
+
+def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str]]) -> set[str]:
+    """The names that one number tells apart; what has one half of a name goes to `halves`."""
+    match node:
+        case ast.Name(name):
+            return {name} & turns
+        case ast.BinOp(_, ast.Add() | ast.Sub(), _):
+            turning = [term for term in _terms(node) if _names(term) & turns]
+            if sum(not _is_row(term) for term in turning) > 1:
+                return set()
+            return set().union(*(_told(term, turns, halves) for term in turning))
+        case ast.BinOp(left, ast.Mult(), right):
+            turning = [side for side in (left, right) if _names(side) & turns]
+            cut = any(isinstance(s, ast.Constant) and isinstance(s.value, float) for s in (left, right))
+            return (
+                set() if len(turning) > 1 or cut else set().union(*(_told(s, turns, halves) for s in turning))
+            )
+        case ast.BinOp(ast.Name(name), cut, by) if isinstance(cut, _HALVES) and name in turns:
+            halves.add((name, type(cut), ast.unparse(by)))
+            return set()
+        case ast.Subscript() | ast.Attribute() if _names(node) & turns:
+            return set()  # a part of a place: nobody knows how many it has
+        case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
+            return set()
+        case ast.Call(function) if ast.unparse(function).rpartition(".")[2] in CUTTING:
+            return set()
+    return set().union(*(_told(child, turns, halves) for child in ast.iter_child_nodes(node)))
+
+
+def _terms(node: ast.expr) -> Iterator[ast.expr]:
+    """What a sum is made of."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
+        yield from _terms(node.left)
+        yield from _terms(node.right)
+    else:
+        yield node
+
+
+def _is_row(term: ast.expr) -> bool:
+    """Whether a part of a sum goes in steps, between which others have room."""
+    return isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult)
+
+
+def _names(node: ast.AST) -> set[str]:
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}
+
+
+def _copied(node: ast.expr) -> ast.expr:
+    return ast.parse(ast.unparse(node), mode="eval").body
+
+
+class _Spelt(ast.NodeTransformer):
+    """Names replaced by what they stand for."""
+
+    def __init__(self) -> None:
+        self.made: dict[str, ast.expr] = {}
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.made.get(node.id, node)

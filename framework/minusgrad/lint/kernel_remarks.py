@@ -1,0 +1,282 @@
+"""What the text of a kernel says about its reverse, before it is compiled.
+
+    for i in x:                    an outermost loop is cut into parallel turns; what stands in it is reversed
+        for j in range(n):         turn by turn, and an inner loop that runs has one set of locals and a stack
+
+Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
+
+    before    a value made in the turn, before an inner loop, and used in it
+    carried   a local that an inner loop changes from itself: the stack of its reverse is soon full (`stacks`)
+    index     an element of a local vector, written at a place that only the run knows
+    branch    an inner loop that stands in an `if`
+    last      exp, rsqrt, tanh, min or max in an inner loop that does not stand alone (`last_turns`)
+    called    a function with a loop of its own
+    serial    a loop within a serialised loop
+    atomic    min, max and products by atomic operations
+    adjoint   an adjoint that a kernel reads: how it came to be has no reverse
+
+or run wrongly:
+
+    shared    a = a + ... by all turns of a parallel loop, which is no atomic addition
+    element   an element of a vector written in an `if`, unless `force_scalarize_matrix` is set
+
+A reading alone is no error: where the numbers are right, it may stay.
+"""
+
+import ast
+import inspect
+import sys
+from collections import Counter
+from collections.abc import Callable, Iterable
+from types import FunctionType
+from typing import Any, NamedTuple
+
+from ..engine import runtime
+from ..errors import TraceError
+from ..symbolic.rewriting import parsed, resolved
+from .index_overlap import spelt_out, told_apart
+from .inner_loops import of_last_turns
+from .stack_depth import base, how_often, is_loop, names, outermost, pushed, runs, stored
+
+TOLD = {
+    "before": (
+        "uses '{}', made before this inner loop, whose reverse takes what it is after the last turn; make it"
+        " in the loop, or keep it in an array"
+    ),
+    "carried": (
+        "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
+        " gradient is wrong; add to an array with +=, or keep it in one, with a place for each time"
+    ),
+    "index": (
+        "writes '{}', an element of a vector at a place that only the run knows, and its reverse loses it:"
+        " unroll the loop by ti.static, or write into an array"
+    ),
+    "branch": "is an inner loop in an `if`, and reversed wrongly there: let the `if` stand in the loop",
+    "last": (
+        "has '{}' in an inner loop beside other statements of the turn, and its reverse takes the last one"
+        " for all: leave nothing but the loop in the turn, and add to an array, or unroll it by ti.static"
+    ),
+    "called": (
+        "is in '{}', which a kernel calls: what goes into it is made before the loop; write the loop in the"
+        " kernel, or unroll it by ti.static"
+    ),
+    "serial": (
+        "is serialised and has a loop in it; write one flat loop over ti.ndrange, or unroll the inner one by"
+        " ti.static"
+    ),
+    "atomic": (
+        "{}: Taichi reverses every atomic operation as an addition; unroll the loop by ti.static with a"
+        " local, or give the kernel a gradient of its own"
+    ),
+    "adjoint": "reads '{}': how it came to be has no derivative here; compute in a kernel what it stands for",
+    "shared": (
+        "makes '{}' from itself in all turns of a parallel loop, and some are lost: add with +=, or write"
+        " ti.loop_config(serialize=True) before the loop"
+    ),
+    "element": (
+        "writes '{}', an element of a vector, in an `if`, and Taichi may lose it: write the whole vector, or"
+        " ti.init(force_scalarize_matrix=True)"
+    ),
+    "random": "ti.{} gives another number at every call: draw it in Python and pass it in an array",
+    "constant": (
+        "'{}' is frozen when the kernel is first compiled, and the file changes it; pass it as an argument"
+    ),
+}
+"""What is said of each kind, and the cure."""
+
+
+class Remark(NamedTuple):
+    """Something seen in a kernel: `kind` for programs, `where` is file:line."""
+
+    kind: str
+    where: str
+    text: str
+
+
+def of_function(remarks: Iterable[Remark], function: Callable) -> list[Remark]:
+    """Those about lines of this function."""
+    code = function.__code__
+    last = max(line for _, _, line in code.co_lines() if line is not None)
+    found = []
+    for remark in remarks:
+        file, _, line = remark.where.rpartition(":")
+        if file == code.co_filename and code.co_firstlineno <= int(line) <= last:
+            found.append(remark)
+    return found
+
+
+def in_words(where: str) -> str:
+    """The line of file:line."""
+    return f"line {where.rpartition(':')[2]}"
+
+
+def begin_of(function: Callable) -> str:
+    """Where a function begins: file:line."""
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+def readings(function: Callable) -> list[Remark]:
+    """All remarks about a kernel's function and those that it calls, in the order of lines."""
+    found: list[Remark] = []
+    for one in called(inspect.unwrap(function)):
+        found += _constants(one)
+        try:
+            tree, file = parsed(one)
+        except TraceError:
+            continue
+        found += _Reader(one, file).read(tree, kernel=one is inspect.unwrap(function))
+    return list(dict.fromkeys(found))
+
+
+def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
+    """The function, and the file's own functions that it calls."""
+    seen = {} if seen is None else seen
+    if function in seen or not isinstance(function, FunctionType):
+        return list(seen)
+    seen[function] = None
+    try:
+        tree, _ = parsed(function)
+    except TraceError:
+        return list(seen)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            other = resolved(node.func, function)
+            if callable(other) and hasattr(other, "__wrapped__"):
+                called(inspect.unwrap(other), seen)
+    return list(seen)
+
+
+def _constants(function: Any) -> list[Remark]:
+    """Numbers of the file's that a kernel takes and that change later: it keeps the first."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
+    except (OSError, KeyError, TypeError):
+        return []
+    changed = {n for node in ast.walk(tree) if isinstance(node, ast.Global) for n in node.names}
+    again = Counter(n.id for s in tree.body if not isinstance(s, _SCOPES) for n in names(s, ast.Store))
+    changed |= {name for name, times in again.items() if times > 1}
+    said = names(parsed(function)[0], ast.Load)
+    scope, file = function.__globals__, inspect.getsourcefile(function)
+    taken = [n for n in said if n.id in changed and isinstance(scope.get(n.id), (int, float))]
+    return [Remark("constant", f"{file}:{n.lineno}", TOLD["constant"].format(n.id)) for n in taken]
+
+
+_SCOPES = (ast.FunctionDef, ast.ClassDef)
+
+
+class _Reader:
+    """One function, statement by statement."""
+
+    def __init__(self, function: Any, file: str):
+        self.function, self.file, self.found = function, file, list[Remark]()
+
+    def read(self, tree: ast.FunctionDef, kernel: bool) -> list[Remark]:
+        loops = list(outermost(tree.body))
+        before = ""
+        for statement in tree.body:
+            serial = "serialize=True" in before or "parallelize=1" in before
+            if kernel and statement in loops and serial and any(map(is_loop, _inside(statement))):
+                self.say("serial", statement)
+            if kernel and statement in loops and not serial:
+                self._shared(tree, statement)
+            before = ast.unparse(statement)
+        for outer in loops if kernel else [tree]:
+            self._before(outer)
+            for call in of_last_turns(outer, self.function) if kernel else ():
+                self.say("last", call, ast.unparse(call))
+            for one in pushed(outer, self.function, {}):
+                if one.times > runtime.PLACES:
+                    self.say("carried", one.node, one.name, how_often(one.times))
+        self._branches(tree)
+        self._indices(tree)
+        if not kernel and loops:
+            self.say("called", loops[0], tree.name)
+        for node in ast.walk(tree):
+            name = _name(node.func) if isinstance(node, ast.Call) else ""
+            if name in ("atomic_min", "atomic_max", "atomic_mul"):
+                self.say("atomic", node, name)
+            elif name in ("random", "randn"):
+                self.say("random", node, name)
+        if runtime.loses_elements():
+            self._elements(tree)
+        written = {id(n) for store in _stores(tree) for n in ast.walk(store)}
+        for node in (n for n in ast.walk(tree) if isinstance(n, ast.Attribute) and n.attr == "grad"):
+            if id(node) not in written and not isinstance(node.ctx, ast.Store):
+                self.say("adjoint", node, ast.unparse(node))
+        return sorted(self.found, key=lambda r: int(r.where.rpartition(":")[2]))
+
+    def say(self, kind: str, node: ast.AST, *said: str) -> None:
+        line = node.lineno  # type: ignore[attr-defined]
+        self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*said)))
+
+    def _shared(self, tree: ast.FunctionDef, loop: Any) -> None:
+        """Places that all turns of a parallel loop make from what stands there."""
+        target = loop.target if isinstance(loop, ast.For) else loop.test
+        turns = frozenset(n.id for n in names(target, ast.Store))
+        for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
+            read = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+            for place in (t for t in node.targets if isinstance(t, ast.Subscript) and ast.unparse(t) in read):
+                if not self._is_local(tree, place) and not told_apart(spelt_out(tree, [place.slice]), turns):
+                    self.say("shared", node, ast.unparse(place))
+
+    def _elements(self, tree: ast.FunctionDef) -> None:
+        """Elements of a local vector that are written where an `if` runs."""
+        for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
+            for place in (p for p in _stores(branch) if self._is_local(tree, p)):
+                self.say("element", place, ast.unparse(place))
+
+    @staticmethod
+    def _is_local(tree: ast.AST, place: ast.Subscript) -> bool:
+        """Whether it is a part of a local, and of no array."""
+        return base(place) in {n.id for n in names(tree, ast.Store)}
+
+    def _branches(self, tree: ast.AST) -> None:
+        """Loops that stand in an `if` that runs."""
+        for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
+            for inner in (n for n in _inside(branch) if is_loop(n)):
+                self.say("branch", inner)
+
+    def _indices(self, tree: ast.AST) -> None:
+        """Elements of local vectors that are written at places that a run tells."""
+        loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and not runs(n)]
+        known = set().union(*(stored(loop.target) for loop in loops))
+        told = {n.id for n in names(tree, ast.Store)} - known
+        for place in (p for p in _stores(tree) if self._is_local(tree, p)):
+            if told & {n.id for n in names(place.slice, ast.Load)}:
+                self.say("index", place, ast.unparse(place))
+
+    def _before(self, outer: Any) -> None:
+        """What is made in a turn before an inner loop, and used in it."""
+        inside: list[Any] = _inside(outer)
+        locals_ = {n.id for n in names(outer, ast.Store)}
+        for inner in filter(is_loop, inside):
+            own = {id(n) for n in ast.walk(inner)}
+            earlier = [n for n in inside if isinstance(n, ast.stmt) and n.lineno < inner.lineno]
+            made = set().union(*(_made(n) for n in earlier if id(n) not in own)) & locals_
+            for name in sorted(_read(inner.body) & made - {n.id for n in names(inner, ast.Store)}):
+                self.say("before", inner, name)
+
+
+def _stores(tree: ast.AST) -> list[ast.Subscript]:
+    """Everything in brackets that is written."""
+    return [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
+
+
+def _inside(node: ast.AST) -> list[ast.AST]:
+    return [n for child in ast.iter_child_nodes(node) for n in ast.walk(child)]
+
+
+def _made(statement: ast.AST) -> set[str]:
+    """The names that a statement by itself gives a value, unless it is a constant."""
+    if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
+        return set()
+    return set() if isinstance(statement.value, ast.Constant) else stored(statement)
+
+
+def _read(body: list[ast.stmt]) -> set[str]:
+    return {n.id for s in body for n in names(s, ast.Load)}
+
+
+def _name(function: ast.expr) -> str:
+    """The last part of what is called."""
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -1,0 +1,213 @@
+"""What Taichi 1.7.4 reverses wrongly, and says nothing: told by the text of a kernel."""
+
+import ast
+import inspect
+from collections.abc import Iterator, Mapping
+from itertools import combinations
+from textwrap import dedent
+from types import SimpleNamespace
+from typing import Any
+
+from ..engine import runtime
+from ..errors import EnergyError
+from ..symbolic.rewriting import parsed
+from .index_overlap import may_meet, spelt_out, told_apart
+from .kernel_remarks import in_words, readings
+from .stack_depth import base, how_often, outermost, pushed, runs, stored
+
+NEITHER = (
+    "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
+    " only way, and what is read is not written"
+)
+
+
+REFUSED = ("serial", "called", "before", "index", "branch", "last", "atomic")
+"""What a text may say that Taichi reverses wrongly wherever it stands; the first is told."""
+TOO_OFTEN = (
+    "changes '{}' {}, and its reverse has room for {:g} times; add to an array with +=, or keep it in one,"
+    " with a place for each time"
+)
+
+
+def check_text(what: str, stage: Any) -> None:
+    """Refuse what Taichi reverses wrongly in silence: products in place, and shapes of loops (`readings`)."""
+    (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
+    for node in ast.walk(function):
+        if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
+            array = base(node.target)
+            if array in stage.writes and not isinstance(node.op, ast.Add | ast.Sub):
+                raise EnergyError(f"{what}: {NEITHER.format(stage.arrays[array])}")
+    _check_reads(what, stage, function)
+    _check_inputs(what, stage, function)
+    _check_order(what, stage, function)
+    _check_passed(what, stage, function)
+    _check_places(what, stage, function)
+    _check_neighbours(what, stage, function)
+    seen = [remark for remark in readings(stage.kernel) if remark.kind in REFUSED]
+    if seen:
+        first = min(seen, key=lambda remark: REFUSED.index(remark.kind))
+        raise EnergyError(f"{what}, {in_words(first.where)}: {first.text}")
+
+
+def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
+    """Refuse what is pushed more often than the stack of a reverse has places (`stacks`).
+
+    `arrays`: by the kernel's arguments; how long they are tells how often loops run.
+    """
+    shapes = {a: SimpleNamespace(shape=tuple(array.shape)) for a, array in arrays.items()}
+    tree, file = parsed(inspect.unwrap(stage.kernel))
+    for outer in outermost(tree.body):
+        for one in pushed(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
+            if one.times > runtime.stack():
+                where = in_words(f"{file}:{one.node.lineno}")
+                told = TOO_OFTEN.format(one.name, how_often(one.times), runtime.stack())
+                raise EnergyError(f"{what}, {where}: {told}")
+
+
+def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
+    """What a statement writes it does not read: Taichi's reverse would take what stands there at the end."""
+    for node in ast.walk(function):
+        if not isinstance(node, ast.Assign | ast.AugAssign):
+            continue
+        read = {base(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
+        written = stored(node)
+        if both := sorted(read & written & set(stage.writes)):
+            raise EnergyError(
+                f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands"
+                " there at the end: write into an array of its own"
+            )
+
+
+def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
+    """What it is not declared to write it leaves alone, whatever the numbers are."""
+    for node in _stores(function):
+        array = base(node)
+        if array in stage.arrays and array not in stage.writes:
+            raise EnergyError(
+                f"{what}: changes '{stage.arrays[array]}', which it is not declared to write; its reverse"
+                " would work with the changed values: write into an array of its own, and declare it"
+            )
+
+
+def _check_order(what: str, stage: Any, function: ast.AST) -> None:
+    """What was read is not written again: Taichi's reverse would take what stands there at the end."""
+    last: dict[str, tuple[int, int]] = {}
+    for node in _stores(function):
+        last[base(node)] = max(last.get(base(node), (0, 0)), (node.lineno, node.col_offset))
+    for node in _loads(function):
+        array = base(node)
+        if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
+            raise EnergyError(
+                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards; its reverse would take"
+                " what stands there at the end: write into an array of its own"
+            )
+
+
+def _check_passed(what: str, stage: Any, function: ast.AST) -> None:
+    """What is written is not passed whole to a function, where nobody looks what becomes of it."""
+    for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
+        passed = {a.id for a in call.args if isinstance(a, ast.Name)} & set(stage.writes)
+        if passed and ast.unparse(call.func).rpartition(".")[2] not in ("grouped", "len", "static"):
+            raise EnergyError(
+                f"{what}: passes '{stage.arrays[min(passed)]}', which it writes, to a function; write it"
+                " in the kernel"
+            )
+
+
+def _check_neighbours(what: str, stage: Any, function: Any) -> None:
+    """In one loop an array is written at one place, or at places that never meet, and read nowhere else."""
+    for loop in outermost(function.body):
+        stores = [n for n in _stores(loop) if base(n) in stage.writes]
+        kept = [n for n, _ in _overwrites(loop, frozenset())]
+        for array in {base(n) for n in stores}:
+            places = {_place(function, n) for n in stores if base(n) == array}
+            read = {_place(function, n) for n in _loads(loop) if base(n) == array}
+            if read - places:
+                raise EnergyError(
+                    f"{what}: reads '{stage.arrays[array]}' where another turn may write it; its reverse"
+                    " takes turns in no order: make two loops of it"
+                )
+            if any(base(n) == array for n in kept) and any(may_meet(*two) for two in combinations(places, 2)):
+                raise EnergyError(
+                    f"{what}: overwrites '{stage.arrays[array]}' at places that may be one; its reverse would"
+                    " give the slope to any one of them: make two loops of it, or add with `+=`"
+                )
+
+
+def _place(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
+    """What stands in the brackets, axis by axis."""
+    spelt = spelt_out(function, list(_indices(node)))
+    axes = (axis for index in spelt for axis in (index.elts if isinstance(index, ast.Tuple) else [index]))
+    return tuple(map(ast.unparse, axes))
+
+
+def _check_places(what: str, stage: Any, function: ast.AST) -> None:
+    """What is overwritten is written once: Taichi's reverse gives the slope to any one of the turns."""
+    told = {
+        target.id
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and _reads_an_array(node.value, stage)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    for node, turns in _overwrites(function, frozenset()):
+        array = base(node)
+        if array not in stage.writes:
+            continue
+        indices = list(_indices(node))
+        names = {n.id for index in indices for n in ast.walk(index) if isinstance(n, ast.Name)}
+        spelt = spelt_out(function, indices)
+        by_array = names & told or any(_names_an_array(index, stage) for index in spelt)
+        if by_array or turns - told_apart(spelt, turns):
+            again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
+            raise EnergyError(
+                f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would give the slope to"
+                " any one of them: add with `+=`, or give each turn a place of its own"
+            )
+
+
+def _indices(node: ast.AST) -> Iterator[ast.expr]:
+    """What stands in the brackets."""
+    while isinstance(node, ast.Subscript | ast.Attribute):
+        if isinstance(node, ast.Subscript):
+            yield node.slice
+        node = node.value
+
+
+def _stores(function: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
+    """Everything in brackets, or behind a point, that is written."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
+            yield node
+
+
+def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
+    """Everything in brackets that is read: `x[i]`, but not the `x[i]` of `x[i][0] = ...`, nor a shape."""
+    parts = {id(n) for store in _stores(function) for n in ast.walk(store.value)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and id(node) not in parts:
+            yield from () if ast.unparse(node.value).endswith(".shape") else (node,)
+
+
+def _names_an_array(index: ast.AST, stage: Any) -> bool:
+    """Whether an index hangs on an array, but for its shape."""
+    shapes = {id(n.value) for n in ast.walk(index) if isinstance(n, ast.Attribute) and n.attr == "shape"}
+    return any(
+        n.id in stage.arrays and id(n) not in shapes for n in ast.walk(index) if isinstance(n, ast.Name)
+    )
+
+
+def _reads_an_array(node: ast.AST, stage: Any) -> bool:
+    return any(base(read) in stage.arrays for read in _loads(node))
+
+
+def _overwrites(
+    node: ast.AST, turns: frozenset[str]
+) -> Iterator[tuple[ast.Subscript | ast.Attribute, frozenset[str]]]:
+    """What is written with `=`, and the names that tell its turns apart (of loops that run, `_` left out)."""
+    if isinstance(node, ast.For) and runs(node):
+        turns |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"}
+    if isinstance(node, ast.Assign):
+        yield from ((place, turns) for target in node.targets for place in _stores(target))
+    for child in ast.iter_child_nodes(node):
+        yield from _overwrites(child, turns)

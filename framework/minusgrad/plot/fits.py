@@ -1,0 +1,48 @@
+"""A fit in the course of its iterations: the loss, and how far each parameter is from where it ends."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..files import trajectory
+from ..files.h5md import OBSERVABLES
+from .style import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+LOSS, PARAMETERS = f"{OBSERVABLES}/loss", f"{OBSERVABLES}/parameters/"
+
+
+def draw(figure: "Figure", run: Path, names: list[str]) -> None:
+    """The loss above (logarithmic, if it is never negative), the parameters below."""
+    sought = [name for name in names if name.startswith(PARAMETERS)]
+    figure.set_size_inches(6.4, 4.6)
+    above, below = figure.subplots(2, 1, sharex=True)
+    step, _, loss = trajectory.series(run, LOSS)
+    above.plot(step, loss, color=COLOURS[0], **_marks(step))
+    if loss.min() > 0.0:
+        above.set_yscale("log")
+    above.set_ylabel("loss")
+    for colour, name in zip(COLOURS * (1 + len(sought) // len(COLOURS)), sought, strict=False):
+        _approach(below, run, name, colour)
+    below.set_yscale("log", nonpositive="mask")
+    below.set(xlabel="iteration", ylabel="distance from the end /\ndistance at the start")
+    below.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    below.xaxis.get_major_locator().set_params(integer=True)
+    figure.align_ylabels()
+
+
+def _approach(axes: "Axes", run: Path, name: str, colour: str) -> None:
+    """How far all components of a parameter together are from where they end."""
+    step, _, value = trajectory.series(run, name)
+    far = np.linalg.norm((value - value[-1]).reshape(len(value), -1), axis=1)
+    label = name.removeprefix(PARAMETERS)
+    axes.plot(step[:-1], far[:-1] / (far[0] or 1.0), color=colour, label=label, **_marks(step))
+
+
+def _marks(step: np.ndarray) -> dict[str, Any]:
+    """Dots where there are few iterations."""
+    return {"marker": "o", "markersize": 2.5} if len(step) < 60 else {}

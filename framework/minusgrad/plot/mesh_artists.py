@@ -1,0 +1,218 @@
+"""How bodies and networks are drawn: where they were, lit cells, lines, dots, a compass and a colour bar.
+
+Nodes come as they are seen, (N, 2), or (N, 3) with the depth towards the eye last; lists as `Part`s.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+import numpy as np
+
+from ..scene import units
+from . import style, surfaces
+from .style import FAINT, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.collections import Collection
+    from matplotlib.colors import Colormap, Normalize
+    from matplotlib.figure import Figure
+
+CROWD = 250  # so many lines are as dark as one
+MANY = 20_000  # polygons so small that their own edges would only blur the colours
+_PALE, _PLAIN = "#bfc6ce", "#a9c4de"
+_LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
+Kind = Literal["cells", "lines", "paths", "maps"]
+_WARM = {  # lines lie on white, and their palest must be seen
+    "cells": ["#e3e7eb", "#f2d9a2", "#eda94f", "#d3622f", "#8e2434"],
+    "lines": ["#b4bbc4", "#e3b768", "#dd8a3a", "#c4502f", "#8e2434"],
+    "paths": ["#9aa4b01c", "#e0a94f99", "#dd8a3ad9", "#c4502fe6", "#8e2434"],  # what is zero hides nothing
+}
+_SIGNED = {
+    "cells": ["#22578f", "#7fabd0", "#f3f4f5", "#e09a7d", "#a3303a"],
+    "lines": ["#22578f", "#7ba3c8", "#b8bcc2", "#dd9a80", "#a3303a"],
+    "paths": ["#22578f", "#5f90c0cc", "#9aa4b01c", "#d98568cc", "#a3303a"],
+}
+
+
+class Part(NamedTuple):
+    """What is drawn of one list.
+
+    shown (P, 2 or 3): the nodes of lines or triangles; owner (P,): the tuple of each; inner (P,): in space, a
+    node on its inner side. began (K, 2): edges to draw of the state where it began; rim (K, 2): those around
+    a body in the plane.
+    """
+
+    shown: np.ndarray
+    owner: np.ndarray
+    inner: np.ndarray
+    began: np.ndarray
+    rim: np.ndarray
+
+    @property
+    def is_filled(self) -> bool:
+        return self.shown.shape[1] == 3
+
+
+class Colours(NamedTuple):
+    """How values (E,) become colours: (E, 3), or (E, 4) where some are seen through; of a map, (H, W, 3)."""
+
+    norm: "Normalize"
+    cmap: "Colormap"
+    beyond: Literal["neither", "min"] = "neither"  # whether there are values below the colour bar
+    channels: int = 3
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        return self.cmap(self.norm(values))[..., : self.channels]
+
+
+def colours(values: np.ndarray, kind: Kind) -> Colours:
+    """For values of any shape, of one kind of thing: around zero where the sign changes, else from zero.
+
+    For cells and lines logarithmic, over four decades at most, where none is below zero and most are far
+    below the largest; in paths and maps, what is next to nothing shall look like nothing.
+    """
+    from matplotlib.colors import LogNorm, Normalize
+
+    low, high = float(values.min()), float(values.max())
+    reach, channels = max(-low, high), 4 if kind == "paths" else 3
+    if style.is_signed(low, high):
+        return Colours(Normalize(-reach, reach), _colormap(kind, signed=True), channels=channels)
+    warm = _colormap(kind) if high >= -low else _colormap(kind).reversed()
+    if kind in ("cells", "lines") and low > -1e-6 * high and np.median(values) < high / 50:
+        least = max(low, 1e-4 * high)
+        return Colours(LogNorm(least, high, clip=True), warm, "min" if low < least else "neither")
+    norm = Normalize(min(low, 0.0), max(high, 0.0) or float(low == 0))
+    return Colours(norm, warm, channels=channels)
+
+
+def _colormap(kind: Kind, signed: bool = False) -> "Colormap":
+    from matplotlib import colormaps
+    from matplotlib.colors import LinearSegmentedColormap
+
+    if kind == "maps":
+        return colormaps[style.DIVERGING if signed else style.SEQUENTIAL]
+    return LinearSegmentedColormap.from_list("", (_SIGNED if signed else _WARM)[kind])
+
+
+def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -> None:
+    """The first of some states in pale lines, the others as pale outlines."""
+    from matplotlib.collections import LineCollection
+
+    for number, nodes in enumerate(seen):
+        for part in parts:
+            crowd = 1.0 if part.is_filled else min(1.0, (CROWD / len(part.began)) ** 0.5)
+            edges = np.concatenate([part.rim, part.began]) if number == 0 else part.rim
+            lines = LineCollection(nodes[edges][..., :2], colors=_PALE, linewidths=0.6, alpha=crowd)
+            _add(axes, lines, 1)
+
+
+def draw_cells(
+    axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
+) -> None:
+    """Triangles in the colours rgb (E, 3) of their lists, plain without; in space lit, the nearest last."""
+    from matplotlib.collections import LineCollection, PolyCollection
+
+    filled = {name: part for name, part in parts.items() if part.is_filled}
+    if not filled:
+        return
+    shown = np.concatenate([part.shown for part in filled.values()])
+    fill = np.concatenate([_fill(part, rgb.get(name)) for name, part in filled.items()])
+    flat, many = seen.shape[1] == 2, len(shown) > MANY
+    if not flat:
+        normal = surfaces.outward(seen, shown, np.concatenate([part.inner for part in filled.values()]))
+        order = np.lexsort((_depth(seen, shown), normal[:, 2] > 0))  # what turns away is behind what does not
+        shown, fill = shown[order], _lit(fill[order], normal[order])
+    corners = seen[shown][..., :2]
+    if flat or many:  # without smoothing there are no seams; the rim covers the jags
+        _add(axes, PolyCollection(corners, facecolors=fill, edgecolors="none", antialiaseds=False), 2)
+    if not many:
+        edge = fill * (1 - 0.3 * max(0.0, 1 - len(shown) / 4000))
+        _add(axes, PolyCollection(corners, facecolors=fill, edgecolors=edge, linewidths=0.4), 2)
+    for part in filled.values():
+        _add(axes, LineCollection(seen[part.rim][..., :2], colors=INK, linewidths=0.6), 2.5)
+
+
+def draw_lines(
+    axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
+) -> None:
+    """Lines in the colours (E, 3 or 4) of their lists, plain without.
+
+    In space the nearest last, and of equally near ones those last that are seen through least.
+    """
+    from matplotlib.collections import LineCollection
+
+    for name, part in parts.items():
+        if part.is_filled:
+            continue
+        seen_through = 1 - rgb[name][:, 3:].sum(axis=1) if name in rgb else np.zeros(len(part.shown))
+        order = np.lexsort((-seen_through, _depth(seen, part.shown)))
+        pen: dict[str, Any] = {
+            "colors": rgb[name][order] if name in rgb else INK if rgb else style.COLOURS[0]
+        }
+        pen["linewidths"] = float(np.clip(30 / np.sqrt(len(order)), 0.5, 1.6))
+        _add(axes, LineCollection(seen[part.shown[order]][..., :2], capstyle="round", **pen), 3)
+
+
+def draw_free(axes: "Axes", nodes: np.ndarray) -> None:
+    """Nodes (N, 2 or 3) of no list, as dots."""
+    size = float(np.clip(60 / np.sqrt(len(nodes) or 1), 0.5, 3.5))
+    axes.plot(*nodes[:, :2].T, "o", markersize=size, markeredgewidth=0, color=INK, zorder=4)
+
+
+def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
+    """Along the lower edge, instead of the axes: where x, y and z point, and how long a length is."""
+    axes.set_axis_off()
+    (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
+    reach = max(right - left, high - low)
+    text: dict[str, Any] = {"color": INK, "fontsize": 8, "ha": "center"}
+    for along, up, name in zip(*(reach * view.T[:, :2]).T, "xyz", strict=True):
+        x, y = left + 0.06 * reach, low + 0.06 * reach
+        axes.plot([x, x + 0.06 * along], [y, y + 0.06 * up], color=FAINT, linewidth=0.8)
+        axes.text(x + 0.085 * along, y + 0.085 * up, name, va="center", **text)
+    length, end, floor = _round(0.25 * (right - left)), right - 0.04 * reach, low + 0.04 * reach
+    axes.plot([end - length, end], [floor, floor], color=INK, linewidth=1.2, solid_capstyle="butt")
+    label = units.number_with_unit(length, unit)
+    axes.text(end - 0.5 * length, floor + 0.01 * reach, label, va="bottom", **text)
+
+
+def draw_bar(figure: "Figure", scale: Colours, label: str) -> None:
+    """What the colours mean, beside all axes of the figure."""
+    from matplotlib.cm import ScalarMappable
+
+    mappable = ScalarMappable(scale.norm, scale.cmap)
+    bar = figure.colorbar(mappable, ax=figure.axes, pad=0.02, aspect=30, shrink=0.85, extend=scale.beyond)
+    bar.set_label(label)
+    bar.outline.set_visible(False)
+
+
+def _add(axes: "Axes", collection: "Collection", zorder: float) -> None:
+    """The limits are set by hand, so nobody needs to measure many thousand polygons."""
+    collection.set_zorder(zorder)
+    collection.set_in_layout(False)
+    axes.add_collection(collection, autolim=False)
+
+
+def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
+    return np.tile(to_rgb(_PLAIN), (len(part.owner), 1)) if rgb is None else rgb[part.owner]
+
+
+def _depth(seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
+    """How near each line or triangle is to the eye; in the plane all are."""
+    return seen[shown][..., 2:].sum(axis=(1, 2))
+
+
+def _lit(rgb: np.ndarray, normals: np.ndarray) -> np.ndarray:
+    """Colours (P, 3) under light from the upper left; a facet is lit on the side that the eye sees."""
+    facing = normals * np.where(normals[:, 2:] < 0, -1, 1)
+    light = np.clip(facing @ _LIGHT, 0.0, 1.0)[:, None]
+    dim = rgb * (0.66 + 0.34 * light)
+    return dim + (1 - dim) * 0.12 * light**2
+
+
+def _round(length: float) -> float:
+    """1, 2 or 5 times a power of ten, at most this length."""
+    power = 10.0 ** np.floor(np.log10(length))
+    return float(power * max(digit for digit in (1, 2, 5) if digit * power <= length))

@@ -1,0 +1,209 @@
+"""A picture of bodies and networks: pale where they began, filled and coloured where they ended.
+
+Drawn are the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
+(lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
+each tuple, of all lists under one label; or that of a line's two nodes on average, and then its past, which
+would hide it, is left out. In a run with a plane grid the axes are those of its maps.
+"""
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from ..files import h5md, trajectory
+from ..scene import units
+from . import mesh_artists, style, surfaces
+from .mesh_artists import Part
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+GHOSTS = 3  # states between the first and the last that a body moving in the plane leaves as outlines
+FEW = 250  # up to so many polygons show all their edges where they began; of more, the contour
+FAR = 6.0  # a body that moved over so many times its size gets a second panel, for itself
+Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
+
+
+class Moment(NamedTuple):
+    """One frame: positions x (N, d)."""
+
+    step: int
+    time: float
+    x: np.ndarray
+
+
+def drawable(run: Path) -> dict[str, np.ndarray]:
+    """The recorded lists that a picture can show, by name: of two nodes, or of one more than dimensions."""
+    nodes, d = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1:]
+    return {
+        name: tuples
+        for name, tuples in trajectory.connectivity(run).items()
+        if d in (2, 3) and tuples.shape[1] in (2, d + 1) and len(tuples) and tuples.max() < nodes
+    }
+
+
+def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[str, dict[str, str]]:
+    """What can colour these lists: series of one number a tuple, by label and list."""
+    found: dict[str, dict[str, str]] = {}
+    for name in names:
+        if h5md.list_of(name) in lists and next(trajectory.pieces(run, name)).value.ndim == 2:
+            found.setdefault(h5md.label(name), {})[h5md.list_of(name)] = name
+    return found
+
+
+def node_colourings(
+    run: Path, names: Iterable[str], lists: Mapping[str, np.ndarray]
+) -> dict[str, dict[str, str]]:
+    """What can colour the lines among these lists: series of one number a node, by label and list."""
+    lines = [name for name, tuples in lists.items() if tuples.shape[1] == 2]
+    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    frames = [name for name in names if name.startswith(h5md.FRAMES + "/")] if lines else []
+    scalars = [name for name in frames if next(trajectory.pieces(run, name)).value.shape[1:] == (nodes,)]
+    return {h5md.label(name): dict.fromkeys(lines, name) for name in scalars}
+
+
+def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
+    """Draw the lists as they ended, coloured by the last values of their series of one label, if any."""
+    is_flat_body = any(tuples.shape[1] == 3 for tuples in lists.values())
+    moments = _moments(run, GHOSTS if is_flat_body else 0)
+    first, last = moments[0], moments[-1]
+    flat = last.x.shape[1] == 2
+    view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.x, last.x]))
+    seen = [moment.x @ view.T for moment in moments]
+    parts = {name: _part(first.x, tuples, view) for name, tuples in lists.items()}
+    free = np.setdiff1d(np.arange(len(last.x)), np.concatenate([t.ravel() for t in lists.values()]))
+    path = _is_path(series, lists, still=first.time == last.time)
+    step, values = _last_values(run, series, lists)
+    scale = _scale(values, parts, path) if values else None
+    rgb = {name: scale(value) for name, value in values.items()} if scale else {}
+    unit, clock = trajectory.symbols(run, h5md.POSITION)
+
+    canvas = _canvas(run, unit) if flat else None
+    boxes = [canvas] if canvas else _boxes(seen)
+    for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
+        mesh_artists.draw_past(axes, [] if path else seen[:-1], list(parts.values()))
+        mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
+        mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
+        mesh_artists.draw_free(axes, seen[-1][free])
+        axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
+        if flat:
+            axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
+        else:
+            mesh_artists.draw_compass(axes, view, unit)
+    figure.axes[0].set_title(_when(moments, clock, not path), loc="left")
+    if scale:
+        mesh_artists.draw_bar(figure, scale, _what(run, series) + f", step {step}" * (step != last.step))
+
+
+def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
+    """Whether lines are coloured by their nodes; or no time passes, and they make a chain."""
+    if any(not h5md.list_of(name) for name in series.values()):
+        return True
+    lines = [lists[name] for name in series]
+    return still and bool(lines) and all(t.shape[1] == 2 and (t[1:, 0] == t[:-1, 1]).all() for t in lines)
+
+
+def _moments(run: Path, between: int) -> list[Moment]:
+    """The first frame, the last, and where time passes some between; one where there is only one."""
+    first = next(trajectory.pieces(run, h5md.POSITION))
+    ends = [_moment(first, 0), _moment(trajectory.last(run, h5md.POSITION), -1)]
+    if ends[0].step == ends[1].step:
+        return ends[:1]
+    if not between or ends[0].time == ends[1].time:
+        return ends
+    count = sum(len(piece.step) for piece in trajectory.pieces(run, h5md.POSITION))
+    wanted = np.unique(np.linspace(0, count - 1, between + 2).round().astype(int))[1:-1]
+    found, start = [], 0
+    for piece in trajectory.pieces(run, h5md.POSITION):
+        inside = wanted[(wanted >= start) & (wanted < start + len(piece.step))]
+        found += [_moment(piece, k - start) for k in inside]
+        start += len(piece.step)
+    return [ends[0], *found, ends[1]]
+
+
+def _moment(piece: trajectory.Series, k: int) -> Moment:
+    return Moment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))
+
+
+def _last_values(
+    run: Path, series: Mapping[str, str], lists: Mapping[str, np.ndarray]
+) -> tuple[int, dict[str, np.ndarray]]:
+    """The last recorded values (E,) by list, those of nodes on average over each tuple, and their step."""
+    step, values = -1, {}
+    for tuples, name in series.items():
+        (step,), _, (value,) = trajectory.last(run, name)
+        of_tuples = (
+            value.astype(float) if h5md.list_of(name) else value[lists[tuples]].mean(axis=1, dtype=float)
+        )
+        values[tuples] = of_tuples
+    return int(step), values
+
+
+def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bool) -> mesh_artists.Colours:
+    filled = any(parts[name].is_filled for name in values)
+    kind: mesh_artists.Kind = "paths" if path else "cells" if filled else "lines"
+    return mesh_artists.colours(np.concatenate(list(values.values())), kind)
+
+
+def _what(run: Path, series: Mapping[str, str]) -> str:
+    name = next(iter(series.values()))
+    return units.with_unit(h5md.label(name).replace("_", " "), trajectory.symbols(run, name)[0])
+
+
+def _part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
+    """What is drawn of a list that began at x (N, d)."""
+    none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
+    if tuples.shape[1] == 2:
+        return Part(tuples, every, every, tuples, none)
+    facets, owner, inner = surfaces.boundary(tuples)
+    if len(view) == 2:
+        return Part(tuples, every, every, surfaces.edges(tuples) if len(tuples) <= FEW else none, facets)
+    few = len(facets) <= FEW
+    began = surfaces.edges(facets) if few else surfaces.contour(x, facets, inner, view[2])
+    return Part(facets, owner, inner, began, none)
+
+
+def _canvas(run: Path, unit: str) -> Box | None:
+    """What the plane grids in this unit of length span together, if there are any."""
+    grids = [raster for raster in trajectory.grids(run).values() if len(raster.shape) == 2]
+    edges = [raster.edges[::-1] for raster in grids if (raster.unit or ("", 1.0))[0] == unit]
+    low, high = np.moveaxis(np.array(edges).reshape(-1, 2, 2), 2, 0)  # each (grids, 2), x first
+    return (low.min(axis=0), high.max(axis=0)) if edges else None
+
+
+def _boxes(seen: list[np.ndarray]) -> list[Box]:
+    """What each panel shows: all states, and the last alone where all are far apart."""
+    boxes = []
+    for nodes in (np.concatenate(seen), seen[-1]):
+        low, high = nodes.min(axis=0)[:2], nodes.max(axis=0)[:2]
+        reach = float((high - low).max()) or 1.0
+        below = 0.16 * reach if nodes.shape[1] == 3 else 0.0  # for the compass
+        boxes.append((low - 0.04 * reach - [0.0, below], high + 0.04 * reach))
+    (low, high), (lower, higher) = boxes
+    return boxes if (high - low).max() > FAR * (higher - lower).max() else boxes[:1]
+
+
+def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
+    """Axes for one box, or for two: one above the other where the first is wide, else side by side."""
+    width, height = boxes[0][1] - boxes[0][0]
+    if len(boxes) == 1:
+        return [style.panel(figure, width, height, bar)]
+    figure.set_layout_engine("compressed")  # made for axes of equal aspect
+    along = 5.6 * max(min(width, height) / max(width, height), 0.15)
+    if width > height:
+        figure.set_size_inches(6.4 + 0.9 * bar, along + 3.6 + 1.4)
+        return list(figure.subplots(2, 1, height_ratios=(along, 3.6)))
+    figure.set_size_inches(along + 3.6 + 1.8 + 0.9 * bar, 6.4)
+    return list(figure.subplots(1, 2, width_ratios=(along, 3.6)))
+
+
+def _when(moments: list[Moment], clock: str, past: bool) -> str:
+    """`t = 2 s, pale: t = 0 s`; a run in which no time passes counts its iterations."""
+    first, last = moments[0], moments[-1]
+    passes = first.time != last.time or len(moments) == 1
+    now, then = (style.moment(moment.step, moment.time, clock, passes) for moment in (last, first))
+    pale = {1: "", 2: f", pale: {then}"}.get(len(moments), f", pale: from {then} on")
+    return now + pale * past

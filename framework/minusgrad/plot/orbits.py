@@ -1,0 +1,116 @@
+"""A picture of points that move: paths and names of a few, the first and the last cloud of many."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..files import h5md, trajectory
+from ..scene import units
+from .style import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+FEW = 64  # up to so many nodes have paths and names; more are a cloud
+
+
+def draw(figure: "Figure", run: Path, names: list[str]) -> None:
+    """Draw where the nodes were, seen along z, with the names of the first of them."""
+    nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
+    if nodes <= FEW:
+        _paths(figure, trajectory.series(run, h5md.POSITION).value[..., :2], names)
+    else:
+        _clouds(figure, run)
+    unit = trajectory.symbols(run, h5md.POSITION)[0]
+    for axes in figure.axes:
+        axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit), aspect="equal")
+        if nodes > FEW:
+            axes.label_outer()
+
+
+def _paths(figure: "Figure", x: np.ndarray, names: list[str]) -> None:
+    """Paths x (T, N, 2) from hollow to filled dots; a crowd inside a much wider system gets its own panel."""
+    crowd = _crowd(x)
+    if not crowd.any():
+        width, height = np.ptp(x, axis=(0, 1)).tolist()
+        figure.set_size_inches(6.0, float(np.clip(5.2 * height / (width or 1) + 0.8, 2.4, 6.4)))
+        _draw_paths(figure.subplots(), x, names, ~crowd)
+        return
+    figure.set_size_inches(9.6, 4.9)
+    for axes, shown in zip(figure.subplots(1, 2), (~crowd, crowd), strict=True):
+        _draw_paths(axes, x, names, shown)
+        _square(axes, _centre(x), 1.1 * np.abs(x[:, shown] - _centre(x)).max())
+
+
+def _draw_paths(axes: "Axes", x: np.ndarray, names: list[str], marked: np.ndarray) -> None:
+    """All paths x (T, N, 2); dots and names for the marked (N,) only."""
+    from matplotlib.patheffects import withStroke
+
+    halo = [withStroke(linewidth=2, foreground="white", alpha=0.8)]
+    middle = _centre(x[-1:])
+    for node, path in enumerate(x.swapaxes(0, 1)):
+        colour = COLOURS[node % len(COLOURS)]
+        axes.plot(*path.T, color=colour, alpha=0.7, linewidth=0.8)
+        if not marked[node]:
+            continue
+        axes.plot(*path[0], "o", markersize=4, markerfacecolor="white", markeredgecolor=colour, zorder=3)
+        axes.plot(*path[-1], "o", markersize=4.5, color=colour, zorder=3)
+        if node < len(names):
+            right = path[-1, 0] >= middle[0]  # names stand on the outer side, clear of the others
+            place: dict[str, Any] = {
+                "xytext": (5 if right else -5, 4),
+                "textcoords": "offset points",
+                "ha": "left" if right else "right",
+                "path_effects": halo,
+                "zorder": 2.5,
+            }
+            axes.annotate(names[node], path[-1], color=colour, fontsize=8, **place)
+
+
+def _square(axes: "Axes", centre: np.ndarray, reach: float) -> None:
+    (x, y) = centre
+    axes.set(xlim=(x - reach, x + reach), ylim=(y - reach, y + reach))
+
+
+def _centre(x: np.ndarray) -> np.ndarray:
+    return np.median(x.reshape(-1, 2), axis=0)
+
+
+def _crowd(x: np.ndarray) -> np.ndarray:
+    """Nodes of x (T, N, 2) that a picture of all would press into a dot: a mask (N,), mostly nobody.
+
+    The three or more innermost, up to the widest gap in radius, if the whole is over four times as wide.
+    """
+    radius = np.linalg.norm(x - _centre(x), axis=-1).max(axis=0)
+    far = np.sort(radius[radius > 1e-3 * radius.max()])
+    gaps = [(far[i] / far[i - 1], far[i - 1]) for i in range(3, len(far)) if far[-1] > 4 * far[i - 1]]
+    return radius <= max(gaps)[1] if gaps else np.zeros(len(radius), bool)
+
+
+def _clouds(figure: "Figure", run: Path) -> None:
+    """The first and the last frame side by side, with the same limits.
+
+    The farthest two in a hundred are left out.
+    """
+    frames = _ends(run)
+    figure.set_size_inches(9.2, 5.2)
+    points = np.concatenate([x for _, x in frames])
+    centre = np.median(points, axis=0)
+    reach = 1.1 * np.percentile(np.abs(points - centre).max(axis=1), 98)
+    unit = trajectory.symbols(run, h5md.POSITION)[1]
+    for axes, (time, x) in zip(figure.subplots(1, 2, sharex=True, sharey=True), frames, strict=True):
+        size = float(np.clip(2e4 / len(x), 0.3, 6))
+        alpha = float(np.clip(30 / np.sqrt(len(x)), 0.08, 0.6))
+        axes.scatter(*x.T, s=size, alpha=alpha, color=COLOURS[0], linewidths=0)
+        _square(axes, centre, reach)
+        axes.set_title(f"t = {units.number_with_unit(time, unit)}")
+
+
+def _ends(run: Path) -> list[tuple[float, np.ndarray]]:
+    """Time and positions (N, 2) of the first and the last frame, without holding all of them."""
+    ends: list[tuple[float, np.ndarray]] = []
+    for _, time, x in trajectory.pieces(run, h5md.POSITION):
+        ends = [*ends[:1], *[(float(time[i]), x[i, :, :2].astype(float)) for i in (0, -1)]]
+    return [ends[0], ends[-1]]

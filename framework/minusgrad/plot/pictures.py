@@ -1,0 +1,229 @@
+"""Pictures of a run: bodies, paths, orbits, maps, energies, and node fields in space and time.
+
+Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
+of it is touched. What is drawn depends on what was recorded: `particles/all/position` (2D or 3D) gives
+mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
+`mesh_<label>.png` for every frame series of one number a node, which also has its own `<label>.png`; a field
+over a plane grid gives `<label>.png`, energies give energy.png, and the iterations of a fit fit.png.
+"""
+
+import io
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..errors import UserError
+from ..files import checkpoint, durable, h5md, trajectory
+from ..files.h5md import OBSERVABLES
+from ..files.run_folder import RunDir
+from ..files.trajectory import Series
+from ..scene import units
+from . import fits, grids, meshes, orbits, style
+from .style import COLOURS, FAINT, INK
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+
+def plot(run: Path, out: Path | None = None) -> list[Path]:
+    """Draw what was recorded as PNGs in `out` (default: the run's `pictures`); returns their paths.
+
+    Raises UserError without Matplotlib or where nothing can be drawn, RunFolderError if `run` is no run,
+    CheckpointError if a segment is damaged.
+    """
+    mpl = _matplotlib()
+    RunDir.open(run, read_only=True)
+    names, meta = trajectory.names(run), _meta(run)
+    jobs: dict[str, Callable[[Figure], None]] = {}
+    if h5md.POSITION in names and next(trajectory.pieces(run, h5md.POSITION)).value.shape[-1] > 1:
+        if lists := meshes.drawable(run):
+            jobs |= _meshes(run, names, lists)
+        else:
+            jobs["orbits"] = partial(orbits.draw, run=run, names=meta.get("names") or [])
+    if fits.LOSS in names:
+        jobs["fit"] = partial(fits.draw, run=run, names=names)
+    if energies := _energies(names):
+        jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
+    for name in grids.drawable(run, names):
+        stem = _stem(h5md.label(name))
+        jobs[f"{stem}_{h5md.grid_of(name)}" if stem in jobs else stem] = partial(
+            grids.draw, run=run, name=name
+        )
+    for name in names:
+        label = name.removeprefix(h5md.FRAMES + "/")
+        if label != name and next(trajectory.pieces(run, name)).value.ndim == 2:
+            stem = _stem(label)
+            jobs[stem + "_field" * (stem in jobs)] = partial(_space_time, run=run, name=name)
+    if not jobs:
+        raise UserError(f"{run}: nothing to draw (there are: {', '.join(names) or 'no series'})")
+    out = out or run / "pictures"
+    durable.make_folder(out)
+    with mpl.rc_context(style.RC):
+        return [_drawn(out / f"{stem}.png", draw, meta.get("title", "")) for stem, draw in jobs.items()]
+
+
+def _meshes(
+    run: Path, names: list[str], lists: dict[str, np.ndarray]
+) -> "dict[str, Callable[[Figure], None]]":
+    """Bodies and networks plain, or in the colours of their tuples; and lines in those of their nodes."""
+    of_tuples = meshes.colourings(run, names, lists)
+    of_nodes = meshes.node_colourings(run, names, lists)
+    only_lines = all(tuples.shape[1] == 2 for tuples in lists.values())
+    if not of_tuples and not (of_nodes and only_lines):
+        of_tuples = {"": {}}
+    found: dict[str, dict[str, str]] = {}
+    for label, series in of_tuples.items():
+        found[f"mesh_{_stem(label)}" if found else "mesh"] = series
+    for label, series in of_nodes.items():
+        stem = f"mesh_{_stem(label)}"
+        found[stem + "_nodes" * (stem in found)] = series
+    return {stem: partial(meshes.draw, run=run, lists=lists, series=series) for stem, series in found.items()}
+
+
+def _stem(label: str) -> str:
+    return label.replace("/", "_")
+
+
+def _matplotlib() -> Any:
+    try:
+        import matplotlib
+        import matplotlib.backends.backend_agg
+        import matplotlib.figure
+    except ImportError as error:
+        raise UserError("pictures need matplotlib: pip install 'minusgrad[plot]'") from error
+    return matplotlib
+
+
+def _meta(run: Path) -> dict[str, Any]:
+    """The newest good checkpoint's meta, for names and title; empty if there is none."""
+    path, _ = checkpoint.newest(run / "ckpt")
+    return checkpoint.load(path).meta if path else {}
+
+
+def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure()
+    FigureCanvasAgg(figure)
+    draw(figure)
+    if title:
+        figure.suptitle(title, color=INK)
+    png = io.BytesIO()
+    figure.savefig(png, format="png", metadata={"Software": None})
+    durable.replace(path, png.getvalue())
+    return path
+
+
+def _energies(names: list[str]) -> list[str]:
+    """The energies among the series: potential (term by term without a sum), kinetic, in and out, total."""
+    terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
+    whole = [
+        f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "heat", "total")
+    ]
+    return (terms if whole[0] not in names else []) + [name for name in whole if name in names]
+
+
+def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) -> None:
+    """Energies above; below, how far their total drifts, or what a search for a minimum has left to do."""
+    total, residual, drift = (f"{OBSERVABLES}/{name}" for name in ("total", "residual", "drift"))
+    searching = _stands(trajectory.series(run, energies[-1]))
+    second = residual if searching else drift if drift in names else total
+    rows = 1 + (second in names)
+    figure.set_size_inches(6.4, 2.0 + 1.5 * rows)
+    above, *below = figure.subplots(rows, 1, sharex=True, squeeze=False, height_ratios=(3, 2)[:rows])[:, 0]
+    drawn: list[np.ndarray] = []
+    for colour, name in zip([COLOURS[0], *COLOURS[2:]] * 9, energies, strict=False):
+        pen = {"color": INK, "linewidth": 1.3} if name == total else {"color": colour}
+        seen = trajectory.series(run, name)
+        above.plot(_along(seen), seen.value, label=name.removeprefix(f"{OBSERVABLES}/"), **pen)
+        drawn.append(seen.value)
+    if searching:
+        _stretch(above, drawn)
+    unit, clock = trajectory.symbols(run, energies[-1])
+    above.set_ylabel(units.with_unit("energy", unit))
+    above.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
+    for axes in below:
+        (_residual if searching else _drift)(axes, run, second)
+    for axes in figure.axes:
+        axes.margins(x=0)
+    figure.axes[-1].set_xlabel("iteration" if searching else units.with_unit("time", clock))
+    figure.align_ylabels()
+
+
+def _stretch(axes: "Axes", drawn: list[np.ndarray]) -> None:
+    """A logarithmic axis, if the last energy falls over more than a decade and none is below zero."""
+    positive = drawn[-1][drawn[-1] > 0]
+    if min(map(np.min, drawn)) >= 0 and len(positive) and positive.max() > 10 * positive.min():
+        _logarithmic(axes, least=0.1 * positive.min())  # terms that are smaller shall not flatten it
+
+
+def _logarithmic(axes: "Axes", least: float = 0.0) -> None:
+    """Upwards, from `least` on; over few decades 2 and 5 have ticks with numbers too."""
+    from matplotlib.ticker import LogFormatterSciNotation, LogLocator
+
+    axes.set_yscale("log", nonpositive="mask")
+    low, high = axes.get_ylim()
+    low = max(low, least)
+    axes.set_ylim(low, high)
+    if high < 1e3 * low:
+        axes.yaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+        axes.yaxis.set_major_formatter(LogFormatterSciNotation(minor_thresholds=(9, 9)))
+        axes.minorticks_off()
+
+
+def _drift(axes: "Axes", run: Path, name: str) -> None:
+    """What was recorded as drift, or the total's own where nothing was."""
+    _, time, value = trajectory.series(run, name)
+    axes.axhline(0, color=FAINT, linewidth=0.6)
+    if name.endswith("/drift"):
+        axes.plot(time, value, color=COLOURS[3])
+        axes.set_ylabel("drift")
+        return
+    start = value[0]
+    axes.plot(time, (value - start) / (abs(start) or 1), color=COLOURS[3])
+    unit = trajectory.symbols(run, name)[0]
+    axes.set_ylabel("(E − E₀) / |E₀|" if start else units.with_unit("E − E₀", unit))
+
+
+def _residual(axes: "Axes", run: Path, name: str) -> None:
+    step, _, residual = trajectory.series(run, name)
+    axes.plot(step, residual, color=COLOURS[3])
+    if np.any(residual > 0):
+        _logarithmic(axes)
+    axes.set_ylabel(units.with_unit("residual", trajectory.symbols(run, name)[0]))
+
+
+def _stands(seen: Series) -> bool:
+    """No time passes between several steps: a minimiser."""
+    return len(seen.time) > 1 and not np.ptp(seen.time)
+
+
+def _along(seen: Series) -> np.ndarray:
+    return seen.step if _stands(seen) else seen.time
+
+
+def _space_time(figure: "Figure", run: Path, name: str) -> None:
+    """A scalar of every node: nodes across, time upwards, colour centred on zero where the sign changes."""
+    seen = trajectory.series(run, name)
+    along, value = _along(seen), seen.value
+    rows, columns = 1 + len(along) // 1500, 1 + value.shape[1] // 3000  # a picture has no more pixels
+    nodes = np.arange(0, value.shape[1], columns)
+    shown = value[::rows, ::columns].astype(float)
+    low, high = float(np.nanmin(shown)), float(np.nanmax(shown))
+    reach, signed = max(-low, high), style.is_signed(low, high)
+    figure.set_size_inches(6.4, 4.4)
+    axes = figure.subplots()
+    colours = (
+        {"cmap": style.DIVERGING, "vmin": -reach, "vmax": reach} if signed else {"cmap": style.SEQUENTIAL}
+    )
+    mesh = axes.pcolormesh(nodes, along[::rows], shown, shading="nearest", rasterized=True, **colours)
+    unit, clock = trajectory.symbols(run, name)
+    axes.set(xlabel="node", ylabel="iteration" if _stands(seen) else units.with_unit("time", clock))
+    bar = figure.colorbar(mesh, pad=0.02, aspect=30)
+    bar.set_label(units.with_unit(name.removeprefix(h5md.FRAMES + "/"), unit))
+    bar.outline.set_visible(False)

@@ -1,0 +1,67 @@
+"""The one quiet style of all pictures: colours, lines, and how a unit is written."""
+
+from typing import TYPE_CHECKING, Any
+
+from ..scene import units
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+INK, FAINT = "#1b1f24", "#8a929c"
+COLOURS = [
+    "#2f6db3",
+    "#d9772b",
+    "#3a9468",
+    "#b8433f",
+    "#7d5ba6",
+    "#8c6a4f",
+    "#cf6fa3",
+    "#5f6b78",
+    "#a8a12b",
+    "#2aa3b5",
+]
+SEQUENTIAL, DIVERGING = "inferno", "RdBu_r"  # equal steps of lightness, from black and away from white
+RC: dict[str, Any] = {
+    "font.family": "DejaVu Sans",
+    "font.size": 9,
+    "axes.titlesize": 9,
+    "axes.titlecolor": INK,
+    "axes.labelcolor": INK,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.6,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.formatter.limits": (-3, 4),
+    "axes.formatter.use_mathtext": True,
+    "xtick.color": FAINT,
+    "ytick.color": FAINT,
+    "xtick.labelcolor": INK,
+    "ytick.labelcolor": INK,
+    "xtick.major.width": 0.6,
+    "ytick.major.width": 0.6,
+    "lines.linewidth": 1.0,
+    "lines.solid_capstyle": "round",
+    "legend.frameon": False,
+    "figure.dpi": 150,
+    "figure.constrained_layout.use": True,
+    "figure.titlesize": 11,
+}
+
+
+def is_signed(low: float, high: float) -> bool:
+    """Whether numbers from low to high have both signs, more than by a twentieth of the larger."""
+    return min(-low, high) > 0.05 * max(-low, high)
+
+
+def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
+    """Axes for something so wide and high, drawn to scale, and the room of a colour bar beside them."""
+    figure.set_layout_engine("compressed")  # made for axes of equal aspect
+    inch = min(5.6 / width, 4.8 / height)
+    figure.set_size_inches(max(inch * width, 2.4) + 0.8 + 0.9 * bar, max(inch * height, 1.6) + 0.9)
+    return figure.subplots()
+
+
+def moment(step: int, time: float, clock: str, passes: bool) -> str:
+    """`t = 2 s`, or where no time passes `iteration 300`."""
+    return f"t = {units.number_with_unit(time, clock)}" if passes else f"iteration {step}"

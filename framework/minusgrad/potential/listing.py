@@ -1,0 +1,61 @@
+"""What the engine makes of an energy: how large its graph is, and the Taichi that it writes."""
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from ..codegen.map_loops import MapLoops
+from ..codegen.sweep import Sweep, tangents
+from ..codegen.term_loops import Emitter
+from ..codegen.tracing import Trace, of_term
+from ..energies.local_energy import LocalEnergy, Node
+from ..energies.staged_energy import Staged
+from ..errors import EnergyError
+from ..symbolic import differentiation
+from ..symbolic.graph import Scalar, reachable
+from .sample_potential import instance
+from .term_kernels import loops_of
+
+
+@dataclass(frozen=True)
+class Anatomy:
+    """Of one element in a space of `dimension`: operations in the graph, and the text of the kernels' loops.
+
+    Both by what is computed: value, gradient (in all node fields), product (of the Hessian in them).
+    """
+
+    energy: str
+    dimension: int
+    operations: dict[str, int]
+    source: dict[str, str]
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
+    """Look into an energy or map, at a small random state. Raises `EnergyError` for a staged one."""
+    if isinstance(energy, Staged):
+        raise EnergyError(f"'{energy.name}' is a staged energy: it has no graph, Taichi reverses its kernels")
+    potential = instance(energy, d, np.random.default_rng(0))
+    (term,) = potential.parts.values()
+    emitter = loops_of(term, term.gives) if term.gives else Emitter(term)
+    arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
+    sweeps = {"gradient": Sweep(gradient=arrays), "product": Sweep(product=arrays, tangents=arrays)}
+    value = emitter.forward() if isinstance(emitter, MapLoops) else emitter.value()[0]
+    codes = {"value": value} | {what: emitter.sweep(sweep)[0] for what, sweep in sweeps.items()}
+    source = {what: code.text for what, code in codes.items()}
+    return Anatomy(energy.name, d, _operations(of_term(term), list(arrays)), source)
+
+
+def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
+    """How many operations the graphs of value, gradient and product have."""
+    leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
+    gradient = differentiation.gradient(traced.value, leaves)
+    product = differentiation.tangent(gradient, tangents(traced, nodal))
+    return {"value": _size([traced.value]), "gradient": _size(gradient), "product": _size(product)}
+
+
+def _size(outputs: list[Scalar]) -> int:
+    return sum(node.op not in ("input", "constant") for node in reachable(outputs))

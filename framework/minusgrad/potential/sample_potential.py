@@ -1,0 +1,75 @@
+"""A small potential of one energy, at random values of its declared scales: what there is to ask it with."""
+
+import numpy as np
+
+from ..energies.fields import Fields, Grid
+from ..energies.local_energy import (
+    Datum,
+    LocalEnergy,
+    Node,
+    Parameter,
+    Table,
+    Time,
+    concrete,
+    draw_node,
+    draw_parameter,
+    weights_at_rest,
+)
+from ..energies.local_map import LocalMap
+from ..energies.staged_energy import Staged
+from ..energies.term import bind
+from ..errors import EnergyError
+from .potential import Potential
+from .staged_term import bind_staged
+
+CANVAS = (32, 40)
+"""The grid on which a map is judged that no scene binds."""
+
+
+def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
+    """A small potential of one energy: random fields, data and parameters of the declared scales."""
+    k = energy.over if isinstance(energy.over, int) else d + 1
+    nodes = max(nodes, k + 2)
+    grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
+    nodal = energy.of_role(Node)
+    fields = Fields({a: draw_node(r, rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
+    x = fields[energy.shaping[0].field].values if energy.shaping else None
+    tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
+    samples = [energy.sample(rng, d) for _ in range(nodes)]
+    data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
+    for made in energy.shaping:
+        rest = np.array([weights_at_rest(fields[made.field].values[row]) for row in tuples])
+        data[made.weights] = rest @ (np.eye(d) + 0.1 * rng.normal(size=(nodes, d, d)))
+    parameters = {
+        a: draw_parameter(role, rng, concrete(role.shape, d))
+        for a, role in energy.of_role(Parameter).items()
+        if not (isinstance(energy, LocalMap) and a == energy.spacing)
+    }
+    tables = {a: samples[0][a] for a in energy.of_role(Table)}
+    rows = tuples if energy.listed else None
+    term = bind(energy, fields, tuples=rows, data=data, parameters=parameters, tables=tables, grid=grid)
+    return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
+
+
+def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
+    """A potential of one staged energy, bound to its example. Raises `EnergyError` where it does not fit."""
+    if energy.example is None:
+        raise EnergyError(
+            "a staged energy is asked with its example, and this has none: give staged_energy an `example`,"
+            " or check a scene that names it"
+        )
+    given = dict(energy.example(rng))
+    if missing := [a for a in energy.roles if a not in given and not isinstance(energy.roles[a], Time)]:
+        raise EnergyError(f"its example has no {', '.join(missing)}")
+    fields = Fields({a: np.asarray(given.pop(a), np.float64) for a in energy.of_role(Node)})
+    data = {a: given.pop(a) for a in energy.of_role(Datum)}
+    parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
+    return Potential(fields, [bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)])
+
+
+def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
+    """k random nodes; of cells in x the plumpest of eight, which a small step does not turn over."""
+    rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
+    if x is None:
+        return rows[0]
+    return max(rows, key=lambda row: np.linalg.svd(x[row] - x[row].mean(axis=0), compute_uv=False)[-1])

@@ -1,0 +1,178 @@
+"""One term of a potential at work: its kernels, made when they are first asked for."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..codegen.map_loops import MapLoops
+from ..codegen.sweep import Sweep, Swept
+from ..codegen.term_loops import Emitter
+from ..codegen.window_lane_loops import WindowLanes, suits
+from ..codegen.window_loops import WindowLoops
+from ..energies.fields import Field, ordered_sum
+from ..energies.local_energy import Time
+from ..energies.term import Term, Values
+from ..engine.kernels import Launch
+from ..errors import EnergyError
+
+ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
+"""What buffers of the energy may hold."""
+
+
+class Summand:
+    """Value and derivatives of one term; of a map those of its local energy lambda_p f.
+
+    All sums in double precision and in fixed order.
+    """
+
+    def __init__(self, term: Term, emitter: Emitter):
+        self.term, self.emitter = term, emitter
+        self._launches: dict[str, tuple[Launch, Any]] = {}
+        self._proven: set[str] = set()
+        self._sweeps: dict[tuple, tuple[Launch, dict[str, Any], Sweep]] = {}
+
+    @property
+    def covers(self) -> bool:
+        """Whether a sweep gives to every node of its fields, so that it can begin their arrays anew."""
+        return self.emitter.covers
+
+    def value(self, t: float) -> float:
+        """Its part of U."""
+        return ordered_sum(self._filled(BLOCKS, t))
+
+    def by_element(self, t: float) -> np.ndarray:
+        """The energy of each element, (E,) in f64; of pairs, for each target i with all j < i."""
+        return self._filled(ELEMENTS, t)[:, 0].copy()
+
+    def magnitude(self, t: float) -> float:
+        """Sum of |u| over the elements (pairs: over the targets)."""
+        return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
+
+    def sweep(self, wanted: Sweep, t: float) -> Swept:
+        """All that is wanted of the term, by one kernel; adds to the arrays of fields that are not `anew`."""
+        for argument, values in wanted.tangents.items():
+            if argument not in self.emitter.term.fields:
+                self.emitter.set_tangent(argument, values)  # makes the array, too
+        key = wanted.key(self.emitter.term.fields)
+        if key not in self._sweeps:
+            code, buffers = self.emitter.totalled(wanted)
+            self._sweeps[key] = (
+                Launch(code, "t"),
+                buffers,
+                wanted,
+            )  # which keeps the arrays that the key names
+        launch, buffers, _ = self._sweeps[key]
+        self._launched(launch, wanted, t)
+        found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
+        value = ordered_sum(found["total"]) if wanted.value else 0.0
+        slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
+        return Swept(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
+
+    def _launched(self, launch: Launch, wanted: Sweep, t: float) -> None:
+        """Run a kernel, and look at what it leaves the first time."""
+        launch(t)
+        if launch.source not in self._proven:
+            self.emitter.prove(wanted, t)
+            self._proven.add(launch.source)
+
+    def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
+        """Add dU/d(argument) to each array of `targets`, by node field argument."""
+        self.sweep(Sweep(gradient=targets), t)
+
+    def gradient(self, argument: str, t: float) -> np.ndarray:
+        """dU/d(argument), of the shape of its values, for what is no node field."""
+        return self.sweep(Sweep(slopes=(argument,)), t).slopes[argument]
+
+    def _of_rows(self, argument: str, each: np.ndarray) -> np.ndarray:
+        """What rows of elements say of an argument's values, of their shape."""
+        term = self.term
+        if argument in term.data or argument in term.energy.linear:
+            return each.reshape(len(each), *term.shape(argument)).copy()
+        if argument not in term.parameters:
+            return np.array(ordered_sum(each))
+        values = term.parameters[argument]
+        if values.index is None:
+            return np.array([ordered_sum(column) for column in each.T]).reshape(values.rows.shape[1:])
+        rows = np.zeros((len(values.rows), each.shape[1]))
+        np.add.at(rows, values.index, each)  # one after another, in the order of the elements
+        return rows.reshape(values.rows.shape)
+
+    def rate(self, t: float) -> float:
+        """Its part of dU/dt at fixed fields."""
+        return sum(float(self.gradient(clock, t)) for clock in self.term.energy.of_role(Time))
+
+    def shape(self, argument: str) -> tuple[int, ...]:
+        """Of a derivative with respect to an argument that is no node field."""
+        term = self.term
+        if argument in term.parameters:
+            return self.parameter(argument).shape
+        of_one = term.shape(argument)
+        return of_one if argument in term.energy.of_role(Time) else (term.elements.elements, *of_one)
+
+    def parameter(self, argument: str) -> np.ndarray:
+        """The values of a parameter: shape of one value, or rows of them."""
+        values = self._values(argument)
+        return values.rows[0].copy() if values.index is None else values.rows.copy()
+
+    def set_parameter(self, argument: str, value: Any) -> None:
+        """Give a parameter other values of the same shape."""
+        values = self._values(argument)
+        values.rows = np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape).copy()
+        self.emitter.set_parameter(argument, values.rows)
+
+    def _values(self, argument: str) -> Values:
+        parameters = self.term.parameters
+        if argument not in parameters:
+            there = ", ".join(parameters) or "none"
+            raise EnergyError(f"{self.term.name} has no parameter '{argument}' (there are: {there})")
+        return parameters[argument]
+
+    def _filled(self, what: str, t: float) -> np.ndarray:
+        """The buffer that loops fill: ELEMENTS or BLOCKS."""
+        if what not in self._launches:
+            code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
+            self._launches[what] = Launch(code, "t"), buffer
+        launch, buffer = self._launches[what]
+        self._launched(launch, Sweep(value=True), t)
+        return self.emitter.rows(buffer)
+
+
+class Forward:
+    """A map at work: call it to add what its elements give at the present fields; the `first` begins anew."""
+
+    def __init__(self, loops: MapLoops, first: bool):
+        self.loops = loops
+        self._anew = first and loops.gives_to_all
+        self._clears = first and not loops.gives_to_all
+        self._launch = Launch(loops.forward(anew=self._anew), "t")
+        self._along: dict[tuple, tuple[Launch, Any]] = {}
+        self._proven = False
+
+    def __call__(self, t: float) -> None:
+        if self._clears:
+            self.loops.given.array.fill(0)
+        self._launch(t)
+        self._proven = self._proven or self.loops.prove_forward(t, {}, self._anew)
+
+    def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
+        """Add to `into` how what the elements give changes along tangents, by the map's arguments.
+
+        The fields have not changed since the map was called.
+        """
+        key = *Sweep(tangents=tangents).key(self.loops.term.fields), id(into)
+        for argument, values in tangents.items():
+            if argument not in self.loops.term.fields:
+                self.loops.set_tangent(argument, values)
+        if key not in self._along:
+            code = self.loops.forward(tangents, into)
+            self.loops.prove_forward(t, tangents, anew=False)
+            self._along[key] = Launch(code, "t"), (tangents, into)
+        self._along[key][0](t)
+
+
+def loops_of(term: Term, adjoint: Field) -> MapLoops:
+    """The loops of a bound map."""
+    if not term.grid:
+        return MapLoops(term, adjoint)
+    return (WindowLanes if suits(term) else WindowLoops)(term, adjoint)

@@ -1,0 +1,320 @@
+"""Scene files: TOML in, frozen records out, and every mistake at its place.
+
+    scene = read("galaxy.toml", ["stepper.dt=0.5"])       or, to judge plugin blocks together with the rest:
+
+    document = load("galaxy.toml")                         syntax; raises at once
+    scene, problems = document.skeleton()                  what the core owns
+    for block in document.blocks():                        what plugins own: [state], [[energy]], ...
+        model, more = document.judge(block, models[block.section][block.kind])
+
+A block is a table with a `kind`; its other keys mean nothing here. Nothing below needs Taichi or a plugin.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import takewhile
+from pathlib import Path
+from typing import Annotated, Any, Literal, TypeVar, get_args
+
+from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
+
+from ..errors import Problem, SceneError, UnitError, UserError, printable, suggestion
+from . import parsing
+from .fit_table import FitTable
+from .records import AnyBlock, Quantity, Record, quantities
+from .toml_positions import KeyPath, index
+from .units import UnitSystem
+from .validation_messages import mistakes
+
+__all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
+
+SECTIONS = ("state", "map", "energy", "dissipation", "stepper", "observe")
+MANY = ("map", "energy", "dissipation", "observe")
+"""Sections of which a scene has a list."""
+LOSS = "loss"
+"""What the blocks of `[[fit.loss]]` are."""
+
+Count = Annotated[int, Field(ge=0)]
+Engine = Literal["taichi", "quadrants", "auto"]
+M = TypeVar("M", bound=BaseModel)
+
+
+class Units(Record):
+    """`[units]`: a named system, or units of length, mass and time; SI where nothing is said."""
+
+    system: Literal["si", "dimensionless"] | None = None
+    length: str = "m"
+    mass: str = "kg"
+    time: str = "s"
+
+    @field_validator("length", "mass", "time")
+    @classmethod
+    def _is_a_unit(cls, value: str, info: ValidationInfo) -> str:
+        try:
+            UnitSystem.of(**{str(info.field_name): value})
+        except UnitError as error:
+            raise ValueError(str(error)) from None
+        return value
+
+    @model_validator(mode="after")
+    def _one_or_the_other(self) -> "Units":
+        if self.system and self.model_fields_set & {"length", "mass", "time"}:
+            raise ValueError("either a system or a length, mass and time, not both")
+        return self
+
+    def build(self) -> UnitSystem:
+        """The system of units that the run computes in."""
+        if self.system == "dimensionless":
+            return UnitSystem.dimensionless()
+        return UnitSystem.of(self.length, self.mass, self.time)
+
+
+class Runtime(Record):
+    """`[runtime]`: where and how precisely to compute; threads = 0 means all cores.
+
+    engine: left out, that of the process (`runtime`); "auto": Quadrants where it is installed.
+    """
+
+    engine: Engine | None = None
+    arch: Literal["cpu", "cuda", "vulkan", "metal"] = "cpu"
+    precision: Literal["f64", "f32"] = "f64"
+    threads: Count = 0
+    seed: Count = 0
+    fast_math: bool = True
+
+
+class Run(Record):
+    """`[run]`: how far to go; whether fields may be dead (U changes with them, their gradient is zero)."""
+
+    steps: Count
+    allow_dead: bool = False
+
+
+class Checkpoint(Record):
+    """`[checkpoint]`: how often to save (0: only at the end), and how many to keep.
+
+    Those of every `keep_every` steps stay beside the newest `keep` (0: none).
+    """
+
+    every: Count = 0
+    keep: int = Field(3, ge=1, le=50)
+    keep_every: Count = 0
+
+
+class HoldTable(Record):
+    """`[[hold]]`: components of a field that are clamped, or moved as prescribed (`fields.Hold`).
+
+    `field` may be left out where one field moves; `axes` are letters of "xyz" (default: all components).
+    `displacement` and `velocity` have a number or quantity for each axis; `duration` is a time.
+    """
+
+    body: str | tuple[str, ...]
+    name: str | None = None
+    field: str | None = None
+    axes: Annotated[str, Field(pattern="^x?y?z?$", min_length=1)] | None = None
+    displacement: tuple[float | str, ...] = ()
+    duration: Annotated[float | str, Quantity("s", "positive")] | None = None
+    velocity: tuple[float | str, ...] = ()
+
+
+class Skeleton(Record):
+    """All that a scene file may say, as far as the core knows it."""
+
+    title: str = ""
+    plugins: tuple[str, ...] | None = None
+    units: Units = Units()
+    runtime: Runtime = Runtime()
+    state: AnyBlock
+    map: tuple[AnyBlock, ...] = ()
+    energy: tuple[AnyBlock, ...] = Field(min_length=1)
+    dissipation: tuple[AnyBlock, ...] = ()
+    hold: tuple[HoldTable, ...] = ()
+    stepper: AnyBlock
+    run: Run
+    observe: tuple[AnyBlock, ...] = ()
+    checkpoint: Checkpoint = Checkpoint()
+    fit: FitTable | None = None
+
+
+@dataclass(frozen=True)
+class Block:
+    """A table that a plugin judges: `values` are its keys without `kind`, `path` is where it stands."""
+
+    kind: str
+    values: dict[str, Any]
+    path: KeyPath
+
+    @property
+    def section(self) -> str:
+        return LOSS if self.path[0] == "fit" else str(self.path[0])
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A scene whose skeleton is sound; its blocks are judged by whoever knows their kinds."""
+
+    title: str
+    plugins: tuple[str, ...] | None
+    units: Units
+    runtime: Runtime
+    state: Block
+    map: tuple[Block, ...]
+    energy: tuple[Block, ...]
+    dissipation: tuple[Block, ...]
+    hold: tuple[HoldTable, ...]
+    stepper: Block
+    run: Run
+    observe: tuple[Block, ...]
+    checkpoint: Checkpoint
+    fit: FitTable | None
+    loss: tuple[Block, ...]
+    document: "Document" = field(repr=False)
+
+    @property
+    def path(self) -> Path:
+        return self.document.path
+
+    @property
+    def source(self) -> bytes:
+        """The exact bytes of the file."""
+        return self.document.source
+
+    @property
+    def overrides(self) -> tuple[str, ...]:
+        return self.document.overrides
+
+    def resolved(self) -> dict[str, Any]:
+        """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
+        whole = Skeleton.model_validate_json(json.dumps(self.document.data))
+        return whole.model_dump(mode="json", exclude_none=True)
+
+
+@dataclass(frozen=True)
+class Document:
+    """A scene file that is good TOML, overrides applied; knows where each key stands."""
+
+    path: Path
+    source: bytes
+    overrides: tuple[str, ...]
+    data: dict[str, Any]
+    origins: dict[KeyPath, str] = field(repr=False)
+    """Which override a key comes from, for those that come from one."""
+
+    @property
+    def engine(self) -> Engine | None:
+        """What `[runtime] engine` says, if it is one of those that there are."""
+        table = self.data.get("runtime")
+        named = table.get("engine") if isinstance(table, dict) else None
+        return named if named in get_args(Engine) else None
+
+    def skeleton(self) -> tuple[Scene | None, list[Problem]]:
+        """The scene as far as the core knows it, or all that is wrong with it."""
+        whole, problems = self._judge((), self.data, Skeleton)
+        if whole is None:
+            return None, problems
+        of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
+        return Scene(
+            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
+            of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
+            whole.fit, of[LOSS], self,
+        ), []  # fmt: skip
+
+    def blocks(self) -> list[Block]:
+        """All blocks that have a kind: in the order of SECTIONS, then losses; even where others are wrong."""
+        tables: list[tuple[KeyPath, Any]] = []
+        for section in SECTIONS:
+            value = self.data.get(section)
+            many = section in MANY
+            tables += (
+                [((section, i), v) for i, v in enumerate(value)] if many and isinstance(value, list) else []
+            )
+            tables += [] if many else [((section,), value)]
+        fit = self.data.get("fit")
+        losses = fit.get(LOSS) if isinstance(fit, dict) else None
+        tables += [(("fit", LOSS, i), v) for i, v in enumerate(losses)] if isinstance(losses, list) else []
+        return [
+            Block(table["kind"], {k: v for k, v in table.items() if k != "kind"}, path)
+            for path, table in tables
+            if isinstance(table, dict) and isinstance(table.get("kind"), str)
+        ]
+
+    def judge(self, block: Block, model: type[M]) -> tuple[M | None, list[Problem]]:
+        """The block as a record of its plugin, or all that is wrong with it.
+
+        Quantities are judged in this scene's units, so a unit in a dimensionless scene is a problem here.
+        """
+        return self._judge(block.path, block.values, model)
+
+    def problem(self, path: KeyPath, message: str, at_key: bool = False) -> Problem:
+        """A problem at what the key holds (or at the key itself), else at the nearest table with a place."""
+        key = ".".join(map(str, path))
+        upwards = [path[:end] for end in range(len(path), 0, -1)]
+        if origin := next((self.origins[p] for p in upwards if p in self.origins), None):
+            return Problem(origin, 0, 0, key, message)
+        places = self._keys if at_key else self._values
+        line, column = next((places[p] for p in upwards if p in places), (1, 1))
+        return Problem(str(self.path), line, column, key, message)
+
+    def _judge(self, path: KeyPath, values: Any, model: type[M]) -> tuple[M | None, list[Problem]]:
+        try:  # as JSON, because strict records take a list for a tuple only from there
+            return model.model_validate_json(json.dumps(values), context={"units": self._system}), []
+        except ValidationError as error:
+            found = mistakes(model, values, error)
+            return None, sorted(self.problem(path + m.path, m.message, m.at_key) for m in found)
+        except UserError as error:
+            return None, [self.problem(path, str(error))]
+
+    @cached_property
+    def _keys(self) -> dict[KeyPath, tuple[int, int]]:
+        return index(self.source.decode())
+
+    @cached_property
+    def _values(self) -> dict[KeyPath, tuple[int, int]]:
+        return index(self.source.decode(), values=True)
+
+    @cached_property
+    def _system(self) -> UnitSystem:
+        try:
+            return Units.model_validate(self.data.get("units", {})).build()
+        except ValidationError:
+            return UnitSystem.si()
+
+
+def load(path: Path | str, overrides: Sequence[str] = ()) -> Document:
+    """Read a scene file and apply `key.sub.0=value` overrides.
+
+    Raises SceneError for an unreadable file, bad TOML, broken overrides, and what no scene has (dates, nan).
+    """
+    path = Path(path)
+    source = parsing.read(path)
+    data = parsing.parse(str(path), parsing.decode(str(path), source))
+    origins = parsing.override(data, overrides)
+    document = Document(path, source, tuple(overrides), data, origins)
+    if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
+        raise SceneError(problems)
+    return document
+
+
+def read(path: Path | str, overrides: Sequence[str] = ()) -> Scene:
+    """The scene at `path`. Raises SceneError with all that is wrong outside the blocks of plugins."""
+    scene, problems = load(path, overrides).skeleton()
+    if scene is None:
+        raise SceneError(problems)
+    return scene
+
+
+def unknown_kind(document: Document, block: Block, what: str, known: Sequence[str]) -> Problem:
+    """`energy.0.kind: no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`."""
+    names = sorted(known)
+    hint = suggestion(block.kind, names)
+    message = f"no {what} named '{printable(block.kind)}'{hint} (installed: {', '.join(names) or 'none'})"
+    return document.problem((*block.path, "kind"), message)
+
+
+def claim(path: Path) -> str:
+    """What a scene file says of itself: its first block of comments."""
+    lines = parsing.decode(str(path), parsing.read(path)).splitlines()
+    comments = takewhile(lambda line: line.startswith("#"), lines)
+    return " ".join(line.lstrip("# ") for line in comments)

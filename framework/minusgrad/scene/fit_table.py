@@ -1,0 +1,164 @@
+"""`[fit]`: what is sought, what it shall reproduce, and how it is looked for.
+
+[fit]
+method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate)
+iterations = 30
+memory = "1 GB"                for states that are stored on the way, to go back through time
+
+[fit.parameters.m]             an initial field, or a parameter: "spring.k"
+body = "saturn"
+scale = "1e-4 Msun"
+
+[[fit.loss]]
+kind = "misfit"                or any energy; its keys are judged by the model of the kind
+"""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, cast
+from warnings import catch_warnings
+
+from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator
+
+from ..engine import memory as memories
+from .records import AnyBlock, Record
+
+Number = float | str
+Count = Annotated[int, Field(ge=0)]
+Positive = Annotated[float, Field(gt=0.0)]
+
+SQUARES = ("misfit",)
+"""Losses that are sums of squares."""
+OWNERS = {"rate": "adam", "pairs": "lbfgs", "first": "lbfgs"}
+"""The method that a key belongs to."""
+
+
+class SoughtTable(Record):
+    """`[fit.parameters.NAME]`: where a parameter may be, and the size of a change that matters.
+
+    `body` limits an initial field to these nodes. `start`: one value, or one for each node or element
+    (default: what the scene has). `scale`: by default the largest number that it starts from. `rate`
+    multiplies its steps in methods of first order.
+    """
+
+    body: str | tuple[str, ...] | None = None
+    start: Number | tuple[Number, ...] | tuple[tuple[Number, ...], ...] | None = None
+    scale: Number | None = None
+    lower: Number | None = None
+    upper: Number | None = None
+    rate: Positive = 1.0
+
+
+class FitTable(Record):
+    """The section as a whole; `gradient` and `change` say when it is enough, as for any minimiser."""
+
+    parameters: dict[str, SoughtTable] = Field(min_length=1)
+    loss: tuple[AnyBlock, ...] = Field(min_length=1)
+    method: Literal["gauss_newton", "lbfgs", "adam"]
+    iterations: Count
+    gradient: Annotated[float, Field(ge=0.0)] | None = None
+    change: Annotated[float, Field(ge=0.0)] | None = None
+    rate: Positive | None = None
+    pairs: Annotated[int, Field(ge=1)] | None = None
+    first: Positive | None = None
+    memory: int | str = "1 GB"
+    save_every: Annotated[int, Field(ge=1)] | None = None
+
+    @field_validator("method")
+    @classmethod
+    def _has_squares(cls, method: str, info: ValidationInfo) -> str:
+        others = [loss.kind for loss in info.data.get("loss", ()) if loss.kind not in SQUARES]
+        if method == "gauss_newton" and others:
+            raise ValueError(
+                f"needs a loss that is a sum of squares, kind = \"misfit\", and '{others[0]}' is none that it"
+                ' knows; use method = "lbfgs" or "adam"'
+            )
+        return method
+
+    @field_validator("rate", "pairs", "first")
+    @classmethod
+    def _belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
+        owner, method = OWNERS[str(info.field_name)], info.data.get("method")
+        if method not in (None, owner):
+            raise ValueError(f'belongs to method = "{owner}"; "{method}" does not have it')
+        return value
+
+    @field_validator("memory")
+    @classmethod
+    def _is_a_size(cls, value: int | str) -> int | str:
+        memories.bytes_of(value)
+        return value
+
+    @property
+    def budget(self) -> int:
+        """Bytes for stored states."""
+        return memories.bytes_of(self.memory)
+
+    @property
+    def between_saves(self) -> int:
+        """Iterations from one checkpoint to the next; by default there are a hundred of them at most."""
+        return self.save_every or -(-max(self.iterations, 1) // 100)
+
+    @property
+    def own(self) -> dict[str, float | int]:
+        """The keys of the method that were given, by the names of its arguments."""
+        names = {"rate": "rate", "pairs": "memory", "first": "first"}
+        return {a: v for key, a in names.items() if (v := getattr(self, key)) is not None}
+
+
+class Looked(Record):
+    """When a loss other than a misfit looks: at the last step, at some, or at every so many (0 included)."""
+
+    steps: Literal["last"] | tuple[Count, ...] | None = None
+    every: Annotated[int, Field(ge=1)] | None = None
+
+    @field_validator("steps")
+    @classmethod
+    def _some(cls, steps: object) -> object:
+        if steps == ():
+            raise ValueError("names no step; leave it out for the last one")
+        return steps
+
+    @field_validator("every")
+    @classmethod
+    def _one_or_the_other(cls, every: int | None, info: ValidationInfo) -> int | None:
+        if every is not None and info.data.get("steps") is not None:
+            raise ValueError("either `steps` or `every`, not both")
+        return every
+
+    def looked_at(self, last: int) -> tuple[int, ...]:
+        """The steps, of a run that ends at step `last`."""
+        if self.every is not None:
+            return tuple(range(0, last + 1, self.every))
+        return tuple(sorted(set(self.steps))) if isinstance(self.steps, tuple) else (last,)
+
+
+class Misfit(Record):
+    """What a field should have been at times: sum of |field - target|^2 / (2 sigma^2) over nodes.
+
+    `data`: a CSV table, or a trajectory of ours in HDF5. `sigma` is the standard deviation of one number, in
+    the field's unit; if it is not given, it is taken from what is left over. `unit` and `time_unit` say what
+    a table is written in (default: the run's units).
+    """
+
+    name: str | None = None
+    field: str
+    body: str | tuple[str, ...] | None = None
+    data: str
+    sigma: Number | None = None
+    unit: str | None = None
+    time_unit: str | None = None
+
+
+LOSSES: Mapping[str, type[BaseModel]] = {"misfit": Misfit}
+"""The core's own."""
+
+
+def loss_model(model: type[Record]) -> type[Record] | None:
+    """The model of an energy's block as a loss; None if it has arguments that are called like our keys."""
+    if model.model_fields.keys() & Looked.model_fields.keys():
+        return None
+    bases: Any = (model, Looked)
+    with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
+        return cast(
+            "type[Record]", create_model(f"{model.__name__}_loss", __base__=bases, __doc__=model.__doc__)
+        )

@@ -1,0 +1,32 @@
+"""The JSON schema of a whole scene file, for editors: the skeleton with the kinds that are installed."""
+
+from typing import Any, Literal, Union
+
+from pydantic import BaseModel, Field, create_model
+
+from .document import LOSS, MANY, Skeleton
+from .fit_table import FitTable
+
+
+def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
+    """From {"energy": {"gravity": Gravity, ...}, "state": ...}: each section a union over `kind`.
+
+    "loss" are the kinds of `[[fit.loss]]`.
+    A section without models accepts any table with a kind.
+    """
+    sections: dict[str, Any] = {}
+    for section, kinds in models.items():
+        if kinds:
+            arms: Any = Union[tuple(_with_kind(section, kind, model) for kind, model in kinds.items())]  # noqa: UP007
+            many = {s: Field(min_length=1) if s in ("energy", LOSS) else Field(()) for s in (*MANY, LOSS)}
+            sections[section] = (list[arms], many[section]) if section in many else (arms, ...)
+    if LOSS in sections:
+        fit = create_model("fit", __base__=FitTable, __doc__=FitTable.__doc__, loss=sections.pop(LOSS))
+        sections["fit"] = (fit | None, None)
+    whole = create_model("scene", __base__=Skeleton, **sections)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole.model_json_schema()
+
+
+def _with_kind(section: str, kind: str, model: type[BaseModel]) -> Any:
+    choice: Any = Literal[kind]
+    return create_model(f"{section}_{kind}", __base__=model, __doc__=model.__doc__, kind=(choice, ...))

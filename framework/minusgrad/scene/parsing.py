@@ -1,0 +1,174 @@
+"""From the bytes of a scene file and its overrides to plain data: limits, syntax, `key.sub.0=value`.
+
+Limits come before parsing: a 200 kB key of 100,000 dotted parts exhausts the memory of tomllib. Afterwards
+tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or nans.
+"""
+
+import math
+import re
+import tomllib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from ..errors import Problem, SceneError
+from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
+
+MOST_BYTES = 1_000_000
+MOST_PARTS = 32
+_MOST_DIGITS = 4000
+"""Of one number: Python reads 4,300."""
+
+_DOT = r"[ \t]*+\.[ \t]*+"
+_TOKEN = re.compile(
+    rf"{MULTI_LINE}|\#[^\n]*+|(?P<long>{KEY}(?:{_DOT}{KEY}){{{MOST_PARTS},}}+)|{KEY}"
+    r"|(?P<open>[\[{])|(?P<close>[\]}])",
+    re.DOTALL,
+)
+_KEYS = re.compile(rf"[ \t]*+{KEY}(?:{_DOT}{KEY})*+[ \t]*+")
+_KEY = re.compile(KEY)
+_WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
+
+
+def read(path: Path) -> bytes:
+    """The file's bytes. Raises SceneError if it cannot be read or has more than a megabyte."""
+    try:
+        with path.open("rb") as file:
+            source = file.read(MOST_BYTES + 1)
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}")]) from None
+    if len(source) > MOST_BYTES:
+        message = "has more than 1 MB; put large data into a file that the scene names"
+        raise SceneError([Problem(str(path), 0, 0, "", message)])
+    return source
+
+
+def decode(file: str, source: bytes) -> str:
+    """The text of a file. Raises SceneError with line and column where it is not UTF-8."""
+    try:
+        return source.decode()
+    except UnicodeDecodeError as error:
+        message = f"byte 0x{source[error.start]:02x} is not UTF-8"
+        raise _at_end_of(file, source[: error.start].decode(), message) from None
+
+
+def parse(file: str, text: str) -> dict[str, Any]:
+    """The data of a TOML text. Raises SceneError with line and column."""
+    depth, too_deep = 0, f"lists and tables nest more than {MOST_PARTS} deep"
+    for token in _TOKEN.finditer(text):
+        depth = max(0, depth + bool(token["open"]) - bool(token["close"]))
+        if token["long"] or depth > MOST_PARTS:
+            message = f"a key of more than {MOST_PARTS} dotted parts" if token["long"] else too_deep
+            raise _at_end_of(file, text[: token.start()], message)
+        if len(token[0]) > _MOST_DIGITS and not token[0].strip("-_0123456789"):
+            raise _at_end_of(file, text[: token.start()], f"a number of more than {_MOST_DIGITS} digits")
+    try:
+        data = tomllib.loads(text)
+    except ValueError as error:
+        message, place = _PLACE.sub("", str(error)), _PLACE.search(str(error))
+        if place and not place[1]:
+            raise _at_end_of(file, text, message) from None
+        line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        raise SceneError([Problem(file, line, column, "", message)]) from None
+    if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
+        line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)
+        raise SceneError([Problem(file, line, column, "", too_deep)])
+    return data
+
+
+def leaves(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
+    """Every value that is no table or list, with its key path; does not look deeper than MOST_PARTS + 1."""
+    if not isinstance(data, (dict, list)) or len(path) > MOST_PARTS:
+        yield path, data
+        return
+    for key, value in data.items() if isinstance(data, dict) else enumerate(data):
+        yield from leaves(value, (*path, key))
+
+
+def unfit(data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
+    """Values that TOML knows and a scene does not."""
+    for path, value in leaves(data):
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            yield path, "a whole number must fit 64 bits"
+        elif isinstance(value, float) and not math.isfinite(value):
+            yield path, f"needs a finite number, not {value}"
+        elif not isinstance(value, (str, int, float)):
+            yield path, "a scene has no dates or times; write text in quotes"
+
+
+def override(data: dict[str, Any], overrides: Sequence[str]) -> dict[KeyPath, str]:
+    """Set `key.sub.0=value` in `data`; returns which override each changed or new key comes from.
+
+    The right side is a TOML value, or one plain word as text. Missing tables on the way are made, list
+    elements must exist. Raises SceneError with all overrides that cannot be applied.
+    """
+    origins: dict[KeyPath, str] = {}
+    problems = []
+    for text in overrides:
+        origin = override_name(text)
+        try:
+            keys, value = _split(text)
+            origins[_set(data, keys, value)] = origin
+        except ValueError as error:
+            problems.append(Problem(origin, 0, 0, "", str(error)))
+    if problems:
+        raise SceneError(problems)
+    return origins
+
+
+def override_name(text: str) -> str:
+    """How an override is named in messages, in place of a file."""
+    return f"override '{text}'" if text.isprintable() else f"override {text!r}"
+
+
+def _split(text: str) -> tuple[list[str], Any]:
+    if not text.isprintable():
+        raise ValueError("has a line break or another character that cannot be printed")
+    left = _KEYS.match(text)
+    if left is None or text[left.end() : left.end() + 1] != "=":
+        raise ValueError("write key=value or key.sub.0=value")
+    key, right = left[0].strip(), text[left.end() + 1 :]
+    keys = [key_name(part) for part in _KEY.findall(key)]
+    if len(keys) > MOST_PARTS:
+        raise ValueError(f"a key of more than {MOST_PARTS} dotted parts")
+    if _WORD.fullmatch(right) and right not in ("true", "false", "inf", "nan"):
+        return keys, right
+    try:
+        return keys, parse("", f"value = {right}")["value"]
+    except SceneError:
+        cure = f"put text in quotes: {key}='\"{right}\"'" if right else f"write {key}=value"
+        raise ValueError(f"the right side is no TOML value; {cure}") from None
+
+
+def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
+    """Returns the path of the outermost key that is new or changed."""
+    here: Any = data
+    path: KeyPath = ()
+    new: KeyPath = ()
+    for number, key in enumerate(keys):
+        step: Any = _element(here, key, path) if isinstance(here, list) else key
+        if not isinstance(here, (dict, list)):
+            raise ValueError(f"'{'.'.join(map(str, path))}' is no table or list, so it has no '{key}'")
+        path = (*path, step)
+        if number == len(keys) - 1:
+            here[step] = value
+        elif isinstance(here, dict) and step not in here:
+            here[step] = {}
+            new = new or path
+        here = here[step]
+    return new or path
+
+
+def _element(elements: list[Any], key: str, path: KeyPath) -> int:
+    if key.isascii() and key.isdigit() and len(key) < 10 and int(key) < len(elements):
+        return int(key)
+    last = len(elements) - 1
+    there = "it is empty" if last < 0 else f"there are 0 to {last}" if last else "there is only 0"
+    raise ValueError(f"'{'.'.join(map(str, path))}' has no element '{key}' ({there})")
+
+
+def _at_end_of(file: str, before: str, message: str) -> SceneError:
+    line_start = before.rfind("\n") + 1
+    return SceneError([Problem(file, before.count("\n") + 1, len(before) - line_start + 1, "", message)])

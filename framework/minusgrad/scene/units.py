@@ -1,0 +1,246 @@
+"""Units: what a number in a scene means, and its value in the system that the run computes in.
+
+    "5 day" = 5 x 86400 s        [units] time = "day"  ->  5.0
+
+A unit is a factor to SI and powers of m, kg, s, K, A, mol. The factor is rational, so "0.1 AU" in a run that
+computes in AU is exactly 0.1, and "3 m" in SI is exactly 3. Plain numbers are never touched: they already are
+in the run's system.
+
+Sources: SI Brochure, 9th edition (2019); IAU 2012 resolution B2 (AU); IAU 2015 resolutions B2 (parsec) and B3
+(nominal solar and planetary values: masses are the nominal GM over G); CODATA 2022 (G, u, bohr, hartree).
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cache, lru_cache
+
+from ..errors import UnitError, printable, suggestion
+
+BASE = ("m", "kg", "s", "K", "A", "mol")
+Dimension = tuple[Fraction, ...]
+
+
+@dataclass(frozen=True)
+class Unit:
+    """`scale` SI units of the dimension prod BASE[i]^dimension[i]."""
+
+    scale: Fraction
+    dimension: Dimension
+
+    @property
+    def factor(self) -> float:
+        """The unit in SI, rounded once. Raises UnitError where no float can hold it."""
+        return _rounded(self.scale, "a unit")
+
+    def power(self, exponent: Fraction) -> "Unit":
+        """This unit to a power: exact for whole powers, to rounding for roots."""
+        root = exponent.denominator
+        scale = self.scale if root == 1 else Fraction(self.factor ** (1 / root))
+        return Unit(scale**exponent.numerator, tuple(exponent * d for d in self.dimension))
+
+    def times(self, other: "Unit") -> "Unit":
+        """The product of two units."""
+        powers = zip(self.dimension, other.dimension, strict=True)
+        return Unit(self.scale * other.scale, tuple(a + b for a, b in powers))
+
+
+ONE = Unit(Fraction(1), (Fraction(0),) * len(BASE))
+_OF_BASE = {name: Unit(Fraction(1), tuple(Fraction(name == base) for base in BASE)) for name in BASE}
+
+PREFIXES = dict(zip("qryzafpnum", range(-30, 0, 3), strict=True))
+PREFIXES |= {"µ": -6, "μ": -6, "c": -2, "d": -1, "da": 1, "h": 2}
+PREFIXES |= dict(zip("kMGTPEZYRQ", range(3, 31, 3), strict=True))
+
+_G = 6.67430e-11  # m^3 kg^-1 s^-2, CODATA 2022
+_WITH_PREFIXES = {
+    "m": "1 m", "g": "1e-3 kg", "s": "1 s", "K": "1 K", "A": "1 A", "mol": "1 mol", "rad": "1",
+    "Hz": "1 s^-1", "N": "1 kg m s^-2", "J": "1 N m", "W": "1 J s^-1", "Pa": "1 N m^-2",
+    "C": "1 A s", "V": "1 J C^-1", "ohm": "1 V A^-1", "Ω": "1 V A^-1", "F": "1 C V^-1",
+    "T": "1 V s m^-2", "Wb": "1 V s", "H": "1 Wb A^-1", "L": "1e-3 m^3", "bar": "1e5 Pa",
+    "eV": "1.602176634e-19 J", "cal": "4.184 J", "Da": "1.66053906892e-27 kg",
+    "pc": f"{648000 / math.pi * 149597870700} m", "ly": "9460730472580800 m", "yr": "31557600 s",
+}  # fmt: skip
+_WITHOUT_PREFIXES = {
+    "percent": "0.01", "%": "0.01", "deg": f"{math.pi / 180}", "arcmin": f"{math.pi / 10800}",
+    "arcsec": f"{math.pi / 648000}", "min": "60 s", "hour": "3600 s", "h": "3600 s", "day": "86400 s",
+    "d": "86400 s", "year": "31557600 s", "u": "1 Da", "angstrom": "1e-10 m", "Å": "1e-10 m",
+    "bohr": "5.29177210544e-11 m", "hartree": "4.3597447222060e-18 J", "atm": "101325 Pa",
+    "AU": "149597870700 m", "au": "149597870700 m", "Msun": f"{1.3271244e20 / _G} kg",
+    "Mearth": f"{3.986004e14 / _G} kg", "Mjup": f"{1.2668653e17 / _G} kg", "Rsun": "6.957e8 m",
+    "Rearth": "6.3781e6 m", "Rjup": "7.1492e7 m", "Lsun": "3.828e26 W",
+}  # fmt: skip
+_DIMENSION_NAMES = {
+    "plain number": "1", "length": "m", "mass": "kg", "time": "s", "temperature": "K", "current": "A",
+    "amount of substance": "mol", "area": "m^2", "volume": "m^3", "frequency": "s^-1", "speed": "m s^-1",
+    "acceleration": "m s^-2", "momentum": "kg m s^-1", "density": "kg m^-3", "force": "N", "energy": "J",
+    "power": "W", "pressure": "Pa", "force per length": "N m^-1", "power per area": "W m^-2",
+    "charge": "C", "voltage": "V", "magnetic field": "T",
+}  # fmt: skip
+
+_RAISED = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)\s*(.*?)\s*")
+_FACTOR = re.compile(
+    r"\s*([*/]?)\s*([^\s\d*/^+-]+|1)(?:(?:\^|\*\*)([+-]?\d{1,2}(?:/[1-9]\d?)?))?(?=[\s*/]|$)"
+)
+
+
+@lru_cache(maxsize=1024)
+def parse_unit(text: str) -> Unit:
+    """`"m^3 kg^-1 s^-2"`, `"AU/day"`, `"m^1/2"`; `""` and `"1"` are a plain number.
+
+    Raises UnitError for an unknown unit, an unreadable text, and for "J/kg K", which can be read in two ways.
+    """
+    if len(text) > 80:
+        raise UnitError(f"a unit of {len(text)} characters (80 are the most)")
+    unit, place, divided = ONE, 0, False
+    end = len(text.rstrip())
+    while place < end:
+        factor = _FACTOR.match(text, place)
+        if factor is None:
+            cure, rest = "write it like 'm^3 kg^-1 s^-2' or 'AU/day'", printable(text[place:].strip())
+            raise UnitError(f"cannot read the unit '{printable(text)}' from '{rest}' on; {cure}")
+        operator, name, power = factor.groups()
+        if divided and not operator:
+            raise UnitError(
+                f"the unit '{printable(text)}' can be read in two ways; write powers, as in 'J kg^-1 K^-1'"
+            )
+        divided = operator == "/" or (divided and not operator)
+        exponent = Fraction(power or 1) * (-1 if operator == "/" else 1)
+        unit = unit.times(_named(name).power(exponent))
+        place = factor.end()
+    return unit
+
+
+def parse_quantity(text: str) -> tuple[float, Unit]:
+    """`"5 day"` -> 5.0 and the unit. Raises UnitError where it is not a finite number and a known unit."""
+    parts = _NUMBER.fullmatch(text) if len(text) <= 200 else None
+    if parts is None:
+        raise UnitError(
+            f"'{printable(text, 40)}' is not a quantity; write a number and a unit, as in '5 day'"
+        )
+    number = float(parts[1])
+    if math.isinf(number):
+        raise UnitError(f"'{printable(text, 40)}' is too large for a float")
+    return number, parse_unit(parts[2])
+
+
+UNITS = {
+    **dict.fromkeys(BASE, (0, "")),
+    **{name: (0, text) for name, text in (_WITH_PREFIXES | _WITHOUT_PREFIXES).items()},
+    **{
+        prefix + name: (ten, text)
+        for name, text in _WITH_PREFIXES.items()
+        for prefix, ten in PREFIXES.items()
+    },
+}
+"""Every unit by its name: a power of ten, and what it is of."""
+
+
+@cache
+def _named(name: str) -> Unit:
+    if name == "1":
+        return ONE
+    if name in _OF_BASE:
+        return _OF_BASE[name]
+    if name in UNITS:
+        ten, definition = UNITS[name]
+        number, _, unit = definition.partition(" ")
+        return parse_unit(unit).times(Unit(Fraction(number) * Fraction(10) ** ten, ONE.dimension))
+    plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
+    hint = suggestion(name, [n for n in UNITS if n.lower() == name.lower()]) or suggestion(name, plain)
+    raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))
+
+
+def _dimension_name(dimension: Dimension) -> str:
+    """`length`, or nothing where the dimension has no common name."""
+    return next((n for n, unit in _DIMENSION_NAMES.items() if parse_unit(unit).dimension == dimension), "")
+
+
+def _symbol(names: tuple[str, ...], dimension: Dimension) -> str:
+    powers = [f"{n}^{d}" if d != 1 else n for n, d in zip(names, dimension, strict=False) if d]
+    return " ".join(powers) or "1"
+
+
+def _rounded(value: Fraction, what: str) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        raise UnitError(f"{what} is too large for a float") from None
+
+
+@dataclass(frozen=True)
+class UnitSystem:
+    """The units a run computes in: one name for each of BASE, or none at all (dimensionless)."""
+
+    names: tuple[str, ...] = BASE
+
+    @classmethod
+    def si(cls) -> "UnitSystem":
+        return cls()
+
+    @classmethod
+    def dimensionless(cls) -> "UnitSystem":
+        return cls(())
+
+    @classmethod
+    def of(cls, length: str = "m", mass: str = "kg", time: str = "s") -> "UnitSystem":
+        """Raises UnitError unless each is one named unit ('AU', 'kpc') of its dimension."""
+        for name, base in zip((length, mass, time), BASE, strict=False):
+            _same_dimension(name, _named(name), base)
+        return cls((length, mass, time, *BASE[3:]))
+
+    def convert(self, value: float | str, unit: str) -> float:
+        """A number as it is, or a quantity like "5 day" as a number in this system.
+
+        Raises UnitError where the quantity has not the dimension of `unit`, or the system has no units.
+        """
+        if not isinstance(value, str):
+            return float(value)
+        number, given = parse_quantity(value)
+        _same_dimension(value, given, unit)
+        if not self.names and any(given.dimension):
+            cure = 'write a plain number, or set [units] to system = "si" or to a length, mass and time'
+            raise UnitError(f"'{value}' has a unit, but this scene is dimensionless; {cure}")
+        return _rounded(Fraction(number) * given.scale / self._coherent(unit), f"'{value}'")
+
+    def symbol(self, unit: str) -> str:
+        """The name of this system's coherent unit: "J" -> "AU^2 Msun day^-2"; "1" when dimensionless."""
+        return _symbol(self.names, parse_unit(unit).dimension)
+
+    def in_si(self, unit: str) -> float:
+        """What one coherent unit of that dimension is in SI; 1.0 when dimensionless."""
+        return _rounded(self._coherent(unit), f"'{self.symbol(unit)}'")
+
+    def _coherent(self, unit: str) -> Fraction:
+        dimension = parse_unit(unit).dimension
+        return math.prod(
+            (_named(n).power(d).scale for n, d in zip(self.names, dimension, strict=False)), start=Fraction(1)
+        )
+
+
+def _same_dimension(text: str, given: Unit, needed: str) -> None:
+    if given.dimension == (dimension := parse_unit(needed).dimension):
+        return
+    name = _dimension_name(given.dimension)
+    article = "an" if name[:1] in ("a", "e") else "a"
+    what = f"{article} {name}" if name else f"in {_symbol(BASE, given.dimension)}"
+    wanted = f"'{needed}' ({_dimension_name(dimension) or _symbol(BASE, dimension)})"
+    raise UnitError(f"'{text}' is {what}, but {wanted} is needed")
+
+
+def with_unit(what: str, unit: str) -> str:
+    """`time [day]`; nothing is added for a plain number."""
+    return f"{what} [{pretty(unit)}]" if pretty(unit) else what
+
+
+def number_with_unit(number: float, unit: str) -> str:
+    """`0.25 day`."""
+    return f"{number:.6g} {pretty(unit)}".rstrip()
+
+
+def pretty(unit: str) -> str:
+    """AU^2 day^-2 with raised powers; nothing for a plain number."""
+    raised = re.sub(r"\^(-?\d+)", lambda power: power[1].translate(_RAISED), unit)
+    return "" if unit == "1" else raised

@@ -1,0 +1,157 @@
+"""What pydantic found wrong with a table, as sentences for people.
+
+    int_type at ("run", "steps") for 'abc'   ->   needs a whole number of at least 0, not 'abc'
+
+The findings of a union at one key become one sentence ("needs a whole number or text in quotes, not 1.5").
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+
+from ..errors import printable, suggestion
+from .toml_positions import KeyPath
+
+_NEEDS = {
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "string_type": "text in quotes",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "dict_type": "a table",
+    "model_type": "a table",
+}
+_BOUNDS = {"gt": "above", "ge": "of at least", "lt": "below", "le": "of at most"}
+_BOUND_TYPES = ("greater_than", "greater_than_equal", "less_than", "less_than_equal")
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """One finding; `at_key` where the key itself is wrong rather than what it holds."""
+
+    path: KeyPath
+    message: str
+    at_key: bool = False
+
+
+def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[Mistake]:
+    """Every finding of `model` in `data` (plain TOML data), one for each place."""
+    found: dict[KeyPath, list[Any]] = {}
+    for finding in error.errors(include_url=False):
+        found.setdefault(_path(data, finding), []).append(finding)
+    told = [_mistake(path, findings, model) for path, findings in found.items()]
+    missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
+    return told + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
+
+
+def shown(value: object) -> str:
+    """A value as a person would name it: 'abc', 1.5, true, a list, a table."""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, (list, dict)):
+        return "a list" if isinstance(value, list) else "a table"
+    return printable(f"'{value}'" if isinstance(value, str) else str(value), 60)
+
+
+def _path(data: Any, finding: Any) -> KeyPath:
+    """Where in the data it is, without the names of union arms that pydantic mixes in."""
+    path: KeyPath = ()
+    for part in finding["loc"]:
+        inside = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
+        if part in inside:
+            path, data = (*path, part), data[part]
+    return (*path, finding["loc"][-1]) if finding["type"] == "missing" else path
+
+
+def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake]:
+    """Keys that may be the missing one, misspelt: a table without its `kind` may have any other."""
+    *above, missing = path
+    for part in above:
+        data = data[part]
+    for key in data if isinstance(data, dict) else ():
+        if key not in _fields(model, path[:-1]) and suggestion(key, [str(missing)]):
+            yield Mistake((*above, key), no_key(key, [str(missing)]), at_key=True)
+
+
+def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mistake:
+    fields = _fields(model, path[:-1])
+    if all(f["type"] == "extra_forbidden" for f in findings):
+        return Mistake(path, no_key(str(path[-1]), sorted(fields, key=str.lower)), at_key=True)
+    field = fields.get(str(path[-1])) if path else None
+    needs = [need for f in findings if (need := _need(f, field))]
+    others = [_text(f) for f in findings if not _need(f, field) and f["type"] != "extra_forbidden"]
+    if not needs:
+        return Mistake(path, "; ".join(dict.fromkeys(others)))
+    value, needed = findings[0]["input"], " or ".join(dict.fromkeys(needs))
+    hint = suggestion(value, re.findall("'(.*?)'", needed)) if isinstance(value, str) else ""
+    return Mistake(path, "; ".join([f"needs {needed}, not {shown(value)}{hint}", *dict.fromkeys(others)]))
+
+
+def no_key(key: str, known: list[str]) -> str:
+    """`no key 'softning'; did you mean 'softening'? (keys: G, softening)`."""
+    return f"no key '{printable(key)}'{suggestion(key, known)} (keys: {', '.join(known) or 'none'})"
+
+
+def _need(finding: Any, field: FieldInfo | None) -> str:
+    """What the finding asks for, as in `needs ...`; empty where it says something else."""
+    kind, facts = finding["type"], finding.get("ctx", {})
+    if kind in ("literal_error", "enum"):
+        return str(facts["expected"])
+    if kind in ("int_type", "float_type", *_BOUND_TYPES):
+        whole = kind == "int_type" or (field is not None and field.annotation is int)
+        bounds = " and ".join(f"{word} {bound:g}" for word, bound in _bounds(field, facts))
+        return " ".join(filter(None, ("a whole number" if whole else "a number", bounds)))
+    return _NEEDS.get(kind, "")
+
+
+def _bounds(field: FieldInfo | None, facts: dict[str, Any]) -> Iterator[tuple[str, float]]:
+    declared = {
+        name: getattr(m, name)
+        for m in (field.metadata if field else [])
+        for name in _BOUNDS
+        if hasattr(m, name)
+    }
+    for name, bound in (declared or facts).items():
+        if name in _BOUNDS:
+            yield _BOUNDS[name], bound
+
+
+def _text(finding: Any) -> str:
+    """A finding that is not about the kind of value."""
+    kind, facts = finding["type"], finding.get("ctx", {})
+    if kind == "missing":
+        return "required, but missing"
+    if kind in ("too_short", "too_long"):
+        bound = "at least" if kind == "too_short" else "at most"
+        number = facts["min_length" if kind == "too_short" else "max_length"]
+        return f"needs {bound} {number} element{'s' * (number != 1)}, not {facts['actual_length']}"
+    if kind in ("value_error", "assertion_error"):
+        return str(facts["error"])
+    return str(finding["msg"])
+
+
+def _fields(model: type[BaseModel], path: KeyPath) -> dict[str, FieldInfo]:
+    """The keys that the table at `path` may have, over all arms of a union."""
+    models = [model]
+    for part in path:
+        inner = [
+            m for one in models if part in (keys := _keys(one)) for m in _models(keys[str(part)].annotation)
+        ]
+        models = inner or models
+    return {key: field for one in models for key, field in _keys(one).items()}
+
+
+def _keys(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
+def _models(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [model for part in get_args(annotation) for model in _models(part)]

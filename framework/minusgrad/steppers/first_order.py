@@ -1,0 +1,158 @@
+"""Minimisers of first order: they look at the gradient of the present point, and remember little.
+
+g = dU/dz, r the rate of each component's field, P the nearest point within the bounds.
+
+Gradient descent with backtracking (Armijo 1966, Pacific J. Math. 16, 1):
+
+    z <- P(z - a r g)                        a halved until U is lower by Armijo's condition, then grown again
+
+Adam (Kingma & Ba 2015, ICLR), k = 1, 2, ... :
+
+    m <- b1 m + (1 - b1) g                   mean = m / (1 - b1^k)
+    v <- b2 v + (1 - b2) g^2                 root = sqrt(v / (1 - b2^k))
+    z <- P(z - rate r mean / (root + 1e-8 max(root)))
+
+(1e-8 of the largest root, in place of 1e-8 joules: what Adam does must not depend on the unit of energy.)
+
+FIRE, version 2.0 (Bitzek et al. 2006, Phys. Rev. Lett. 97, 170201; Guénolé et al. 2020, Comput. Mater. Sci.
+175, 109584): a particle of inertia 1 / r slides down, by semi-implicit Euler steps of length h,
+
+    f = -p;   v <- v + h r f;   v <- (1 - a) v + a |v| r f / |f|;   z <- P(z + h v)
+
+with p the projected gradient, and norms weighted by the inertia. After some steps downhill, f.v > 0, h grows
+and a fades. When it has gone too far, f.v < 0, h is halved, and one step goes back by h v / 2 to rest there.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..potential.potential import Potential
+from .line_search import lowers
+from .minimiser import Minimiser, Point, dot, largest
+from .outcomes import UNASKED, Enough
+from .unknowns import Unknown, positive
+
+GROW = 1.25
+"""Gradient descent: how much longer the next step may be. What is too long costs an evaluation."""
+DECAYS = 0.9, 0.999
+"""Adam: b1 and b2."""
+PATIENCE, FASTER, SLOWER, FASTEST = 5, 1.1, 0.5, 10.0
+"""FIRE: steps downhill before h grows; its growth, its decline, and its limit in parts of the first h."""
+MIXED, FADE = 0.25, 0.99
+"""FIRE: a at the start, and how it fades."""
+CURE = "a smaller `longest`"
+
+
+class GradientDescent(Minimiser):
+    """Downhill as far as it pays; `first`: the largest |dz| of the first trial."""
+
+    kept = ("length",)
+
+    def __init__(
+        self,
+        potential: Potential,
+        unknowns: Sequence[Unknown],
+        enough: Enough = UNASKED,
+        *,
+        first: float = 0.1,
+        **also: Any,
+    ):
+        super().__init__(potential, unknowns, enough, **also)
+        self.first, self.length = positive("first", first), 0.0
+
+    def _next(self, here: Point) -> Point | None:
+        downhill = -self.coordinates.rate * self.projected(here)
+        length = self.length or self.first / largest(downhill)
+        while ((there := self.look(here.z + length * downhill)).x != here.x).any():
+            if lowers(self, here, there):
+                self.length = GROW * length
+                return there
+            length *= 0.5
+        return None
+
+
+class Adam(Minimiser):
+    """Steps of about `rate` along each component, whatever the size of its slope."""
+
+    kept = ("mean", "square")
+
+    def __init__(
+        self,
+        potential: Potential,
+        unknowns: Sequence[Unknown],
+        enough: Enough = UNASKED,
+        *,
+        rate: float = 1e-3,
+        **also: Any,
+    ):
+        super().__init__(potential, unknowns, enough, **also)
+        self.rate = positive("rate", rate)
+        self.mean = np.zeros(len(self.coordinates))
+        self.square = np.zeros(len(self.coordinates))
+
+    def _next(self, here: Point) -> Point:
+        b1, b2 = DECAYS
+        k = self.step + 1
+        mean = b1 * self.mean + (1.0 - b1) * here.slope
+        square = b2 * self.square + (1.0 - b2) * here.slope * here.slope
+        root = np.sqrt(square / (1.0 - b2**k))
+        move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
+        there = self.leap(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
+        self.mean, self.square = mean, square
+        return there
+
+
+class FIRE(Minimiser):
+    """A slide that is stopped when it goes uphill.
+
+    `first` and `longest`: the largest |dz| of the first step, and of any. The first step also says what h is
+    at the start (`pace`); it grows to at most ten times as much.
+    """
+
+    kept = ("velocity", "pace", "fastest", "mix", "downhill")
+
+    def __init__(
+        self,
+        potential: Potential,
+        unknowns: Sequence[Unknown],
+        enough: Enough = UNASKED,
+        *,
+        first: float = 0.01,
+        longest: float = 0.1,
+        **also: Any,
+    ):
+        super().__init__(potential, unknowns, enough, **also)
+        self.first, self.longest = positive("first", first), positive("longest", longest)
+        self.velocity = np.zeros(len(self.coordinates))
+        self.pace, self.fastest, self.mix, self.downhill = 0.0, 0.0, MIXED, 0
+
+    def _next(self, here: Point) -> Point:
+        rate, force = self.coordinates.rate, -self.projected(here)
+        pace = self.pace or math.sqrt(self.first / largest(rate * force))
+        fastest, mix = self.fastest or FASTEST * pace, self.mix
+        power = dot(force, self.velocity)
+        if power < 0.0:
+            return self._turn(here)
+        downhill = self.downhill + (power > 0.0)
+        if downhill > PATIENCE:
+            pace, mix = min(FASTER * pace, fastest), FADE * mix
+        velocity = self.velocity + pace * rate * force
+        along = math.sqrt(dot(velocity, velocity / rate) / (dot(force, rate * force) or math.inf))
+        velocity = (1.0 - mix) * velocity + mix * along * rate * force
+        if (reach := pace * np.abs(velocity).max()) > self.longest:
+            velocity *= self.longest / reach
+        there = self.leap(here, here.z + pace * velocity, CURE)
+        stopped = self.coordinates.pinned(there.z, there.slope)
+        self.velocity = np.where(stopped, 0.0, velocity)
+        self.pace, self.fastest, self.mix, self.downhill = pace, fastest, mix, downhill
+        return there
+
+    def _turn(self, here: Point) -> Point:
+        """Back by half a halved step, and stand still."""
+        there = self.leap(here, here.z - 0.5 * SLOWER * self.pace * self.velocity, CURE)
+        self.velocity = np.zeros_like(self.velocity)
+        self.pace, self.mix, self.downhill = SLOWER * self.pace, MIXED, 0
+        return there

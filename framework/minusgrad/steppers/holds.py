@@ -1,0 +1,234 @@
+"""What does not move freely: a mask over components, and the motion prescribed for those it takes out.
+
+    x(t) = X + D r(t / T) + V t,   v = dx/dt      at every held component, r(s) = s^3 (10 - 15 s + 6 s^2)
+    reaction = dU/dx + dR/dv + m d2x/dt2          the force of the support on the body
+    power = (dU/dx) v                             what the supports feed in, kinetic energy apart
+
+Derivatives are of the unconstrained U; steppers leave the held components out, and put them where they
+belong (`place`).
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field, Fields, Hold, Motion, ordered_sum
+from ..engine import storage
+from ..engine.kernels import Code, Launch
+from ..errors import EnergyError
+
+Places = tuple[np.ndarray, ...]
+"""Index arrays of the held components of a field: nodes, then one array for each axis."""
+
+
+class Holds:
+    """The held components of some fields.
+
+    `free[field]`: bool, the field's shape; only for fields of which something is held. Raises `EnergyError`
+    for a component that is held twice, and for axes and motions that do not fit the field.
+    """
+
+    def __init__(self, fields: Fields, holds: Sequence[Hold] = (), motions: Sequence[Motion] = ()):
+        by_field: dict[str, list[Hold]] = {}
+        for hold in holds:
+            by_field.setdefault(hold.field, []).append(hold)
+        velocity = {m.position: fields[m.velocity] for m in motions}
+        self._held = {n: _Held(fields[n], velocity.get(n), some) for n, some in by_field.items()}
+        self.free = {name: held.free for name, held in self._held.items()}
+        self._launch = Launch(self.code(), "t") if holds else None
+
+    @property
+    def moving(self) -> bool:
+        """Whether anything is moved, rather than clamped."""
+        return any(held.moved for held in self._held.values())
+
+    @property
+    def names(self) -> list[str]:
+        """Of the holds, in the order given."""
+        return [name for held in self._held.values() for name in held.places]
+
+    def place(self, t: float) -> None:
+        """Put the held components where they are at time t, with the velocity that they have there."""
+        if self._launch:
+            self._launch(t)
+
+    def refuse_unmoved(self, motions: Sequence[Motion]) -> None:
+        """Raise `EnergyError` for a held field that does not move, or not with the velocity known here."""
+        velocity = {m.position: m.velocity for m in motions}
+        for name, held in self._held.items():
+            if name not in velocity:
+                raise EnergyError(f"'{name}' is held, and does not move (there move: {', '.join(velocity)})")
+            if held.velocity is None or held.velocity.name != velocity[name]:
+                raise EnergyError(f"the holds of '{name}' do not know its velocity '{velocity[name]}'")
+
+    def code(self) -> Code:
+        """Loops that do what `place` does, for a larger kernel (scalar `t`)."""
+        return Code.joined(held.code() for held in self._held.values())
+
+    def mask(self, field: str) -> Any:
+        """1 where a field is free and 0 where it is held, in the field's precision; None if all is free."""
+        return self._held[field].mask if field in self._held else None
+
+    # Energy that comes in through the supports
+
+    def power(self, forces: Mapping[str, Any]) -> float:
+        """Sum of force times velocity over the held components; `forces` by field."""
+        held = [(h, forces[n]) for n, h in self._held.items() if h.moved]
+        return sum(ordered_sum(storage.host(f)[h.all].astype(np.float64) * h.speeds()) for h, f in held)
+
+    def power_code(self, forces: Mapping[str, str], work: str) -> Code:
+        """Loops that add h times `power` to `work[0]`; the names of the forces by field."""
+        moved = {n: h for n, h in self._held.items() if h.moved}
+        return Code.joined(h.power_code(forces[n], work) for n, h in moved.items())
+
+    def kinetic(self, inertia: Mapping[str, Any]) -> float:
+        """Kinetic energy of the held components at their present velocities; `inertia` by field."""
+        moved = {n: h for n, h in self._held.items() if h.moved}
+        return sum(ordered_sum(0.5 * h.masses(inertia[n]) * h.speeds() ** 2) for n, h in moved.items())
+
+    def reaction(self, field: str, force: np.ndarray, inertia: Any, t: float) -> np.ndarray:
+        """The supports' force on each component of a field, zero at free ones; force = dU/dx + dR/dv."""
+        found = np.zeros_like(force, dtype=np.float64)
+        if field in self._held:
+            held = self._held[field]
+            found[held.all] = force[held.all].astype(np.float64)
+            if held.moved and inertia is not None:
+                found[held.all] += held.masses(inertia) * held.accelerations(t)
+        return found
+
+    def totals(self, field: str, reaction: np.ndarray) -> dict[str, np.ndarray]:
+        """The sum of a field's reactions over the nodes of each hold: shape of one value."""
+        held = self._held.get(field)
+        found = {}
+        for name, places in (held.places if held else {}).items():
+            part = np.zeros_like(reaction)
+            part[places] = reaction[places]
+            columns = part.reshape(len(part), -1).T
+            found[name] = np.array([ordered_sum(c) for c in columns]).reshape(reaction.shape[1:])
+        return found
+
+
+class _Held:
+    """The held components of one field, one after another: places, and the numbers of their motion."""
+
+    def __init__(self, field: Field, velocity: Field | None, holds: Sequence[Hold]):
+        self.field, self.velocity = field, velocity
+        self.places: dict[str, Places] = {}
+        self.free = np.ones(field.shape, bool)
+        numbers: list[np.ndarray] = []
+        for hold in holds:
+            places, motion = _places(field, hold)
+            if hold.name in self.places:
+                raise EnergyError(f"two holds of '{field.name}' are called '{hold.name}': name one otherwise")
+            if not self.free[places].all():
+                twice = next(n for n, p in self.places.items() if not _apart(field, p, places))
+                raise EnergyError(
+                    f"'{field.name}' is held twice at the same place, by '{twice}' and '{hold.name}'; name"
+                    " each component once"
+                )
+            self.free[places] = False
+            self.places[hold.name] = places
+            numbers.append(motion)
+        self.all = tuple(np.concatenate(part) for part in zip(*self.places.values(), strict=True))
+        far, rate, drift = np.concatenate(numbers, axis=1)
+        at_once = rate == 0.0
+        start = field.values[self.all].astype(np.float64) + np.where(at_once, far, 0.0)
+        self.moved = bool((~at_once & (far != 0.0)).any() or (drift != 0.0).any())
+        self._numbers = {"start": start, "far": np.where(at_once, 0.0, far), "rate": rate, "drift": drift}
+        self.mask = storage.allocate(self.free.astype(field.dtype))
+        self._arrays = {n: storage.allocate(a) for n, a in self._numbers.items()}
+        self._indices = [storage.allocate(part.astype(np.int32)) for part in self.all]
+
+    def code(self) -> Code:
+        p, t = f"hold_{self.field.name}_", f"ti.{storage.ENGINE_DTYPES[self.field.dtype.name]}"
+        lines = [
+            f"s = ti.math.clamp(t * {p}rate[k], ti.f64(0.0), ti.f64(1.0))",
+            "r = s * s * s * (ti.f64(10.0) + s * (ti.f64(-15.0) + ti.f64(6.0) * s))",
+            f"f_{self.field.name}[{self._at()}] = {t}({p}start[k] + {p}far[k] * r + {p}drift[k] * t)",
+        ]
+        if self.velocity:
+            lines += [
+                f"speed = ti.f64(30.0) * s * s * (ti.f64(1.0) - s) * (ti.f64(1.0) - s) * {p}rate[k]",
+                f"f_{self.velocity.name}[{self._at()}] = {t}({p}far[k] * speed + {p}drift[k])",
+            ]
+        fields = {f"f_{f.name}": f.array for f in (self.field, self.velocity) if f}
+        arrays = {f"{p}{n}": a for n, a in self._arrays.items()} | self._named_indices() | fields
+        return Code("".join(f"{line}\n" for line in lines), arrays).inside(
+            f"for k in range({p}start.shape[0]):"
+        )
+
+    def power_code(self, force: str, work: str) -> Code:
+        assert self.velocity
+        velocity, at = f"f_{self.velocity.name}", self._at()
+        line = f"{work}[0] = {work}[0] + h * ti.f64({force}[{at}]) * ti.f64({velocity}[{at}])\n"
+        arrays = {velocity: self.velocity.array} | self._named_indices()
+        return Code(line, arrays).inside(f"for k in range(hold_{self.field.name}_i0.shape[0]):")
+
+    def speeds(self) -> np.ndarray:
+        """The present velocities."""
+        return (
+            self.velocity.values[self.all].astype(np.float64) if self.velocity else np.zeros(len(self.all[0]))
+        )
+
+    def accelerations(self, t: float) -> np.ndarray:
+        """d2x/dt2 at time t."""
+        rate = self._numbers["rate"]
+        s = np.clip(t * rate, 0.0, 1.0)
+        return self._numbers["far"] * rate**2 * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+
+    def masses(self, inertia: Any) -> np.ndarray:
+        """The inertia that each component has."""
+        values = storage.host(inertia).astype(np.float64)
+        return values[self.all[0]] if len(values) > 1 else np.broadcast_to(values, self.all[0].shape)
+
+    def _at(self) -> str:
+        return ", ".join(f"hold_{self.field.name}_i{k}[k]" for k in range(len(self._indices)))
+
+    def _named_indices(self) -> dict[str, Any]:
+        return {f"hold_{self.field.name}_i{k}": a for k, a in enumerate(self._indices)}
+
+
+def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
+    """Where a hold takes hold, and displacement, 1 / duration and velocity there, shape (3, components)."""
+    what, nodes = f"hold '{hold.name}'", np.asarray(hold.nodes)
+    if not nodes.size:
+        raise EnergyError(f"{what} holds no nodes")
+    if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
+        raise EnergyError(f"{what}: needs a row of node numbers, got {nodes.dtype} of {list(nodes.shape)}")
+    if (outside := nodes[(nodes < 0) | (nodes >= len(field))]).size:
+        raise EnergyError(f"{what}: no node {outside[0]}; '{field.name}' has {len(field)}")
+    if (double := np.flatnonzero(np.bincount(nodes) > 1)).size:
+        raise EnergyError(f"{what} names node {double[0]} twice")
+    shape = field.shape[1:]
+    every = np.arange(int(np.prod(shape, dtype=int)))
+    axes = every if hold.axes is None else np.array(hold.axes, int)
+    if not np.isin(axes, every).all() or not axes.size:
+        raise EnergyError(f"{what}: axes {axes.tolist()}; '{field.name}' has {len(every)} at each node")
+    if len(np.unique(axes)) < len(axes):
+        raise EnergyError(f"{what}: axes {axes.tolist()} name one twice")
+    for motion, values in (("displacement", hold.displacement), ("velocity", hold.velocity)):
+        if len(values) not in (0, len(axes)):
+            raise EnergyError(f"{what}: its {motion} has {len(values)} numbers, for {len(axes)} axes")
+    if hold.duration < 0.0:
+        raise EnergyError(f"{what}: a duration of {hold.duration:g} is below 0")
+    rows = np.zeros((3, len(axes)))
+    rows[0] = hold.displacement or 0.0
+    rows[1] = 1.0 / hold.duration if hold.duration else 0.0
+    rows[2] = hold.velocity or 0.0
+    if _is_subnormal(hold.duration) or not np.isfinite([hold.duration, *rows.ravel()]).all():
+        raise EnergyError(f"{what}: displacement, duration and velocity need finite numbers")
+    node, axis = (a.ravel() for a in np.meshgrid(nodes, axes, indexing="ij"))
+    return (node, *np.unravel_index(axis, shape)) if shape else (node,), np.tile(rows, (1, len(nodes)))
+
+
+def _apart(field: Field, some: Places, others: Places) -> bool:
+    taken = np.zeros(field.shape, bool)
+    taken[some] = True
+    return not taken[others].any()
+
+
+def _is_subnormal(number: float) -> bool:
+    """Told by its bits: an engine may have the processor take such numbers for zero."""
+    bits, least = (np.float64(abs(n)).view(np.int64) for n in (number, np.finfo(np.float64).smallest_normal))
+    return bool(0 < bits < least)

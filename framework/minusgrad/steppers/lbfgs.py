@@ -1,0 +1,95 @@
+"""L-BFGS: the quasi-Newton method that remembers a few steps.
+
+    d = -H g,    H begins as (s.y / y.y) of the newest pair, and takes up, from the oldest to the newest,
+
+    H <- (1 - s y' / s.y) H (1 - y s' / s.y) + s s' / s.y,        s = z_new - z,  y = g_new - g
+
+by the two-loop recursion (Nocedal 1980, Math. Comput. 35, 773); the step along d is that of `line_search`.
+
+Bounds: components at a bound that U pushes beyond it are taken out of H and go down their own slope, so that
+they stay; trial points are projected (two-metric projection: Bertsekas 1982, SIAM J. Control Optim. 20, 221).
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnergyError
+from ..potential.potential import Potential
+from .line_search import search
+from .minimiser import Minimiser, Point, dot, largest
+from .outcomes import UNASKED, Enough
+from .unknowns import Unknown, positive
+
+Pair = tuple[np.ndarray, np.ndarray, float]
+"""s, y and s.y."""
+
+
+class LBFGS(Minimiser):
+    """L-BFGS; `memory`: how many pairs; `first`: the largest |dz| of the first trial."""
+
+    kept = ("pairs", "s", "y")
+
+    def __init__(
+        self,
+        potential: Potential,
+        unknowns: Sequence[Unknown],
+        enough: Enough = UNASKED,
+        *,
+        memory: int = 10,
+        first: float = 0.1,
+        **also: Any,
+    ):
+        super().__init__(potential, unknowns, enough, **also)
+        if memory < 1:
+            raise EnergyError(f"memory = {memory}: L-BFGS remembers at least 1 pair")
+        self.memory, self.first, self.pairs = memory, positive("first", first), 0
+        self.s = np.zeros((memory, len(self.coordinates)))
+        self.y = np.zeros_like(self.s)
+
+    def _next(self, here: Point) -> Point | None:
+        there = search(self, here, self._direction(here), 1.0)
+        if there is None and self.pairs:
+            self.pairs = 0  # what is remembered misleads: begin anew
+            there = search(self, here, self._direction(here), 1.0)
+        if there is not None:
+            self._remember(there.z - here.z, there.slope - here.slope)
+        return there
+
+    def _remember(self, s: np.ndarray, y: np.ndarray) -> None:
+        if _curved(s, y):
+            self.s[self.pairs % self.memory] = s
+            self.y[self.pairs % self.memory] = y
+            self.pairs += 1
+
+    def _direction(self, here: Point) -> np.ndarray:
+        pinned = self.coordinates.pinned(here.z, here.slope)
+        pairs = self._seen_by(~pinned)
+        r = np.where(pinned, 0.0, here.slope)
+        if not pairs:
+            return -self.first / largest(r) * here.slope
+        parts = []
+        for s, y, sy in reversed(pairs):
+            parts.append(dot(s, r) / sy)
+            r = r - parts[-1] * y
+        _, y, sy = pairs[-1]
+        shrink = sy / dot(y, y)
+        r = shrink * r
+        for (s, y, sy), part in zip(pairs, reversed(parts), strict=True):
+            r = r + (part - dot(y, r) / sy) * s
+        return -np.where(pinned, shrink * here.slope, r)
+
+    def _seen_by(self, moving: np.ndarray) -> list[Pair]:
+        """The pairs, oldest first, as the moving components see them; those without curvature left out."""
+        rows = [k % self.memory for k in range(max(self.pairs - self.memory, 0), self.pairs)]
+        pairs = [(self.s[k], self.y[k]) for k in rows]
+        if not moving.all():
+            pairs = [(s * moving, y * moving) for s, y in pairs]
+            pairs = [(s, y) for s, y in pairs if _curved(s, y)]
+        return [(s, y, dot(s, y)) for s, y in pairs]
+
+
+def _curved(s: np.ndarray, y: np.ndarray) -> bool:
+    """Whether s.y is positive beyond rounding."""
+    return dot(s, y) > np.finfo(np.float64).eps * np.sqrt(dot(s, s) * dot(y, y))

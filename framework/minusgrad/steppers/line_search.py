@@ -1,0 +1,131 @@
+"""How far to go along a direction d, downhill from z: a step that lowers U enough and turns the slope enough.
+
+    z(a) = P(z + a d),  s = z(a) - z                      P: the nearest point within the bounds
+    U(z(a)) <= U(z) + c1 g.s                              Armijo (1966)
+    g(z(a)).s >= c2 g.s                                   weak Wolfe (1969); with it s.y > 0
+
+A step that fails the first is too long, one that fails the second too short: the bracket between the longest
+too short and the shortest too long one is closed by the minima of cubics. It ends also at kinks, where strong
+Wolfe conditions may have no solution (Lewis & Overton 2013, Math. Program. 141, 135). A U that is no finite
+number is too high.
+
+Near a minimum the differences of U drown in its rounding, while slopes still have digits. There
+
+    g(z(a)).s <= (2 c1 - 1) g.s                           approximate Wolfe
+
+says the same with the trapezoidal rule in the place of the difference (Hager & Zhang 2005, SIAM J. Optim. 16,
+170). Where the two disagree, the difference is believed if it is more than its rounding: eps sum |u|, or what
+U is seen to scatter by, close to z(a). It may be far more: F - 1 - log F, when 1e-9, has the rounding of 1.
+"""
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from .minimiser import Minimiser, Point, dot
+
+LOWER, TURN = 1e-4, 0.9
+"""c1 and c2."""
+MOST = 60
+"""Trials of one search: 2^-60 is beyond the rounding of z."""
+CLOSE, SCATTERS = 2.0**-5, 4.0
+"""U is looked at after such parts of a step, so that z differs; rounding is a few times its scatter."""
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A length tried: U and its slope along the direction there."""
+
+    length: float
+    energy: float
+    slope: float
+
+
+def search(minimiser: Minimiser, here: Point, direction: np.ndarray, length: float) -> Point | None:
+    """The point that a weak Wolfe step from `here` leads to, `length` tried first; None if there is none.
+
+    The fields hold the point returned.
+    """
+    before = short = Mark(0.0, here.energy, dot(here.slope, direction))
+    long: Mark | None = None
+    best: Point | None = None
+    for _ in range(MOST):
+        there = minimiser.look(here.z + length * direction)
+        s = there.z - here.z
+        if not s.any() or (best is not None and (there.x == best.x).all()):
+            break
+        if not lowers(minimiser, here, there):
+            long = _mark(length, there, s)
+        elif dot(there.slope, s) < TURN * dot(here.slope, s):
+            best, before, short = there, short, _mark(length, there, s)
+        else:
+            return there
+        length = _between(short, long) if long else _beyond(before, short)
+    if best is not None:
+        minimiser.stand(best)
+    return best
+
+
+def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
+    """Whether U is enough lower there: by its difference, or by the slopes if that drowns in rounding.
+
+    The fields hold `there`.
+    """
+    if not there.finite:
+        return False
+    s, change = there.z - here.z, there.energy - here.energy
+    first, last = dot(here.slope, s), dot(there.slope, s)
+    if first >= 0.0:
+        return False
+    by_energy, by_slopes = change <= LOWER * first, last <= (2.0 * LOWER - 1.0) * first
+    if by_energy == by_slopes:
+        return by_energy
+    size = abs(change)
+    if size <= minimiser.rounding():
+        return by_slopes
+    rough, smooth = scatter(minimiser, there, s, last - first)
+    return by_slopes if size <= SCATTERS * (rough if by_energy else min(rough, smooth)) else by_energy
+
+
+def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> tuple[float, float]:
+    """How unlike neighbours U is, close to a point, less the parabola of its slope and of `bend` = s.H.s.
+
+    Two estimates: the median of six differences, for which a jump or two are no rounding; and that of fourth
+    differences, for which no smooth U is, however it bends (Hamming's table: of independent noise they have
+    sqrt(70) times its size). A fall that slopes do not confirm may be doubted by the first alone; a rise has
+    to be rounding by both.
+    """
+    off = [0.0]
+    with np.errstate(invalid="ignore", over="ignore"):
+        for part in (k * CLOSE for k in range(1, 7)):
+            x = minimiser.coordinates.write(there.z - part * s)
+            line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
+            off.append(minimiser.potential.value(minimiser.t) - line - 0.5 * part * part * bend)
+        minimiser.coordinates.put(there.x)
+        estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
+        rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)
+        return rough, smooth
+
+
+def _mark(length: float, there: Point, s: np.ndarray) -> Mark:
+    return Mark(length, there.energy, dot(there.slope, s) / length if there.finite else math.nan)
+
+
+def _between(short: Mark, long: Mark) -> float:
+    """Where the cubic through both ends has its minimum, well inside; the middle if it has none."""
+    width = long.length - short.length
+    bend = 3.0 * (short.energy - long.energy) / width + short.slope + long.slope
+    square = bend * bend - short.slope * long.slope
+    part = 0.5
+    if square > 0.0 and math.isfinite(bend):
+        root = math.sqrt(square)
+        part = (bend + root - short.slope) / (long.slope - short.slope + 2.0 * root or math.inf)
+    return short.length + width * min(max(part, 0.1), 0.9)
+
+
+def _beyond(before: Mark, short: Mark) -> float:
+    """Where the line through the last two slopes is zero, 1.1 to 10 times as far; else twice as far."""
+    gain = short.slope - before.slope
+    step = -short.slope * (short.length - before.length) / gain if gain > 0.0 else short.length
+    return short.length + min(max(step, 0.1 * short.length), 9.0 * short.length)

@@ -1,0 +1,84 @@
+"""The tape: what the way back through some steps of an integrator needs to know of the way there.
+
+positions    after every drift, and before the first step    (steps moves + 1, *shape of the field)
+velocities   before either half step of friction             (2 steps, *shape of the field), if anything rubs
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field, Fields, Motion
+from ..engine import storage
+from ..engine.kernels import Code, Launch, at_each
+
+MOST_NUMBERS = 2**31 - 1
+"""Of an array: Taichi counts them in 32 bits."""
+
+
+@dataclass
+class Tape:
+    """Room for so many `steps` from number `first` on; arrays by field."""
+
+    fields: Fields
+    positions: Mapping[str, Any]
+    velocities: Mapping[str, Any]
+    steps: int
+    first: int = 0
+
+    @classmethod
+    def of(cls, fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> "Tape":
+        """An empty tape for steps of so many drifts."""
+
+        def room(field: Field, rows: int) -> Any:
+            return storage.allocate(np.zeros((rows, *field.shape), field.dtype))
+
+        positions = {m.position: room(fields[m.position], steps * moves + 1) for m in motions}
+        rubbing = motions if friction else ()
+        velocities = {m.velocity: room(fields[m.velocity], 2 * steps) for m in rubbing}
+        return cls(fields, positions, velocities, steps)
+
+    @staticmethod
+    def size(fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> int:
+        """Bytes of a tape."""
+        each = sum(fields[m.position].values.nbytes for m in motions)
+        return each * (steps * moves + 1 + 2 * steps * friction)
+
+    @staticmethod
+    def longest(fields: Fields, motions: Sequence[Motion], moves: int) -> int:
+        """The most steps that a kernel can find its way in."""
+        most = max(fields[m.position].values.size for m in motions)
+        return max(1, (MOST_NUMBERS // most - 1) // max(moves, 2))
+
+    def note_positions(self, place: str) -> Code:
+        """Writes the positions down in row `place`."""
+        return Code.joined(self._noted(n, array, place) for n, array in self.positions.items())
+
+    def note_velocities(self, place: str) -> Code:
+        """Writes the velocities down in row `place`; nothing where nothing rubs."""
+        return Code.joined(self._noted(n, array, place) for n, array in self.velocities.items())
+
+    def read_positions(self, place: str) -> Code:
+        """Puts the fields where they were."""
+        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.positions.items())
+
+    def read_velocities(self, place: str) -> Code:
+        """Gives the fields the velocities that they had."""
+        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.velocities.items())
+
+    def _noted(self, name: str, array: Any, place: str, back: bool = False) -> Code:
+        field = self.fields[name]
+        here, there = f"f_{name}[{{at}}]", f"tape_{name}[row, {{at}}]"
+        line = f"{here} = {there}" if back else f"{there} = {here}"
+        text = f"row = {place}\n" + at_each(f"f_{name}", field.array, line)
+        return Code(text, {f"f_{name}": field.array, f"tape_{name}": array})
+
+
+class Notes:
+    """The tape's own kernels, for steps that are launched move by move: each takes the row."""
+
+    def __init__(self, tape: Tape):
+        self.positions = Launch(tape.note_positions("at"), "at")
+        self.velocities = Launch(tape.note_velocities("at"), "at") if tape.velocities else None

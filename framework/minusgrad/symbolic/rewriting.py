@@ -1,0 +1,459 @@
+"""A Taichi function as Python: the same source, run with stand-ins in the place of `ti`.
+
+Taichi gives names value semantics (`a = b` copies a vector) and fixes a name's type at its first
+assignment; Python does neither. So the source is rewritten before it runs: every assignment and every
+argument goes through `assign`. Line numbers stay those of the file.
+
+What has no meaning for one element (`while`, `try`, ...), and what Taichi and Python understand
+differently, is refused here, with file, line and cure.
+"""
+
+import ast
+import builtins
+import inspect
+import re
+import sys
+import textwrap
+import traceback
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from types import CodeType, FrameType, FunctionType, ModuleType, SimpleNamespace
+from typing import Any, ClassVar
+from weakref import WeakKeyDictionary
+
+from ..engine import runtime, special_functions
+from ..errors import MinusgradError, TraceError, suggestion
+from .tensors import TRUNCATES, as_real, is_integer
+
+CURE = "write it with static loops, `if` and ti.select, or as staged kernels"
+REFUSED = {
+    ast.While: "a `while` loop runs an unknown number of times",
+    ast.Try: "`try` has no meaning in an energy",
+    ast.With: "`with` has no meaning in an energy",
+    ast.Lambda: "a `lambda` cannot be compiled by Taichi",
+    ast.FunctionDef: "a function inside a function cannot be compiled by Taichi",
+    ast.Global: "an energy writes no globals",
+    ast.Nonlocal: "an energy writes no outer names",
+    ast.Yield: "an energy returns one number",
+    ast.Await: "an energy returns one number",
+    ast.ClassDef: "a class has no meaning in an energy",
+    ast.Delete: "a `del` cannot be compiled by Taichi",
+    ast.Raise: "a `raise` has no meaning in an energy",
+    ast.Match: "a `match` cannot be compiled by Taichi",
+    ast.Import: "an import has no meaning in an energy",
+    ast.ImportFrom: "an import has no meaning in an energy",
+}
+RETURNED = {"NoneType": "nothing", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
+MARK = "__minusgrad_stand_in__"
+LENT = """
+    degrees eye fract log2 mod radians reflect refract rot_by_axis rot_yaw_pitch_roll rotation2d rotation3d
+    scale smoothstep step translate vdir cconj cdiv cexp cinv clog cmul cpow csqrt
+""".split()  # noqa: SIM905
+"""Functions of `ti.math` that are written in the language of energies: they run from Taichi's own source."""
+
+SHOWS = "shows nothing in a derived kernel; take it out, and look inside with the energy's evaluator()"
+CURES = {
+    "differs at every call; draw it in Python and pass it as a Datum": "random randn",
+    "is an array; pass it as an argument: a Node, Datum, Parameter or Table": (
+        "field ndarray Field ScalarField MatrixField StructField Texture root Ndarray ScalarNdarray"
+        " MatrixNdarray VectorNdarray Matrix.field Matrix.ndarray"
+    ),
+    "wraps round; use ti.i32 or ti.i64, whole numbers that are exact to 2^53 here": (
+        "i8 i16 u8 u16 u32 u64 int8 int16 uint8 uint16 uint32 uint64 uvec2 uvec3 uvec4"
+    ),
+    "is no number; compare instead: x != 0.0": "u1 uint1",
+    "works on the bits of a number, which have no derivative; use arithmetic and comparisons": (
+        "bit_cast bit_shr popcnt clz frexp"
+    ),
+    "is for what threads share; write a += b, ti.min(a, b) or ti.max(a, b)": (
+        "atomic_add atomic_sub atomic_mul atomic_min atomic_max atomic_and atomic_or atomic_xor"
+    ),
+    "takes other steps near equal values; write the energy in invariants (norms, traces, determinants of"
+    " F and F.transpose() @ F), for 2 x 2 in closed form": "svd polar_decompose sym_eig eig",
+    "is elimination; write A.inverse() @ b": "solve",
+    "depends on the types of its arguments; write a / b, a // b or a % b": "raw_div raw_mod",
+    "is for fields; write `for i, j in ti.static(ti.ndrange(2, 3))`": "grouped",
+    "is for kernels, and the engine writes those; take it out": (
+        "loop_config block_local mesh_local cache_read_only assume_in_range no_activate global_thread_idx"
+        " mesh_patch_idx"
+    ),
+    "may be folded away by the compiler; compare with a bound: ti.abs(x) < 1e300": "isnan isinf nan",
+    "hides a dependence from the derivative; pass what is held fixed as a Datum or Parameter": "stop_grad",
+    "is no part of an energy; use vectors, matrices and lists of them": (
+        "Struct dataclass ArgPack argpack data_oriented"
+    ),
+    "is about sparse fields; an energy reads only its arguments": (
+        "is_active activate deactivate deactivate_all_snodes append SNode rescale_index get_addr"
+    ),
+    "is for Python around kernels; call it outside of the energy": (
+        "init reset sync kernel func pyfunc real_func ref axes hex_to_rgb rgb_to_hex is_logging_effective"
+        " set_logging_level"
+    ),
+    SHOWS: "static_print",
+}
+"""Why some of Taichi's names are no part of energies and what to write instead, and which."""
+OPERATORS = {
+    "~": "; the opposite of a comparison is `not`",
+    "^": "; a power is **, and of two comparisons one is `(a and not b) or (b and not a)`",
+    "<<": "; write a * 2**n",
+    ">>": "; write a // 2**n",
+}
+"""What to write instead of an operator that works on bits."""
+
+
+def rebind(function: Callable, namespace: Any) -> Callable:
+    """The function over `namespace`'s stand-ins for `ti`, `ti.math` and the built-ins min, max, ...
+
+    Nested functions are rebound when they are called. `namespace` provides: attributes named as in `ti`,
+    `math`, `types`, and `builtins` (a dict of replaced built-ins). Raises `TraceError` for statements that
+    are refused.
+    """
+    return Rebinder(namespace).rebind(inspect.unwrap(function))
+
+
+def run(body: Callable, arguments: Sequence[Any]) -> Any:
+    """Run a rebound function; a Python error in it becomes a `TraceError` at its line."""
+    try:
+        return body(*arguments)
+    except MinusgradError:
+        raise
+    except Exception as error:
+        frames = traceback.walk_tb(error.__traceback__)
+        places = [_place(frame, line) for frame, line in frames if frame.f_globals.get(MARK)]
+        where = places[-1] if places else _place_of(body)
+        raise TraceError(f"{where}: {_told(error)}; the engine cannot follow this: {CURE}") from error
+
+
+def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
+    """What `run` returns; refused unless it is a number."""
+    value = run(body, arguments)
+    if not is_number(value):
+        what = RETURNED.get(type(value).__name__, f"a {type(value).__name__}")
+        raise TraceError(f"{_place_of(body)}: it returns {what}; an energy returns one real number")
+    return value
+
+
+def resolved(text: ast.expr, function: Any) -> Any:
+    """What a name, or a chain of attributes, is in the scope of a function; None where it is not known."""
+    if isinstance(text, ast.Attribute):
+        return getattr(resolved(text.value, function), text.attr, None)
+    scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
+    return scope.get(text.id) if isinstance(text, ast.Name) else None
+
+
+def here() -> str:
+    """The file and line that a rebound function is running at."""
+    frame: FrameType | None = sys._getframe()
+    while frame is not None and not frame.f_globals.get(MARK):
+        frame = frame.f_back
+    return "<energy>" if frame is None else _place(frame, frame.f_lineno)
+
+
+def _told(error: Exception) -> str:
+    """A Python error, with a cure where an operator is the trouble."""
+    symbol = re.search(r"(?:operand type\(s\) for|operand type for unary) ([^:]+): ", str(error))
+    told = " (a negative constant to a broken power)" if "'complex'" in str(error) else ""
+    return f"{error}{told}{OPERATORS.get(symbol[1] if symbol else '', '')}"
+
+
+def _place(frame: FrameType, line: int) -> str:
+    return f"{frame.f_code.co_filename}:{line}"
+
+
+def _place_of(function: Callable) -> str:
+    code: CodeType = function.__code__
+    return f"{code.co_filename}:{code.co_firstlineno}"
+
+
+class Rebinder:
+    """Functions over stand-ins; those that they call are rebound when they are called."""
+
+    def __init__(self, namespace: Any):
+        self.namespace = namespace
+        self.done: dict[Callable, Callable] = {}
+
+    def rebind(self, function: Callable) -> Callable:
+        if function not in self.done:
+            self.done[function] = self._compiled(function)
+        return self.done[function]
+
+    def _compiled(self, function: Callable) -> Callable:
+        rewritten = self.rewritten(function)
+        scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins}
+        scope |= self.statements() | {MARK: not _of_engine(function)}
+        for name, value in _visible(function, rewritten.uses).items():
+            try:
+                scope[name] = self.replaced(value)
+            except AttributeError as error:
+                line = rewritten.uses.get(name, function.__code__.co_firstlineno)
+                where = f"{rewritten.code.co_filename}:{line}"
+                raise TraceError(f"{where}: {name}: {error}; {CURE}") from None
+        exec(rewritten.code, scope)
+        body = scope[function.__code__.co_name]
+        body.__defaults__ = function.__defaults__
+        return body
+
+    def rewritten(self, function: Callable) -> "Rewritten":
+        """The function's source as it runs here."""
+        if function not in _known:
+            _known[function] = rewritten(function, Rewriter)
+        return _known[function]
+
+    def statements(self) -> dict[str, Callable]:
+        """What the rewritten statements call."""
+        return {"__assign__": assign, "__copied__": copied}
+
+    def replaced(self, value: Any) -> Any:
+        """What a name of the function's surroundings stands for here."""
+        home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
+        path = (home or type(value).__module__).split(".")
+        if path[0] in runtime.PREFIXES:
+            of_engine = isinstance(value, ModuleType)
+            return vars(self.namespace).get(path[-1], self.namespace) if of_engine else self._own_name(value)
+        if home == special_functions.__name__:
+            return getattr(self.namespace, value.__name__)
+        function = inspect.unwrap(value) if callable(value) else None  # Quadrants wraps in objects
+        if isinstance(function, FunctionType):
+            return lambda *args, **named: self.rebind(function)(*args, **named)
+        return value
+
+    def _own_name(self, value: Any) -> Any:
+        """The stand-in for something of Taichi's that the file gave a name of its own."""
+        if isinstance(value, type) or hasattr(value, "__name__"):
+            return getattr(self.namespace, value.__name__)
+        if hasattr(value, "to_list"):
+            return self.namespace.Matrix(value.to_list())
+        if hasattr(value, "ndim"):
+            types, shape = self.namespace.types, (value.n, value.m)[: value.ndim]
+            return (types.vector, types.matrix)[value.ndim - 1](*shape, self._own_name(value.dtype))
+        name = value.to_string() if hasattr(value, "to_string") else type(value).__name__
+        return getattr(self.namespace, name)
+
+
+class Types(SimpleNamespace):
+    """What `ti.types` is."""
+
+    def __getattr__(self, name: str) -> Any:
+        raise unknown(f"types.{name}", self)
+
+
+def missing(name: str, namespace: Any) -> Callable:
+    """What a stand-in for `ti` lacks: lent by Taichi's own source, or refused."""
+    if name not in LENT:
+        raise unknown(name, namespace)
+    body = rebind(getattr(runtime.engine().math, name), namespace)
+    setattr(namespace, name, body)
+    return body
+
+
+def unknown(name: str, namespace: Any) -> AttributeError:
+    """The error for a name of `ti` that has no stand-in."""
+    known = [n for n in dir(namespace) if not n.startswith("_")]
+    cures = [f": it {cure}" for cure, names in CURES.items() if name in names.split()]
+    cure = cures[0] if cures else suggestion(name, [*known, *LENT])
+    return AttributeError(f"ti.{name} is not part of the language of energies{cure}")
+
+
+def unprinted(*_: Any, **__: Any) -> None:
+    """`print` in an energy."""
+    raise TypeError(f"print {SHOWS}")
+
+
+def _of_engine(function: Callable) -> bool:
+    """Whether a function is Taichi's own: mistakes in it are its caller's."""
+    return (function.__module__ or "").split(".")[0] in runtime.PREFIXES
+
+
+@dataclass(frozen=True)
+class Rewritten:
+    """A function's source as it runs with stand-ins; the names that it says, each with its first line."""
+
+    code: CodeType
+    uses: dict[str, int]
+
+
+_known: WeakKeyDictionary[Callable, Rewritten] = WeakKeyDictionary()
+
+
+def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:
+    """The function's source, rewritten and compiled; raises `TraceError` for what is refused."""
+    definition, file = parsed(function)
+    tree = ast.fix_missing_locations(ast.Module([rewriter(file).function(definition)], []))
+    uses: dict[str, int] = {}
+    for node in ast.walk(definition):
+        if isinstance(node, ast.Name):
+            uses[node.id] = min(node.lineno, uses.get(node.id, node.lineno))
+    return Rewritten(compile(tree, file, "exec"), uses)
+
+
+def _visible(function: Callable, used: Iterable[str]) -> dict[str, Any]:
+    """The globals and closure variables that the function's source names."""
+    names = {n: function.__globals__[n] for n in used if n in function.__globals__}
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        names[name] = cell.cell_contents
+    return names
+
+
+def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
+    """The definition, without decorators, docstring and the values of defaults."""
+    file = inspect.getsourcefile(function) or "<unknown>"
+    try:
+        lines, first = inspect.getsourcelines(function)
+    except OSError:
+        raise TraceError(f"{function.__qualname__}: its source cannot be found; put it into a file") from None
+    try:
+        tree = ast.parse(textwrap.dedent("".join(lines)))
+    except SyntaxError:  # a lambda in the middle of a statement
+        tree = ast.Module([], [])
+    definition = tree.body[0] if tree.body else None
+    if not isinstance(definition, ast.FunctionDef):
+        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
+    ast.increment_lineno(tree, first - 1)
+    if function.__name__ == "<lambda>":
+        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
+    if definition.name != function.__code__.co_name:
+        raise TraceError(f"{file}:{first}: the file has changed since '{function.__name__}' was imported")
+    definition.decorator_list = []
+    definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
+    definition.body = _docless(definition.body)
+    return definition, file
+
+
+def _docless(body: list[ast.stmt]) -> list[ast.stmt]:
+    is_doc = isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant)
+    return body[1:] or [ast.Pass()] if is_doc else body
+
+
+class Rewriter(ast.NodeTransformer):
+    """Gives assignments Taichi's value semantics and refuses what an energy cannot contain."""
+
+    refused: ClassVar[Mapping[type[ast.AST], str]] = REFUSED
+
+    def __init__(self, file: str):
+        self.file = file
+        self.returns: ast.expr | None = None
+        self.templates: set[str] = set()
+        self.loops: set[str] = set()
+
+    def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
+        arguments = definition.args
+        if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+            raise self._refusal(definition, "Taichi knows no *args and no keyword-only arguments")
+        self.returns, definition.returns = definition.returns, None
+        prologue = [ast.parse("__types__ = {}").body[0]]
+        prologue += [self._argument(a) for a in (*arguments.posonlyargs, *arguments.args)]
+        for statement in prologue:
+            ast.copy_location(statement, definition.body[0])
+        visited = map(self.visit, definition.body)
+        body = [s for v in visited for s in (v if isinstance(v, list) else [v])]
+        definition.body = [*prologue, *body]
+        return definition
+
+    def _argument(self, argument: ast.arg) -> ast.stmt:
+        """An argument is a copy, of the annotated type."""
+        value: ast.expr = ast.Name(argument.arg, ast.Load())
+        annotation, argument.annotation = argument.annotation, None
+        if annotation is not None and "template" in ast.unparse(annotation):
+            self.templates.add(argument.arg)
+        elif annotation is not None:
+            value = ast.Call(annotation, [value], [])
+        return ast.Assign([ast.Name(argument.arg, ast.Store())], self._assigned(argument.arg, value))
+
+    def generic_visit(self, node: ast.AST) -> ast.AST:
+        if (reason := self.refused.get(type(node))) is not None:
+            raise self._refusal(node, reason)
+        return super().generic_visit(node)
+
+    def _refusal(self, node: Any, reason: str) -> TraceError:
+        return TraceError(f"{self.file}:{node.lineno}: {reason}; {CURE}")
+
+    # Statements
+
+    def visit_For(self, node: ast.For) -> ast.AST:
+        outer, self.loops = self.loops, self.loops.union(written([node.target]))
+        self.generic_visit(node)
+        self.loops = outer
+        return node
+
+    def visit_Assert(self, node: ast.Assert) -> ast.AST:
+        return ast.copy_location(ast.Pass(), node)
+
+    def visit_Return(self, node: ast.Return) -> ast.AST:
+        self.generic_visit(node)
+        if self.returns is not None and node.value is not None:
+            node.value = ast.Call(self.returns, [node.value], [])
+        return node
+
+    def visit_Assign(self, node: ast.Assign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        node.value = call("__copied__", node.value)
+        if len(node.targets) > 1 and not all(isinstance(t, ast.Name) for t in node.targets):
+            raise self._refusal(node, "of several targets of one assignment, each is a name")
+        return self._settled(node, node.targets)
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        if not isinstance(node.target, ast.Name) or node.value is None:
+            raise self._refusal(node, "an annotated assignment gives one name a value")
+        cast = ast.Assign([node.target], ast.Call(node.annotation, [node.value], []))
+        return self._settled(ast.copy_location(cast, node), [node.target])
+
+    def visit_AugAssign(self, node: ast.AugAssign) -> list[ast.stmt]:
+        self.generic_visit(node)
+        return self._settled(node, [node.target])
+
+    def visit_NamedExpr(self, node: ast.NamedExpr) -> ast.AST:
+        self.generic_visit(node)
+        self._settled(ast.Expr(node), [node.target])
+        node.value = self._assigned(node.target.id, node.value)
+        return node
+
+    def _settled(self, node: ast.stmt, targets: Sequence[ast.expr]) -> list[ast.stmt]:
+        """The assignment, and after it `a = __assign__("a", a)` for every name that it writes to."""
+        statements = [node]
+        for name in written(targets):
+            if name in self.templates:
+                raise self._refusal(
+                    node, f"'{name}' is a ti.template() argument: its caller would see it change"
+                )
+            if name in self.loops:
+                raise self._refusal(node, f"'{name}' is the variable of a loop: use another name")
+            value = self._assigned(name, ast.Name(name, ast.Load()))
+            statements.append(ast.Assign([ast.Name(name, ast.Store())], value))
+        return [ast.copy_location(statement, node) for statement in statements]
+
+    def _assigned(self, name: str, value: ast.expr) -> ast.expr:
+        return call("__assign__", ast.Constant(name), value, ast.Name("__types__", ast.Load()))
+
+
+def written(targets: Iterable[ast.expr]) -> Iterator[str]:
+    """The names that an assignment to these targets gives a value, or a part of a value."""
+    for target in targets:
+        if isinstance(target, (ast.Tuple, ast.List)):
+            yield from written(target.elts)
+        elif isinstance(target, ast.Name):
+            yield target.id
+        elif isinstance(target, (ast.Subscript, ast.Attribute, ast.Starred)):
+            yield from written([target.value])
+
+
+def call(name: str, *args: ast.expr) -> ast.expr:
+    return ast.Call(ast.Name(name, ast.Load()), list(args), [])
+
+
+def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
+    """What a name holds after `name = value`: a copy, and real if the name began as a real number.
+
+    Taichi would truncate a real number that is put into an integer: refused.
+    """
+    began_integer = integers.setdefault(name, is_integer(value))
+    if began_integer and not is_integer(value):
+        raise TypeError(f"'{name}' {TRUNCATES}, or use another name")
+    return copied(value if began_integer else as_real(value))
+
+
+def copied(value: Any) -> Any:
+    """A copy with value semantics: vectors, matrices, and lists of them."""
+    if isinstance(value, (list, tuple)):
+        return type(value)(copied(v) for v in value)
+    return value.copy() if hasattr(value, "copy") else value

@@ -1,0 +1,29 @@
+"""PyTorch bridge: energies, runs and kernels as differentiable functions of tensors, and as layers.
+
+Enters: tensors, a scene file or a potential. Leaves: tensors whose `backward` the engine computes. May
+import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adjoint`, `assembly`, `app`.
+
+    energy      U of a scene, with first and second derivatives
+    rollout     the states of a run, as a function of how it starts and of its parameters
+    Layer       either, with some of its fields and parameters to be learnt
+    kernel      any differentiable Taichi kernel
+    staged      kernels one after another
+
+`pip install "minusgrad[torch]"`
+"""
+
+from ..errors import UserError
+
+try:
+    import torch as _torch  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "torch":
+        raise
+    raise UserError("PyTorch is not installed; pip install 'minusgrad[torch]'") from None
+
+from .energy_function import energy
+from .kernel_function import kernel, staged
+from .layer import Layer
+from .run_function import rollout
+
+__all__ = ["Layer", "energy", "kernel", "rollout", "staged"]

@@ -1,0 +1,81 @@
+"""A scene as a layer of a network: some of its fields and parameters are learnt."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ..app.runs import Overrides, Plugins
+from ..assembly.simulation import Simulation
+from ..errors import TensorError
+from . import tensors as guests
+from .energy_function import energy
+from .run_function import rollout
+
+
+class Layer(torch.nn.Module):
+    """U of a scene, or with `steps` the states of its run, as a module with what is to `learn`.
+
+        layer = minusgrad.torch.Layer("scenes/stretch.toml", ["spring.k"], steps=100)
+        optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
+        layer(x=x)["x"]
+
+    They begin as the scene has them and stand in `state_dict` under their names in the scene, "x" or
+    "spring.k" (`layer.spring.k`). The others are arguments of each call, or stay as in the scene. `observe`,
+    `memory`, `overrides` and `plugins` are those of `rollout`. Raises as `energy` and `rollout` do, and
+    `TensorError` for names that the scene does not have.
+    """
+
+    def __init__(
+        self,
+        scene: Path | str | Simulation,
+        learn: Sequence[str] = (),
+        *,
+        steps: int | None = None,
+        observe: Sequence[int] | None = None,
+        memory: int = 1 << 30,
+        overrides: Overrides = (),
+        plugins: Plugins = (),
+    ):
+        super().__init__()
+        if steps is None and observe is not None:
+            raise TensorError("a layer without `steps` is an energy, and has no states to observe")
+        if isinstance(learn, str):
+            raise TensorError(f'learn = {learn!r}: give a list of names, ["{learn}"]')
+        self._function = (
+            energy(scene, overrides, plugins)
+            if steps is None
+            else rollout(scene, steps, observe=observe, memory=memory, overrides=overrides, plugins=plugins)
+        )
+        self.learnt = tuple(learn)
+        for name in self.learnt:
+            self._register(name, torch.nn.Parameter(self._function.start(name)))
+
+    def forward(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        """U, or the states by field, with these tensors and those that are learnt."""
+        given = guests.named(tensors, more)
+        for name in self.learnt:
+            if name in given:
+                raise TensorError(f"'{name}' is learnt by the layer: leave it out, or out of `learn`")
+        return self._function({**given, **{name: self._learnt(name) for name in self.learnt}})
+
+    def extra_repr(self) -> str:
+        return ", ".join(f"{name} {list(self._learnt(name).shape)}" for name in self.learnt)
+
+    def _learnt(self, name: str) -> torch.Tensor:
+        """What stands under its name now: PyTorch may have put something else there."""
+        term, _, argument = name.rpartition(".")
+        return getattr(self.get_submodule(term), argument)
+
+    def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
+        """Under its own name: what belongs to a term, in a module of the term's name."""
+        term, dot, argument = name.rpartition(".")
+        try:
+            if dot and term not in self._modules:
+                self.add_module(term, torch.nn.Module())
+            (self.get_submodule(term) if dot else self).register_parameter(argument, parameter)
+        except KeyError:
+            raise TensorError(
+                f"'{name}': a module of PyTorch has something of this name already; rename it in the scene"
+            ) from None

@@ -1,0 +1,189 @@
+"""A run as a function of tensors: from its start, its parameters and its data to its states at some steps.
+
+The way back is the adjoint in time (`adjoint`), within its budget of memory: it goes forward once more from
+the tensors that were given, so that any number of calls may stand in one graph.
+"""
+
+from collections.abc import Mapping, Sequence
+from numbers import Integral
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.autograd.function import Function
+
+import torch
+
+from ..adjoint.backward import arguments, owner
+from ..adjoint.losses import Seen
+from ..adjoint.rollout import Rollout
+from ..app.runs import Overrides, Plugins, build
+from ..assembly.simulation import Simulation
+from ..errors import NonFiniteError, TensorError
+from ..steppers.integrator import Integrator
+from . import tensors as guests
+from .energy_function import ENGINE, Input, Last, applied
+from .tensors import DTYPES, Guest
+
+NO_SECOND = "a run through time has first derivatives here, and no second ones"
+
+
+class Run(guests.Lasting):
+    """The states of a run as a function of tensors, by name: initial fields, parameters and differentiable
+    data of terms.
+
+        run = minusgrad.torch.rollout("scenes/stretch.toml", 100)
+        state = run(x=x, v=v, **{"spring.k": k})
+        state["x"], state["v"]                          # of the last step, (n, d)
+
+        run = minusgrad.torch.rollout(scene, 100, observe=[0, 50, 100])
+        run(x=x)["x"]                                   # (3, n, d)
+
+    Like an energy it has no state: every call begins where the scene does, but for what it is given; what
+    the scene holds must be given where it is held, and its derivative is zero. The states are those of
+    `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is computed once: for a
+    second derivative `TensorError` is raised.
+
+    Raises `NonFiniteError` for a run that explodes.
+    """
+
+    def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
+        one = simulation.stepper
+        if not isinstance(one, Integrator):
+            raise TensorError(
+                "a rollout is of a run in time, and the scene's [stepper] searches for a minimum: choose an"
+                " integrator, such as leapfrog"
+            )
+        self._one, fields = one, one.potential.fields
+        for step in [steps, *(observe or ())]:
+            if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
+                raise TensorError(f"step {step!r}: steps are whole numbers from 0 on")
+        self._last = observe is None
+        one.holds.place(one.t0)
+        self._moving = tuple(dict.fromkeys(n for m in one.motions for n in (m.position, m.velocity)))
+        steps_seen = sorted({steps} if observe is None else set(observe))
+        if observe is not None and list(observe) != steps_seen:
+            raise TensorError(f"observe = {list(observe)}: name each step once, in their order")
+        self._seen = Seen(fields, self._moving, steps_seen)
+        self._rollout = Rollout(one, [self._seen], steps, memory)
+        self._precision = DTYPES[fields.dtype.name]
+        self._fields = {n: f.values.copy() for n, f in fields.items() if n not in fields.derived}
+        self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
+        self._inputs: dict[str, Input] = {}
+        for potential in (p for p in (one.potential, one.dissipation) if p):
+            for name in arguments(potential):
+                self._inputs[name] = Input(potential, name)
+                self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)
+
+    @guests.eager
+    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
+        states = applied(_States, self, guests.taken(self.guests, guests.named(tensors, more)))
+        rows = states if not self._last else [state[0] for state in states]
+        return dict(zip(self._moving, rows, strict=True))
+
+    def start(self, name: str) -> torch.Tensor:
+        """A copy of what `name` is where it is not given."""
+        if name not in self.guests:
+            raise guests.strange(name, self.guests)
+        values = self._inputs[name].start if name in self._inputs else self._fields[name]
+        return guests.tensor(values, self._precision)
+
+    # What autograd asks
+
+    def states(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The moving fields at the observed steps, (steps, n, ...) each."""
+        count = len(self._seen.steps)
+        kept = {n: np.empty((count, *self._fields[n].shape), self._fields[n].dtype) for n in self._moving}
+        with ENGINE:
+            self._begin(given)
+            self._seen.kept = kept
+            try:
+                self._rollout.value()
+                self._refuse_exploded()
+            finally:
+                self._seen.kept = {}
+        return tuple(torch.from_numpy(kept[n]).to(guests.device()) for n in self._moving)
+
+    def gradients(
+        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """dL/d(name) for each name wanted, from the slopes dL/d(states)."""
+        with ENGINE:
+            self._begin(given)
+            self._seen.slopes = {n: guests.numbers(slope) for n, slope in slopes.items()}
+            try:
+                _, found = self._rollout.evaluate(wanted)
+                self._refuse_exploded()
+            finally:
+                self._seen.slopes = {}
+        return [guests.tensor(found[n], self._precision) for n in wanted]
+
+    def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
+        """Every field and parameter as it is given, or as it was when this was made."""
+        for name, start in self._fields.items():
+            values = guests.numbers(given[name]) if name in given else start
+            self._one.potential.fields[name].set(values)
+        for name, one in self._inputs.items():
+            one.put(given.get(name), anew=True)
+        self._refuse_moved(given)
+
+    def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
+        """Raises `TensorError` for a start that the scene's holds would put elsewhere."""
+        self._one.holds.place(self._one.t0)
+        for name in (n for n in self._moving if n in given):
+            placed, wanted = self._one.potential.fields[name].values, guests.numbers(given[name])
+            same = (placed == wanted) | (np.isnan(placed) & np.isnan(wanted))  # of which the run tells
+            if not same.all():
+                node = int(np.argmin(same.reshape(len(same), -1).all(1)))
+                raise TensorError(
+                    f"'{name}' moves node {node}, which the scene holds: give it where it is held at the"
+                    f" start, as in run.start('{name}')"
+                )
+
+    def _refuse_exploded(self) -> None:
+        if self._rollout.trouble:
+            raise NonFiniteError(f"the run that was asked for: {self._rollout.trouble}")
+
+
+def rollout(
+    scene: Path | str | Simulation,
+    steps: int | None = None,
+    *,
+    observe: Sequence[int] | None = None,
+    memory: int = 1 << 30,
+    overrides: Overrides = (),
+    plugins: Plugins = (),
+) -> Run:
+    """The states of a scene file's run after so many steps (left out: the scene's), or at `observe`.
+
+    A scene that `minusgrad.build` has made belongs to the function from now on. `memory`: bytes for what is
+    stored for the way back; the observed states come on top. Raises `SceneError` with all the scene's
+    mistakes, `EnergyError` for a run that has no way back (a heat bath, forces that depend on velocities)
+    and for a budget that is too small, `TensorError` for steps that are no whole numbers.
+    """
+    simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
+    return Run(simulation, simulation.last if steps is None else steps, observe, memory)
+
+
+class _States(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, run: Run, names: tuple[str, ...], *tensors: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+        for name in wanted:
+            owner(run._one, name)  # what a run has no derivative by is told here
+        ctx.run, ctx.names, ctx.wanted = run, names, wanted
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        return run.states(dict(zip(names, tensors, strict=True)))
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
+        given = dict(zip(ctx.names, saved := ctx.saved_tensors, strict=True))
+        known = {n: s for n, s in zip(ctx.run._moving, slopes, strict=True) if s is not None}
+        found = ctx.run.gradients(given, ctx.wanted, known)
+        if torch.is_grad_enabled():
+            found = Last.apply(NO_SECOND, found, *saved, *known.values())
+        by_name = dict(zip(ctx.wanted, found, strict=True))
+        return None, None, *(by_name.get(n) for n in ctx.names)

@@ -1,0 +1,551 @@
+"""The command line: every verb, every exit code, and a clear line for every mistake, never a traceback."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minusgrad.assembly.registry import Registry
+from minusgrad.engine import memory
+from minusgrad.files import checkpoint, trajectory
+from minusgrad.scene.document import load
+from tests.support.command import MINUSGRAD, SCENES, files, minusgrad
+
+TWO_BODY = SCENES / "two_body.toml"
+SHORT = "run.steps=20"
+
+WRONG = '''
+from minusgrad import Node, Parameter, local_energy, ti
+
+@local_energy("pixel", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+def pixel(x, k):
+    """A trap whose coordinate is cast to an integer on the way."""
+    p = ti.cast(3.0 * x[0][0], ti.i32)
+    return k * p * p + x[0].norm_sqr()
+'''
+
+
+@pytest.fixture(autouse=True)
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "100")
+    return tmp_path
+
+
+def complaint(told: Callable, *arguments: object) -> str:
+    """What a mistake of the user's is answered with."""
+    code, out, err = told(*arguments)
+    assert (code, out) == (2, ""), err
+    return err.rstrip("\n")
+
+
+# Exit codes, in processes of their own --------------------------------------------------------------
+
+
+def test_0_done(here: Path) -> None:
+    done = minusgrad("run", TWO_BODY, SHORT)
+    assert (done.returncode, done.stderr) == (0, "")
+    drift, pictures = r"  energy drift: \S+\n", r"  pictures: minusgrad plot runs/two_body\n"
+    assert re.fullmatch(rf"runs/two_body: 20 steps, t = 0.1\n{drift}{pictures}", done.stdout)
+
+
+def test_a_run_that_lost_its_energy_says_so(here: Path) -> None:
+    done = minusgrad("run", TWO_BODY, SHORT, "stepper.dt=2.0")
+    assert done.returncode == 0
+    assert "the total energy changed by more than itself: a smaller dt is needed" in done.stderr
+
+
+def test_1_findings(here: Path) -> None:
+    (here / "pixel.py").write_text(WRONG)
+    done = minusgrad("check", "pixel", "--plugin", "pixel.py")
+    assert done.returncode == 1
+    assert "pixel.x: path: U changes by" in done.stdout
+    assert "a value is cast, cut off or frozen on the way" in done.stdout
+    assert re.search(r"pixel +x +path +\S+ +WRONG", done.stdout)
+    assert re.search(r"\d+ questions, [1-9]\d* findings", done.stdout)
+    assert "pixel.k: " not in done.stdout
+
+
+def test_2_your_mistake() -> None:
+    done = minusgrad("run", "nowhere.toml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == "nowhere.toml: cannot be read: No such file or directory\n"
+
+
+def test_3_the_run_failed(here: Path) -> None:
+    """A quartic well without a bottom: -|x|^4 sends everything to infinity in finite time."""
+    (here / "hill.py").write_text(WRONG.replace("p * p + x[0].norm_sqr()", "-x[0].norm_sqr() ** 2"))
+    arguments = (
+        "energy.0={kind='pixel', k=1.0}",
+        "checkpoint.every=5",
+        "--plugin",
+        "hill.py",
+        "--out",
+        "run",
+    )
+    done = minusgrad("run", TWO_BODY, *arguments)
+    assert done.returncode == 3
+    first, second = done.stderr.splitlines()
+    assert re.fullmatch(r"minusgrad: step \d+: .*(grew beyond all numbers|not finite).*", first)
+    step = int(first.split()[2].rstrip(":"))
+    saved = checkpoint.step_of(checkpoint.listed(here / "run/ckpt")[-1])
+    assert saved == (step - 1) // 5 * 5 > 0
+    assert second == f"minusgrad: run: what was saved up to step {saved} stands"
+    again = minusgrad("resume", "run", "--plugin", "hill.py")
+    assert (again.returncode, again.stderr) == (3, done.stderr)
+    assert trajectory.series(here / "run", "observables/total").step[-1] <= saved
+
+
+IMPATIENT = """
+import contextlib, os, signal, sys
+from minusgrad import cli, progress
+
+@contextlib.contextmanager
+def stop(first, last):
+    yield lambda step: os.kill(os.getpid(), signal.SIGTERM)
+
+progress.progress = stop
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_4_interrupted() -> None:
+    """By a signal after the first batch; test_resume.py has signals from outside, and goes on from there."""
+    call = [sys.executable, "-c", IMPATIENT, "run", TWO_BODY, "--out", "run"]
+    done = subprocess.run(call, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (4, "")
+    assert done.stderr == (
+        "minusgrad: interrupted and saved at step 1 of 1000; go on with: minusgrad resume run\n"
+    )
+
+
+def test_130_stopped_before_there_was_anything_to_save(told, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stop(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Registry, "load", stop)
+    assert told("run", TWO_BODY) == (130, "", "minusgrad: stopped; nothing was saved\n")
+
+
+# Verbs ----------------------------------------------------------------------------------------------
+
+
+def test_help_scenes_and_plugins_do_without_taichi(here: Path) -> None:
+    code = (
+        "import sys; from minusgrad.app.cli import main\ntry: main(sys.argv[1:])\nexcept SystemExit: pass\n"
+    )
+    code += "print(sorted({'taichi', 'numpy', 'h5py'} & set(sys.modules)))"
+    for arguments in (["--help"], ["run", "--help"], ["scenes", SCENES], ["plugins"], ["run"]):
+        done = subprocess.run([sys.executable, "-c", code, *arguments], capture_output=True, text=True)
+        assert done.stdout.splitlines()[-1] == "[]", arguments
+
+
+def test_help_names_every_verb_and_the_exit_codes(told) -> None:
+    code, out, _ = told("--help")
+    assert code == 0
+    verbs = ("run", "resume", "check", "plot", "scenes", "energies", "plugins", "schema")
+    assert all(re.search(rf"^ +{verb} +\w", out, re.MULTILINE) for verb in verbs)
+    for text in (out, *(told(verb, "--help")[1] for verb in verbs)):
+        joined = " ".join(text.split())
+        assert "0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable" in joined
+    assert re.fullmatch(r"minusgrad \d+\.\d+\.\d+\n", told("--version")[1])
+
+
+def test_run_names_its_folders(told, here: Path) -> None:
+    """`runs/NAME`, then `runs/NAME-2`; what was asked for is kept beside the scene."""
+    for name in ("two_body", "two_body-2", "two_body-3"):
+        code, out, err = told("run", TWO_BODY, SHORT, "runtime.seed=7")
+        assert (code, err) == (0, "")
+        assert out.startswith(f"runs/{name}: 20 steps")
+    assert files(here / "runs/two_body") == files(here / "runs/two_body-3")
+    assert (here / "runs/two_body/scene.toml").read_bytes() == TWO_BODY.read_bytes()
+    assert json.loads((here / "runs/two_body/overrides.json").read_text()) == [SHORT, "runtime.seed=7"]
+
+
+def test_overrides_may_stand_anywhere(told, here: Path) -> None:
+    told("run", TWO_BODY, "run.steps=5", "--out", "run", "stepper.dt=0.01", "--force", "runtime.seed=3")
+    assert json.loads((here / "run/overrides.json").read_text()) == [
+        "run.steps=5",
+        "stepper.dt=0.01",
+        "runtime.seed=3",
+    ]
+    code, _, err = told("plot", "run", "run.steps=5")
+    assert code == 2
+    assert err.endswith("unrecognized arguments: run.steps=5\n")
+
+
+def test_run_with_units_says_them(told) -> None:
+    _, out, _ = told("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
+    assert out.startswith("run: 10 steps, t = 50 day\n")
+
+
+def test_resume_of_a_finished_run(told, here: Path) -> None:
+    told("run", TWO_BODY, SHORT, "--out", "run")
+    before = files(here / "run")
+    code, out, err = told("resume", "run")
+    assert (code, err) == (0, "")
+    assert out.startswith("run: 20 steps, t = 0.1\n")
+    assert files(here / "run") == before
+
+
+def test_force_starts_anew_and_leaves_no_inputs_of_the_old(told, here: Path) -> None:
+    told("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
+    assert (here / "run/inputs/data/outer_solar_system.csv").is_file()
+    assert told("run", TWO_BODY, SHORT, "--out", "run", "--force")[0] == 0
+    told("run", TWO_BODY, SHORT, "--out", "fresh")
+    assert files(here / "run") == files(here / "fresh")
+
+
+def test_check_of_a_scene_and_of_an_energy(told) -> None:
+    for what in (TWO_BODY, "gravity"):
+        code, out, err = told("check", what)
+        assert (code, err) == (0, "")
+        assert re.search(r"gravity +x +taylor +order 2\.0\d +ok", out)
+        assert re.search(r"\n\d+ questions, 0 findings\n$", out)
+        code, out, _ = told("check", what, "--json")
+        findings = json.loads(out)
+        assert code == 0
+        asked = {"value", "taylor", "path", "product", "translation", "rotation", "permutation"}
+        assert {f["question"] for f in findings} == asked
+        assert all(f["passed"] is True for f in findings)
+        assert {"gravity"} == {f["term"] for f in findings}
+
+
+def test_check_in_json_says_what_is_wrong(told, here: Path) -> None:
+    (here / "pixel.py").write_text(WRONG)
+    code, out, _ = told("check", "pixel", "--plugin", "pixel.py", "--json")
+    assert code == 1
+    assert {(f["argument"], f["question"]) for f in json.loads(out) if not f["passed"]} >= {("x", "path")}
+
+
+def test_plot(told, here: Path) -> None:
+    told("run", TWO_BODY, SHORT, "--out", "run")
+    code, out, err = told("plot", "run")
+    assert (code, err) == (0, "")
+    assert out.splitlines() == ["run/pictures/orbits.png", "run/pictures/energy.png"]
+    assert all((here / path).read_bytes().startswith(b"\x89PNG") for path in out.splitlines())
+    assert told("plot", "run", "--out", "elsewhere/deep")[1].startswith("elsewhere/deep/")
+
+
+def test_scenes_open_with_their_claims(told) -> None:
+    code, out, err = told("scenes", SCENES, "--json")
+    assert (code, err) == (0, "")
+    found = {Path(s["scene"]).stem: s["claim"] for s in json.loads(out)}
+    assert found.keys() == {path.stem for path in SCENES.glob("*.toml")}
+    assert found["two_body"].startswith("A Kepler orbit of eccentricity 0.3 and period 2 pi.")
+    table = " ".join(told("scenes", SCENES)[1].split())
+    assert all(claim.split(".")[0].split(":")[0][:40] in table for claim in found.values())
+
+
+def test_energies(told) -> None:
+    code, out, err = told("energies")
+    assert (code, err) == (0, "")
+    assert re.search(r"^gravity +gravity +pairs +x: node \[m\] +Newtonian attraction", out, re.MULTILINE)
+    code, out, _ = told("energies", "--json")
+    (gravity,) = (e for e in json.loads(out) if e["name"] == "gravity")
+    assert gravity["plugin"] == "gravity"
+    assert {a["name"]: (a["role"], a["unit"]) for a in gravity["arguments"]} == {
+        "x": ("node", "m"),
+        "m": ("node", "kg"),
+        "G": ("parameter", "m^3 kg^-1 s^-2"),
+        "softening": ("parameter", "m"),
+    }
+
+
+def test_plugins(told) -> None:
+    code, out, err = told("plugins", "--json")
+    assert (code, err) == (0, "")
+    listed = {p["name"]: p for p in json.loads(out)}
+    assert listed["gravity"]["module"] == "minusgrad_gravity"
+    assert listed["core"]["distribution"] == "minusgrad"
+    assert re.search(r"^gravity +minusgrad +\d\S+ +minusgrad_gravity", told("plugins")[1], re.MULTILINE)
+
+
+def resolved(schema: dict, node: dict) -> dict:
+    while "$ref" in node:
+        node = schema["$defs"][node["$ref"].rpartition("/")[2]]
+    return node
+
+
+def arms(schema: dict, node: dict) -> list[dict]:
+    """The tables that a node of the schema allows, by any of its references and unions."""
+    node = resolved(schema, node)
+    inner = [arm for key in ("anyOf", "oneOf") for one in node.get(key, []) for arm in arms(schema, one)]
+    return inner or ([node] if "properties" in node else [])
+
+
+def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[str]:
+    """Keys of a scene that the schema does not know, each table judged by the arm of its kind."""
+    node = resolved(schema, node)
+    if isinstance(value, list):
+        return [
+            u
+            for k, v in enumerate(value)
+            for u in unknown_keys(schema, node.get("items", {}), v, f"{path}.{k}")
+        ]
+    if not isinstance(value, dict):
+        return []
+    if isinstance(of_any_name := node.get("additionalProperties"), dict):
+        return [u for k, v in value.items() for u in unknown_keys(schema, of_any_name, v, f"{path}.{k}")]
+    tables = arms(schema, node)
+    kind = value.get("kind")
+    fit = [t for t in tables if kind is None or t["properties"].get("kind", {}).get("const") == kind]
+    if len(fit) != 1:
+        return [f"{path}: {len(fit)} tables of kind {kind}"]
+    assert fit[0]["additionalProperties"] is False
+    known = fit[0]["properties"]
+    missing = [f"{path}.{key} is missing" for key in fit[0].get("required", []) if key not in value]
+    strange = [f"{path}.{key}" for key in value if key not in known]
+    inside = [
+        u for k, v in value.items() if k in known for u in unknown_keys(schema, known[k], v, f"{path}.{k}")
+    ]
+    return missing + strange + inside
+
+
+@pytest.mark.parametrize("scene", sorted(SCENES.glob("*.toml")), ids=lambda p: p.stem)
+def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, told) -> None:
+    code, out, err = told("schema")
+    assert (code, err) == (0, "")
+    schema = json.loads(out)
+    assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
+    data = load(scene).data
+    assert unknown_keys(schema, schema, data) == []
+    data["stepper"]["dtt"] = 1.0
+    data["energy"][0]["kind"] = "gravty"
+    del data["run"]["steps"]
+    assert sorted(unknown_keys(schema, schema, data)) == [
+        ".energy.0: 0 tables of kind gravty",
+        ".run.steps is missing",
+        ".stepper.dtt",
+    ]
+
+
+def test_the_schema_offers_every_kind(told) -> None:
+    schema = json.loads(told("schema")[1])
+    for section, models in Registry.load().models().items():
+        where = (
+            schema["properties"]
+            if section != "loss"
+            else arms(schema, schema["properties"]["fit"])[0]["properties"]
+        )
+        node = resolved(schema, where[section])
+        offered = {t["properties"]["kind"]["const"] for t in arms(schema, node.get("items", node))}
+        assert offered == models.keys()
+
+
+# Mistakes in a scene --------------------------------------------------------------------------------
+
+
+def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(told, here: Path) -> None:
+    text = (
+        TWO_BODY.read_text().replace("steps = 1000", 'steps = "many"').replace("[checkpoint]", "[checkpont]")
+    )
+    text = text.replace('kind = "gravity"', 'kind = "gravty"').replace("dt = 0.005", "dtt = 0.005")
+    text = text.replace("eccentricity = 0.3", "eccentricity = 1.5").replace("masses", "mases")
+    (here / "bad.toml").write_text(text)
+    assert complaint(told, "run", "bad.toml", "observe.0.every=0").splitlines() == [
+        "bad.toml:10:2: state.masses: required, but missing",
+        "bad.toml:12:1: state.mases: no key 'mases'; did you mean 'masses'? "
+        "(keys: eccentricity, G, masses, semi_major_axis)",
+        "bad.toml:14:16: state.eccentricity: needs a number of at least 0 and below 1, not 1.5",
+        "bad.toml:18:8: energy.0.kind: "
+        "no energy named 'gravty'; did you mean 'gravity'? (installed: gravity); "
+        "not in the scene's `plugins`: elastic, laser",
+        "bad.toml:21:2: stepper.dt: required, but missing",
+        "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
+        "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",
+        "bad.toml:40:2: checkpont: no key 'checkpont'; did you mean 'checkpoint'? "
+        "(keys: checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, "
+        "stepper, title, units)",
+        "override 'observe.0.every=0': observe.0.every: needs a whole number of at least 1, not 0",
+    ]
+    assert not (here / "runs").exists()
+
+
+def test_a_missing_plugin_is_a_mistake_among_others(told, here: Path) -> None:
+    text = TWO_BODY.read_text().replace('plugins = ["gravity"]', 'plugins = ["gravity", "gravitty"]')
+    (here / "bad.toml").write_text(text.replace("dt = 0.005", "dt = 0"))
+    first, second = complaint(told, "run", "bad.toml").splitlines()
+    assert re.fullmatch(
+        r"bad.toml:5:23: plugins.1: no plugin named 'gravitty'; did you mean 'gravity'\? \(installed: .*\)",
+        first,
+    )
+    assert second == "bad.toml:23:6: stepper.dt: needs a quantity above 0, not 0"
+
+
+def test_a_kind_of_a_plugin_that_the_scene_does_not_name(told) -> None:
+    text = complaint(told, "run", TWO_BODY, "plugins=[]")
+    assert f"{TWO_BODY}:11:8: state.kind: no initial state named 'two_body'" in text
+    assert re.search(r"not in the scene's `plugins`: .*gravity", text)
+
+
+@pytest.mark.parametrize(
+    ("override", "place", "message"),
+    [
+        ("energy.0.body=sun", "17:3: energy.0", "no body named 'sun' (there are: none)"),
+        ("energy.0.fields={x='q'}", "17:3: energy.0", "no field named 'q' (there are: x, v, m)"),
+        ("energy.0.G=-1", "", "energy.0.G: needs a quantity of at least 0, not -1"),
+        ("energy.0.G='1 kg'", "", "energy.0.G: '1 kg' is a mass, but 'm^3 kg^-1 s^-2' "),
+        ("observe.2.fields=['q']", "36:3: observe.2", "no field named 'q' (there are: x, v, m)"),
+        ("observe.1={kind='energies', every=1}", "", "two observers record one name"),
+        ("run={steps=10, stop=3}", "", "no key 'stop'; did you mean 'steps'?"),
+    ],
+)
+def test_mistakes_that_show_only_while_building_have_a_place_too(
+    override: str, place: str, message: str, told, here: Path
+) -> None:
+    text = complaint(told, "run", TWO_BODY, override)
+    assert text.startswith(f"{TWO_BODY}:{place}: " if place else f"override '{override}': ")
+    assert message in text
+    assert not (here / "runs").exists()
+
+
+def test_two_terms_of_one_name(told, here: Path) -> None:
+    term = '[[energy]]\nkind = "gravity"\nG = 1.0\n'
+    (here / "twice.toml").write_text(TWO_BODY.read_text().replace(term, term + term))
+    assert complaint(told, "run", "twice.toml").startswith("twice.toml:17:3: energy: two terms have one name")
+
+
+def test_counts_are_bounded_by_the_memory(told, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a machine of two megabytes: without the bound, this would run on any other."""
+    monkeypatch.setattr(memory, "available", lambda: 2_000_000)
+    text = complaint(told, "run", SCENES / "plummer.toml", "state.n=5000", "run.steps=1")
+    assert text.endswith("state.n: 5000 are too many: they need 3 MB of memory, 2 MB are free")
+    assert "too many" in complaint(told, "run", SCENES / "gravity_seed.toml", "state.n=5000", "run.steps=1")
+    text = complaint(told, "run", TWO_BODY, "observe.0.every=1", "run.steps=20000", "checkpoint.every=0")
+    assert text.startswith(f"{TWO_BODY}:28:3: observe.0: would hold 20001 rows, ")
+    assert text.endswith("2 MB are free; look less often, or save more often: [checkpoint] every")
+    assert told("run", TWO_BODY, "observe.0.every=1", "run.steps=200", "checkpoint.every=0")[0] == 0
+
+
+def test_what_is_no_scene(told, here: Path) -> None:
+    (here / "latin.toml").write_bytes(b'title = "\xe9"\n')
+    (here / "broken.toml").write_text("[run\nsteps = 1\n")
+    assert complaint(told, "run", "latin.toml") == "latin.toml:1:10: byte 0xe9 is not UTF-8"
+    assert complaint(told, "run", "broken.toml").startswith("broken.toml:1:5: ")
+    assert complaint(told, "run", here) == f"{here}: cannot be read: Is a directory"
+    assert complaint(told, "check", "none.toml") == "none.toml: cannot be read: No such file or directory"
+    assert complaint(told, "run", TWO_BODY, "stepper.dt").startswith("override 'stepper.dt': write key=value")
+
+
+def test_data_that_cannot_be_read(told, here: Path) -> None:
+    scene = here / "solar.toml"
+    scene.write_text((SCENES / "outer_solar_system.toml").read_text())
+    at = "solar.toml:13:2: state: "
+    assert complaint(told, "run", "solar.toml") == (
+        f"{at}cannot read 'data/outer_solar_system.csv' (No such file or directory); "
+        "paths start at the scene's folder"
+    )
+    (here / "data").mkdir()
+    assert "'data' (Is a directory)" in complaint(told, "run", "solar.toml", "state.file=data")
+    (here / "data/outer_solar_system.csv").write_bytes(bytes(range(256)))
+    assert complaint(told, "run", "solar.toml").startswith(f"{at}'data/outer_solar_system.csv'")
+    for outside in ("/etc/passwd", "../secret", "data/../solar.toml"):
+        text = complaint(told, "run", "solar.toml", f"state.file='{outside}'")
+        assert text == f"{at}'{outside}' lies outside the scene's folder; copy it there"
+
+
+# Other mistakes -------------------------------------------------------------------------------------
+
+
+def test_folders_that_are_no_use(told, here: Path) -> None:
+    (here / "file").write_text("mine")
+    (here / "mine").mkdir()
+    (here / "mine/letter").write_text("dear")
+    for out in ("file", "file/run", "/proc/run"):
+        assert complaint(told, "run", TWO_BODY, SHORT, "--out", out).startswith(
+            f"minusgrad: {out}: cannot be written"
+        )
+    assert "not empty, and not a run; use another --out" in complaint(told, "run", TWO_BODY, "--out", "mine")
+    assert told("run", TWO_BODY, SHORT, "--out", "run")[0] == 0
+    assert complaint(told, "run", TWO_BODY, SHORT, "--out", "run") == (
+        "minusgrad: run: holds a run already; use another --out, or `minusgrad resume run`, "
+        "or --force to start it anew"
+    )
+    for verb in ("resume", "plot"):
+        assert complaint(told, verb, "mine") == (
+            "minusgrad: mine: not a run (it lacks scene.toml or journal.jsonl); `minusgrad run` makes one"
+        )
+    assert complaint(told, "plot", "run", "--out", "file") == (
+        "minusgrad: file: cannot be written: File exists; use another --out"
+    )
+    assert sorted(os.listdir(here)) == ["file", "mine", "run"]
+
+
+def test_names_that_do_not_exist(told, here: Path) -> None:
+    text = complaint(told, "check", "gravty")
+    assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (installed: ")
+    assert text.endswith("); a scene ends in .toml, a file with kernels in .py")
+    assert complaint(told, "scenes", "nowhere") == "minusgrad: no scenes in nowhere; name another folder"
+    for arguments in ([], ["rum"], ["run"], ["run", TWO_BODY, "--ot", "x"], ["check", TWO_BODY, "--threads"]):
+        code, _, err = told(*arguments)
+        assert code == 2
+        assert err.startswith("usage: minusgrad")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (None, "cannot be imported: FileNotFoundError: no file mine.py"),
+        ("1 +", "cannot be imported: SyntaxError: invalid syntax (mine.py, line 1)"),
+        ("x = 1\nundefined\n", "cannot be imported at mine.py:2: NameError: name 'undefined' is not defined"),
+        (
+            WRONG.replace("k=Parameter", "q=Parameter"),
+            "cannot be imported at mine.py:4: EnergyError: energy 'pixel': no role for argument k",
+        ),
+        (
+            WRONG.replace('"pixel"', '"gravity"'),
+            "registers energy 'gravity', which belongs to plugin 'gravity' (",
+        ),
+        (WRONG.replace("k", "name_").replace("name_", "_k"), "an argument cannot be called '_k'"),
+    ],
+)
+def test_a_plugin_file_with_a_mistake(text: str | None, message: str, told, here: Path) -> None:
+    if text is not None:
+        (here / "mine.py").write_text(text)
+    said = complaint(told, "energies", "--plugin", "mine.py")
+    assert said.startswith("minusgrad: plugin 'mine' (file mine.py) ")
+    assert message in said
+
+
+def test_an_energy_that_cannot_be_followed_is_told_at_its_block(told, here: Path) -> None:
+    (here / "pixel.py").write_text(WRONG.replace("    p =", "    while x[0][0] > 0:\n        pass\n    p ="))
+    text = complaint(told, "run", TWO_BODY, "energy.0={kind='pixel', k=1}", "--plugin", "pixel.py")
+    assert text.startswith("override 'energy.0={kind='pixel', k=1}': energy.0: ")
+    assert "pixel.py:" in text
+    assert "while" in text
+
+
+@pytest.mark.parametrize("arguments", [["plugins"], ["plugins", "--json"], ["schema"]])
+def test_output_into_a_closed_pipe_is_no_accident(arguments: list[str]) -> None:
+    """As in `minusgrad schema | head -1`, once head has seen enough."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    env = {k: v for k, v in os.environ.items() if k != "PYTHONUNBUFFERED"}
+    done = subprocess.run([MINUSGRAD, *arguments], env=env, stdout=writer, stderr=subprocess.PIPE, text=True)
+    os.close(writer)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_table_for_a_file_is_not_cut_off(here: Path) -> None:
+    """Without a terminal nothing is shortened."""
+    out = minusgrad("scenes", SCENES, COLUMNS="20").stdout
+    assert "…" not in out
+    assert str(TWO_BODY) in out
+
+
+def test_run_and_resume_for_programs(told: Callable, here: Path) -> None:
+    for verb, what in (("run", TWO_BODY), ("resume", "runs/two_body")):
+        more = (SHORT,) if verb == "run" else ()
+        code, out, _ = told(verb, what, *more, "--json")
+        facts = json.loads(out)
+        assert code == 0
+        assert facts["folder"] == "runs/two_body"
+        assert (facts["step"], facts["time"]) == (20, 0.1)
+        assert 0.0 < abs(facts["drift"]) < 1e-5

@@ -1,0 +1,134 @@
+"""Every shipped scene, short, by every stepper that fits, in both precisions: cut at random steps, by other
+threads than the whole run had; and every file is the same, bit for bit.
+"""
+
+import random
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from minusgrad.app.runs import build, fit, resume, run
+from minusgrad.errors import InterruptedRunError
+from minusgrad.steppers import scheduler
+from minusgrad.steppers.integrator import Integrator
+from tests.support.command import SCENES, files, last_saved, minusgrad
+from tests.support.short_scenes import (
+    AT_REST,
+    FITTED,
+    FITTERS,
+    IN_TIME,
+    SEARCHES,
+    SPLITTINGS,
+    ctrl_c,
+    cut,
+    fitted,
+    moved,
+    path_of,
+    searched,
+)
+
+
+class Case(NamedTuple):
+    """A scene, how it moves or what it looks for, and in which precision."""
+
+    scene: str
+    kind: str
+    precision: str
+    do: Callable
+    overrides: dict[str, Any]
+
+    def by(self, threads: int) -> dict[str, Any]:
+        return self.overrides | {"runtime.precision": self.precision, "runtime.threads": threads}
+
+    @property
+    def steps(self) -> int:
+        return self.overrides["fit.iterations" if self.do is fit else "run.steps"]
+
+
+def cases() -> Iterator[Case]:
+    """Scene by scene, so that kernels are compiled once for all its steppers."""
+    for precision in ("f64", "f32"):
+        for scene in IN_TIME:
+            yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in SPLITTINGS)
+        for scene in AT_REST:
+            yield from (Case(scene, kind, precision, run, searched(scene, kind)) for kind in SEARCHES)
+        for scene in FITTED:
+            methods = [m for m in FITTERS if m != "gauss_newton" or scene != "walker"]
+            yield from (Case(scene, kind, precision, fit, fitted(scene, kind)) for kind in methods)
+
+
+CASES = {f"{c.scene} {c.do.__name__} {c.kind} {c.precision}": c for c in cases()}
+
+
+def test_no_scene_and_no_stepper_is_left_out() -> None:
+    """Gauss-Newton takes misfits only, and the walker's loss is how far it walks."""
+    assert {c.scene for c in CASES.values()} == {path.stem for path in SCENES.glob("*.toml")}
+    from minusgrad.assembly.registry import Registry
+
+    steppers = set(Registry.load(["core", "elastic", "gravity", "laser"]).tables["stepper"])
+    assert {c.kind for c in CASES.values() if c.do is run} == steppers
+    assert len(CASES) == 2 * (5 * 10 + 4 * 4 + 3 + 3 + 2)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Case], dict[str, bytes]]:
+    """The files of uninterrupted runs on one thread, of all steppers of a scene at once."""
+    made: dict[str, dict[str, bytes]] = {}
+
+    def of(case: Case) -> dict[str, bytes]:
+        for name, other in CASES.items():
+            alike = (other.scene, other.precision, other.do) == (case.scene, case.precision, case.do)
+            if alike and name not in made:
+                out = tmp_path_factory.mktemp("whole") / "run"
+                made[name] = files(other.do(path_of(other.scene), other.by(1), out).folder)
+        return dict(made[next(name for name, c in CASES.items() if c is case)])
+
+    return of
+
+
+@pytest.fixture(autouse=True)
+def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Batches of one step, so that a run stops right where it is told to."""
+    monkeypatch.setattr(scheduler, "Pace", partial(scheduler.Pace, 0.0))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_was_cut_ends_with_the_same_files(name: str, tmp_path: Path, whole) -> None:
+    case, chance = CASES[name], random.Random(name)
+    expected = whole(case)
+    last = 4 if case.kind == "gauss_newton" else case.steps  # it may have settled by then
+    first, second = sorted(chance.sample(range(1, last - 1), 2))
+    folder = cut(tmp_path / "run", path_of(case.scene), case.by(2), first, case.do)
+    assert last_saved(folder) == first
+    with ctrl_c(second) as progress, pytest.raises(InterruptedRunError):
+        resume(folder, progress=progress)
+    assert last_saved(folder) == second
+    resume(folder)
+    found = files(folder)
+    assert found.pop("overrides.json") != expected.pop("overrides.json")
+    assert found == expected
+
+
+NEW = ("two_body run yoshida4 f64", "warm_crystal run langevin f32", "plummer run leapfrog f32",
+       "stretch run lbfgs f64", "laser_image run adam f32", "cantilever run fire f64",
+       "stretch run gradient_descent f32", "spring_stiffness fit gauss_newton f64",
+       "walker fit lbfgs f32", "gravity_seed run symplectic_euler f64")  # fmt: skip
+"""One of each kind."""
+
+
+@pytest.mark.parametrize("name", NEW)
+def test_a_new_process_goes_on_where_this_one_stopped(name: str, tmp_path: Path, whole) -> None:
+    case = CASES[name]
+    expected = whole(case)
+    if case.do is run and isinstance((one := build(path_of(case.scene), case.by(2))).stepper, Integrator):
+        assert one.stepper.fused == (case.scene != "plummer")
+    folder = cut(tmp_path / "run", path_of(case.scene), case.by(2), min(case.steps // 2, 3), case.do)
+    done = minusgrad("resume", folder)
+    unmet = case.kind == "gauss_newton"  # six iterations are not enough
+    assert (done.returncode, done.stderr) == (int(unmet), "")
+    found = files(folder)
+    assert found.pop("overrides.json") != expected.pop("overrides.json")
+    assert found == expected

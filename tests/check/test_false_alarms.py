@@ -1,0 +1,58 @@
+"""`check` never cries wolf: no error finding on our own energies and scenes, and on random energies.
+
+Random energies are those of `random_energies` without decisions: where `if` and `select` choose between any
+two values U jumps, and that is to be told. A few are asked here, 500 with MINUSGRAD_ZOO=all.
+"""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from minusgrad import local_energy
+from minusgrad.app.runs import build
+from minusgrad.assembly.registry import Registry
+from minusgrad.check import term_check
+from minusgrad.interpreter.interpreter import ROUNDINGS
+from minusgrad.symbolic.graph import reachable
+from tests.exams.test_random_energies import Program, drawn
+from tests.support.random_energies import ROLES
+
+SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
+SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))
+NUMBER = 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 4
+DECISIONS = {"select", *ROUNDINGS}
+
+
+def accused(findings) -> list[str]:
+    asked = list(findings)
+    assert len(asked) > 8
+    return [f"{f.term}.{f.argument}: {f.question}: {f.text}" for f in asked if not f.passed]
+
+
+@pytest.mark.parametrize("name", [n for n, e in SHIPPED.items() if not getattr(e, "cell", None)])
+def test_no_energy_of_ours_is_accused(name: str) -> None:
+    """In space; scenes ask those of the plane, and maps to grids."""
+    assert accused(term_check.of_energy(SHIPPED[name])) == []
+
+
+@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.stem)
+def test_no_scene_of_ours_is_accused(scene: Path) -> None:
+    simulation = build(scene, ['runtime.precision="f64"'])
+    assert accused(term_check.of_potential(simulation.potential, simulation.stepper.time)) == []
+
+
+def smooth(number: int) -> list[Program]:
+    """Random energies whose value has no jump."""
+    found = [p for p in drawn(8 * number) if not DECISIONS & {node.op for node in reachable([p.value])}]
+    assert len(found) >= number
+    return found[:number]
+
+
+def test_no_random_energy_is_accused() -> None:
+    told = {}
+    for k, program in enumerate(smooth(NUMBER)):
+        energy = local_energy(f"random{k}", over=2, **ROLES)(program.function)
+        if found := accused(term_check.of_energy(energy, seed=k)):
+            told[program.text] = found
+    assert told == {}

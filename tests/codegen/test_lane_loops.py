@@ -1,0 +1,270 @@
+"""Lanes: every energy in both layouts, f32 and f64, with a last block that is not full; log of vectors."""
+
+from collections.abc import Iterator
+
+import numpy as np
+import pytest
+
+from minusgrad import Datum, Fields, Node, Potential, bind, local_energy, ti
+from minusgrad.codegen import lane_loops, lane_statements
+from minusgrad.codegen.lane_loops import Lanes
+from minusgrad.codegen.sweep import Sweep
+from minusgrad.codegen.term_loops import Emitter
+from minusgrad.engine import lane_blocks, runtime, storage
+from minusgrad.engine.kernels import Code, Launch
+from minusgrad.errors import MiscompiledError
+from tests.codegen.test_products import drawn, names
+from tests.support.instances import CANONICAL, Instance
+
+T = 0.37
+SHARED = [name for name, instance in CANONICAL.items() if instance.energy.over != "nodes"]
+CASES = [pytest.param(CANONICAL[name], id=name) for name in SHARED]
+PLAIN = {"dihedral", "kinds", "flags", "powers"}
+"""Energies that compute in whole numbers, or many things lane by lane."""
+LIMITS = {"f64": 2e-12, "f32": 3e-4}
+
+
+@pytest.fixture
+def engine() -> Iterator[None]:
+    before = runtime._Running.options
+    runtime.start(runtime.Options())
+    yield
+    runtime.start(before)
+
+
+def in_lanes(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
+    for name in ("LEAST_TUPLES", "LEAST_TARGETS"):
+        monkeypatch.setattr(lane_loops, name, 1 if wanted else np.inf)
+
+
+def everything(potential: Potential) -> dict[str, np.ndarray]:
+    """U, also of each element; gradients and products with respect to everything, in one pass."""
+    (term,) = potential.terms
+    fields, every = potential.fields, list(names(potential))
+    moved = drawn(potential, np.random.default_rng(3))
+    nodal, along = (
+        {n: storage.allocate(np.zeros_like(fields[n].values)) for n in every if n in fields} for _ in range(2)
+    )
+    tangents = {
+        n: storage.allocate(w.astype(fields.dtype)) if n in fields else np.asarray(w, float)
+        for n, w in moved.items()
+    }
+    others = [n for n in every if n not in fields]
+    asked = Sweep(value=True, gradient=nodal, slopes=others, product=along, changes=others, tangents=tangents)
+    swept = potential.sweep(asked, T)
+    found = {"value": swept.value, "alone": potential.value(T), "each": potential.by_element(term, T)}
+    for what, some in (("gradient", nodal | swept.slopes), ("product", along | swept.changes)):
+        found |= {f"{what} {n}": values for n, values in some.items()}
+    return {what: np.array(values) for what, values in found.items()}
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("instance", CASES)
+def test_both_layouts_compute_the_same(
+    instance: Instance, precision: str, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    found = {}
+    for wanted in (False, True):
+        in_lanes(monkeypatch, wanted)
+        d = instance.dimensions[-1]
+        potential = instance.potential(np.random.default_rng(7), d, n=29, e=37, precision=precision)
+        (name,) = potential.terms
+        assert isinstance(potential._work[name].emitter, Lanes) == (wanted and name not in PLAIN)
+        found[wanted] = everything(potential)
+    for what, expected in found[False].items():
+        assert found[True][what].dtype == expected.dtype
+        assert found[True][what].shape == expected.shape
+        size = max(float(np.abs(expected).max()), 1e-30)
+        assert np.abs(found[True][what].astype(float) - expected).max() <= LIMITS[precision] * size, what
+
+
+@pytest.mark.parametrize(
+    ("name", "precision"),
+    [
+        ("neo_hookean", "f64"),
+        ("neo_hookean", "f32"),
+        ("spring", "f64"),
+        ("gravity", "f64"),
+        ("membrane", "f64"),
+    ],
+)
+def test_hessians_in_both_layouts(
+    name: str, precision: str, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    found: dict[bool, list[np.ndarray]] = {}
+    for wanted in (False, True):
+        in_lanes(monkeypatch, wanted)
+        d = CANONICAL[name].dimensions[-1]
+        potential = CANONICAL[name].potential(np.random.default_rng(7), d, n=29, e=37, precision=precision)
+        each = [potential.element_hessians(name, "x", T, how) for how in (None, "clamp", "abs")]
+        matrix = potential.hessian("x", T)
+        assert (matrix != matrix.T).nnz == 0
+        found[wanted] = [*each, matrix.toarray()]
+    for one, other in zip(found[True], found[False], strict=True):
+        assert np.abs(one - other).max() <= LIMITS[precision] * np.abs(other).max()
+
+
+@pytest.mark.parametrize("name", ["gravity", "spring", "neo_hookean"])
+def test_bits_do_not_depend_on_threads(name: str, monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    in_lanes(monkeypatch, True)
+    bits = {}
+    for threads in (1, 2):
+        runtime.start(runtime.Options(threads=threads))
+        found = everything(CANONICAL[name].potential(np.random.default_rng(5), 3, n=2100, e=2500))
+        bits[threads] = {what: values.tobytes() for what, values in found.items()}
+    assert bits[1] == bits[2]
+
+
+def test_small_terms_have_no_lanes(engine: None) -> None:
+    small = CANONICAL["spring"].potential(np.random.default_rng(1), 2)
+    assert type(small._work["spring"].emitter) is Emitter
+    assert small.in_lanes == []
+    large = CANONICAL["spring"].potential(np.random.default_rng(1), 2, n=400, e=20_000)
+    assert large.in_lanes == ["spring"]
+
+
+@local_energy("pull", over=2, x=Node("1"), weight=Datum("1"))
+def pull(x, weight):
+    return weight * (x[0] - x[1]) ** 2
+
+
+def test_a_datum_may_change(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    in_lanes(monkeypatch, True)
+    fields = Fields({"x": np.arange(4.0)})
+    term = bind(pull, fields, tuples=[[0, 1], [1, 3]], data={"weight": [1.0, 2.0]})
+    potential = Potential(fields, [term])
+    assert potential.value() == 9.0
+    term.set_datum("weight", [3.0, 5.0])
+    assert potential.value() == 23.0
+    assert potential.gradient("x").tolist() == [-6.0, -14.0, 0.0, 20.0]
+
+
+@local_energy("odd", over=2, x=Node("1"), weight=Datum("1"))
+def odd(x, weight):
+    """What no vector instruction computes, and what has branches."""
+    r = x[0] - x[1]
+    near = ti.exp(-weight * r * r) + ti.atan2(x[0], weight)
+    far = ti.log(1.0 + weight * ti.abs(r)) + ti.min(r, x[1]) * ti.max(x[0], 0.1) + weight**1.5
+    return ti.select((ti.abs(r) < 0.5) & (x[0] > 0.0), near, far) + weight ** ti.abs(x[0])
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_lane_by_lane(precision: str, monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    rng = np.random.default_rng(0)
+    x, rows = rng.normal(size=40), np.array([rng.permutation(40)[:2] for _ in range(45)])
+    weights = rng.uniform(0.5, 1.5, 45)
+    found = []
+    for wanted in (False, True):
+        in_lanes(monkeypatch, wanted)
+        fields = Fields({"x": x}, precision=precision)
+        potential = Potential(fields, [bind(odd, fields, tuples=rows, data={"weight": weights})])
+        found.append([potential.by_element("odd"), potential.gradient("x"), potential.product({"x": x}, "x")])
+    for one, other in zip(*found, strict=True):
+        assert np.abs(one - other).max() <= LIMITS[precision] * np.abs(other).max()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_log_of_vectors(dtype: type, engine: None) -> None:
+    rng, limits = np.random.default_rng(0), np.finfo(dtype)
+    known = [
+        1.0,
+        limits.tiny,
+        limits.max,
+        np.sqrt(0.5),
+        np.sqrt(2.0),
+        2.0,
+        0.5,
+        0.0,
+        -1.0,
+        np.inf,
+        -np.inf,
+        np.nan,
+    ]
+    every = [2.0 ** rng.uniform(limits.minexp, limits.maxexp, 20000), 1.0 + 1e-2 * rng.normal(size=5000)]
+    x = np.concatenate([*every, 1.0 + 1e-5 * rng.normal(size=5000), known]).astype(dtype)
+    wide, real = 64 // x.itemsize, storage.ENGINE_DTYPES[x.dtype.name]
+    taken, out = lane_blocks.blocked(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, dtype)
+    text = f"for n in range(x.shape[0]):\n    out[n] = log_{real}x{wide}(x[n])\n"
+    Launch(Code(text, {"x": taken, "out": out}))()
+    found = lane_blocks.rows(out, len(x))[:, 0]
+    with np.errstate(all="ignore"):
+        expected = np.log(x.astype(np.longdouble))
+    finite = np.isfinite(expected)
+    assert np.array_equal(found[~finite], expected[~finite].astype(dtype), equal_nan=True)
+    right = expected[finite]
+    assert (np.abs(found[finite] - right) <= 2.0 * limits.eps * np.abs(right)).all()
+
+
+def test_rows_and_blocks() -> None:
+    rows = np.arange(21.0).reshape(7, 3)
+    made = lane_blocks.blocked(rows, 4)
+    assert made.shape == (2, 3, 4)
+    assert made.ctypes.data % lane_blocks.ALIGNMENT == 0
+    assert np.array_equal(lane_blocks.rows(made, 7), rows)
+    assert np.array_equal(made[1, :, 3], rows[6])  # filled up with the last row
+    flat = lane_blocks.flat(made)
+    assert all(flat[lane_blocks.place(e, k, 3, 4)] == rows[e, k] for e in range(7) for k in range(3))
+    e, k = 5, 2
+    assert flat[eval(lane_blocks.place("e", k, 3, 4))] == rows[e, k]
+
+
+def test_a_kernel_that_computes_something_else_is_not_used(
+    monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Wrong instructions: for the value of tuples, a gradient of tuples, and a gradient of pairs."""
+    in_lanes(monkeypatch, True)
+    for name, asked, operation, wrong in [
+        ("spring", "value", "sqrt", "ti.sqrt({0}) * ti.sqrt({0})"),
+        ("spring", "gradient", "add", "{0} - {1}"),
+        ("gravity", "gradient", "recip", "{one} / ({0} + {0})"),
+        ("spring", "hessian", "mul", "{0} * {1} * {1}"),
+    ]:
+        with monkeypatch.context() as broken:
+            broken.setitem(lane_statements.VECTORS, operation, wrong)
+            potential = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
+            with pytest.raises(MiscompiledError, match=f"term '{name}', element .* its function: engine "):
+                _asked(potential, asked)
+        right = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
+        _asked(right, asked)
+
+
+def _asked(potential: Potential, what: str) -> None:
+    match what:
+        case "value":
+            potential.value()
+        case "gradient":
+            potential.gradient("x")
+        case "hessian":
+            potential.hessian("x")
+
+
+def test_what_is_not_finite_proves_nothing(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    in_lanes(monkeypatch, True)
+    potential = CANONICAL["spring"].potential(np.random.default_rng(2), 3, n=29, e=37)
+    potential.fields["x"].set(np.full((29, 3), np.nan))
+    assert np.isnan(potential.value())
+    assert np.isnan(potential.gradient("x")).any()
+
+
+@ti.kernel
+def by_hand(x: ti.types.ndarray(dtype=ti.math.vec3, ndim=1), out: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+    for i in range(x.shape[0]):
+        v = -x[i]
+        if v[0] > 0.0:
+            v[1] = 2.0 * v[1]
+        out[i] = v.norm()
+
+
+def test_kernels_by_hand_in_the_same_process(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    """They are compiled as ever: a minus before a vector would end the process, were vectors kept whole."""
+    in_lanes(monkeypatch, True)
+    potential = CANONICAL["spring"].potential(np.random.default_rng(2), 3, n=29, e=37)
+    before = potential.gradient("x")
+    x, out = potential.fields["x"].values.copy(), np.zeros(29)
+    by_hand(x, out)
+    v = -x
+    v[:, 1] *= np.where(v[:, 0] > 0.0, 2.0, 1.0)
+    assert np.allclose(out, np.linalg.norm(v, axis=1), rtol=1e-14)
+    config = ti.lang.impl.current_cfg()
+    assert config.force_scalarize_matrix is config.real_matrix_scalarize is True
+    assert np.array_equal(potential.gradient("x"), before)

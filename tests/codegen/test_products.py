@@ -1,0 +1,332 @@
+"""The one product: tangents of any subset of fields and parameters in, cotangents of any subset out.
+
+References: the engine's own gradients, which the exam holds against three others, a little way along the
+tangents (differences of sixth order); Taylor's remainder; symmetry.
+"""
+
+import numpy as np
+import pytest
+
+from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
+from minusgrad.codegen.sweep import Sweep
+from minusgrad.energies.local_energy import Datum, Time
+from minusgrad.engine import runtime
+from minusgrad.errors import EnergyError
+from minusgrad_elastic.springs import spring
+from tests.support import instances
+from tests.support.energies import readout
+from tests.support.instances import CANONICAL, MAPS
+
+EPS = float(np.finfo(np.float64).eps)
+T = 0.37
+SEEDS = (1, 2)
+CASES = [
+    pytest.param(instance, d, id=f"{name}-{d}d")
+    for name, instance in (CANONICAL | MAPS).items()
+    for d in instance.dimensions
+]
+FEW = ("gravity", "spring", "neo_hookean", "flicker", "gaussian_dose", "electron_density", "bonds")
+"""One for each kind of loop, and one that changes in time."""
+FEW_CASES = [pytest.param((CANONICAL | MAPS)[name], id=name) for name in FEW]
+STENCIL = {1: 45.0 / 60.0, 2: -9.0 / 60.0, 3: 1.0 / 60.0}
+
+
+def names(potential: Potential) -> dict[str, float]:
+    """Everything that U may be differentiated by, data apart, and the size of a physical change."""
+    found: dict[str, float] = {}
+    for part in potential.parts.values():
+        for argument in part.energy.differentiable:
+            role = part.energy.roles[argument]
+            if isinstance(role, Node):
+                if part.fields[argument].name not in potential.given:
+                    found[part.fields[argument].name] = role.scale
+            elif isinstance(role, Time):
+                found["t"] = role.scale
+            elif not isinstance(role, Datum):
+                found[f"{part.name}.{argument}"] = role.scale
+    return found
+
+
+def shape(potential: Potential, name: str) -> tuple[int, ...]:
+    if name == "t":
+        return ()
+    fields = potential.fields
+    return fields[name].shape if name in set(fields) else potential.parameter(name).shape
+
+
+def drawn(potential: Potential, rng: np.random.Generator) -> dict[str, np.ndarray]:
+    return {n: 0.1 * s * rng.normal(size=shape(potential, n)) for n, s in names(potential).items()}
+
+
+def gradients(potential: Potential, t: float = T) -> dict[str, np.ndarray]:
+    return swept(potential, {}, t)[1]
+
+
+def products(potential: Potential, tangents: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return swept(potential, tangents, T)[2]
+
+
+def swept(potential: Potential, tangents: dict[str, np.ndarray], t: float):
+    """U; gradients and products with respect to everything, in one pass."""
+    every, dtype = list(names(potential)), potential.fields.dtype
+    fields = [n for n in every if n in set(potential.fields)]
+    others = [n for n in every if n not in fields]
+    gradient, product, moved = _arrays(potential)
+    for name, values in tangents.items():
+        if name in fields:
+            moved[name][...] = values.astype(dtype)
+    along = {n: moved[n] if n in fields else w for n, w in tangents.items()}
+    if not tangents:
+        found = potential.sweep(Sweep(True, gradient, others), t)
+        return found.value, _double(gradient | found.slopes, every), {}
+    found = potential.sweep(Sweep(True, gradient, others, product, others, along), t)
+    return found.value, _double(gradient | found.slopes, every), _double(product | found.changes, every)
+
+
+def _arrays(potential: Potential):
+    """Targets and tangents of the fields, the same ones at each call: kernels are made for them."""
+    if not hasattr(potential, "_of_tests"):
+        fields = [n for n in names(potential) if n in set(potential.fields)]
+        like = {n: potential.fields[n].values for n in fields}
+        potential._of_tests = [{n: np.zeros_like(v) for n, v in like.items()} for _ in range(3)]
+    return potential._of_tests
+
+
+def _double(found: dict[str, np.ndarray], every: list[str]) -> dict[str, np.ndarray]:
+    return {n: np.array(found[n], np.float64) for n in every}
+
+
+class Line:
+    """A potential along a straight line through its fields, parameters and time."""
+
+    def __init__(self, potential: Potential, tangents: dict[str, np.ndarray]):
+        self.potential, self.tangents = potential, tangents
+        self.start = {n: self._here(n).copy() for n in tangents if n != "t"}
+
+    def _here(self, name: str) -> np.ndarray:
+        fields = self.potential.fields
+        return fields[name].values if name in set(fields) else self.potential.parameter(name)
+
+    def go(self, h: float) -> float:
+        """To the place h tangents away; returns the time there."""
+        for name, start in self.start.items():
+            if name in set(self.potential.fields):
+                self.potential.fields[name].set(start + h * self.tangents[name])
+            else:
+                self.potential.set_parameter(name, start + h * self.tangents[name])
+        return T + h * float(self.tangents.get("t", 0.0))
+
+    def value(self, h: float) -> float:
+        return self.potential.value(self.go(h))
+
+    def change(self, h: float) -> dict[str, np.ndarray]:
+        """How the gradients change, by differences of sixth order."""
+        total = {n: np.zeros(shape(self.potential, n)) for n in names(self.potential)}
+        for k, weight in STENCIL.items():
+            for sign in (1.0, -1.0):
+                found = gradients(self.potential, self.go(sign * k * h))
+                total = {n: v + sign * weight / h * found[n] for n, v in total.items()}
+        self.go(0.0)
+        return total
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_products_are_how_gradients_change(instance, d) -> None:
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        potential = instance.potential(rng, d)
+        tangents = drawn(potential, rng)
+        found, expected = products(potential, tangents), Line(potential, tangents).change(2.0**-9)
+        sizes = gradients(potential)
+        for name in found:
+            scale = max(np.abs(expected[name]).max(), 1e-3 * np.abs(sizes[name]).max())
+            assert np.abs(found[name] - expected[name]).max() <= 1e-7 * scale + 1e-12, name
+
+
+@pytest.mark.parametrize("instance", [pytest.param(c, id=n) for n, c in (CANONICAL | MAPS).items()])
+def test_tangents_of_one_name_at_a_time_add_up(instance) -> None:
+    """The product is linear, and each name's part of it stands alone."""
+    rng = np.random.default_rng(1)
+    potential = instance.potential(rng, instance.dimensions[0])
+    tangents = drawn(potential, rng)
+    whole = products(potential, tangents)
+    parts = [products(potential, {n: w}) for n, w in tangents.items()]
+    for name in whole:
+        size = sum(np.abs(part[name]) for part in parts).max()
+        assert np.abs(whole[name] - sum(part[name] for part in parts)).max() <= 1e-12 * size
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_products_are_symmetric(instance, d) -> None:
+    """|w.Hv - v.Hw| <= 1e-13 sum |w_i (Hv)_i|, H over all fields, parameters and the time."""
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        potential = instance.potential(rng, d)
+        v, w = drawn(potential, rng), drawn(potential, rng)
+        hv, hw = products(potential, v), products(potential, w)
+        one, other = (sum(float((a[n] * b[n]).sum()) for n in a) for a, b in ((w, hv), (v, hw)))
+        size = sum(float(np.abs(w[n] * hv[n]).sum()) + float(np.abs(v[n] * hw[n]).sum()) for n in v)
+        assert abs(one - other) <= 1e-13 * size
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_the_taylor_remainder_is_of_third_order(instance, d) -> None:
+    """|U(x + h w) - U(x) - h g.w - h^2/2 w.Hw| ~ h^3, w in all fields, parameters and the time."""
+    for seed in SEEDS:
+        rng = np.random.default_rng(seed)
+        potential = instance.potential(rng, d)
+        w = drawn(potential, rng)
+        gradient, product = gradients(potential), products(potential, w)
+        slope = sum(float((w[n] * gradient[n]).sum()) for n in w)
+        bend = sum(float((w[n] * product[n]).sum()) for n in w)
+        line = Line(potential, w)
+        start, steps, remainders = line.value(0.0), [], []
+        for h in 2.0 ** -np.arange(8.0, 16.0, 0.5):
+            remainder = abs(line.value(h) - start - h * slope - 0.5 * h * h * bend)
+            if remainder > 100.0 * EPS * potential.magnitude(T):
+                steps.append(h)
+                remainders.append(remainder)
+        if len(steps) >= 4:
+            order = np.polyfit(np.log(steps), np.log(remainders), 1)[0]
+            assert abs(order - 3.0) < 0.15, (order, remainders)
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_single_precision_follows_double(instance, d) -> None:
+    double = instance.potential(np.random.default_rng(3), d)
+    single = instance.potential(np.random.default_rng(3), d, precision="f32")
+    tangents = drawn(double, np.random.default_rng(4))
+    expected = products(double, tangents)
+    for name, found in products(single, tangents).items():
+        scale = max(np.abs(expected[name]).max(), 1e-3 * np.abs(gradients(double)[name]).max())
+        assert np.abs(found - expected[name]).max() <= 1e-4 * scale, name
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads() -> None:
+    before, bits = runtime._Running.options, {}
+    try:
+        for threads in (1, 2):
+            runtime.start(runtime.Options(threads=threads))
+            bits[threads] = {name: _bits((CANONICAL | MAPS)[name]) for name in FEW}
+    finally:
+        runtime.start(before)
+    assert bits[1] == bits[2]
+
+
+def _bits(instance) -> list[bytes]:
+    potential = instance.potential(np.random.default_rng(5), instance.dimensions[-1], n=300, e=900)
+    found = products(potential, drawn(potential, np.random.default_rng(6)))
+    return [p.tobytes() for p in found.values()]
+
+
+@pytest.mark.parametrize("instance", FEW_CASES)
+def test_one_pass_gives_all(instance) -> None:
+    """Value, gradients and products of one sweep are those of single questions, to rounding."""
+    rng = np.random.default_rng(7)
+    potential = instance.potential(rng, instance.dimensions[-1])
+    tangents = drawn(potential, rng)
+    value, gradient, product = swept(potential, tangents, T)
+    assert abs(value - potential.value(T)) <= 8.0 * EPS * potential.magnitude(T)
+    for name in names(potential):
+        for one, alone in (
+            (gradient[name], potential.gradient(name, T)),
+            (product[name], potential.product(tangents, name, T)),
+        ):
+            assert one.shape == alone.shape
+            assert np.abs(one - alone).max() <= 1e-13 * np.abs(alone).max(), name
+
+
+def test_a_guarded_root_has_a_finite_product() -> None:
+    @local_energy("guarded", over="nodes", s=Node(), k=Parameter(default=2.0))
+    def guarded(s, k):
+        return k * ti.select(s[0] > 0.0, ti.sqrt(s[0]) ** 3, 0.0)
+
+    fields = Fields({"s": [-1.0, 0.0, 4.0]})
+    potential = Potential(fields, [bind(guarded, fields)])
+    found = potential.product({"s": np.ones(3)}, "s")
+    assert found.tolist() == [0.0, 0.0, pytest.approx(2.0 * 0.75 / 2.0)]
+    assert potential.product({"s": np.ones(3)}, "guarded.k") == pytest.approx(1.5 * 2.0)
+
+
+def test_what_cannot_be_asked() -> None:
+    fields = Fields({"y": [1.0, 2.0], "lean": [0.5, 0.5]})
+    potential = Potential(fields, [bind(readout, fields)])
+    with pytest.raises(EnergyError, match="no field named 'z'"):
+        potential.product({"z": np.ones(2)}, "y")
+    with pytest.raises(EnergyError, match="the tangent of 'y' has shape"):
+        potential.product({"y": np.ones(3)}, "y")
+    with pytest.raises(EnergyError, match="no term named 'spring'"):
+        potential.product({"y": np.ones(2)}, "spring.k")
+    with pytest.raises(EnergyError, match="no derivative with respect to 'k'"):
+        potential.product({"readout.k": 1.0}, "y")
+
+
+def test_what_maps_give_moves_with_what_it_is_made_of() -> None:
+    potential = instances.MAPS["electron_density"].potential(np.random.default_rng(1), 2)
+    (given,) = potential.given
+    with pytest.raises(EnergyError, match=f"'{given}' is what maps give; it moves with"):
+        potential.product({given: np.ones(6)}, "x")
+
+
+def two_terms() -> Potential:
+    """Springs with a stiffness each, as a term that reads x, and one that does not."""
+    fields = Fields({"x": np.arange(6.0).reshape(3, 2) ** 2, "y": [1.0, 2.0, 3.0], "lean": [0.5, 0.5, 0.5]})
+    rows = {"tuples": [[0, 1], [1, 2]], "data": {"rest": 1.0}, "parameters": {"stiffness": [1.0, 2.0]}}
+    return Potential(fields, [bind(spring, fields, **rows), bind(readout, fields)])
+
+
+def test_a_field_is_asked_for_by_an_array_of_its_shape() -> None:
+    potential = two_terms()
+    for asked in (Sweep(slopes=("x",)), Sweep(changes=("x",), tangents={"x": np.ones((3, 2))})):
+        with pytest.raises(
+            EnergyError, match="'x' is a field: its derivatives go into an array of its shape"
+        ):
+            potential.sweep(asked)
+    with pytest.raises(EnergyError, match="no field named 'typo'"):
+        potential.gradient_into({"typo": np.zeros(3)})
+    with pytest.raises(EnergyError, match=r'tangents are given by name: potential\.product\({"x": w}, "x"\)'):
+        potential.product(np.ones((3, 2)), "x")
+
+
+def test_tangents_have_the_shape_of_their_values() -> None:
+    potential = two_terms()
+    for wrong in (np.ones(3), np.ones((2, 1)), np.ones((1, 2))):
+        with pytest.raises(
+            EnergyError, match=r"the tangent of 'spring\.stiffness' has shape \[.*\], its values"
+        ):
+            potential.product({"spring.stiffness": wrong}, "x")
+    for wrong in ("1", 1j, np.ones(2, complex)):
+        with pytest.raises(EnergyError, match=r"the tangent of 'spring\.stiffness' needs real numbers"):
+            potential.product({"spring.stiffness": wrong}, "x")
+    with pytest.raises(EnergyError, match="the tangent of 't' has shape"):
+        potential.product({"t": np.ones(3)}, "x")
+    one, all_alike = (potential.product({"spring.stiffness": w}, "x") for w in (2.0, [2.0, 2.0]))
+    np.testing.assert_array_equal(one, all_alike)
+
+
+def test_what_nothing_moves_has_a_product_of_zeros_of_its_shape() -> None:
+    potential = two_terms()
+    assert potential.product({"y": np.ones(3)}, "spring.stiffness").tolist() == [0.0, 0.0]
+    assert potential.product({"y": np.ones(3)}, "x").tolist() == np.zeros((3, 2)).tolist()
+
+
+def test_products_by_parameters_leave_no_kernels_behind() -> None:
+    potential = two_terms()
+    for k in range(20):
+        potential.product({"spring.stiffness": float(k)}, "x")
+        potential.product({"spring.stiffness": np.full(2, float(k)), "x": np.ones((3, 2))}, "x")
+    assert len(potential._work["spring"]._sweeps) == 2
+
+
+def test_the_time_is_no_field() -> None:
+    with pytest.raises(EnergyError, match="a field cannot be called 't', which is the time"):
+        Fields({"t": [1.0]})
+
+
+def test_who_sets_a_parameter_sets_it_for_every_potential_of_the_term() -> None:
+    potential = two_terms()
+    twin = Potential(potential.fields, list(potential.terms.values()))
+    before = twin.value()
+    potential.set_parameter("spring.stiffness", [3.0, 5.0])
+    assert twin.value() == potential.value() != before
+    np.testing.assert_array_equal(twin.gradient("x"), potential.gradient("x"))

@@ -1,0 +1,215 @@
+"""Taichi and Quadrants: which one a process takes, and that a run keeps to the one that it began with."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minusgrad.engine.runtime import PREFIXES, VARIABLE
+from minusgrad.files import trajectory
+from tests.support.command import SCENES, files, minusgrad
+
+TWO_BODY = SCENES / "two_body.toml"
+pytestmark = pytest.mark.skipif(not find_spec("quadrants"), reason="needs pip install 'minusgrad[quadrants]'")
+
+
+def told(code: str, *arguments: object, variable: str | None = None) -> list[str]:
+    """What a program prints in a process of its own, line by line."""
+    env = {k: v for k, v in os.environ.items() if k != VARIABLE}
+    env |= {} if variable is None else {VARIABLE: variable}
+    command = [sys.executable, "-c", code, *map(str, arguments)]
+    done = subprocess.run(command, env=env, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, ""), done.stderr
+    return done.stdout.splitlines()
+
+
+REFUSED = """
+import sys
+from minusgrad.errors import MinusgradError
+try:
+    exec(sys.argv[1])
+except MinusgradError as error:
+    print(type(error).__name__, error)
+"""
+ABSENT = "import sys; sys.modules['quadrants'] = None\n"
+"""For Python that is not installed."""
+
+
+def engine_of(run: Path) -> str:
+    """The engine that a run says it was computed by."""
+    built = (line for line in (run / "journal.jsonl").read_text().splitlines() if '"built"' in line)
+    return json.loads(next(built))["engine"]
+
+
+# Which one ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("variable", "asked", "bound"),
+    [
+        (None, None, "taichi"),
+        ("", None, "taichi"),
+        ("quadrants", None, "quadrants"),
+        ("auto", None, "quadrants"),
+        (None, "auto", "quadrants"),
+        ("taichi", "auto", "taichi"),
+        (None, "quadrants", "quadrants"),
+        ("quadrants", "taichi", "taichi"),
+    ],
+)
+def test_by_name_then_by_the_variable_then_taichi(variable: str, asked: str, bound: str) -> None:
+    code = f"import sys; from minusgrad import runtime; runtime.engine({asked!r}); runtime.start(); "
+    code += "from minusgrad import ti; print(runtime.engine_name(), ti.__name__); "
+    code += "print(*sorted({'taichi', 'quadrants'} & {*sys.modules}))"
+    assert told(code, variable=variable) == [f"{bound} {bound}", bound]
+
+
+def test_one_that_there_is_not() -> None:
+    code = "from minusgrad import ti"
+    assert told(REFUSED, code, variable="torch") == [
+        "RuntimeUnavailableError MINUSGRAD_ENGINE=torch names no engine; there are taichi, quadrants, auto"
+    ]
+    for bound in ("", "runtime.engine(); "):
+        code = f"from minusgrad import runtime; {bound}runtime.engine('torch')"
+        assert told(REFUSED, code) == [
+            "RuntimeUnavailableError no engine 'torch'; there are taichi, quadrants"
+        ]
+
+
+def test_one_that_is_not_installed() -> None:
+    code = ABSENT + "from minusgrad import runtime; runtime.engine('quadrants')"
+    refusal = "engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
+    assert told(REFUSED, code) == [f"RuntimeUnavailableError {refusal}"]
+    code = ABSENT + f"from minusgrad import build; build({str(TWO_BODY)!r}, ['runtime.engine=quadrants'])"
+    assert told(REFUSED, code) == [
+        f"SceneError override 'runtime.engine=quadrants': runtime.engine: {refusal}"
+    ]
+    code = ABSENT + f"from minusgrad import build, runtime; build({str(TWO_BODY)!r}, ['runtime.engine=auto'])"
+    assert told(code + "; print(runtime.engine_name())") == ["taichi"]
+
+
+def test_another_than_that_of_the_process() -> None:
+    """Each message says what to do; the process goes on with the engine that it has."""
+    code = (
+        f"from minusgrad import build; scene = {str(TWO_BODY)!r}; build(scene, ['runtime.engine=quadrants'])"
+    )
+    for more in ("", "; build(scene)", "; build(scene, ['runtime.engine=auto'])"):
+        assert told(f"{code}{more}; from minusgrad import ti; print(ti.__name__)") == ["quadrants"]
+    code += "; build(scene, ['runtime.engine=taichi'])"
+    assert told(REFUSED, code) == [
+        "SceneError override 'runtime.engine=taichi': runtime.engine: this process computes with engine"
+        " 'quadrants'; 'taichi' needs a process of its own"
+    ]
+    code = "from minusgrad import runtime; runtime.start(); runtime.start(runtime.Options('quadrants'))"
+    assert told(REFUSED, code)[0].startswith("RuntimeUnavailableError this process computes with engine 'tai")
+
+
+def test_a_scene_is_not_overruled_by_the_variable(tmp_path: Path) -> None:
+    for named, variable, used in [
+        ("quadrants", "taichi", "quadrants"),
+        ("auto", "", "quadrants"),
+    ]:
+        out, engine = tmp_path / f"{named}{variable}", f"runtime.engine={named}"
+        done = minusgrad("run", TWO_BODY, engine, "run.steps=5", "--out", out, **{VARIABLE: variable})
+        assert (done.returncode, done.stderr) == (0, "")
+        assert engine_of(out) == used
+
+
+# What they compute ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("scene", "changes"),
+    [("two_body", ["run.steps=200"]), ("plummer", ["state.n=700", "run.steps=40"]), ("stretch", [])],
+)
+def test_both_compute_the_same_but_for_rounding(scene: str, changes: list[str], tmp_path: Path) -> None:
+    ends = {}
+    for engine in PREFIXES:
+        more = [f"runtime.engine={engine}", "runtime.precision=f64", *changes]
+        done = minusgrad("run", SCENES / f"{scene}.toml", *more, "--out", tmp_path / engine)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert engine_of(tmp_path / engine) == engine
+        name = next(n for n in trajectory.names(tmp_path / engine) if n.endswith("/position"))
+        ends[engine] = trajectory.series(tmp_path / engine, name).value[-1]
+    far = np.abs(ends["taichi"]).max()
+    np.testing.assert_allclose(ends["quadrants"], ends["taichi"], rtol=0.0, atol=1e-10 * far)
+
+
+# Resuming -------------------------------------------------------------------------------------------
+
+SHORT = ["run.steps=300", "checkpoint.every=100", "observe.0.every=1"]
+CUT = """
+import os, signal, sys
+from contextlib import contextmanager
+from minusgrad.door import run
+from minusgrad.errors import InterruptedRunError
+
+@contextmanager
+def progress(first, last):
+    yield lambda step: os.kill(os.getpid(), signal.SIGINT) if step >= 150 else None
+
+try:
+    run(sys.argv[1], sys.argv[3:], sys.argv[2], progress=progress)
+except InterruptedRunError:
+    print("cut")
+"""
+RESUME = "import sys; from minusgrad import resume, runtime; "
+
+
+@pytest.fixture(scope="module")
+def halves(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Path]:
+    """A copy of half a run, by an engine that the variable named; and the whole, beside the first half."""
+    made = {}
+
+    def half(engine: str, copy: Path) -> Path:
+        if engine not in made:
+            made[engine] = folder = tmp_path_factory.mktemp(engine)
+            assert told(CUT, TWO_BODY, folder / "half", *SHORT, variable=engine) == ["cut"]
+        shutil.copytree(made[engine] / "half", copy)
+        return copy
+
+    return half
+
+
+@pytest.mark.parametrize(("computed", "variable"), [("quadrants", "taichi"), ("taichi", "quadrants")])
+def test_a_run_goes_on_with_its_engine(computed: str, variable: str, tmp_path: Path, halves) -> None:
+    half = halves(computed, tmp_path / "half")
+    done = minusgrad("run", TWO_BODY, *SHORT, "--out", tmp_path / "whole", **{VARIABLE: computed})
+    assert (done.returncode, done.stderr) == (0, "")
+    done = minusgrad("resume", half, **{VARIABLE: variable})
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(half) == files(tmp_path / "whole")
+
+
+def test_a_run_of_another_engine_is_refused_unless_asked_for(tmp_path: Path, halves) -> None:
+    half = halves("quadrants", tmp_path / "half")
+    before = files(half)
+    code = f"{RESUME}runtime.start(); resume({str(half)!r})"
+    refusal = f"CheckpointError {half}: was computed by engine 'quadrants', whose bits no other gives: "
+    assert told(REFUSED, code) == [
+        f"{refusal}this process computes with engine 'taichi'; 'quadrants' needs a process of its own"
+    ]
+    assert told(REFUSED, f"{ABSENT}{RESUME}resume({str(half)!r})") == [
+        f"{refusal}engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
+    ]
+    assert files(half) == before
+    code = f"{RESUME}runtime.start(); print(*resume({str(half)!r}, allow_changed=True).remarks, sep='\\n')"
+    remarks = told(code)
+    assert remarks[0] == "since the run was saved, and perhaps not bit for bit the same:"
+    assert 'scene.runtime.engine: "quadrants" then, "taichi" now' in remarks
+
+
+def test_a_scene_that_names_another_engine_since_is_another_scene(tmp_path: Path, halves) -> None:
+    half = halves("quadrants", tmp_path / "half")
+    scene = half / "scene.toml"
+    scene.write_text(scene.read_text() + '\n[runtime]\nengine = "taichi"\n')
+    done = minusgrad("resume", half)
+    assert done.returncode == 2
+    assert 'scene.runtime.engine: "quadrants" then, "taichi" now' in done.stderr

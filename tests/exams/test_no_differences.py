@@ -1,0 +1,175 @@
+"""No derivative of an energy is made from differences, and none is written by hand (ENGINE 12).
+
+The shipped code is read as syntax trees. The mutants at the end prove that the reader sees what it should.
+"""
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+HOUSE = Path(__file__).parents[2]
+SHIPPED = sorted([*HOUSE.glob("framework/**/*.py"), *HOUSE.glob("plugins/**/*.py")])
+BY_HAND = re.compile(r"(^|_)(force|grad|gradient|stress|jacobian|hessian|derivative)s?(_|$)", re.IGNORECASE)
+LIBRARIES = ("np", "math", "ti", "time", "len")
+"""A difference of their functions (logarithms, cosines, clocks, lengths) is not one of energies."""
+ALLOWED = {
+    "self._noted": "bytes that observers hold, before and after",
+    "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
+    "body_force": "the field's name of a load; it is an energy, made by @local_energy",
+}
+
+
+OWNERS = {
+    "staged.py": "drives Taichi's reverse mode",
+    "launches.py": "drives it for other people's kernels, to judge it",
+    "runtime.py": "forgets arrays of an engine that ends",
+}
+"""Who may name Taichi's own derivative."""
+
+
+def findings(text: str, plugin: bool) -> list[str]:
+    """What is wrong with a file, as "line: what"."""
+    tree = ast.parse(text)
+    found = [f"{node.lineno}: difference quotient" for node in _quotients(tree)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("grad", "Tape"):
+            found.append(f"{node.lineno}: Taichi's own derivative")
+        if plugin and isinstance(node, (ast.FunctionDef, ast.Lambda)):
+            found += [f"{node.lineno}: {what}" for what in _by_hand(node)]
+        if plugin and isinstance(node, ast.Assign) and isinstance(node.value, ast.Lambda):
+            names = [t.id for t in node.targets if isinstance(t, ast.Name)]
+            found += [f"{node.lineno}: derivative by hand" for name in names if BY_HAND.search(name)]
+    return found
+
+
+def _by_hand(node: ast.FunctionDef | ast.Lambda) -> Iterator[str]:
+    if isinstance(node, ast.FunctionDef):
+        if BY_HAND.search(node.name) and node.name not in ALLOWED:
+            yield "derivative by hand"
+        if any("kernel" in ast.unparse(decorator) for decorator in node.decorator_list):
+            yield "kernel by hand"
+
+
+def _quotients(tree: ast.Module) -> Iterator[ast.BinOp]:
+    """Divisions (or products with a reciprocal) of a difference of two calls of one function."""
+    for scope in (n for n in ast.walk(tree) if isinstance(n, (ast.FunctionDef, ast.Lambda, ast.Module))):
+        calls = _named_calls(scope)
+        for node in ast.walk(scope):
+            divides = isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Mult))
+            if divides and any(_is_difference(part, calls) for part in _factors(node)):
+                yield node
+
+
+def _factors(node: ast.expr) -> Iterator[ast.expr]:
+    """The factors of a product or quotient, signs and conversions left out."""
+    if isinstance(node, ast.BinOp) and isinstance(node.op, (ast.Div, ast.Mult)):
+        yield from _factors(node.left)
+        yield from _factors(node.right)
+    elif isinstance(node, ast.UnaryOp):
+        yield from _factors(node.operand)
+    elif (
+        isinstance(node, ast.Call)
+        and len(node.args) == 1
+        and ast.unparse(node.func) in ("abs", "float", "np.abs")
+    ):
+        yield from _factors(node.args[0])
+    else:
+        yield node
+
+
+def _is_difference(node: ast.expr, calls: dict[str, str]) -> bool:
+    if not (isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub)):
+        return False
+    left, right = _callee(node.left, calls), _callee(node.right, calls)
+    alike = left is not None and left == right
+    return alike and left not in ALLOWED and left.split(".")[0] not in LIBRARIES
+
+
+def _callee(node: ast.expr, calls: dict[str, str]) -> str | None:
+    """The function that was called for a value, also through a name."""
+    if isinstance(node, ast.Call):
+        return ast.unparse(node.func)
+    return calls.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def _named_calls(scope: ast.AST) -> dict[str, str]:
+    """Names that hold what a function returned: `up = u(x + h)`, `up, down = u(x + h), u(x - h)`."""
+    found = {}
+    for node in ast.walk(scope):
+        if isinstance(node, ast.Assign):
+            for target in node.targets:
+                for name, value in _matched(target, node.value):
+                    if isinstance(name, ast.Name) and isinstance(value, ast.Call):
+                        found[name.id] = ast.unparse(value.func)
+    return found
+
+
+def _matched(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.expr]]:
+    if isinstance(target, ast.Tuple) and isinstance(value, ast.Tuple):
+        yield from zip(target.elts, value.elts, strict=False)
+    else:
+        yield target, value
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda p: str(p.relative_to(HOUSE)))
+def test_shipped_code(path: Path) -> None:
+    found = findings(path.read_text(), plugin="plugins" in path.relative_to(HOUSE).parts)
+    owner = path.name in OWNERS
+    assert [f for f in found if not (owner and "Taichi" in f)] == []
+
+
+def test_there_is_shipped_code() -> None:
+    assert {"derive.py", "check.py", "gravity.py"} <= {path.name for path in SHIPPED}
+
+
+MUTANTS = {
+    "central": "def f(u, x, h):\n    return (u(x + h) - u(x - h)) / (2 * h)\n",
+    "one-sided": "def f(u, x, h):\n    return -(u(x + h) - u(x)) / h\n",
+    "factor in front": "def f(u, x, h):\n    return 0.5 * (u(x + h) - u(x - h)) / h\n",
+    "reciprocal": "def f(u, x, rh):\n    return (u(x + rh) - u(x)) * rh\n",
+    "method": "def f(p, h):\n    return (p.value(h) - p.value(-h)) / (2 * h)\n",
+    "names": "def f(u, x, h):\n    up = u(x + h)\n    low = u(x - h)\n    return (up - low) / (2.0 * h)\n",
+    "pair of names": "def f(u, x, h):\n    up, low = u(x + h), u(x - h)\n    return (up - low) / (2.0 * h)\n",
+    "converted": "def f(u, x, h):\n    return float(u(x + h) - u(x)) / h\n",
+    "lambda": "f = lambda u, x, h: (u(x + h) - u(x)) / h\n",
+    "at the top": "slope = (u(1.0) - u(0.9)) / 0.1\n",
+    "in a loop": "def f(u, xs, h):\n    return [(u(x + h) - u(x)) / h for x in xs]\n",
+    "reverse mode": "def f(kernel):\n    kernel.grad()\n",
+    "tape": "def f(ti, loss):\n    with ti.ad.Tape(loss):\n        pass\n",
+}
+PLUGIN_MUTANTS = {
+    "force": "def gravity_force(x, m, G):\n    return -G * m / x**2\n",
+    "forces": "def forces(x):\n    return x\n",
+    "stress": "def first_piola_stress(F):\n    return F\n",
+    "hessian": "class A:\n    def hessian(self, x):\n        return x\n",
+    "named lambda": "jacobian = lambda F: F\n",
+    "kernel": "from minusgrad import ti\n\n\n@ti.kernel\ndef step(n: ti.i32):\n    pass\n",
+}
+
+
+@pytest.mark.parametrize(
+    "text", [*MUTANTS.values(), *PLUGIN_MUTANTS.values()], ids=[*MUTANTS, *PLUGIN_MUTANTS]
+)
+def test_mutants_are_seen_in_plugins(text: str) -> None:
+    assert findings(text, plugin=True)
+
+
+@pytest.mark.parametrize("text", MUTANTS.values(), ids=MUTANTS)
+def test_mutants_are_seen_in_the_framework(text: str) -> None:
+    assert findings(text, plugin=False)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "def order(a, b, h):\n    return (np.log(a) - np.log(b)) / h\n",
+        "def mean(a, b, n):\n    return (a - b) / n\n",
+        "def energy(x, k):\n    return 0.5 * k * (x[0] - x[1]).norm_sqr()\n",
+        "def enforce(x):\n    return x\n",
+    ],
+)
+def test_what_is_no_derivative_is_left_in_peace(text: str) -> None:
+    assert findings(text, plugin=True) == []

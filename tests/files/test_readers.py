@@ -1,0 +1,161 @@
+"""One file, read by the field's tools: what MDAnalysis and VTK see in trajectory.h5 is what was recorded."""
+
+import warnings
+from pathlib import Path
+
+import h5py
+import MDAnalysis
+import numpy as np
+import pytest
+from vtkmodules.util.numpy_support import vtk_to_numpy
+from vtkmodules.vtkIOHDF import vtkHDFReader
+
+from minusgrad.files import trajectory
+from minusgrad.files.h5md import Raster
+from minusgrad.files.run_folder import RunDir
+from minusgrad.files.trajectory import Recorder
+from tests.files.test_compaction import moment
+
+X = np.random.default_rng(0)
+
+
+def shown(path: Path, step: int):
+    """What VTK makes of one moment."""
+    reader = vtkHDFReader()
+    assert reader.CanReadFile(str(path))
+    reader.SetFileName(str(path))
+    reader.UpdateInformation()
+    reader.SetStep(step)
+    reader.Update()
+    return reader.GetOutputDataObject(0), reader.GetTimeValue(), reader.GetNumberOfSteps()
+
+
+def data_of(attributes) -> dict[str, np.ndarray]:
+    found = [attributes.GetArray(k) for k in range(attributes.GetNumberOfArrays())]
+    return {array.GetName(): vtk_to_numpy(array) for array in found}
+
+
+def padded(x: np.ndarray) -> np.ndarray:
+    return np.pad(x, ((0, 0), (0, 3 - x.shape[1])))
+
+
+def recorded(path: Path, recorder: Recorder, note, steps: int, every: int) -> Path:
+    """A run of so many steps in which `note` records something, saved at every so many."""
+    with RunDir.create(path, b"", []) as run:
+        for step in range(steps + 1):
+            note(recorder, step)
+            if step % every == 0:
+                run.save(moment(step), recorder, 3)
+    assert len(trajectory.segments(path)) == steps // every + 1
+    return path / "trajectory.h5"
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_particles(dimension: int, tmp_path: Path) -> None:
+    """PolyData of vertices; what is recorded twice as often is shown at the frames' steps."""
+    x, v, q = (X.normal(size=(13, 5, d)) for d in (dimension, dimension, 1))
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_observables(step, 0.5 * step, {"potential/total": float(step)})
+        recorder.record_frame(step, 0.5 * step, {"charge": q[step, :, 0]})
+        if step % 2 == 0:
+            recorder.record_frame(step, 0.5 * step, {"position": x[step], "velocity": v[step]})
+        if step % 3 == 0:
+            recorder.record_frame(step, 0.5 * step, {"rare": x[step]})
+
+    file = recorded(tmp_path / "run", Recorder({"position": ("nm", 1e-9)}, ("ps", 1e-12)), note, 12, 4)
+    for k in range(7):
+        seen, time, count = shown(file, k)
+        assert (seen.GetClassName(), time, count) == ("vtkPolyData", float(k), 7)
+        assert np.array_equal(vtk_to_numpy(seen.GetPoints().GetData()), padded(x[2 * k]))
+        data = data_of(seen.GetPointData())
+        assert data.keys() == {"velocity", "charge"}
+        assert np.array_equal(data["velocity"], padded(v[2 * k]))
+        assert np.array_equal(data["charge"], q[2 * k, :, 0])
+        assert seen.GetNumberOfVerts() == 5
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if dimension == 3:
+            universe = MDAnalysis.Universe.empty(5, trajectory=False)
+            universe.load_new(str(file), format="H5MD", convert_units=False)
+            assert universe.trajectory.n_frames == 7
+            for k, frame in enumerate(universe.trajectory):
+                assert frame.time == float(k)
+                assert np.array_equal(frame.positions, x[2 * k].astype(np.float32))
+                assert np.array_equal(frame.velocities, v[2 * k].astype(np.float32))
+            with h5py.File(file) as h5:
+                assert h5["particles/all/position/value"].attrs["unit_si"] == 1e-9
+                assert h5["observables/potential/total/value"][...].tolist() == list(range(13))
+
+
+MESHES = {
+    "triangles": (2, [[0, 1, 2], [1, 3, 2]], 5),
+    "tetrahedra": (3, [[0, 1, 2, 3], [1, 2, 3, 4]], 10),
+    "quadrangles": (2, [[0, 1, 2, 3]], 9),
+    "hexahedra": (3, [[0, 1, 2, 3, 4, 5, 6, 7]], 12),
+    "springs": (3, [[0, 1], [4, 2], [5, 6]], 3),
+}
+
+
+@pytest.mark.parametrize("kind", MESHES)
+def test_meshes(kind: str, tmp_path: Path) -> None:
+    """An UnstructuredGrid, here with a second list: cell data of one are NaN at the cells of the other."""
+    dimension, cells, number = MESHES[kind]
+    x, e = X.normal(size=(4, 8, dimension)), X.normal(size=(4, len(cells)))
+    lists = {"body": np.array(cells), "rods": np.array([[6, 7]])}
+    tensor = X.normal(size=(4, 1, 2, 2))
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_frame(step, step, {"position": x[step]})
+        recorder.record_cells(step, step, "body", {"energy": e[step]})
+        recorder.record_cells(step, step, "rods", {"strain": tensor[step]})
+
+    recorder = Recorder({}, ("s", 1.0), lists, tuple(lists))
+    file = recorded(tmp_path / "run", recorder, note, 3, 1)
+    for k in range(4):
+        seen, time, count = shown(file, k)
+        assert (seen.GetClassName(), time, count) == ("vtkUnstructuredGrid", float(k), 4)
+        assert np.array_equal(vtk_to_numpy(seen.GetPoints().GetData()), padded(x[k]))
+        assert [seen.GetCellType(c) for c in range(len(cells) + 1)] == [number] * len(cells) + [3]
+        for c, nodes in enumerate([*cells, [6, 7]]):
+            ids = seen.GetCell(c).GetPointIds()
+            assert [ids.GetId(i) for i in range(ids.GetNumberOfIds())] == nodes
+        data = data_of(seen.GetCellData())
+        assert np.array_equal(data["energy"], [*e[k], np.nan], equal_nan=True)
+        assert np.isnan(data["strain"][:-1]).all()
+        assert np.array_equal(data["strain"][-1], tensor[k].ravel())
+
+
+@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4)])
+def test_grids(shape: tuple[int, ...], tmp_path: Path) -> None:
+    """ImageData of cells, the first centred at the origin, x last."""
+    dose = np.float32(X.random((3, *shape)))
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_frame(step, 0.0, {"position": np.zeros((2, 2))})
+        recorder.record_grid(step, 0.0, "canvas", {"dose": dose[step]})
+
+    grids = {"canvas": Raster(shape, 0.5, ("mm", 1e-3))}
+    file = recorded(tmp_path / "run", Recorder({}, ("s", 1.0), grids=grids), note, 2, 1)
+    for k in range(3):
+        seen, time, count = shown(file, k)
+        assert (seen.GetClassName(), time, count) == ("vtkImageData", float(k), 3), (
+            "a search: steps for times"
+        )
+        ends = [*reversed(shape), 0][:3]
+        assert seen.GetExtent() == tuple(np.array([[0, end] for end in ends]).ravel())
+        assert seen.GetSpacing() == (0.5, 0.5, 0.5)
+        assert seen.GetOrigin() == (-0.25, -0.25, -0.25 if len(shape) == 3 else 0.0)
+        assert np.array_equal(data_of(seen.GetCellData())["dose"], dose[k].ravel())
+
+
+def test_nothing_to_see(tmp_path: Path) -> None:
+    """Observables alone make no VTKHDF group, and are H5MD all the same."""
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_observables(step, 0.0, {"total": 1.0})
+
+    file = recorded(tmp_path / "run", Recorder({}, ("s", 1.0)), note, 2, 1)
+    with h5py.File(file) as h5:
+        assert set(h5) == {"h5md", "observables", "particles"}

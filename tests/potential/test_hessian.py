@@ -1,0 +1,382 @@
+"""Hessians as matrices: against products of unit vectors, and NumPy's eigenvalues.
+
+References: `potential.product`, which `test_products` holds against differences; `numpy.linalg.eigh`.
+"""
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_matrix
+
+from minusgrad import Fields, Node, Potential, bind, local_energy, ti
+from minusgrad.codegen.hessian_loops import HessianLoops
+from minusgrad.codegen.semidefinite import projection
+from minusgrad.codegen.term_loops import Emitter
+from minusgrad.energies.fields import Body
+from minusgrad.energies.staged_energy import Stage, staged_energy
+from minusgrad.engine import memory, runtime, storage
+from minusgrad.engine.kernels import compiled
+from minusgrad.errors import EnergyError
+from minusgrad.potential.staged_term import bind_staged
+from minusgrad_elastic.hyperelastic import st_venant_kirchhoff
+from minusgrad_elastic.springs import spring
+from minusgrad_gravity.gravity import gravity
+from tests.support.instances import CANONICAL, MAPS
+
+T = 0.37
+K = {"stiffness": 3.0}
+CASES = [
+    pytest.param(instance, d, id=f"{name}-{d}d")
+    for name, instance in CANONICAL.items()
+    for d in instance.dimensions
+]
+
+
+def moving(potential: Potential) -> list[str]:
+    """The fields that U depends on, by the names that its terms are differentiable by."""
+    (term,) = potential.terms.values()
+    return list(dict.fromkeys(f.name for a, f in term.fields.items() if a in term.energy.differentiable))
+
+
+def product(potential: Potential, names: list[str], w: np.ndarray) -> np.ndarray:
+    """H w, fields one after another."""
+    tangents, begin = {}, 0
+    for name in names:
+        values = potential.fields[name].values
+        tangents[name] = w[begin : begin + values.size].reshape(values.shape)
+        begin += values.size
+    return np.concatenate([np.ravel(potential.product(tangents, n, T)) for n in names]).astype(np.float64)
+
+
+def columns(potential: Potential, names: list[str]) -> np.ndarray:
+    """The matrix by products of unit vectors."""
+    size = sum(potential.fields[n].values.size for n in names)
+    return np.array([product(potential, names, unit) for unit in np.eye(size)]).T
+
+
+def close(found: np.ndarray, expected: np.ndarray, tolerance: float) -> bool:
+    return bool(np.abs(found - expected).max() <= tolerance * np.abs(expected).max())
+
+
+def projected(blocks: np.ndarray, how: str) -> np.ndarray:
+    """NumPy's."""
+    values, vectors = np.linalg.eigh(blocks)
+    values = np.maximum(values, 0.0) if how == "clamp" else np.abs(values)
+    return (vectors * values[:, None, :]) @ vectors.transpose(0, 2, 1)
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_columns_are_products_of_unit_vectors(instance, d) -> None:
+    """H over all fields that u is differentiable by, and over the first alone; and H = H^T bit for bit."""
+    potential = instance.potential(np.random.default_rng(1), d)
+    names = moving(potential)
+    matrix = potential.hessian(names, T)
+    assert isinstance(matrix, csr_matrix)
+    assert matrix.dtype == np.float64
+    assert (matrix != matrix.T).nnz == 0
+    expected = columns(potential, names)
+    assert close(matrix.toarray(), expected, 1e-13)
+    rng = np.random.default_rng(2)
+    w = rng.normal(size=len(expected))
+    assert close(matrix @ w, product(potential, names, w), 1e-12)
+
+
+@pytest.mark.parametrize(("instance", "d"), CASES)
+def test_projections_are_those_of_numpy(instance, d) -> None:
+    potential = instance.potential(np.random.default_rng(3), d)
+    (term,), names = potential.terms, moving(potential)
+    blocks = potential.element_hessians(term, names, T)
+    assert np.array_equal(blocks, blocks.transpose(0, 2, 1))
+    scale = np.abs(blocks).max()
+    for how in ("clamp", "abs"):
+        found = potential.element_hessians(term, names, T, how)
+        assert np.array_equal(found, found.transpose(0, 2, 1))
+        assert np.abs(found - projected(blocks, how)).max() <= 1e-10 * scale
+        assert np.linalg.eigvalsh(found).min() >= -1e-12 * scale
+        matrix = potential.hessian(names, T, how)
+        assert (matrix != matrix.T).nnz == 0
+        assert np.linalg.eigvalsh(matrix.toarray()).min() >= -1e-12 * max(scale, np.abs(matrix).max())
+    assert np.array_equal(potential.element_hessians(term, names, T), blocks)
+
+
+@pytest.mark.parametrize("how", ["clamp", "abs"])
+def test_projections_with_double_eigenvalues(how: str) -> None:
+    """Of 11,175 pairs, each with two equal eigenvalues and three zeros: rotations by nearly nothing."""
+    potential = CANONICAL["gravity"].potential(np.random.default_rng(7), 3, n=150)
+    whole = potential.element_hessians("gravity", "x", T)
+    values, vectors = np.linalg.eigh(whole)
+    kept = np.maximum(values, 0.0) if how == "clamp" else np.abs(values)
+    expected = np.einsum("eik,ek,ejk->eij", vectors, kept, vectors)
+    off = np.abs(potential.element_hessians("gravity", "x", T, how) - expected).max(axis=(1, 2))
+    assert (off <= 1e-13 * np.abs(whole).max(axis=(1, 2))).all()
+
+
+def test_projections_leave_semidefinite_elements_bit_for_bit() -> None:
+    """Nearly rest: some springs are pulled (definite), some pushed together (not)."""
+    rng = np.random.default_rng(4)
+    fields = Fields({"x": rng.normal(size=(30, 3))})
+    rows = np.array([rng.permutation(30)[:2] for _ in range(200)])
+    length = np.linalg.norm(fields["x"].values[rows[:, 0]] - fields["x"].values[rows[:, 1]], axis=1)
+    rest = length * rng.uniform(0.5, 1.5, 200)
+    potential = Potential(fields, [bind(spring, fields, tuples=rows, data={"rest": rest}, parameters=K)])
+    plain = potential.element_hessians("spring", "x")
+    pulled = length >= rest
+    assert 50 < pulled.sum() < 150
+    for how in ("clamp", "abs"):
+        found = potential.element_hessians("spring", "x", project=how)
+        assert np.array_equal(found[pulled], plain[pulled])
+        changed = np.abs(found - plain).max(axis=(1, 2)) > 1e-3 * np.abs(plain).max(axis=(1, 2))
+        assert np.array_equal(changed, ~pulled)
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("m", [1, 2, 3, 7, 12, 24])
+def test_matrices_of_any_size_and_spectrum(m: int, precision: str) -> None:
+    """Random ones, of low rank, with eigenvalues in pairs of both signs, zero, diagonal, tiny and huge."""
+    rng, dtype = np.random.default_rng(m), np.dtype(precision.replace("f", "float"))
+    turn = np.linalg.qr(rng.normal(size=(60, m, m)))[0]
+    values = rng.normal(size=(60, m))
+    values[10:20, m // 2 :] = 0.0
+    values[20:30] = np.where(np.arange(m) % 2, 1.0, -1.0)
+    values[30:40] *= 10.0 ** rng.uniform(-12, 0, (10, m))
+    blocks = (turn * values[:, None, :]) @ turn.transpose(0, 2, 1)
+    blocks[40:44] = 0.0
+    blocks[44:48] = values[44:48, :, None] * np.eye(m)
+    blocks[48:52] *= 1e18
+    blocks[52:56] *= 1e-18
+    blocks = (0.5 * (blocks + blocks.transpose(0, 2, 1))).astype(dtype)
+    low, high = np.tril_indices(m)
+    for how in ("clamp", "abs"):
+        packed = storage.allocate(np.ascontiguousarray(blocks[:, low, high]))
+        projection(packed, m, how)()
+        expected = projected(blocks.astype(np.float64), how)
+        size = np.abs(blocks).max(axis=(1, 2)).astype(np.float64)
+        off = np.abs(storage.host(packed) - expected[:, low, high]).max(axis=1)
+        assert (off <= 200.0 * np.finfo(dtype).eps * size).all(), np.argmax(off / np.maximum(size, 1e-300))
+
+
+def test_single_precision_follows_double() -> None:
+    for name in ("neo_hookean", "dihedral", "gravity"):
+        double, single = (
+            CANONICAL[name].potential(np.random.default_rng(5), 3, precision=p) for p in ("f64", "f32")
+        )
+        for how in (None, "clamp"):
+            found = single.hessian("x", T, how)
+            assert found.dtype == np.float64
+            assert close(found.toarray(), double.hessian("x", T, how).toarray(), 1e-4)
+
+
+def test_the_bits_do_not_depend_on_the_number_of_threads() -> None:
+    before, bits = runtime._Running.options, {}
+    try:
+        for threads in (1, 2):
+            runtime.start(runtime.Options(threads=threads))
+            bits[threads] = [
+                _bits(name, how) for name in ("neo_hookean", "gravity") for how in (None, "clamp")
+            ]
+    finally:
+        runtime.start(before)
+    assert bits[1] == bits[2]
+
+
+def _bits(name: str, how: str | None) -> bytes:
+    potential = CANONICAL[name].potential(np.random.default_rng(6), 3, n=120, e=3000)
+    return potential.hessian("x", T, how).data.tobytes()
+
+
+def test_the_pattern_is_fixed_and_shared() -> None:
+    """Blocks that meet, sorted, zeros kept; each matrix has numbers of its own."""
+    fields = Fields({"x": [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [9.0, 9.0]]})
+    data = {"rest": np.ones(2)}
+    potential = Potential(fields, [bind(spring, fields, tuples=[[1, 0], [2, 1]], data=data, parameters=K)])
+    one, kernels = potential.hessian("x"), compiled()
+    fields["x"].set([[0.0, 0.0], [0.5, 0.2], [1.0, 3.0], [9.0, 9.0]])
+    other = potential.hessian("x", project="clamp")
+    again = potential.hessian("x")
+    assert compiled() <= kernels + 1  # that of the projection, if no other test has it
+    assert one.indptr is other.indptr is again.indptr
+    assert one.indices is other.indices is again.indices
+    assert one.has_sorted_indices
+    assert one.indptr.tolist() == [0, 4, 8, 14, 20, 24, 28, 28, 28]
+    assert one.indices[8:14].tolist() == [0, 1, 2, 3, 4, 5]
+    assert one.indices[20:].tolist() == [2, 3, 4, 5] * 2
+    assert one.toarray()[1, 3] == -0.0  # a spring at rest has no stiffness across
+    assert not np.array_equal(one.data, again.data)
+    assert not np.shares_memory(one.data, again.data)
+
+
+def test_terms_add_up_and_others_give_nothing() -> None:
+    """The pattern is the union over the terms; one that does not read the field has no part."""
+    rng = np.random.default_rng(7)
+    fields = Fields({"x": rng.normal(size=(6, 2)), "s": rng.normal(size=6), "m": np.ones(6)})
+    pulls = bind(spring, fields, tuples=[[0, 4], [4, 2]], data={"rest": [1.0, 0.3]}, parameters=K)
+    falls = bind(gravity, fields, bodies=[Body("front", [4, 1, 2])], parameters={"G": 1.0, "softening": 0.1})
+    alone = bind(own, fields)
+    potential = Potential(fields, [pulls, falls, alone])
+    expected = sum(Potential(fields, [term]).hessian("x").toarray() for term in (pulls, falls))
+    matrix = potential.hessian("x")
+    assert close(matrix.toarray(), expected, 1e-15)
+    assert matrix.nnz == 4 * (4 + 2 * 4)  # nodes 0, 1, 2, 4; (0, 4), (2, 4), (1, 2), (1, 4) both ways
+    assert np.array_equal(potential.hessian("s").toarray(), np.diag(2.0 * np.ones(6)))
+    assert Potential(fields, [pulls]).hessian("s").nnz == 0
+
+
+@local_energy("own", over="nodes", s=Node())
+def own(s):
+    return s[0] * s[0]
+
+
+@local_energy("mixing", over=2, x=Node("1", ("d",)), y=Node("1", ("d",)), s=Node())
+def mixing(x, y, s):
+    a = x[0].dot(y[1]) * s[0]
+    b = x[1].dot(x[0]) * s[1] * s[0]
+    return a * b + (x[0] - y[0]).dot(x[1]) ** 2 * s[1]
+
+
+def test_nodes_that_stand_twice_and_arguments_of_one_field() -> None:
+    rng = np.random.default_rng(8)
+    fields = Fields({"p": rng.normal(size=(5, 2)), "s": rng.normal(size=5)})
+    rows = [[0, 1], [1, 1], [3, 2], [2, 3], [4, 4]]
+    potential = Potential(fields, [bind(mixing, fields, tuples=rows, renamed={"x": "p", "y": "p"})])
+    for names in (["p"], ["s"], ["p", "s"], ["s", "p"]):
+        matrix = potential.hessian(names)
+        assert close(matrix.toarray(), columns(potential, names), 1e-13)
+        assert (matrix != matrix.T).nnz == 0
+    assert potential.element_hessians("mixing", ("s", "p")).shape == (5, 10, 10)
+
+
+def test_several_fields_stand_one_after_another() -> None:
+    rng = np.random.default_rng(9)
+    fields = Fields({n: rng.normal(size=(4, 2)) for n in "xy"} | {"s": rng.normal(size=4)})
+    potential = Potential(fields, [bind(mixing, fields, tuples=[[0, 1], [1, 3], [3, 2]])])
+    names = ["s", "y", "x"]
+    matrix = potential.hessian(names)
+    assert matrix.shape == (20, 20)
+    assert close(matrix.toarray(), columns(potential, names), 1e-13)
+    assert close(matrix.toarray()[:4, :4], potential.hessian("s").toarray(), 1e-14)
+    blocks = potential.element_hessians("mixing", names)
+    assert blocks.shape == (3, 10, 10)
+    assert close(blocks[0, 0:2, 6:10], matrix.toarray()[np.ix_([0, 1], [12, 13, 14, 15])], 1.0)
+    assert close(blocks[0, 0, 2:4], matrix.toarray()[0, 4:6], 1e-14)  # node 0 is in the first alone
+
+
+def test_pairs_are_elements_of_two_nodes() -> None:
+    rng = np.random.default_rng(10)
+    fields = Fields({"x": rng.normal(size=(7, 2)), "m": rng.uniform(1.0, 2.0, 7)})
+    bodies = [Body("some", [5, 0, 3, 2])]
+    potential = Potential(
+        fields, [bind(gravity, fields, bodies=bodies, parameters={"G": 1.0, "softening": 0.1})]
+    )
+    blocks = potential.element_hessians("gravity", "x", project="clamp")
+    expected = np.zeros((14, 14))
+    for block, (i, j) in zip(blocks, [(5, 0), (5, 3), (5, 2), (0, 3), (0, 2), (3, 2)], strict=True):
+        rows = [2 * i, 2 * i + 1, 2 * j, 2 * j + 1]
+        expected[np.ix_(rows, rows)] += block
+    assert close(potential.hessian("x", project="clamp").toarray(), expected, 1e-15)
+    assert potential.hessian("x").nnz == 4 * 16
+
+
+def test_eight_nodes_compile_in_seconds() -> None:
+    """By the length of the text: unrolled it is 3,100 lines."""
+    rng = np.random.default_rng(11)
+    fields = Fields({"x": rng.normal(size=(8, 3))})
+    weights = rng.normal(size=(1, 8, 3))
+    weights[:, 0] = -weights[:, 1:].sum(axis=1)
+    weights *= 0.2
+    parameters = {"youngs_modulus": 1.0, "poissons_ratio": 0.3}
+    data = {"gradients": weights, "volume": [1.0]}
+    term = bind(st_venant_kirchhoff, fields, tuples=[range(8)], data=data, parameters=parameters)
+    code, _ = HessianLoops(Emitter(term)).hessians(["x"])
+    assert code.text.count("\n") < 800
+    potential = Potential(fields, [term])
+    assert close(potential.hessian("x").toarray(), columns(potential, ["x"]), 1e-13)
+
+
+def test_parameters_may_change() -> None:
+    fields = Fields({"x": [[0.0, 0.0], [2.0, 0.0]]})
+    potential = Potential(fields, [bind(spring, fields, tuples=[[0, 1]], data={"rest": [1.0]}, parameters=K)])
+    before = potential.hessian("x").toarray()
+    potential.set_parameter("spring.stiffness", 6.0)
+    assert np.allclose(potential.hessian("x").toarray(), 2.0 * before)
+
+
+@pytest.mark.parametrize(
+    ("wrt", "options", "told"),
+    [
+        ("z", {}, "no field named 'z'"),
+        ((), {}, r"a Hessian is over different fields, at least one, and not over \[\]"),
+        (("x", "x"), {}, r"not over \[x, x\]"),
+        ("x", {"project": "abs "}, r"no projection 'abs ' \(there are: 'clamp', 'abs', and None\)"),
+    ],
+)
+def test_what_cannot_be_asked(wrt, options, told) -> None:
+    potential = CANONICAL["gravity"].potential(np.random.default_rng(1), 2)
+    with pytest.raises(EnergyError, match=told):
+        potential.hessian(wrt, **options)
+    with pytest.raises(EnergyError, match=told):
+        potential.element_hessians("gravity", wrt, **options)
+
+
+def test_elements_are_those_of_a_term_that_reads_the_field() -> None:
+    fields = Fields({"s": [1.0, 2.0], "x": [[0.0], [1.0]]})
+    potential = Potential(fields, [bind(own, fields)])
+    with pytest.raises(EnergyError, match=r"no term named 'spring' \(there are: own\)"):
+        potential.element_hessians("spring", "s")
+    with pytest.raises(EnergyError, match="own does not read x: its elements have no Hessian"):
+        potential.element_hessians("own", "x")
+
+
+def test_sums_within_a_function_are_refused_with_the_cure() -> None:
+    potential = MAPS["electron_density"].potential(np.random.default_rng(1), 2)
+    (given,) = potential.given
+    told = f"'readout' reads '{given}', which maps give from x: this Hessian is no sum over elements"
+    with pytest.raises(EnergyError, match=f"{told}; use potential.product"):
+        potential.hessian("x")
+    with pytest.raises(EnergyError, match=told):
+        potential.element_hessians("readout", "x")
+    with pytest.raises(
+        EnergyError, match=f"'{given}' is what maps give; ask for the fields that it is made of"
+    ):
+        potential.hessian(given)
+    lean = potential.hessian("lean", T)  # which the map does not read
+    assert close(lean.toarray(), columns(potential, ["lean"]), 1e-13)
+
+
+def test_too_large_ones_are_refused(monkeypatch) -> None:
+    potential = CANONICAL["gravity"].potential(np.random.default_rng(1), 3, n=50)
+    monkeypatch.setattr(memory, "available", lambda: 100_000)
+    told = (
+        r"'gravity': the Hessian of its 1225 pairs needs 764 kB of memory, 100 kB are free; use potential\.p"
+    )
+    with pytest.raises(EnergyError, match=told):
+        potential.hessian("x")
+    chain = CANONICAL["spring"].potential(np.random.default_rng(1), 3, n=300, e=300)
+    monkeypatch.setattr(memory, "available", lambda: 50_000)
+    with pytest.raises(EnergyError, match="'spring': the Hessian of its 300 elements needs"):
+        chain.hessian("x")
+    monkeypatch.setattr(memory, "available", lambda: 100_000)
+    with pytest.raises(EnergyError, match=r"a Hessian of .* numbers needs .* of memory, 100 kB are free"):
+        chain.hessian("x")
+
+
+@ti.kernel
+def cubes(x: ti.types.ndarray(dtype=ti.f64, ndim=1), U: ti.types.ndarray(dtype=ti.f64, ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in range(x.shape[0]):
+        U[None] += x[i] ** 3
+
+
+def test_stages_are_refused_where_they_read_the_field() -> None:
+    fields = Fields({"x": [1.0, 2.0], "s": [1.0, 2.0]})
+    staged = bind_staged(staged_energy("cubic", stages=[Stage(cubes, ("U",))], x=Node()), fields)
+    potential = Potential(fields, [staged, bind(own, fields)])
+    told = "'cubic' runs as stages, which have no second derivatives: write it as a local energy"
+    with pytest.raises(EnergyError, match=told):
+        potential.hessian("x")
+    with pytest.raises(EnergyError, match=told):
+        potential.element_hessians("cubic", "x")
+    assert potential.hessian("s").toarray().tolist() == [[2.0, 0.0], [0.0, 2.0]]
+    with pytest.raises(
+        EnergyError, match="cubic: a staged energy has first derivatives only, because Taichi"
+    ):
+        potential.product({"x": np.ones(2)}, "x")
+    assert potential.product({"s": np.ones(2)}, "s").tolist() == [2.0, 2.0]

@@ -1,0 +1,181 @@
+"""The house: who may import whom, what plugins may see, and that the light tools run clean."""
+
+import ast
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import minusgrad
+from tests.project import package_map
+from tests.project.package_map import CORE, ROOT, modules, package
+
+PLUGINS = sorted(p for p in (ROOT / "plugins").iterdir() if (p / "__init__.py").is_file())
+
+PUBLIC = {
+    "minusgrad": set(minusgrad.__all__),
+    "minusgrad.assembly.contexts": None,  # what a maker is given
+    "minusgrad.errors": None,  # what it may raise
+    "minusgrad.energies.fields": None,  # what a state is made of
+    "minusgrad.steppers.stepper": None,  # what a stepper is
+    "minusgrad.steppers.integrator": None,
+    "minusgrad.steppers.schemes": None,  # their coefficients
+    "minusgrad.steppers.minimiser": None,
+    "minusgrad.steppers.unknowns": None,  # what they look for
+    "minusgrad.steppers.outcomes": None,  # and how they end
+    "minusgrad.engine.memory": None,  # bounds for counts
+    "minusgrad.engine.random": None,  # numbers that are functions of seed, stream, step and index
+    "minusgrad.scene.records": None,  # blocks of a scene
+    "minusgrad.assembly.observers": None,  # observers
+    "minusgrad.scene.units": None,
+}
+"""What plugins may import; None: every public name."""
+
+
+def imports(source: str) -> Iterator[tuple[int, str, list[str]]]:
+    """Line, module and names of every import, also inside functions; relative ones begin with dots.
+
+    What stands under `if TYPE_CHECKING` never runs, and does not count.
+    """
+    pending: list[ast.AST] = [ast.parse(source)]
+    while pending:
+        node = pending.pop()
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name, []) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or ""), [a.name for a in node.names]
+        elif isinstance(node, ast.If) and ast.unparse(node.test).endswith("TYPE_CHECKING"):
+            pending += node.orelse
+        else:
+            pending += ast.iter_child_nodes(node)
+
+
+def sources(folder: Path) -> dict[str, str]:
+    return {
+        path.relative_to(folder).with_suffix("").as_posix(): path.read_text()
+        for path in sorted(folder.rglob("*.py"))
+    }
+
+
+def test_every_module_lies_in_a_package_of_the_list() -> None:
+    found = {package(module) for module in modules() if module not in package_map.DOORS}
+    assert found == {"errors", *package_map.PACKAGES}
+    assert all((CORE / name / "__init__.py").is_file() for name in package_map.PACKAGES)
+
+
+def test_a_package_imports_only_from_packages_before_it() -> None:
+    assert package_map.climbs(package_map.all_imports()) == []
+
+
+@pytest.mark.parametrize("name", package_map.PACKAGES)
+def test_a_package_imports_what_its_docstring_says(name: str) -> None:
+    used = {package(i.imported) for i in package_map.all_imports() if package(i.module) == name}
+    assert used - {name} <= {*package_map.allowed(name)} <= {"errors", *package_map.PACKAGES}
+
+
+def test_no_modules_import_each_other() -> None:
+    """Imports for type checkers count."""
+    assert package_map.cycles() == []
+
+
+@pytest.mark.parametrize(
+    ("line", "seen"),
+    [
+        ("from ..assembly.simulation import Simulation", ["assembly.simulation"]),
+        (
+            "def f():\n    if True:\n        from .. import errors\n        from ..app import runs",
+            ["app.runs"],
+        ),
+        ("from minusgrad.potential.potential import Potential", ["potential.potential"]),
+        ("import minusgrad.potential.potential", ["potential.potential"]),
+        ("from minusgrad import Potential", [""]),
+        ("from minusgrad.plugin import Record", ["plugin"]),
+        ("from .local_energy import Node", []),
+        ("from ..errors import UserError", []),
+        ("from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    from ..app.runs import run", ["app.runs"]),
+    ],
+)
+def test_an_import_from_above_is_seen(line: str, seen: list[str]) -> None:
+    found = package_map.climbs(package_map.imports("energies.term", line))
+    assert [climb.rpartition(" ")[2] for climb in found] == seen
+
+
+def test_no_package_is_ignored_by_git_or_named_like_a_public_function() -> None:
+    folders = [str((CORE / name).relative_to(ROOT)) for name in package_map.PACKAGES]
+    ignored = subprocess.run(["git", "check-ignore", *folders], cwd=ROOT, capture_output=True, text=True)
+    assert ignored.returncode == 1, ignored.stdout + ignored.stderr
+    assert not set(package_map.PACKAGES) & set(minusgrad.__all__)
+
+
+def test_packages_are_neither_crowded_nor_empty() -> None:
+    sizes = Counter(package(module) for module in modules() if module.count(".") == 1)
+    assert {name: n for name, n in sizes.items() if n > 20} == {}
+
+
+def test_the_map_in_the_architecture_is_the_one_of_the_code() -> None:
+    """`python -m tests.project.package_map --write` puts it there."""
+    text = package_map.PAGE.read_text()
+    assert package_map.BEGIN in text
+    assert text == package_map.page(text)
+
+
+def test_the_front_hall_is_lazy() -> None:
+    """`import minusgrad` loads nothing of the house; the names that it promises exist."""
+    assert {module for _, module, _ in imports((CORE / "__init__.py").read_text())} == {
+        "__future__",
+        "importlib",
+    }
+    assert all(hasattr(minusgrad, name) for name in minusgrad.__all__)
+
+
+@pytest.mark.parametrize("plugin", PLUGINS, ids=lambda p: p.name)
+def test_plugins_see_the_public_surface_only(plugin: Path) -> None:
+    for name, source in sources(plugin).items():
+        for line, module, names in imports(source):
+            if module.split(".")[0] == "minusgrad":
+                assert module in PUBLIC, f"{name}.py:{line}"
+                allowed = PUBLIC[module]
+                private = [
+                    n for n in names if n.startswith("_") or (allowed is not None and n not in allowed)
+                ]
+                assert not private, f"{name}.py:{line}"
+
+
+def test_one_room_alone_imports_the_engine() -> None:
+    """Everybody else says `from minusgrad import ti`, or asks `runtime.engine()`."""
+    owners, starters = set(), set()
+    for folder in (CORE, *PLUGINS):
+        for name, source in sources(folder).items():
+            owners |= {
+                name for _, module, _ in imports(source) if module.split(".")[0] in ("taichi", "quadrants")
+            }
+            calls = (node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.Call))
+            starters |= {name for call in calls if ast.unparse(call.func) in ("ti.init", "ti.reset")}
+    assert owners == starters == {"engine/runtime"}
+
+
+def test_the_core_knows_no_triangle() -> None:
+    """Cells are tuples of nodes; only what draws surfaces, or names them for VTK, needs the word."""
+    words = ("triang", "tetrah")
+    knowing = {room for room, text in sources(CORE).items() if any(w in text.lower() for w in words)}
+    assert knowing == {"plot/surfaces", "plot/mesh_artists", "files/vtkhdf"}
+
+
+def test_no_file_is_called_utils() -> None:
+    words = {"utils", "util", "helpers", "common", "misc", "manager"}
+    rooms = {
+        path.stem for folder in ("framework", "plugins", "tests") for path in (ROOT / folder).rglob("*.py")
+    }
+    assert not rooms & words
+
+
+@pytest.mark.parametrize("command", ["ruff check", "ruff format --check", "mypy"])
+def test_the_light_tools_run_clean(command: str) -> None:
+    tool, *options = command.split()
+    done = subprocess.run(
+        [sys.executable, "-m", tool, *options], cwd=ROOT, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

@@ -1,0 +1,337 @@
+"""A stranger: a distribution of its own, installed by pip beside a wheel of ours, in a fresh environment.
+
+`stranger/` is a net of springs with its own energy, state and scene. Nothing here sees the repository: both
+are built from a copy of it, the copy is thrown away, and every command runs in another folder.
+"""
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from textwrap import dedent
+
+import h5py
+import numpy as np
+import pytest
+
+from tests.project import test_packages
+from tests.support.command import complaints, files, last_saved, wait_until_saved
+
+pytestmark = pytest.mark.slow
+
+ROOT = Path(__file__).parents[2]
+STRANGER = Path("tests/stranger")
+Done = subprocess.CompletedProcess[str]
+
+
+@dataclass(frozen=True)
+class Desk:
+    """The folder that a user works in, and the environment that everything was installed into."""
+
+    folder: Path
+    environment: Path
+    wheels: Path
+
+    def python(self, *arguments: object) -> str:
+        """What `python ARGUMENTS` prints; fails in its words if it fails, as pip does without an index."""
+        done = _done(self.start("python", *arguments), timeout=900)
+        assert done.returncode == 0, f"{' '.join(done.args)}\n{done.stdout}{done.stderr}"
+        return done.stdout
+
+    def minusgrad(self, *arguments: object) -> Done:
+        """`minusgrad ARGUMENTS`, ended, with its output as text."""
+        done = _done(self.start("minusgrad", *arguments), timeout=120)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done
+
+    def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
+        """A program of the environment, running here; it is told of no other Python, nor of our engine."""
+        ours = ("PYTHON", "VIRTUAL_ENV", "MINUSGRAD")
+        inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
+        return subprocess.Popen(
+            [self.environment / "bin" / program, *map(str, arguments)],
+            cwd=self.folder,
+            env=inherited,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def install(self, name: str) -> None:
+        """`pip install` of one of the wheels, with what it needs from wherever this pip looks."""
+        (wheel,) = self.wheels.glob(f"{name}-*.whl")
+        self.python("-m", "pip", "install", "--no-compile", wheel)
+
+
+def _done(child: subprocess.Popen[str], timeout: float) -> Done:
+    try:
+        out, err = child.communicate(timeout=timeout)
+    finally:
+        child.kill()
+    return subprocess.CompletedProcess([*map(str, child.args)], child.returncode, out, complaints(err))
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
+    """Both wheels built from a copy of the sources, installed into a fresh environment; and the scene."""
+    base = tmp_path_factory.mktemp("stranger")
+    desk, copy = Desk(base / "desk", base / "environment", base / "wheels"), base / "copy"
+    desk.folder.mkdir()
+    litter = [line.rstrip("/") for line in (ROOT / ".gitignore").read_text().split()]
+    shutil.copytree(ROOT, copy, ignore=shutil.ignore_patterns(".git", *litter))
+    subprocess.run([sys.executable, "-m", "venv", desk.environment], check=True)
+    desk.python("-m", "pip", "wheel", "--no-deps", "-w", desk.wheels, copy, copy / STRANGER)
+    shutil.copy(copy / STRANGER / "scenes/tube.toml", desk.folder)
+    shutil.rmtree(copy)
+    desk.install("minusgrad")
+    desk.install("springnet")
+    yield desk
+    shutil.rmtree(desk.environment)  # hundreds of megabytes
+
+
+@pytest.fixture(scope="module")
+def whole(desk: Desk) -> Path:
+    """The folder of the scene's run, as the stranger wrote it."""
+    done = desk.minusgrad("run", "tube.toml", "--out", "whole")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("whole: 20000 steps, t = 20 s\n")
+    return desk.folder / "whole"
+
+
+@pytest.fixture(scope="module")
+def cut(desk: Desk) -> Path:
+    """The same, stopped by a signal on its way."""
+    child = desk.start("minusgrad", "run", "tube.toml", "--out", "cut")
+    wait_until_saved(desk.folder / "cut", 1000, child)
+    child.send_signal(signal.SIGTERM)
+    done = _done(child, timeout=60)
+    assert (done.returncode, done.stdout) == (4, ""), done.stderr
+    step = last_saved(desk.folder / "cut")
+    assert 1000 <= step < 20000
+    again = "go on with: minusgrad resume cut"
+    assert done.stderr == f"minusgrad: interrupted and saved at step {step} of 20000; {again}\n"
+    return desk.folder / "cut"
+
+
+# Installed ------------------------------------------------------------------------------------------
+
+
+WHERE = """
+    import json
+    from importlib.metadata import packages_distributions
+    from importlib.util import find_spec
+
+    names = [n for n, owners in packages_distributions().items() if {"minusgrad", "springnet"} & {*owners}]
+    unpacked = [n for n in ("framework", "plugins", "tests") if find_spec(n) is not None]
+    print(json.dumps([{n: find_spec(n).origin for n in names}, unpacked]))
+    """
+
+
+def test_only_packages_are_installed_and_they_lie_in_the_environment(desk: Desk) -> None:
+    origins, unpacked = json.loads(desk.python("-c", dedent(WHERE)))
+    (site,) = desk.environment.glob("lib/python3.*/site-packages")
+    ours = {p.parent.name for p in ROOT.glob("*/minusgrad*/__init__.py")}
+    assert origins == {name: str(site / name / "__init__.py") for name in ours | {"springnet"}}
+    assert unpacked == []
+
+
+def test_plugins_shows_it(desk: Desk) -> None:
+    done = desk.minusgrad("plugins", "--json")
+    row = {"name": "springnet", "distribution": "springnet", "version": "0.3.0", "module": "springnet"}
+    assert (done.returncode, done.stderr) == (0, "")
+    assert row in json.loads(done.stdout)
+
+
+def test_energies_lists_its_own(desk: Desk) -> None:
+    done = desk.minusgrad("energies", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    (strut,) = (e for e in json.loads(done.stdout) if e["plugin"] == "springnet")
+    arguments = {a["name"]: (a["role"], a["unit"]) for a in strut["arguments"]}
+    assert arguments == {"x": ("node", "m"), "rest": ("datum", "m"), "k": ("parameter", "N/m")}
+    assert (strut["name"], strut["over"]) == ("strut", 2)
+    assert strut["claim"] == "A spring that pulls and pushes: U = k (|x_0 - x_1| - rest)^2 / 2."
+
+
+def test_schema_knows_its_blocks(desk: Desk) -> None:
+    done = desk.minusgrad("schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    known = json.loads(done.stdout)["$defs"]
+    tube, strut = known["state_tube"], known["energy_strut"]
+    assert {*tube["required"]} == {"kind", "around", "rings", "edge", "mass"}
+    assert tube["properties"]["edge"]["anyOf"] == [
+        {"type": "number", "exclusiveMinimum": 0},
+        {"type": "string"},
+    ]
+    assert {*strut["required"]} == {"kind", "k"}
+    assert {"tuples", "body", "rest"} < {*strut["properties"]}
+
+
+# What its scene claims ------------------------------------------------------------------------------
+
+AROUND, RINGS, EDGE, MASS, WIDENED, SHIFTED, MODE = 24, 16, 0.01, 0.002, 0.004, 0.01, 2
+DT = 0.001
+
+
+def frequency(k: float, half: float) -> float:
+    """Omega under leapfrog of omega^2 = 4 (k/m) sin^2(half), half the phase from one mass to the next.
+
+    Of a chain: Ashcroft & Mermin 1976, chapter 22; one with free ends carries cos(p pi (j + 1/2) / N), half
+    a step of p pi / 2 N. Of a ring that breathes: its hoops are 2 r sin(half) long, and each of a mass's two
+    pulls with the share sin(half) of its tension along the radius.
+    """
+    omega2 = 4.0 * k / MASS * np.sin(half) ** 2
+    return float(np.arccos(1.0 - 0.5 * omega2 * DT * DT) / DT)
+
+
+def breath(t: np.ndarray) -> np.ndarray:
+    return np.cos(frequency(3.0, np.pi / AROUND) * t)
+
+
+def wave(t: np.ndarray) -> np.ndarray:
+    return np.cos(frequency(5.0, 0.5 * MODE * np.pi / RINGS) * t)
+
+
+def recorded(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values, as any program reads them."""
+    with h5py.File(run / "trajectory.h5") as file:
+        return file[name]["time"][:], file[name]["value"][:]
+
+
+def test_the_tube_breathes_and_stretches_as_on_paper(whole: Path) -> None:
+    t, x = recorded(whole, "particles/all/position")
+    j, i = np.divmod(np.arange(AROUND * RINGS), AROUND)
+    angle, along = 2.0 * np.pi * i / AROUND, np.cos(MODE * np.pi * (j + 0.5) / RINGS)
+    radius = EDGE / (2.0 * np.sin(np.pi / AROUND)) * (1.0 + WIDENED * breath(t)[:, None])
+    z = EDGE * (j + SHIFTED * along * wave(t)[:, None])
+    exact = np.stack([radius * np.cos(angle), radius * np.sin(angle), z], axis=2)
+    assert t[-1] == pytest.approx(20.0)
+    assert t[-1] * frequency(3.0, np.pi / AROUND) / (2.0 * np.pi) > 32.0
+    assert np.abs(x - exact).max() < 1e-10 * EDGE
+
+
+def test_each_list_of_struts_is_a_term_of_its_own(whole: Path) -> None:
+    """The hoops hold the breath's energy and the rods the wave's: U = sum k stretch^2 / 2."""
+    widened = EDGE * WIDENED * np.ones(RINGS * AROUND)
+    shifted = EDGE * SHIFTED * np.diff(np.cos(MODE * np.pi * (np.arange(RINGS) + 0.5) / RINGS))
+    t, hoops = recorded(whole, "observables/potential/hoops")
+    t, rods = recorded(whole, "observables/potential/rods")
+    assert np.abs(hoops / (1.5 * (widened**2).sum()) - breath(t) ** 2).max() < 1e-8
+    assert np.abs(rods / (AROUND * 2.5 * (shifted**2).sum()) - wave(t) ** 2).max() < 1e-8
+
+
+# Interrupted, checked -------------------------------------------------------------------------------
+
+
+def test_resumed_it_ends_as_if_never_interrupted(desk: Desk, whole: Path, cut: Path) -> None:
+    half = shutil.copytree(cut, desk.folder / "half")
+    assert files(half) != files(whole)
+    done = desk.minusgrad("resume", "half")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert files(half) == files(whole)
+
+
+def test_its_gradients_are_true(desk: Desk) -> None:
+    done = desk.minusgrad("check", "tube.toml", "--json")
+    assert (done.returncode, done.stderr) == (0, "")
+    asked = {(f["term"], f["argument"], f["question"]) for f in json.loads(done.stdout)}
+    questions = {(a, q) for a in ("x", "rest", "k") for q in ("taylor", "path", "product")}
+    questions |= {("", "value"), ("x", "kink"), ("x", "rotation"), ("x", "translation")}
+    assert asked == {(term, *question) for term in ("hoops", "rods") for question in questions}
+
+
+ROUNDED = """
+    from minusgrad import Datum, Node, Parameter, local_energy, ti
+
+    @local_energy("rounded", over=2, x=Node("m", ("d",)), rest=Datum("m"), k=Parameter("N/m"))
+    def rounded(x, rest, k):
+        '''A strut that is measured in whole hundredths of a millimetre.'''
+        stretch = ti.floor(1e5 * (x[0] - x[1]).norm()) / 1e5 - rest
+        return 0.5 * k * stretch * stretch
+    """
+
+
+def test_a_variant_that_is_not_true_is_found(desk: Desk) -> None:
+    (desk.folder / "rounded.py").write_text(dedent(ROUNDED))
+    override = 'energy=[{kind="rounded", tuples="hoops", body="top", k=3.0}]'
+    done = desk.minusgrad("check", "tube.toml", override, "--plugin", "rounded.py")
+    assert (done.returncode, done.stderr) == (1, "")
+    wrong = [line.split()[:3] for line in done.stdout.splitlines() if "WRONG" in line]
+    assert ["rounded", "x", "path"] in wrong
+
+
+# Gone -----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Gone:
+    """What was said while the stranger was uninstalled, and of the cut run once it was there again."""
+
+    plugins: Done
+    run: Done
+    resume: Done
+    untouched: bool
+    again: Done
+
+
+@pytest.fixture(scope="module")
+def gone(desk: Desk, cut: Path) -> Gone:
+    """Uninstalled, asked, and installed again, so that no test depends on another's place."""
+    before = files(cut)
+    desk.python("-m", "pip", "uninstall", "--yes", "springnet")
+    listed = desk.minusgrad("plugins", "--json")
+    run, resumed = desk.minusgrad("run", "tube.toml", "--out", "never"), desk.minusgrad("resume", "cut")
+    untouched = files(cut) == before
+    desk.install("springnet")
+    return Gone(listed, run, resumed, untouched, desk.minusgrad("resume", "cut"))
+
+
+def test_uninstalled_it_is_not_shown(gone: Gone) -> None:
+    assert (gone.plugins.returncode, gone.plugins.stderr) == (0, "")
+    named = {(p["name"], p["distribution"]) for p in json.loads(gone.plugins.stdout)}
+    assert {("core", "minusgrad"), ("gravity", "minusgrad")} <= named
+    assert {distribution for _, distribution in named} == {"minusgrad"}
+
+
+def test_its_scene_names_what_is_missing_with_its_place(desk: Desk, gone: Gone) -> None:
+    assert (gone.run.returncode, gone.run.stdout) == (2, "")
+    installed = ", ".join(plugin["name"] for plugin in json.loads(gone.plugins.stdout))
+    assert (
+        gone.run.stderr
+        == f"tube.toml:6:12: plugins.0: no plugin named 'springnet' (installed: {installed})\n"
+    )
+    assert not (desk.folder / "never").exists()
+
+
+def test_its_run_names_it_too_and_loses_nothing(gone: Gone, whole: Path, cut: Path) -> None:
+    """Installed again, it goes on to the same end."""
+    assert (gone.resume.returncode, gone.resume.stdout) == (2, "")
+    assert gone.resume.stderr == (
+        "minusgrad: cut: was run with plugin 'springnet' (springnet 0.3.0), which is not installed: "
+        "pip install springnet==0.3.0\n"
+    )
+    assert gone.untouched
+    assert (gone.again.returncode, gone.again.stderr) == (0, "")
+    assert files(cut) == files(whole)
+
+
+# By the same rules as ours --------------------------------------------------------------------------
+
+
+def test_it_sees_the_public_surface_only() -> None:
+    test_packages.test_plugins_see_the_public_surface_only(ROOT / STRANGER / "springnet")
+
+
+def test_it_names_in_its_metadata_all_that_it_imports() -> None:
+    sources = test_packages.sources(ROOT / STRANGER / "springnet").values()
+    modules = [module for source in sources for _, module, _ in test_packages.imports(source)]
+    imported = {module.split(".")[0] for module in modules if not module.startswith(".")}
+    project = tomllib.loads((ROOT / STRANGER / "pyproject.toml").read_text())["project"]
+    declared = {re.split(r"[^\w-]", requirement)[0] for requirement in project["dependencies"]}
+    assert imported - sys.stdlib_module_names == declared

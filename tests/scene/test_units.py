@@ -1,0 +1,178 @@
+"""Units against the defining values of the SI, IAU and CODATA, and every refusal by its text."""
+
+import math
+import random
+from fractions import Fraction
+
+import pytest
+
+from minusgrad.errors import UnitError
+from minusgrad.scene import units
+from minusgrad.scene.units import BASE, PREFIXES, UNITS, UnitSystem, parse_quantity, parse_unit
+
+SI = UnitSystem.si()
+ASTRO = UnitSystem.of(length="AU", mass="Msun", time="day")
+NONE = UnitSystem.dimensionless()
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "expected"),
+    [
+        ("3 m", "m", 3.0),
+        ("0.1 mm", "m", 1e-4),
+        ("5 day", "s", 432000.0),
+        ("72 km/hour", "m s^-1", 20.0),
+        ("1 AU", "m", 149597870700.0),
+        ("1 kpc", "m", 3.0856775814913673e19),
+        ("1 eV", "J", 1.602176634e-19),
+        ("2 Myr", "s", 2e6 * 365.25 * 86400),
+        ("1 u", "kg", 1.66053906892e-27),
+        ("1 atm", "Pa", 101325.0),
+        ("4 µs", "s", 4e-6),
+        ("1 kcal/mol", "J mol^-1", 4184.0),
+        ("180 deg", "rad", math.pi),
+        ("50 %", "1", 0.5),
+        ("1 T", "kg s^-2 A^-1", 1.0),
+        ("6.67430e-11 m^3 kg^-1 s^-2", "N m**2 / kg**2", 6.67430e-11),
+        ("4 m^1/2", "m^1/2", 4.0),
+        ("1 s*m", "m s", 1.0),
+        ("7", "1", 7.0),
+    ],
+)
+def test_quantities_in_si(text: str, unit: str, expected: float) -> None:
+    assert SI.convert(text, unit) == pytest.approx(expected, rel=4e-16)
+
+
+def test_the_suns_nominal_gm_comes_back() -> None:
+    assert 6.67430e-11 * SI.convert("1 Msun", "kg") == pytest.approx(1.3271244e20, rel=4e-16)
+
+
+@pytest.mark.parametrize("system", [SI, ASTRO, NONE])
+def test_numbers_are_already_in_the_system(system: UnitSystem) -> None:
+    assert system.convert(0.1, "m") == 0.1
+    assert system.convert(3, "m") == 3.0
+
+
+def test_a_quantity_in_the_systems_own_unit_is_exact() -> None:
+    rng = random.Random(1)
+    for _ in range(300):
+        value = rng.uniform(-1, 1) * 10 ** rng.randint(-20, 20)
+        for unit in ("AU", "Msun", "day", "AU/day", "AU^3 Msun^-1 day^-2"):
+            assert ASTRO.convert(f"{value!r} {unit}", unit) == value
+
+
+def test_to_si_and_back_is_a_round_trip() -> None:
+    rng = random.Random(2)
+    for _ in range(300):
+        value = rng.uniform(0.1, 10)
+        there = SI.convert(f"{value!r} AU/day", "m/s")
+        assert ASTRO.convert(f"{there!r} m/s", "m/s") == pytest.approx(value, rel=3e-16)
+        assert there / ASTRO.in_si("m/s") == pytest.approx(value, rel=3e-16)
+
+
+@pytest.mark.parametrize(
+    ("system", "unit", "symbol", "si"),
+    [
+        (ASTRO, "m s^-1", "AU day^-1", 149597870700 / 86400),
+        (ASTRO, "J", "AU^2 Msun day^-2", None),
+        (ASTRO, "K", "K", 1.0),
+        (ASTRO, "1", "1", 1.0),
+        (SI, "J", "m^2 kg s^-2", 1.0),
+        (NONE, "J", "1", 1.0),
+        (UnitSystem.of(length="km"), "m^1/2", "km^1/2", math.sqrt(1000)),
+    ],
+)
+def test_coherent_units(system: UnitSystem, unit: str, symbol: str, si: float | None) -> None:
+    assert system.symbol(unit) == symbol
+    assert system.in_si(unit) == pytest.approx(si or SI.convert(f"1 {symbol}", unit), rel=4e-16)
+
+
+def test_gravity_has_its_textbook_value_in_astronomers_units() -> None:
+    k = 0.01720209895  # Gauss; k^2 = G Msun in AU^3/day^2
+    gm = ASTRO.convert("6.67430e-11 m^3 kg^-1 s^-2", "m^3 kg^-1 s^-2")
+    assert gm == pytest.approx(k * k, rel=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit", "message"),
+    [
+        ("5 day", "m", "'5 day' is a time, but 'm' (length) is needed"),
+        ("5", "m", "'5' is a plain number, but 'm' (length) is needed"),
+        ("1 eV", "1", "'1 eV' is an energy, but '1' (plain number) is needed"),
+        ("1 kg m^-2", "m", "'1 kg m^-2' is in m^-2 kg, but 'm' (length) is needed"),
+        ("1 m", "kg m^-2", "'1 m' is a length, but 'kg m^-2' (m^-2 kg) is needed"),
+        ("5 dya", "s", "no unit 'dya'; did you mean 'day'?"),
+        ("5 Kpc", "m", "no unit 'Kpc'; did you mean 'kpc'?"),
+        ("5 kday", "s", "no unit 'kday'; did you mean 'day'?"),
+        ("5 kMsun", "kg", "no unit 'kMsun'; did you mean 'Msun'?"),
+        ("1 J/kg K", "1", "the unit 'J/kg K' can be read in two ways; write powers, as in 'J kg^-1 K^-1'"),
+        ("day", "s", "'day' is not a quantity; write a number and a unit, as in '5 day'"),
+        ("nan m", "m", "'nan m' is not a quantity; write a number and a unit, as in '5 day'"),
+        ("1e999 m", "m", "'1e999 m' is too large for a float"),
+        ("1e300 Mpc", "m", "'1e300 Mpc' is too large for a float"),
+        ("1 m^x", "m",
+         "cannot read the unit 'm^x' from 'm^x' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
+        ("1 m s-1", "m",
+         "cannot read the unit 'm s-1' from 's-1' on; write it like 'm^3 kg^-1 s^-2' or 'AU/day'"),
+        ("1 " + "m " * 60, "m", "a unit of 119 characters (80 are the most)"),
+    ],
+)  # fmt: skip
+def test_refusals(text: str, unit: str, message: str) -> None:
+    with pytest.raises(UnitError) as refusal:
+        SI.convert(text, unit)
+    assert str(refusal.value) == message
+
+
+def test_a_unit_in_a_dimensionless_system_is_refused_with_the_cure() -> None:
+    with pytest.raises(UnitError) as refusal:
+        NONE.convert("5 day", "s")
+    assert str(refusal.value) == (
+        "'5 day' has a unit, but this scene is dimensionless; "
+        'write a plain number, or set [units] to system = "si" or to a length, mass and time'
+    )
+    assert NONE.convert("180 deg", "1") == math.pi
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"length": "day"}, "'day' is a time, but 'm' (length) is needed"),
+        ({"mass": "msun"}, "no unit 'msun'; did you mean 'Msun'?"),
+    ],
+)
+def test_a_system_is_made_of_a_length_a_mass_and_a_time(given: dict[str, str], message: str) -> None:
+    with pytest.raises(UnitError) as refusal:
+        UnitSystem.of(**given)
+    assert str(refusal.value) == message
+
+
+def test_an_unknown_unit_lists_what_exists() -> None:
+    with pytest.raises(UnitError, match=r"^no unit 'furlong' \(known: m, g, s, K, .*, Lsun\)$"):
+        parse_unit("furlong")
+
+
+def test_no_spelling_has_two_meanings() -> None:
+    takes, plain = units._WITH_PREFIXES, units._WITHOUT_PREFIXES
+    spelled = [prefix + name for prefix in PREFIXES for name in takes] + [*takes, *plain]
+    assert len(set(spelled)) == len(spelled)
+    assert set(spelled) | set(BASE) == set(UNITS)
+
+
+def test_every_unit_reads_back_as_itself() -> None:
+    for name in UNITS:
+        unit = parse_unit(name)
+        assert parse_quantity(f"2 {name}") == (2.0, unit)
+        assert parse_unit(f"{name}^2/{name}") == unit
+    assert parse_unit("") == parse_unit("1") == parse_unit("m/m")
+    assert parse_unit("kg").scale == Fraction(1)
+
+
+def test_hostile_texts_are_refused_or_read_and_quickly() -> None:
+    rng = random.Random(3)
+    for _ in range(2000):
+        text = "".join(rng.choices("1 5e-+.*/^mskgAU day()%µ\x00\n²", k=rng.randint(0, 30)))
+        try:
+            value = SI.convert(text, "1")
+        except UnitError:
+            continue
+        assert math.isfinite(value)

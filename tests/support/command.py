@@ -1,0 +1,59 @@
+"""The command line as a user has it, in a process of its own, and what a run leaves behind."""
+
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+MINUSGRAD = Path(sys.executable).parent / "minusgrad"
+SCENES = Path(__file__).parents[2] / "scenes"
+
+
+def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.CompletedProcess[str]:
+    """`minusgrad ARGUMENTS`, ended, with its output as text."""
+    child = start(*arguments, cwd=cwd, **env)
+    try:
+        out, err = child.communicate(timeout=120)
+    finally:
+        child.kill()
+    assert "Traceback" not in err, err
+    return subprocess.CompletedProcess(child.args, child.returncode, out, complaints(err))
+
+
+def complaints(err: str) -> str:
+    """What was written to stderr, without the progress that a slow machine gets to see."""
+    return re.sub(r"^step \d+ of \d+, .* s left\n", "", err, flags=re.MULTILINE)
+
+
+def start(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:
+    """`minusgrad ARGUMENTS`, running."""
+    return subprocess.Popen(
+        [MINUSGRAD, *map(str, arguments)],
+        cwd=cwd,
+        env={**os.environ, "COLUMNS": "160", **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def last_saved(run: Path) -> int:
+    """The last step that the run's journal calls saved; -1 if none."""
+    journal = run / "journal.jsonl"
+    text = journal.read_text() if journal.is_file() else ""
+    return max((int(step) for step in re.findall(r'"event": "saved", "step": (\d+)', text)), default=-1)
+
+
+def wait_until_saved(run: Path, step: int, child: subprocess.Popen[str]) -> None:
+    """Until a checkpoint of at least this step is on disk, or the process ends."""
+    until = time.monotonic() + 60
+    while last_saved(run) < step and child.poll() is None and time.monotonic() < until:
+        time.sleep(0.01)
+
+
+def files(run: Path) -> dict[str, bytes]:
+    """Every file of a run folder by its name, except for the journal, which holds the times of day."""
+    found = (p for p in sorted(run.rglob("*")) if p.is_file() and p.name != "journal.jsonl")
+    return {p.relative_to(run).as_posix(): p.read_bytes() for p in found}

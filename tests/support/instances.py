@@ -1,0 +1,282 @@
+"""The canonical instances of all energies and maps, and how a random state of one is made.
+
+Every energy that is registered has an entry in `CANONICAL`, every map one in `MAPS`; `test_exam` and
+`test_maps` sit them through the exam.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from minusgrad import Fields, bind
+from minusgrad.energies.fields import Body, Grid
+from minusgrad.energies.local_energy import (
+    Datum,
+    LocalEnergy,
+    Node,
+    Parameter,
+    Table,
+    concrete,
+    draw_parameter,
+    weights_at_rest,
+)
+from minusgrad.energies.term import Term
+from minusgrad.potential.potential import Potential
+from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
+from minusgrad_gravity.gravity import gravity
+from minusgrad_laser import losses, spots
+from tests.support import energies
+
+State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
+"""(generator, nodes, d) to fields by name"""
+
+
+@dataclass(frozen=True)
+class Instance:
+    """An energy as the exam takes it: fields as `state` draws them, data and parameters near their scales.
+
+    `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function.
+    """
+
+    energy: LocalEnergy
+    state: State | None = None
+    data: Callable[[np.random.Generator, int], dict[str, np.ndarray]] | None = None
+    sorted: bool = False
+    compiles: bool = True
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        """The spaces that the energy is examined in."""
+        return (2, 3) if any("d" in role.shape for role in self.energy.roles.values()) else (2,)
+
+    def potential(
+        self, rng: np.random.Generator, d: int, n: int = 6, e: int = 5, precision: str = "f64"
+    ) -> Potential:
+        """One term over n nodes and e tuples, at a random unsymmetric state with random parameters.
+
+        All numbers are such as f32 holds, so that both precisions see the same state.
+        """
+        fields = Fields(self._fields(rng, n, d), precision=precision)
+        return Potential(fields, [self._term(rng, fields, n, e, d)])
+
+    def _fields(self, rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+        drawn = {
+            name: rng.normal(size=(n, *concrete(role.shape, d))) * role.scale
+            for name, role in self.energy.of_role(Node).items()
+        }
+        return {k: _rounded(v) for k, v in (drawn | (self.state(rng, n, d) if self.state else {})).items()}
+
+    def _term(self, rng: np.random.Generator, fields: Fields, n: int, e: int, d: int) -> Term:
+        energy, options = self.energy, self._options(rng, n, e, d)
+        k = energy.over if isinstance(energy.over, int) else d + 1
+        count = n if energy.over == "nodes" else e
+        data = {
+            name: rng.integers(0, 3, size=(count, *concrete(role.shape, d, k)))
+            if role.integer
+            else _near(rng, role, (count, *concrete(role.shape, d, k)))
+            for name, role in energy.of_role(Datum).items()
+        }
+        for made in energy.shaping:
+            rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
+            data[made.weights] = _balanced(rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d))))
+        data |= self.data(rng, count) if self.data else {}
+        data = {name: _rounded(v) for name, v in data.items()}
+        tables = {
+            name: _rounded(rng.normal(size=range(7, 7 - role.axes, -1)))
+            for name, role in energy.of_role(Table).items()
+        }
+        parameters = {
+            name: self._parameter(name, lambda role=role: _rounded(_drawn(rng, role, d)), count)
+            for name, role in energy.of_role(Parameter).items()
+            if name != getattr(energy, "spacing", "")
+        }
+        return bind(energy, fields, data=data, parameters=parameters, tables=tables, **options)
+
+    def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
+        """What else the term is bound with: its elements."""
+        if not self.energy.listed:
+            return {}
+        k = self.energy.over if isinstance(self.energy.over, int) else d + 1
+        rows = _tuples(rng, n, e, k)
+        return {"tuples": np.sort(rows, axis=1) if self.sorted else rows}
+
+    def _parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
+        """One value for all."""
+        return draw()
+
+
+@dataclass(frozen=True)
+class MapInstance(Instance):
+    """A map as the exam takes it, with an energy that reads what it gives.
+
+    `grid` by the dimension of space. `each`: a parameter with a value for each element; `of_body`: one with a
+    value for each of two bodies.
+    """
+
+    grid: Mapping[int, Grid] = field(default_factory=dict)
+    each: str = ""
+    of_body: str = ""
+
+    @property
+    def dimensions(self) -> tuple[int, ...]:
+        return tuple(self.grid) or super().dimensions
+
+    def potential(
+        self, rng: np.random.Generator, d: int, n: int = 6, e: int = 5, precision: str = "f64"
+    ) -> Potential:
+        drawn = self._fields(rng, n, d)
+        receivers = len(self.grid[d]) if self.grid else n
+        fields = Fields(drawn | {"lean": _rounded(rng.normal(size=receivers))}, precision=precision)
+        given = self._term(rng, fields, n, e, d)
+        read = bind(energies.readout, fields, renamed={"y": given.gives.name})
+        return Potential(fields, [read], [given])
+
+    def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
+        options = super()._options(rng, n, e, d) | ({"grid": self.grid[d]} if self.grid else {})
+        if self.of_body:
+            half = n // 2
+            rows = [_distinct(rng, half, self.energy.over) + half * (k % 2) for k in range(e)]
+            options |= {"tuples": rows, "bodies": [Body("front", range(half)), Body("back", range(half, n))]}
+        return options
+
+    def _parameter(self, name: str, draw: Callable[[], np.ndarray], count: int) -> Any:
+        if name == self.of_body:
+            return {"front": draw(), "back": draw()}
+        return np.array([draw() for _ in range(count)]) if name == self.each else draw()
+
+
+def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
+    return draw_parameter(role, rng, concrete(role.shape, d))
+
+
+def _near(rng: np.random.Generator, role: Datum, shape: tuple[int, ...]) -> np.ndarray:
+    return rng.uniform(0.5, 1.5, size=shape) * role.scale
+
+
+def _balanced(weights: np.ndarray) -> np.ndarray:
+    """Weights that sum to zero over an element's nodes, of so few digits that f32 holds even their sums."""
+    quantum = 2.0 ** np.floor(np.log2(np.abs(weights).max(axis=(1, 2), keepdims=True)) - 18.0)
+    short = np.round(weights / quantum) * quantum
+    short[:, 0] = -short[:, 1:].sum(axis=1)
+    return short
+
+
+def _rounded(values: Any) -> np.ndarray:
+    """Numbers that f32 holds exactly; integers stay."""
+    values = np.asarray(values)
+    return values if values.dtype.kind in "iu" else values.astype(np.float32).astype(np.float64)
+
+
+def _tuples(rng: np.random.Generator, n: int, e: int, arity: int) -> np.ndarray:
+    """Distinct nodes in each; every node but the last in some, so that one node has no element."""
+    return np.array([_distinct(rng, n - 1, arity) for _ in range(e)])
+
+
+def _distinct(rng: np.random.Generator, n: int, k: int) -> np.ndarray:
+    """k different numbers below n, without shuffling many."""
+    return rng.choice(n, k, replace=False) if n > 1000 else rng.permutation(n)[:k]
+
+
+def _lattice(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Positions on a cubic lattice, shaken: no two are close."""
+    side = int(np.ceil(n ** (1.0 / d)))
+    places = np.stack(np.unravel_index(np.arange(n), (side,) * d), axis=1)
+    return {"x": places + rng.uniform(-0.2, 0.2, size=(n, d))}
+
+
+def _corners(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Round an ellipse: three nodes in increasing order turn left."""
+    angle = 2.0 * np.pi * (np.arange(n) + rng.uniform(-0.3, 0.3, n)) / n
+    return {"x": np.stack([1.3 * np.cos(angle), 0.8 * np.sin(angle)], axis=1)}
+
+
+def _general(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """No d + 1 of the first six nodes are nearly in one plane (or line)."""
+    plane = _corners(rng, n, 2)["x"]
+    height = np.cos(2.4 * np.arange(n))[:, None]
+    return {"x": plane if d == 2 else np.hstack([plane, height])}
+
+
+def _touching(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Some nodes in a ball of radius 0.5 or more, whose centre is near (1, 1, ...)."""
+    return {"x": 1.0 + 0.5 * rng.normal(size=(n, d))}
+
+
+def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Reference matrices near the unit matrix."""
+    return {"inverse_rest": np.eye(2) + 0.1 * rng.normal(size=(count, 2, 2))}
+
+
+def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Points on a canvas of 9 x 11 pixels and beyond its edges, none near a pixel's; written with power."""
+    return {
+        "x": 0.75 * (rng.integers(-1, 12, n) + rng.uniform(0.1, 0.9, n)),
+        "y": 0.75 * (rng.integers(-1, 10, n) + rng.uniform(0.1, 0.9, n)),
+        "power": rng.uniform(0.5, 1.5, n),
+        "speed": rng.uniform(0.5, 1.5, n),
+    }
+
+
+def _strewn(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Some on a grid of about five units, some beyond its edges."""
+    return {"x": rng.uniform(-0.8, 5.8, (n, d))}
+
+
+CANONICAL: dict[str, Instance] = {
+    "gravity": Instance(gravity),
+    "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
+    "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
+    "spring": Instance(springs.spring),
+    "muscle": Instance(springs.muscle),
+    "angle": Instance(angles.angle),
+    "dihedral": Instance(angles.dihedral),
+    "body_force": Instance(loads.body_force),
+    "traction": Instance(loads.traction),
+    "load": Instance(loads.load),
+    "floor": Instance(contacts.floor),
+    "wall": Instance(contacts.wall),
+    "sphere": Instance(contacts.sphere, state=_touching),
+    "mass_damping": Instance(damping.mass_damping),
+    "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
+    "ground_friction": Instance(damping.ground_friction),
+    "trap": Instance(energies.trap),
+    "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
+    "site": Instance(energies.site),
+    "link": Instance(energies.link),
+    "membrane": Instance(energies.membrane, state=_corners, data=_upright, sorted=True),
+    "contact": Instance(energies.contact),
+    "limits": Instance(energies.limits),
+    "kinds": Instance(energies.kinds),
+    "powers": Instance(energies.powers),
+    "flicker": Instance(energies.flicker),
+    "grains": Instance(energies.grains),
+    "flags": Instance(energies.flags),
+    "staircase": Instance(energies.staircase, compiles=False),
+    "readout": Instance(energies.readout),
+    "dose_l2": Instance(losses.dose_l2),
+    "dose_l1": Instance(losses.dose_l1),
+}
+"""By the name of the energy; of every registered one, and of those in `energies.py`."""
+
+MAPS: dict[str, MapInstance] = {
+    "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
+    "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
+    "electron_density": MapInstance(energies.electron_density),
+    "bonds": MapInstance(energies.bonds, each="c"),
+    "threshold": MapInstance(energies.threshold),
+    "splines": MapInstance(
+        energies.splines,
+        state=_strewn,
+        grid={1: Grid((7,), 0.75), 2: Grid((7, 6), 0.75), 3: Grid((4, 5, 6), 1.25)},
+    ),
+    "clouds": MapInstance(energies.clouds, state=_strewn, grid={2: Grid((14, 11), 0.375)}, of_body="size"),
+    "stamps": MapInstance(energies.stamps, state=_strewn, grid={2: Grid((5, 6))}),
+}
+"""By the name of the map; of every registered one, and of those in `energies.py`."""
+
+
+def missing(names: Iterable[str]) -> list[str]:
+    """The energies and maps that nobody examines."""
+    return [name for name in names if name not in CANONICAL and name not in MAPS]

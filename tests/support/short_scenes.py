@@ -1,0 +1,108 @@
+"""The shipped scenes, shortened, under every stepper that fits; and how a run of them is cut."""
+
+import os
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from minusgrad.app.runs import build, run
+from minusgrad.errors import InterruptedRunError
+from minusgrad.scene.document import load
+from tests.support.command import SCENES, last_saved
+
+
+def looking(*often: int) -> dict[str, int]:
+    """The observers' rhythms, in their order."""
+    return {f"observe.{k}.every": n for k, n in enumerate(often)}
+
+
+IN_TIME: dict[str, dict[str, Any]] = {
+    "cantilever_damped": {"run.steps": 30, "checkpoint.every": 10} | looking(2, 10, 6, 10),
+    "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
+    | {"energy.2.stiffness": 1e5}
+    | looking(4, 4, 6),
+    "gravity_seed": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
+    "outer_solar_system": {"run.steps": 60, "checkpoint.every": 15},
+    "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
+    "spring_stiffness": {"run.steps": 60, "checkpoint.every": 20},
+    "two_body": {"run.steps": 80, "checkpoint.every": 20},
+    "walker": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 4, 4),
+    "warm_crystal": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4, 12),
+    "weigh_a_planet": {"run.steps": 60, "checkpoint.every": 20},
+}
+"""What moves in time. A Plummer sphere of this size is stepped by many launches on all threads, the others
+inside one kernel."""
+
+BATH = {"friction": 0.1, "temperature": 1e-3}
+"""In the units of the scene, whatever they are."""
+SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
+SEARCHES = ("gradient_descent", "adam", "fire", "lbfgs")
+FITTERS = ("gauss_newton", "lbfgs", "adam")
+
+AT_REST: dict[str, dict[str, Any]] = {
+    "cantilever": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 8, 6, 8),
+    "laser_butterfly": {"state.canvas.size": [96, 96]}
+    | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
+    | {"run.steps": 24, "checkpoint.every": 8}
+    | looking(2, 10),
+    "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
+    | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
+    "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
+}
+"""What is minimised."""
+FITTED: dict[str, dict[str, Any]] = {
+    "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
+    "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2},
+    "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},
+}
+"""What is fitted."""
+
+
+def path_of(scene: str) -> Path:
+    return SCENES / f"{scene}.toml"
+
+
+def moved(scene: str, kind: str) -> dict[str, Any]:
+    """Overrides for a scene that moves in time by this splitting."""
+    own = load(path_of(scene)).data["stepper"]
+    dt = IN_TIME[scene].get("stepper.dt", own["dt"])
+    bath = {k: own.get(k, BATH[k]) for k in BATH} if kind == "langevin" else {}
+    return IN_TIME[scene] | {"stepper": {"kind": kind, "dt": dt} | bath}
+
+
+def searched(scene: str, kind: str) -> dict[str, Any]:
+    """Overrides for a scene that is minimised in this way."""
+    own = load(path_of(scene)).data["stepper"]
+    return AT_REST[scene] | {"stepper": {"kind": kind, "fields": own["fields"]}}
+
+
+def fitted(scene: str, method: str) -> dict[str, Any]:
+    """Overrides for a scene that is fitted in this way."""
+    own = {k: v for k, v in load(path_of(scene)).data["fit"].items() if k not in ("rate", "change")}
+    return {"fit": own | {"method": method}} | FITTED[scene]
+
+
+@contextmanager
+def ctrl_c(step: int) -> Iterator[Callable]:
+    """A progress that presses Ctrl-C once this step is reached."""
+
+    @contextmanager
+    def progress(first: int, last: int) -> Iterator[Callable[[int], None]]:
+        yield lambda reached: os.kill(os.getpid(), signal.SIGINT) if reached >= step else None
+
+    yield progress
+
+
+def cut(out: Path, scene: Path | str, overrides: dict, step: int, do: Callable = run, **more) -> Path:
+    """A run (or fit) that was interrupted at this step, or at the end of the batch that has it."""
+    with ctrl_c(step) as progress, pytest.raises(InterruptedRunError) as end:
+        do(scene, overrides, out, progress=progress, **more)
+    options = "".join(f" --plugin {path}" for path in more.get("plugins", ()))
+    assert str(end.value).endswith(f"go on with: minusgrad resume {out}{options}")
+    if do is run:
+        assert step <= last_saved(out) < build(scene, overrides, more.get("plugins", ())).scene.run.steps
+    return out
