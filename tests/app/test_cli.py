@@ -104,7 +104,7 @@ def test_3_the_run_failed(here: Path) -> None:
 
 IMPATIENT = """
 import contextlib, os, signal, sys
-from minusgrad import cli, progress
+from minusgrad.app import cli, progress
 
 @contextlib.contextmanager
 def stop(first, last):

@@ -713,10 +713,10 @@ def test_every_kind_of_series_keeps_its_bits(
 SUBNORMAL = """
 import io, struct, sys
 from pathlib import Path
-from minusgrad import trajectory
-from minusgrad.export import export
-from minusgrad.rundir import RunDir
-from minusgrad.checkpoint import Snapshot
+from minusgrad.files import trajectory
+from minusgrad.app.export import export
+from minusgrad.files.run_folder import RunDir
+from minusgrad.files.checkpoint import Snapshot
 
 values = [5e-324, -1e-310, 2.2250738585072009e-308, 1.2345e-320, float("inf"), float("nan")]
 rows = trajectory.Recorder({}, ("s", 1.0))

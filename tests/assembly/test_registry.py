@@ -64,8 +64,8 @@ RING = """
     import numpy as np
     from pydantic import Field
     from minusgrad import Body, Motion, State, hookimpl
-    from minusgrad.contexts import Starting
-    from minusgrad.records import Quantity, Record, quantities
+    from minusgrad.assembly.contexts import Starting
+    from minusgrad.scene.records import Quantity, Record, quantities
 
     class Ring(Record):
         '''Points at rest on a circle.'''
@@ -123,10 +123,10 @@ SQUARE = """
 VERLET = """
     from typing import Annotated
     from minusgrad import hookimpl
-    from minusgrad.contexts import Moving
-    from minusgrad.integrators import Integrator
-    from minusgrad.schemes import Scheme
-    from minusgrad.records import Quantity, Record, quantities
+    from minusgrad.assembly.contexts import Moving
+    from minusgrad.steppers.integrator import Integrator
+    from minusgrad.steppers.schemes import Scheme
+    from minusgrad.scene.records import Quantity, Record, quantities
 
     class PositionVerlet(Record):
         '''Half drift, kick, half drift.'''
@@ -147,9 +147,9 @@ VERLET = """
 SIZE = """
     import numpy as np
     from minusgrad import hookimpl
-    from minusgrad.contexts import Looking
-    from minusgrad.records import Record
-    from minusgrad.reports import Report
+    from minusgrad.assembly.contexts import Looking
+    from minusgrad.scene.records import Record
+    from minusgrad.assembly.observers import Report
 
     class Size(Report):
         def observe(self) -> None:

@@ -23,7 +23,7 @@ from minusgrad import (
     ti,
 )
 from minusgrad.app.runs import build, run
-from minusgrad.check import questions, term_check
+from minusgrad.check.term_check import questions, term_check
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad_gravity.gravity import gravity
 

@@ -25,7 +25,7 @@ from minusgrad import (
 )
 from minusgrad.assembly.energy_block import energy_model
 from minusgrad.assembly.registry import Registry
-from minusgrad.check import term_check
+from minusgrad.check.term_check import term_check
 from minusgrad.codegen.map_loops import MapLoops
 from minusgrad.codegen.window_loops import WindowLoops, size_of
 from minusgrad.energies.fields import Grid

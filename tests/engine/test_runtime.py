@@ -70,7 +70,7 @@ def test_the_options_that_hold() -> None:
 def test_what_the_environment_says_changes_nothing() -> None:
     """TI_ARCH and its like (QD_ARCH) would overrule the scene without a word."""
     code = (
-        "from minusgrad import runtime; runtime.start(); "
+        "from minusgrad.engine import runtime; runtime.start(); "
         "import os; from minusgrad import ti; c = ti.lang.impl.current_cfg(); "
         "print(c.arch, c.default_fp, c.fast_math, c.debug, c.opt_level, c.advanced_optimization, "
         f"os.environ['{ours()}ARCH'], 'TI_SKIP_VERSION_CHECK' in os.environ)"
@@ -105,7 +105,7 @@ def test_a_run_is_the_same_whatever_the_environment_says(tmp_path: Path) -> None
 
 def test_taichi_asks_no_server_for_its_version() -> None:
     code = "import taichi._version_check as v; v.try_check_version = lambda: print('asked'); "
-    code += "from minusgrad import runtime; runtime.start()"
+    code += "from minusgrad.engine import runtime; runtime.start()"
     env = {**os.environ, runtime.VARIABLE: "taichi", "ENABLE_TAICHI_HEADER_PRINT": "0"}
     done = subprocess.run([sys.executable, "-c", code], env=env, capture_output=True, text=True)
     assert (done.stdout, done.stderr) == ("", "")
@@ -174,7 +174,7 @@ SPHERE = {"state.n": 700, "run.steps": 20, "checkpoint.every": 10}
 
 ALONE = """
 import json, sys
-from minusgrad.door import run
+from minusgrad.app.runs import run
 run(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3])
 """
 

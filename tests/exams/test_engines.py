@@ -65,7 +65,7 @@ def engine_of(run: Path) -> str:
     ],
 )
 def test_by_name_then_by_the_variable_then_taichi(variable: str, asked: str, bound: str) -> None:
-    code = f"import sys; from minusgrad import runtime; runtime.engine({asked!r}); runtime.start(); "
+    code = f"import sys; from minusgrad.engine import runtime; runtime.engine({asked!r}); runtime.start(); "
     code += "from minusgrad import ti; print(runtime.engine_name(), ti.__name__); "
     code += "print(*sorted({'taichi', 'quadrants'} & {*sys.modules}))"
     assert told(code, variable=variable) == [f"{bound} {bound}", bound]
@@ -77,21 +77,24 @@ def test_one_that_there_is_not() -> None:
         "RuntimeUnavailableError MINUSGRAD_ENGINE=torch names no engine; there are taichi, quadrants, auto"
     ]
     for bound in ("", "runtime.engine(); "):
-        code = f"from minusgrad import runtime; {bound}runtime.engine('torch')"
+        code = f"from minusgrad.engine import runtime; {bound}runtime.engine('torch')"
         assert told(REFUSED, code) == [
             "RuntimeUnavailableError no engine 'torch'; there are taichi, quadrants"
         ]
 
 
 def test_one_that_is_not_installed() -> None:
-    code = ABSENT + "from minusgrad import runtime; runtime.engine('quadrants')"
+    code = ABSENT + "from minusgrad.engine import runtime; runtime.engine('quadrants')"
     refusal = "engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
     assert told(REFUSED, code) == [f"RuntimeUnavailableError {refusal}"]
     code = ABSENT + f"from minusgrad import build; build({str(TWO_BODY)!r}, ['runtime.engine=quadrants'])"
     assert told(REFUSED, code) == [
         f"SceneError override 'runtime.engine=quadrants': runtime.engine: {refusal}"
     ]
-    code = ABSENT + f"from minusgrad import build, runtime; build({str(TWO_BODY)!r}, ['runtime.engine=auto'])"
+    code = (
+        f"{ABSENT}from minusgrad import build; from minusgrad.engine import runtime;"
+        f" build({str(TWO_BODY)!r}, ['runtime.engine=auto'])"
+    )
     assert told(code + "; print(runtime.engine_name())") == ["taichi"]
 
 
@@ -107,7 +110,9 @@ def test_another_than_that_of_the_process() -> None:
         "SceneError override 'runtime.engine=taichi': runtime.engine: this process computes with engine"
         " 'quadrants'; 'taichi' needs a process of its own"
     ]
-    code = "from minusgrad import runtime; runtime.start(); runtime.start(runtime.Options('quadrants'))"
+    code = (
+        "from minusgrad.engine import runtime; runtime.start(); runtime.start(runtime.Options('quadrants'))"
+    )
     assert told(REFUSED, code)[0].startswith("RuntimeUnavailableError this process computes with engine 'tai")
 
 
@@ -148,7 +153,7 @@ SHORT = ["run.steps=300", "checkpoint.every=100", "observe.0.every=1"]
 CUT = """
 import os, signal, sys
 from contextlib import contextmanager
-from minusgrad.door import run
+from minusgrad.app.runs import run
 from minusgrad.errors import InterruptedRunError
 
 @contextmanager
@@ -160,7 +165,7 @@ try:
 except InterruptedRunError:
     print("cut")
 """
-RESUME = "import sys; from minusgrad import resume, runtime; "
+RESUME = "import sys; from minusgrad import resume; from minusgrad.engine import runtime; "
 
 
 @pytest.fixture(scope="module")

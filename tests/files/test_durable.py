@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -33,7 +34,7 @@ def test_an_image_has_the_same_bytes_later_and_in_another_process():
     first = durable.image(_fill)
     time.sleep(1.1)  # HDF5's own timestamps count whole seconds
     assert durable.image(_fill) == first
-    repository = os.path.dirname(os.path.dirname(__file__))
+    repository = Path(__file__).parents[2]
     other = subprocess.check_output([sys.executable, "-c", _ELSEWHERE], cwd=repository, text=True)
     assert other.strip() == hashlib.sha256(first).hexdigest()
 

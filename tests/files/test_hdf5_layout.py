@@ -75,8 +75,8 @@ MEMORY = r"""
 import re, sys
 from pathlib import Path
 import numpy as np
-from minusgrad import checkpoint
-from minusgrad.checkpoint import Snapshot
+from minusgrad.files import checkpoint
+from minusgrad.files.checkpoint import Snapshot
 
 def most():
     return int(re.search(r"VmHWM:\s+(\d+)", Path("/proc/self/status").read_text())[1]) * 1024

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -105,7 +106,7 @@ from pathlib import Path
 from tests.files.test_run_folder import _go_on
 _go_on(Path(sys.argv[1]), 100000, tell=True)
 """
-REPOSITORY = os.path.dirname(os.path.dirname(__file__))
+REPOSITORY = Path(__file__).parents[2]
 
 
 def _spawn(path) -> subprocess.Popen[str]:
