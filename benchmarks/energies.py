@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minusgrad.codegen import lane_loops
-from minusgrad.codegen.sweep import Sweep
+from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.engine import runtime, storage
 from minusgrad.potential.potential import Potential
 
@@ -97,7 +97,7 @@ def gradient(potential: Potential) -> Call:
     targets = _arrays(potential)
 
     def call() -> Numbers:
-        potential.sweep(Sweep(gradient=targets))
+        potential.sweep(DerivativeRequest(gradient=targets))
         runtime.sync()
         return Numbers(targets)
 
@@ -113,7 +113,7 @@ def product(potential: Potential) -> Call:
         along[name] = storage.allocate(drawn.astype(storage.host(target).dtype))
 
     def call() -> Numbers:
-        potential.sweep(Sweep(product=targets, tangents=along))
+        potential.sweep(DerivativeRequest(product=targets, tangents=along))
         runtime.sync()
         return Numbers(targets)
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.codegen.sweep import Sweep
+from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.engine import runtime, storage
 
 from . import neo_hookean_peers as peers
@@ -115,7 +115,7 @@ def our_product(solid: Solid, precision: str) -> Call:
     out = storage.allocate(np.zeros_like(along))
 
     def call() -> np.ndarray:
-        potential.sweep(Sweep(product={"x": out}, tangents={"x": along}))
+        potential.sweep(DerivativeRequest(product={"x": out}, tangents={"x": along}))
         runtime.sync()
         return out
 

@@ -46,7 +46,7 @@ def wedge_sqr(a, b, scale):
 @local_energy(
     "angle",
     over=3,
-    keeps=("translation", "rotation"),
+    symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
     stiffness=STIFFNESS,
     rest=Datum("rad", differentiable=True),
@@ -71,7 +71,7 @@ def angle(x, stiffness, rest):
 @local_energy(
     "dihedral",
     over=4,
-    keeps=("translation", "rotation"),
+    symmetries=("translation", "rotation"),
     x=Node("m", (3,)),
     stiffness=STIFFNESS,
     multiplicity=Datum(integer=True),

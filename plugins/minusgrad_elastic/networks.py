@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.energies.fields import Body, Motion, State
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Quantity, Record, quantities
@@ -56,7 +56,7 @@ class Network(Record):
     origin: tuple[Place, ...] = ()
     velocity: tuple[Speed, ...] = ()
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
         x, edges = np.array(values["nodes"], float), np.array(self.springs, np.int32)
         self._refuse_misfits(*x.shape)

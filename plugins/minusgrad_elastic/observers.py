@@ -6,16 +6,16 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import Looking
-from minusgrad.assembly.observers import Report
+from minusgrad.assembly.contexts import ObserverContext
+from minusgrad.assembly.observers import Observer
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Record
 
 
-class EnergyDensity(Report):
+class EnergyDensity(Observer):
     """Records `cells/LIST/energy_density`: psi = U_e / V_e [J/m^3] of one term, cell by cell."""
 
-    def __init__(self, context: Looking, every: int, term: str, cells: str):
+    def __init__(self, context: ObserverContext, every: int, term: str, cells: str):
         super().__init__(context.stepper, context.recorder, every)
         self.term, self.cells = term, cells
         self.volume = context.state.data[cells]["volume"]
@@ -33,7 +33,7 @@ class EnergyDensityBlock(Record):
     every: Annotated[int, Field(ge=1)]
     term: str | None = None
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         solids = _solids(context)
         term = self.term or (next(iter(solids)) if len(solids) == 1 else None)
         if term is None or term not in solids:
@@ -43,7 +43,7 @@ class EnergyDensityBlock(Record):
         return EnergyDensity(context, self.every, term, solids[term])
 
 
-def _solids(context: Looking) -> Mapping[str, str]:
+def _solids(context: ObserverContext) -> Mapping[str, str]:
     """The terms that cover a whole list of cells with volumes, and its name."""
     lists = {n: rows for n, rows in context.state.tuples.items() if "volume" in context.state.data.get(n, {})}
     terms = context.stepper.potential.terms

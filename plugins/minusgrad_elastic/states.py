@@ -16,7 +16,7 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.energies.fields import Body, Motion, State
 from minusgrad.engine.memory import available, size
 from minusgrad.errors import UserError
@@ -55,7 +55,7 @@ class Solid(Record):
     origin: tuple[Place, ...] = ()
     velocity: tuple[Speed, ...] = ()
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
         mesh = self.mesh(values, context)
         d, thickness = mesh.dimension, values["thickness"]
@@ -67,7 +67,7 @@ class Solid(Record):
         metre = 1.0 / context.units.in_si("m")
         return solid(mesh, values["density"], thickness or metre, values["origin"], values["velocity"])
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         """Undeformed, where it was made; `values` are the block's, in the run's units."""
         raise NotImplementedError
 
@@ -78,7 +78,7 @@ class Rectangle(Solid):
     size: tuple[Length, Length]
     cells: Annotated[tuple[Count, Count], fitting(lambda parts: 2 * prod(parts))]
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.rectangle(values["size"], self.cells)
 
 
@@ -91,7 +91,7 @@ class Box(Solid):
     size: tuple[Length, Length, Length]
     cells: Parts
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.box(values["size"], self.cells)
 
 
@@ -103,7 +103,7 @@ class Beam(Solid):
     height: Length
     cells: Parts
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.beam(values["length"], values["width"], values["height"], self.cells)
 
 
@@ -113,7 +113,7 @@ class Disc(Solid):
     radius: Length
     rings: Annotated[Count, fitting(lambda rings: 6 * rings**2)]
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         return generators.disc(values["radius"], self.rings)
 
 
@@ -127,7 +127,7 @@ class FromFile(Solid):
     length: str | None = None
     drop_unused: bool = False
 
-    def mesh(self, values: Mapping[str, Any], context: Starting) -> Mesh:
+    def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         mesh, remarks = inspect(self.read(context.read(self.file)), self.drop_unused)
         context.remarks += remarks
         factor = 1.0 if self.length is None else context.units.convert(f"1 {self.length}", "m")

@@ -14,7 +14,7 @@ from minusgrad import Node, Parameter, local_energy, ti
 @local_energy(
     "gravity",
     over="pairs",
-    keeps=("translation", "rotation", "permutation"),
+    symmetries=("translation", "rotation", "permutation"),
     x=Node("m", ("d",)),
     m=Node("kg"),
     G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2", bounds=(0.0, inf)),

@@ -5,7 +5,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.energies.fields import Body, Motion, State
 from minusgrad.engine.memory import fits
 from minusgrad.errors import UserError
@@ -45,7 +45,7 @@ class TwoBody(Record):
     eccentricity: Annotated[float, Field(ge=0.0, lt=1.0)]
     G: GravitationalConstant
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
         m, a, e = np.array(values["masses"]), values["semi_major_axis"], self.eccentricity
         M = m.sum()
@@ -67,7 +67,7 @@ class PlummerSphere(Record):
     radius: Length
     G: GravitationalConstant
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         values, rng = quantities(self, context.units), context.random("plummer_sphere")
         M, a = values["mass"], values["radius"]
         enclosed = rng.uniform(0.0, 0.999, self.n)
@@ -87,7 +87,7 @@ class RandomPoints(Record):
     side: Length
     mass: Mass
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         values, rng = quantities(self, context.units), context.random("random_points")
         x = rng.uniform(0.0, values["side"], (self.n, self.dimension))
         return point_masses(x, np.zeros_like(x), np.full(self.n, values["mass"]))
@@ -107,7 +107,7 @@ class FromCsv(Record):
     time: str | None = None
     zero_mass: Mass | None = None
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         table = Table(self.file, context.read(self.file))
         axes = "xyz" if {"z", "vz"} & set(table.columns) else "xy"
         m, *columns = (table.numbers(c) for c in ("m", *axes, *(f"v{a}" for a in axes)))
@@ -118,12 +118,12 @@ class FromCsv(Record):
         )
         return point_masses(x * length, v * (length / time), self._masses(m * mass, names, context), names)
 
-    def _unit(self, context: Starting, what: str, unit: str) -> float:
+    def _unit(self, context: StateContext, what: str, unit: str) -> float:
         """One of the table's units in the run's."""
         own = getattr(self, what)
         return 1.0 if own is None else context.units.convert(f"1 {own}", unit)
 
-    def _masses(self, m: np.ndarray, names: tuple[str, ...], context: Starting) -> np.ndarray:
+    def _masses(self, m: np.ndarray, names: tuple[str, ...], context: StateContext) -> np.ndarray:
         """The masses, `zero_mass` in the place of 0. Raises `UserError` for those that are not positive."""
         if self.zero_mass is not None:
             m = np.where(m == 0.0, quantities(self, context.units)["zero_mass"], m)

@@ -9,20 +9,20 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import Looking
-from minusgrad.assembly.observers import Report
+from minusgrad.assembly.contexts import ObserverContext
+from minusgrad.assembly.observers import Observer
 from minusgrad.energies.fields import Fields, ordered_sum
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Record
 
 
-class Deposition(Report):
+class Deposition(Observer):
     """Records dose and error (dose - target) over the canvas, the path, and each segment's power and speed.
 
     A segment is written with the power and the speed of its end.
     """
 
-    def __init__(self, context: Looking, every: int, dose: str):
+    def __init__(self, context: ObserverContext, every: int, dose: str):
         super().__init__(context.stepper, context.recorder, every)
         self.dose, self.segments = dose, context.state.tuples["segments"]
         of_dose = self.fields[dose].unit
@@ -62,7 +62,7 @@ class DepositionBlock(Record):
     every: Annotated[int, Field(ge=1)]
     dose: str = "dose"
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         grid, field = context.state.grids.get("canvas"), context.stepper.potential.fields[self.dose]
         if grid is None:
             raise UserError("the state has no canvas; take [state] kind = 'laser_path'")

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.engine.memory import available, fits, size
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Quantity, Record, quantities
@@ -43,7 +43,7 @@ class Wander(Record):
     points: Annotated[int, Field(ge=2), fits(POINT_BYTES)]
     extent: Length
 
-    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+    def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         extent, n = quantities(self, context.units)["extent"], self.points
         low, high = context.seed % 2**32, context.seed // 2**32
         legacy = np.random.RandomState([low, high] if high else low)
@@ -68,7 +68,7 @@ class Hatch(Record):
     spacing: Length | None = None
     margin: Margin = 0.0
 
-    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+    def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         own = quantities(self, context.units)
         pitch, spacing, margin = own["pitch"], own["spacing"] or own["pitch"], own["margin"]
         width, height = _within(canvas, margin)
@@ -94,7 +94,7 @@ class Spiral(Record):
     radius: Length | None = None
     margin: Margin = 0.0
 
-    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+    def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         own = quantities(self, context.units)
         spacing = own["spacing"] or own["pitch"]
         radius, a = own["radius"] or min(_within(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
@@ -117,7 +117,7 @@ class FromFile(Record):
     power: str | None = None
     speed: str | None = None
 
-    def curve(self, canvas: Canvas, context: Starting) -> Curve:
+    def curve(self, canvas: Canvas, context: StateContext) -> Curve:
         table = Table(self.file, context.read(self.file))
         x, y = (self._column(table, name, self.length, "m", context) for name in "xy")
         power = speed = None
@@ -129,7 +129,9 @@ class FromFile(Record):
             self._refuse(table, "speed", speed <= 0.0, "a speed is above 0")
         return Curve(np.stack([x, y], axis=1), power, speed, f"'{self.file}'")
 
-    def _column(self, table: Table, name: str, own: str | None, unit: str, context: Starting) -> np.ndarray:
+    def _column(
+        self, table: Table, name: str, own: str | None, unit: str, context: StateContext
+    ) -> np.ndarray:
         return table.column(name) * (1.0 if own is None else context.units.convert(f"1 {own}", unit))
 
     def _refuse(self, table: Table, name: str, bad: np.ndarray, why: str) -> None:

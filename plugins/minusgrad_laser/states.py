@@ -15,7 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.energies.fields import Grid, State
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Quantity, Record, quantities
@@ -38,7 +38,7 @@ class LaserPath(Record):
     power: Annotated[float | str, Quantity("W", "nonnegative")] | None = None
     speed: Annotated[float | str, Quantity("m s^-1", "positive")] | None = None
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         pixel = context.units.convert(self.canvas.pixel, "m")
         target = self.target.draw(self.canvas, context)
         if np.ptp(target) == 0.0:
@@ -65,7 +65,7 @@ class LaserPath(Record):
             tables=stencil,
         )
 
-    def _along(self, what: str, curve: Curve, n: int, context: Starting) -> np.ndarray:
+    def _along(self, what: str, curve: Curve, n: int, context: StateContext) -> np.ndarray:
         """Power or speed at each point, of the block or of the curve's own."""
         given, own = quantities(self, context.units)[what], getattr(curve, what)
         if (given is None) == (own is None):

@@ -11,7 +11,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.engine.memory import fits
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Record, quantities
@@ -35,7 +35,7 @@ class AiryFunction(Record):
     size: Annotated[int, Field(ge=1, le=2**15), fits(1)]
     width: Length
 
-    def samples(self, pixel: float, context: Starting) -> np.ndarray:
+    def samples(self, pixel: float, context: StateContext) -> np.ndarray:
         offset = (np.arange(self.size) - self.size / 2.0) * pixel / quantities(self, context.units)["width"]
         return peaked(airy(offset[:, None] ** 2 + offset**2), "stencil")
 
@@ -49,7 +49,7 @@ class FromFile(Record):
     kind: Literal["file"] = "file"
     file: str
 
-    def samples(self, pixel: float, context: Starting) -> np.ndarray:
+    def samples(self, pixel: float, context: StateContext) -> np.ndarray:
         data, ending = context.read(self.file), Path(self.file).suffix.lower()
         if ending in PICTURES:
             light, opaque = images.read(self.file, data)

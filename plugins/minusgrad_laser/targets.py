@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import UserError
 from minusgrad.scene.records import Quantity, Record, quantities
 
@@ -18,7 +18,7 @@ Place = Annotated[float | str, Quantity("m")]
 class Target(Record):
     """A target that takes any size of canvas."""
 
-    def draw(self, canvas: CanvasTable, context: Starting) -> np.ndarray:
+    def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         """The target (rows, columns). Raises `UserError` where the canvas has no size."""
         if canvas.size is None:
             raise UserError(f"canvas: size = [columns, rows] is missing; {self.source} has none of its own")
@@ -30,7 +30,7 @@ class Target(Record):
         """What messages call it."""
         raise NotImplementedError
 
-    def values(self, rows: int, columns: int, pixel: float, context: Starting) -> np.ndarray:
+    def values(self, rows: int, columns: int, pixel: float, context: StateContext) -> np.ndarray:
         raise NotImplementedError
 
 
@@ -49,7 +49,7 @@ class Butterfly(Target):
     def source(self) -> str:
         return "the butterfly"
 
-    def values(self, rows: int, columns: int, pixel: float, context: Starting) -> np.ndarray:
+    def values(self, rows: int, columns: int, pixel: float, context: StateContext) -> np.ndarray:
         dy, dx = np.arange(rows)[:, None] - rows // 2, np.arange(columns)[None, :] - columns // 2
         r, t = dx**2 + dy**2, np.arctan2(dy, dx)
         rim = np.exp(np.sin(t)) - 2 * np.cos(4 * t) + np.sin((2 * t - np.pi) / 24.0) ** 5
@@ -67,7 +67,7 @@ class Disc(Target):
     def source(self) -> str:
         return "the disc"
 
-    def values(self, rows: int, columns: int, pixel: float, context: Starting) -> np.ndarray:
+    def values(self, rows: int, columns: int, pixel: float, context: StateContext) -> np.ndarray:
         own = quantities(self, context.units)
         x, y = own["centre"] or ((columns - 1) * pixel / 2.0, (rows - 1) * pixel / 2.0)
         dy, dx = np.arange(rows)[:, None] * pixel - y, np.arange(columns)[None, :] * pixel - x
@@ -88,7 +88,7 @@ class FromImage(Target):
     def source(self) -> str:
         return f"'{self.file}'"
 
-    def draw(self, canvas: CanvasTable, context: Starting) -> np.ndarray:
+    def draw(self, canvas: CanvasTable, context: StateContext) -> np.ndarray:
         light, opaque = images.read(self.file, context.read(self.file))
         rows, columns = light.shape
         if canvas.size not in (None, (columns, rows)):

@@ -18,7 +18,7 @@ from minusgrad.adjoint.rollout import Rollout, backward
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine import runtime, storage
-from minusgrad.engine.kernels import Launches
+from minusgrad.engine.kernels import KernelCache
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
@@ -563,13 +563,13 @@ def bent() -> None:
 
 def skips(name: str) -> Callable[[pytest.MonkeyPatch], None]:
     """Leave a piece of the way back out."""
-    right = Launches.__call__
+    right = KernelCache.__call__
 
-    def some(self: Launches, piece: str, *rest) -> None:
+    def some(self: KernelCache, piece: str, *rest) -> None:
         if piece != name:
             right(self, piece, *rest)
 
-    return lambda patch: patch.setattr(Launches, "__call__", some)
+    return lambda patch: patch.setattr(KernelCache, "__call__", some)
 
 
 def first_row(right, self, step):

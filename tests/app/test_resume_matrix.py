@@ -127,8 +127,8 @@ def test_a_new_process_goes_on_where_this_one_stopped(name: str, tmp_path: Path,
         assert one.stepper.fused == (case.scene != "plummer")
     folder = cut(tmp_path / "run", path_of(case.scene), case.by(2), min(case.steps // 2, 3), case.do)
     done = minusgrad("resume", folder)
-    unmet = case.kind == "gauss_newton"  # six iterations are not enough
-    assert (done.returncode, done.stderr) == (int(unmet), "")
+    failed = case.kind == "gauss_newton"  # six iterations are not enough
+    assert (done.returncode, done.stderr) == (int(failed), "")
     found = files(folder)
     assert found.pop("overrides.json") != expected.pop("overrides.json")
     assert found == expected

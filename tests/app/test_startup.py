@@ -9,7 +9,7 @@ import pytest
 from minusgrad import Fields
 from minusgrad.app.runs import build
 from minusgrad.engine import kernels, runtime
-from minusgrad.engine.kernels import Code, Launch
+from minusgrad.engine.kernels import BoundKernel, Code
 from tests.support.command import SCENES
 from tests.support.kepler import two_bodies
 
@@ -50,9 +50,9 @@ def test_the_forces_at_the_start_are_those_of_the_potential():
     assert all(np.array_equal(stepper.state()[n], values) for n, values in before[1].items())
 
 
-def doubling(array) -> Launch:
+def doubling(array) -> BoundKernel:
     line = "for n in range(x.shape[0]):\n    x[n] = ti.f64(2.0) * x[n] + ti.f64(at) + t\n"
-    return Launch(Code(line, {"x": array}), "t", "at")
+    return BoundKernel(Code(line, {"x": array}), "t", "at")
 
 
 def test_a_launch_goes_on_when_the_engine_starts_anew():

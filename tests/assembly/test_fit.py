@@ -39,7 +39,7 @@ from minusgrad.files.measurements import Wanted, read
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.steppers.gauss_newton import GaussNewton, solved
 from minusgrad.steppers.minimiser import Minimiser
-from minusgrad.steppers.outcomes import Enough
+from minusgrad.steppers.outcomes import Tolerances
 from minusgrad.steppers.unknowns import Unknown, within_role
 from tests.support import oscillators
 from tests.support.command import files, last_saved
@@ -644,7 +644,7 @@ def found(search: Minimiser) -> np.ndarray:
 
 def test_linear_least_squares_take_one_step_and_have_numpys_covariance() -> None:
     A, b = line()
-    search = GaussNewton(linear(A, b).objective(), [Unknown("p", 0.3)], Enough(change=1e-9))
+    search = GaussNewton(linear(A, b).objective(), [Unknown("p", 0.3)], Tolerances(change=1e-9))
     search.advance(1)
     best = np.linalg.lstsq(A, b, rcond=None)[0]
     np.testing.assert_allclose(found(search), best, rtol=1e-9)
@@ -657,7 +657,7 @@ def test_linear_least_squares_take_one_step_and_have_numpys_covariance() -> None
 
 
 def test_the_valley_in_a_few_steps() -> None:
-    search = GaussNewton(valley().objective(), [Unknown("p")], Enough(gradient=1e-12))
+    search = GaussNewton(valley().objective(), [Unknown("p")], Tolerances(gradient=1e-12))
     search.advance(60)
     assert search.outcome == "converged"
     assert search.step < 30
@@ -693,7 +693,9 @@ def test_gauss_newton_keeps_to_bounds() -> None:
     optimize = pytest.importorskip("scipy.optimize")
     A, b = line()
     lower, upper = -0.1, 1.05
-    search = GaussNewton(linear(A, b).objective(), [Unknown("p", lower=lower, upper=upper)], Enough(1e-10))
+    search = GaussNewton(
+        linear(A, b).objective(), [Unknown("p", lower=lower, upper=upper)], Tolerances(1e-10)
+    )
     search.advance(100)
     assert search.outcome == "converged", search.verdict
     best = optimize.lsq_linear(A, b, (lower, upper), tol=1e-14)
@@ -705,7 +707,7 @@ def test_what_cannot_be_told_apart_goes_the_shortest_way() -> None:
     """p0 + p1 alone is seen: undamped there is no solution."""
     A = np.array([[1.0, 1.0], [2.0, 2.0]])
     search = GaussNewton(
-        linear(A, np.array([2.0, 4.0]), [0.0, 0.0]).objective(), [Unknown("p")], Enough(1e-9)
+        linear(A, np.array([2.0, 4.0]), [0.0, 0.0]).objective(), [Unknown("p")], Tolerances(1e-9)
     )
     search.advance(50)
     assert search.outcome == "converged"
@@ -714,7 +716,7 @@ def test_what_cannot_be_told_apart_goes_the_shortest_way() -> None:
 
 def test_gauss_newton_turns_back_from_where_there_is_no_number() -> None:
     squares = Squares(lambda p: 1.0 + np.log(p), lambda p: np.diag(1.0 / p), [5.0])
-    search = GaussNewton(squares.objective(), [Unknown("p")], Enough(1e-10))
+    search = GaussNewton(squares.objective(), [Unknown("p")], Tolerances(1e-10))
     search.advance(100)
     assert search.outcome == "converged"
     np.testing.assert_allclose(found(search), np.exp(-1.0), rtol=1e-9)

@@ -89,7 +89,7 @@ def test_ordered_sum_is_one_of_the_values_alone():
 # Observers ----------------------------------------------------------------------------------------------
 
 
-def _watched(stepper: Integrator, seen: Recorder) -> list[reports.Report]:
+def _watched(stepper: Integrator, seen: Recorder) -> list[reports.Observer]:
     return [
         Energies(stepper, seen, 1),
         Momenta(stepper, seen, 3),

@@ -64,7 +64,7 @@ RING = """
     import numpy as np
     from pydantic import Field
     from minusgrad import Body, Motion, State, hookimpl
-    from minusgrad.assembly.contexts import Starting
+    from minusgrad.assembly.contexts import StateContext
     from minusgrad.scene.records import Quantity, Record, quantities
 
     class Ring(Record):
@@ -72,7 +72,7 @@ RING = """
         n: Annotated[int, Field(ge=1)]
         radius: Annotated[float | str, Quantity("m", "positive")]
 
-        def make(self, context: Starting) -> State:
+        def make(self, context: StateContext) -> State:
             angle = np.arange(self.n) * 2.0 * np.pi / self.n
             x = quantities(self, context.units)["radius"] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
             fields = {"x": x, "v": 0.0 * x, "m": np.ones(self.n)}
@@ -123,7 +123,7 @@ SQUARE = """
 VERLET = """
     from typing import Annotated
     from minusgrad import hookimpl
-    from minusgrad.assembly.contexts import Moving
+    from minusgrad.assembly.contexts import StepperContext
     from minusgrad.steppers.integrator import Integrator
     from minusgrad.steppers.schemes import Scheme
     from minusgrad.scene.records import Quantity, Record, quantities
@@ -132,7 +132,7 @@ VERLET = """
         '''Half drift, kick, half drift.'''
         dt: Annotated[float | str, Quantity("s", "positive")]
 
-        def make(self, context: Moving) -> Integrator:
+        def make(self, context: StepperContext) -> Integrator:
             scheme = Scheme(2, kicks=(0.0, 1.0, 0.0), drifts=(0.5, 0.5))
             dt = quantities(self, context.units)["dt"]
             return Integrator(
@@ -147,11 +147,11 @@ VERLET = """
 SIZE = """
     import numpy as np
     from minusgrad import hookimpl
-    from minusgrad.assembly.contexts import Looking
+    from minusgrad.assembly.contexts import ObserverContext
     from minusgrad.scene.records import Record
-    from minusgrad.assembly.observers import Report
+    from minusgrad.assembly.observers import Observer
 
-    class Size(Report):
+    class Size(Observer):
         def observe(self) -> None:
             size = float(np.abs(self.fields["x"].values).max())
             self.recorder.record_observables(self.stepper.step, self.stepper.time, {"size": size})
@@ -160,7 +160,7 @@ SIZE = """
         '''The largest coordinate.'''
         every: int
 
-        def make(self, context: Looking) -> Size:
+        def make(self, context: ObserverContext) -> Size:
             return Size(context.stepper, context.recorder, self.every)
 
     @hookimpl

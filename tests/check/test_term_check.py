@@ -264,7 +264,7 @@ def loaded(x, share):
     return -share * x[0][0]
 
 
-@local_energy("leaning", over="nodes", keeps=("rotation",), x=X)
+@local_energy("leaning", over="nodes", symmetries=("rotation",), x=X)
 def leaning(x):
     return x[0].norm_sqr() + 0.1 * x[0][1]
 
@@ -273,10 +273,14 @@ def test_a_symmetry_that_an_energy_is_declared_to_keep_is_asked_of_it() -> None:
     wrong = [f for f in term_check.of_energy(leaning) if not f.passed]
     assert {f.question for f in wrong} == {"rotation"}
     assert wrong[0].text.startswith("U is declared to keep under rotation, and changes by 0.")
-    with pytest.raises(EnergyError, match=r"energy 'lean': keeps 'time'; there are translation, rotation,"):
-        local_energy("lean", over="nodes", keeps=("time",), x=X)(lambda x: x[0][0])
-    with pytest.raises(EnergyError, match=r"energy 'lean': keeps 'time'; there are translation, rotation,"):
-        staged_energy("lean", x=Node(), stages=[Stage(fourth, writes=("U",))], keeps=("time",))
+    with pytest.raises(
+        EnergyError, match=r"energy 'lean': no symmetry 'time'; there are translation, rotation,"
+    ):
+        local_energy("lean", over="nodes", symmetries=("time",), x=X)(lambda x: x[0][0])
+    with pytest.raises(
+        EnergyError, match=r"energy 'lean': no symmetry 'time'; there are translation, rotation,"
+    ):
+        staged_energy("lean", x=Node(), stages=[Stage(fourth, writes=("U",))], symmetries=("time",))
 
 
 def test_a_state_at_rest_has_forces_of_rounding_alone_and_breaks_no_symmetry() -> None:
@@ -295,7 +299,7 @@ def test_a_state_at_rest_has_forces_of_rounding_alone_and_breaks_no_symmetry() -
 SYMMETRIC = ("translation", "rotation", "permutation")
 
 
-@local_energy("balance", over="pairs", keeps=SYMMETRIC, x=X)
+@local_energy("balance", over="pairs", symmetries=SYMMETRIC, x=X)
 def balance(x):
     """Sides of a unit square push, and its diagonals pull as much."""
     r = (x[0] - x[1]).norm()
@@ -314,7 +318,7 @@ def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
 @local_energy(
     "taut",
     over="tuples",
-    keeps=("translation",),
+    symmetries=("translation",),
     x=X,
     gradients=Datum("m^-1", ("k", "d")),
     F=Linear("x", "gradients"),

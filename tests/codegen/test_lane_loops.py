@@ -7,11 +7,11 @@ import pytest
 
 from minusgrad import Datum, Fields, Node, Potential, bind, local_energy, ti
 from minusgrad.codegen import lane_loops, lane_statements
+from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.lane_loops import Lanes
-from minusgrad.codegen.sweep import Sweep
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.engine import lane_blocks, runtime, storage
-from minusgrad.engine.kernels import Code, Launch
+from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.errors import MiscompiledError
 from tests.codegen.test_products import drawn, names
 from tests.support.instances import CANONICAL, Instance
@@ -50,7 +50,9 @@ def everything(potential: Potential) -> dict[str, np.ndarray]:
         for n, w in moved.items()
     }
     others = [n for n in every if n not in fields]
-    asked = Sweep(value=True, gradient=nodal, slopes=others, product=along, changes=others, tangents=tangents)
+    asked = DerivativeRequest(
+        value=True, gradient=nodal, slopes=others, product=along, changes=others, tangents=tangents
+    )
     swept = potential.sweep(asked, T)
     found = {"value": swept.value, "alone": potential.value(T), "each": potential.by_element(term, T)}
     for what, some in (("gradient", nodal | swept.slopes), ("product", along | swept.changes)):
@@ -185,7 +187,7 @@ def test_log_of_vectors(dtype: type, engine: None) -> None:
     wide, real = 64 // x.itemsize, storage.ENGINE_DTYPES[x.dtype.name]
     taken, out = lane_blocks.blocked(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, dtype)
     text = f"for n in range(x.shape[0]):\n    out[n] = log_{real}x{wide}(x[n])\n"
-    Launch(Code(text, {"x": taken, "out": out}))()
+    BoundKernel(Code(text, {"x": taken, "out": out}))()
     found = lane_blocks.rows(out, len(x))[:, 0]
     with np.errstate(all="ignore"):
         expected = np.log(x.astype(np.longdouble))

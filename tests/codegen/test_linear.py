@@ -14,7 +14,7 @@ from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
 from minusgrad.energies.term import Term
 from minusgrad.errors import EnergyError
-from minusgrad.potential.term_kernels import Summand
+from minusgrad.potential.term_kernels import TermKernels
 from minusgrad.symbolic.plain_python import evaluate
 from minusgrad.symbolic.tensors import Tensor
 from minusgrad_elastic import generators
@@ -569,7 +569,7 @@ MUTANTS = {
         ),
         matrices,
     ),
-    "stress transposed": (method(Summand, "sweep", transposed), matrices),
+    "stress transposed": (method(TermKernels, "sweep", transposed), matrices),
     "any weights will do": (
         lambda patch: patch.setattr(terms, "_check_weights", lambda *_: None),
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),

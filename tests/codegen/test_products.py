@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
-from minusgrad.codegen.sweep import Sweep
+from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.energies.local_energy import Datum, Time
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
@@ -77,9 +77,9 @@ def swept(potential: Potential, tangents: dict[str, np.ndarray], t: float):
             moved[name][...] = values.astype(dtype)
     along = {n: moved[n] if n in fields else w for n, w in tangents.items()}
     if not tangents:
-        found = potential.sweep(Sweep(True, gradient, others), t)
+        found = potential.sweep(DerivativeRequest(True, gradient, others), t)
         return found.value, _double(gradient | found.slopes, every), {}
-    found = potential.sweep(Sweep(True, gradient, others, product, others, along), t)
+    found = potential.sweep(DerivativeRequest(True, gradient, others, product, others, along), t)
     return found.value, _double(gradient | found.slopes, every), _double(product | found.changes, every)
 
 
@@ -277,7 +277,10 @@ def two_terms() -> Potential:
 
 def test_a_field_is_asked_for_by_an_array_of_its_shape() -> None:
     potential = two_terms()
-    for asked in (Sweep(slopes=("x",)), Sweep(changes=("x",), tangents={"x": np.ones((3, 2))})):
+    for asked in (
+        DerivativeRequest(slopes=("x",)),
+        DerivativeRequest(changes=("x",), tangents={"x": np.ones((3, 2))}),
+    ):
         with pytest.raises(
             EnergyError, match="'x' is a field: its derivatives go into an array of its shape"
         ):

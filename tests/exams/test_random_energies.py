@@ -35,7 +35,7 @@ from minusgrad.codegen.statements import leaf_name
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.codegen.tracing import trace
 from minusgrad.engine import runtime, storage
-from minusgrad.engine.kernels import Code, Launch
+from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.engine.special_functions import erf, helpers
 from minusgrad.symbolic.differentiation import BRANCHES, SMOOTH, gradient, tangent
 from minusgrad.symbolic.graph import Scalar, inputs, reachable
@@ -296,7 +296,7 @@ def emitted(batch: list[Program], outputs: list[list[Scalar]]) -> np.ndarray:
     numbers = np.stack([p.numbers for p in batch])
     out = np.zeros((len(batch), max(map(len, outputs))))
     arrays = {"numbers": storage.allocate(numbers), "out": storage.allocate(out)}
-    Launch(Code("".join(f"{line}\n" for line in lines), arrays))()
+    BoundKernel(Code("".join(f"{line}\n" for line in lines), arrays))()
     return storage.host(arrays["out"])
 
 

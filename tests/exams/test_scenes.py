@@ -10,7 +10,7 @@ import pytest
 
 import minusgrad
 from minusgrad.app.runs import Run, build
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import SceneError
 from minusgrad.scene.document import claim
 from minusgrad.scene.units import UnitSystem
@@ -216,7 +216,7 @@ def test_a_small_plummer_sphere(tmp_path):
 def _sphere(n: int, seed: int) -> Mapping[str, np.ndarray]:
     """The fields of a Plummer sphere with G = M = a = 1, as the scene samples it."""
     sphere = PlummerSphere(n=n, mass=1.0, radius=1.0, G=1.0)
-    return sphere.make(Starting(UnitSystem.dimensionless(), seed, SCENES)).fields
+    return sphere.make(StateContext(UnitSystem.dimensionless(), seed, SCENES)).fields
 
 
 @pytest.fixture(scope="module")
@@ -265,7 +265,7 @@ def test_plummer_is_at_rest_and_seeded():
 
 
 def test_each_stream_has_its_own_random_numbers():
-    starting = Starting(UnitSystem.dimensionless(), 0, SCENES)
+    starting = StateContext(UnitSystem.dimensionless(), 0, SCENES)
     one, again, other = (starting.random(stream).uniform(size=10) for stream in ("a", "a", "b"))
     np.testing.assert_array_equal(one, again)
     assert (one != other).all()

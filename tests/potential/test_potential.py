@@ -789,5 +789,5 @@ def test_a_kernel_has_room_for_its_arrays_and_scalars() -> None:
     arrays = {f"a{k}": np.zeros(1) for k in range(kernels.MOST_ARRAYS)}
     body = "".join(f"    {name}[0] = t0 + dt + first + ti.f64(steps + at)\n" for name in arrays)
     scalars = ("steps", "first", "t0", "dt", "at")
-    kernels.Launch(kernels.Code(f"for i in range(1):\n{body}", arrays), *scalars)(1, 1.0, 1.0, 1.0, 1)
+    kernels.BoundKernel(kernels.Code(f"for i in range(1):\n{body}", arrays), *scalars)(1, 1.0, 1.0, 1.0, 1)
     assert all(array[0] == 5.0 for array in arrays.values())

@@ -20,8 +20,8 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.lbfgs import LBFGS
 from minusgrad.steppers.line_search import Mark, _between, _beyond
 from minusgrad.steppers.minimiser import Minimiser
-from minusgrad.steppers.outcomes import Enough
-from minusgrad.steppers.unknowns import Coordinates, Unknown
+from minusgrad.steppers.outcomes import Tolerances
+from minusgrad.steppers.unknowns import ScaledVariables, Unknown
 from tests.support.laws import assert_splits, bits, kept
 from tests.support.optima import (
     Tally,
@@ -70,7 +70,9 @@ def solved(search: Minimiser, most: int = 5000) -> Minimiser:
 )
 def test_a_chain_between_clamped_ends_is_straight(method, gradient, error):
     potential, free = chain(8)
-    search = solved(method(potential, q(rate=100.0 if method is Adam else 1.0), Enough(gradient), free=free))
+    search = solved(
+        method(potential, q(rate=100.0 if method is Adam else 1.0), Tolerances(gradient), free=free)
+    )
     np.testing.assert_allclose(found(search), np.linspace(0.0, 1.0, 10), atol=error)
     assert search.residual <= gradient
 
@@ -84,7 +86,7 @@ def test_the_gradient_is_that_of_all_components_where_the_fields_are(method):
         search.advance(1)
         np.testing.assert_array_equal(search.gradient["q"], potential.gradient("q"))
         assert search.energy == pytest.approx(potential.value(), rel=1e-15)  # of another kernel
-    search = LBFGS(potential, q(), Enough(1e-13), free=free)
+    search = LBFGS(potential, q(), Tolerances(1e-13), free=free)
     search.advance(100)
     np.testing.assert_allclose(search.gradient["q"][[0, -1]], [-1.0 / 9.0, 1.0 / 9.0], rtol=1e-10)
 
@@ -94,7 +96,7 @@ def test_a_ceiling(method):
     """Bounds that hold: the KKT point, and its forces on the ceiling."""
     potential, free, end = ceiling(n=9, m=4, b=0.3, k=2.0)
     rate = 100.0 if method is Adam else 1.0
-    search = solved(method(potential, q(upper=end[-1], rate=rate), Enough(1e-12), free=free))
+    search = solved(method(potential, q(upper=end[-1], rate=rate), Tolerances(1e-12), free=free))
     np.testing.assert_allclose(found(search), end, atol=1e-10)
     assert (found(search)[4:] == end[-1]).all()
     np.testing.assert_allclose(-search.gradient["q"][4:], [0.15, 0.3, 0.3, 0.3, 0.3], rtol=1e-9)
@@ -106,19 +108,19 @@ def test_a_box(method):
     middles = np.array([-3.0, 0.5, 0.2, 7.0, 0.9])
     potential = single([bowl], [0.5, 0.1, 0.3, 0.7, 0.0], bowl={"c": middles, "k": [1.0, 3.0, 0.5, 1.0, 2.0]})
     rate = 20.0 if method is Adam else 1.0
-    search = solved(method(potential, q(lower=0.0, upper=0.8, rate=rate), Enough(1e-11)))
+    search = solved(method(potential, q(lower=0.0, upper=0.8, rate=rate), Tolerances(1e-11)))
     np.testing.assert_allclose(found(search), [0.0, 0.5, 0.2, 0.8, 0.8], atol=1e-10)
 
 
 def test_the_valley():
-    search = solved(LBFGS(single([valley], [-1.2, 1.0]), q(), Enough(1e-10)))
+    search = solved(LBFGS(single([valley], [-1.2, 1.0]), q(), Tolerances(1e-10)))
     np.testing.assert_allclose(found(search), [1.0, 1.0], atol=1e-11)
 
 
 @pytest.mark.parametrize("method", [LBFGS, FIRE, GradientDescent])
 @pytest.mark.parametrize(("n", "energy"), [(3, -3.0), (13, -44.326801)])
 def test_clusters(method, n, energy):
-    search = solved(method(cluster(n, disorder=0.05), [Unknown("x")], Enough(1e-6)))
+    search = solved(method(cluster(n, disorder=0.05), [Unknown("x")], Tolerances(1e-6)))
     assert search.energy == pytest.approx(energy, abs=1e-6)
 
 
@@ -139,7 +141,7 @@ def test_the_next_trial():
 def test_every_search_step_is_a_weak_wolfe_step():
     """With them s.y > 0; the unit step of L-BFGS is taken most of the time."""
     potential = single([valley], [-1.2, 1.0])
-    search = LBFGS(potential, q(), Enough(1e-6))
+    search = LBFGS(potential, q(), Tolerances(1e-6))
     while search.outcome is None:
         z, u, g = found(search).copy(), search.energy, search.gradient["q"].copy()
         search.advance(1)
@@ -156,7 +158,7 @@ def test_every_search_step_is_a_weak_wolfe_step():
 def test_slopes_find_the_way_where_the_rounding_of_the_energy_hides_it(method):
     """On a base of 1e6 U has no digits below 1e-9, hence x none below 3e-5, if nothing but U is asked."""
     potential, free = chain(8, base=1e6)
-    search = solved(method(potential, q(), Enough(1e-12), free=free))
+    search = solved(method(potential, q(), Tolerances(1e-12), free=free))
     np.testing.assert_allclose(found(search), np.linspace(0.0, 1.0, 10), atol=1e-10)
 
 
@@ -207,7 +209,7 @@ def test_scatter_leaves_out_what_is_smooth():
 @SEARCHES
 def test_a_jump_is_no_rounding(method):
     """U scatters where it jumps; still the search stays on this side, on the best point that it has seen."""
-    search = method(single([edge], [0.0, 0.3]), q(), Enough(1e-9))
+    search = method(single([edge], [0.0, 0.3]), q(), Tolerances(1e-9))
     for _ in range(8):
         before = search.energy
         search.advance(1)
@@ -232,7 +234,7 @@ def test_a_search_that_runs_out_of_trials_ends_at_the_best(most, monkeypatch):
 def test_an_energy_whose_rounding_is_larger_than_itself(force):
     """eps U says nothing of the rounding of F - 1 - log F: it is seen."""
     potential, free, end = stretched(50, force)
-    search = solved(LBFGS(potential, q(), Enough(3e-13), free=free))
+    search = solved(LBFGS(potential, q(), Tolerances(3e-13), free=free))
     np.testing.assert_allclose(found(search), end, atol=1e-9)
 
 
@@ -240,7 +242,7 @@ def test_an_energy_whose_rounding_is_larger_than_itself(force):
 def test_single_precision(method):
     """The search sees what the fields hold; the chain is straight to a few units in the last place."""
     potential, free = chain(8, "f32")
-    search = solved(method(potential, q(rate=100.0 if method is Adam else 1.0), Enough(1e-5), free=free))
+    search = solved(method(potential, q(rate=100.0 if method is Adam else 1.0), Tolerances(1e-5), free=free))
     np.testing.assert_allclose(found(search), np.linspace(0.0, 1.0, 10), atol=2e-4)
     assert found(search).dtype == np.float32
     assert search.energy == potential.value()
@@ -423,7 +425,7 @@ def test_pinned_components_are_no_part_of_the_metric():
 
 def test_a_pair_that_bends_the_wrong_way_is_not_remembered():
     """U falls ever more steeply up to the bound that ends the step."""
-    search = LBFGS(single([bowl], [0.1], bowl={"k": -1.0}), q(upper=1.0), Enough(1e-9))
+    search = LBFGS(single([bowl], [0.1], bowl={"k": -1.0}), q(upper=1.0), Tolerances(1e-9))
     search.advance(5)
     assert (search.step, search.outcome, found(search)[0]) == (1, "converged", 1.0)
     assert search.pairs == 0
@@ -432,7 +434,7 @@ def test_a_pair_that_bends_the_wrong_way_is_not_remembered():
 def test_a_memory_that_leads_nowhere_is_forgotten():
     """Pairs of a bowl 1e30 times as stiff propose steps below the rounding of z."""
     potential = single([bowl], [3.0, 2.0], bowl={"k": [1e30, 3e30]})
-    search = LBFGS(potential, q(), Enough(1e-9))
+    search = LBFGS(potential, q(), Tolerances(1e-9))
     search.advance(2)
     assert search.pairs == 2
     potential.set_parameter("bowl.k", [1.0, 3.0])
@@ -453,7 +455,7 @@ def test_with_exact_steps_a_quadratic_takes_as_many_as_it_has_dimensions(memory,
 
     monkeypatch.setattr(lbfgs, "search", exact)
     potential, free = chain(n)
-    search = LBFGS(potential, q(), Enough(1e-9), free=free, memory=memory)
+    search = LBFGS(potential, q(), Tolerances(1e-9), free=free, memory=memory)
     search.advance(n - 2)
     assert search.outcome is None
     search.advance(2)
@@ -463,7 +465,7 @@ def test_with_exact_steps_a_quadratic_takes_as_many_as_it_has_dimensions(memory,
 def test_a_quadratic_takes_few_steps_more():
     """Weak Wolfe steps in their stead, and all pairs remembered: measured 26 for 12 dimensions to 1e-10."""
     potential, free = chain(12)
-    search = solved(LBFGS(potential, q(), Enough(1e-10), free=free, memory=30))
+    search = solved(LBFGS(potential, q(), Tolerances(1e-10), free=free, memory=30))
     assert search.step <= 30
 
 
@@ -501,7 +503,7 @@ def test_scipy_ends_at_the_same_place_and_needs_no_less(name):
     theirs, evaluations = _scipy(potential, [field], 1e-6, bounds)
     potential = make()
     tally = Tally(potential)
-    search = solved(LBFGS(potential, [Unknown(field, lower=lower, upper=upper)], Enough(1e-6)))
+    search = solved(LBFGS(potential, [Unknown(field, lower=lower, upper=upper)], Tolerances(1e-6)))
     assert tally.count <= 1.5 * evaluations
     if name != "thirteen":  # it may turn round
         np.testing.assert_allclose(found(search, field).ravel(), theirs, atol=1e-4)
@@ -515,7 +517,7 @@ def test_scipy_ends_at_the_same_place_and_needs_no_less(name):
 @SEARCHES
 @pytest.mark.parametrize("energy", [barrier, cliff])
 def test_a_search_steps_back_from_what_is_not_finite(method, energy):
-    search = method(single([energy], [3.0, 2.0, 0.1]), q(), Enough(1e-10), first=10.0)
+    search = method(single([energy], [3.0, 2.0, 0.1]), q(), Tolerances(1e-10), first=10.0)
     np.testing.assert_allclose(found(solved(search)), [1.0, 1.0, 1.0], atol=1e-9)
 
 
@@ -568,7 +570,7 @@ def test_a_start_that_is_not_finite_is_named(method):
 
 @EACH
 def test_converged(method):
-    search = method(single([bowl], [2.0**-4]), q(rate=10.0), Enough(2.0**-5))
+    search = method(single([bowl], [2.0**-4]), q(rate=10.0), Tolerances(2.0**-5))
     assert search.verdict == "not converged: gradient 0.0625, asked 0.03125 (step 0)"
     search.advance(100)
     assert search.outcome == "converged"
@@ -578,7 +580,7 @@ def test_converged(method):
 
 @EACH
 def test_an_optimum_takes_no_steps(method):
-    for enough in (Enough(1e-9), Enough(), Enough(change=1e-9)):
+    for enough in (Tolerances(1e-9), Tolerances(), Tolerances(change=1e-9)):
         search = method(single([bowl], [0.0, 0.0]), q(), enough)
         before = bits(search)
         search.advance(10)
@@ -589,7 +591,7 @@ def test_an_optimum_takes_no_steps(method):
 @EACH
 def test_settled(method):
     potential = single([bowl], [1.0, 1.0, 1.0], bowl={"k": [0.1, 0.3, 1.0]})
-    search = method(potential, q(rate=10.0), Enough(1e-30, change=1e-3))
+    search = method(potential, q(rate=10.0), Tolerances(1e-30, change=1e-3))
     assert search.verdict == "not converged: gradient 1, asked 1e-30; last change inf, asked 0.001 (step 0)"
     search.advance(5000)
     assert search.outcome == "settled"
@@ -611,7 +613,7 @@ def test_a_slope_that_is_next_to_nothing(method):
 
 @SEARCHES
 def test_stuck_at_a_kink(method):
-    search = method(single([kink], [3.0]), q(), Enough(1e-9))
+    search = method(single([kink], [3.0]), q(), Tolerances(1e-9))
     search.advance(200)
     assert search.outcome == "stuck"
     assert found(search)[0] == pytest.approx(1.0, abs=1e-12)
@@ -622,7 +624,7 @@ def test_stuck_at_a_kink(method):
 
 @SEARCHES
 def test_stuck_search_leaves_all_as_it_was(method):
-    search = method(single([kink], [3.0]), q(), Enough(1e-9))
+    search = method(single([kink], [3.0]), q(), Tolerances(1e-9))
     search.advance(200)
     np.testing.assert_array_equal(search.gradient["q"], search.potential.gradient("q"))
     assert search.energy == search.potential.value()
@@ -638,11 +640,11 @@ def test_stuck_search_leaves_all_as_it_was(method):
     ("enough", "verdict"),
     [
         (
-            Enough(),
+            Tolerances(),
             "stuck: gradient 0 (step 0); every free component is at a bound and pushed beyond it; if it",
         ),
-        (Enough(gradient=0.0), "converged: gradient 0, asked 0 (step 0)"),
-        (Enough(change=1e-3), "settled: gradient 0; last change inf, asked 0.001 (step 0)"),
+        (Tolerances(gradient=0.0), "converged: gradient 0, asked 0 (step 0)"),
+        (Tolerances(change=1e-3), "settled: gradient 0; last change inf, asked 0.001 (step 0)"),
     ],
 )
 def test_all_at_their_bounds(method, enough, verdict):
@@ -655,7 +657,7 @@ def test_all_at_their_bounds(method, enough, verdict):
 @EACH
 def test_another_time_is_another_search(method):
     """A bowl whose middle is at 2 t: evaluate(t) opens the question again."""
-    search = method(single([tide], [1.0]), q(rate=10.0), Enough(1e-5), t=0.25)
+    search = method(single([tide], [1.0]), q(rate=10.0), Tolerances(1e-5), t=0.25)
     search.advance(2000)
     assert (search.outcome, search.time) == ("converged", 0.25)
     assert found(search)[0] == pytest.approx(0.5, abs=1e-5)
@@ -671,7 +673,7 @@ def test_what_is_held_goes_where_it_is_at_that_time():
     """The chain's right end is drawn from 1 to 2 within a second, and is half way at half time."""
     potential, _ = chain(8)
     holds = [Hold("wall", "q", np.array([0])), Hold("hand", "q", np.array([9]), None, (1.0,), 1.0)]
-    search = LBFGS(potential, q(), Enough(1e-12), holds=Holds(potential.fields, holds))
+    search = LBFGS(potential, q(), Tolerances(1e-12), holds=Holds(potential.fields, holds))
     for t, end in ((0.0, 1.0), (0.5, 1.5), (2.0, 2.0)):
         search.evaluate(t)
         np.testing.assert_allclose(found(solved(search)), np.linspace(0.0, end, 10), atol=1e-10)
@@ -695,7 +697,7 @@ def test_what_is_held_stays_also_beyond_the_bounds():
 def test_a_bound_is_reached_to_the_bit(scale, precision):
     """z = x / scale is rounded, and in single precision the bound too; a bound reached is a bound held."""
     potential = single([bowl], [0.1, 0.1, 0.1], precision)
-    z = Coordinates(potential, q(lower=-0.3, upper=0.7, scale=scale), {})
+    z = ScaledVariables(potential, q(lower=-0.3, upper=0.7, scale=scale), {})
     for beyond in (z.upper, 2.0 * z.upper, np.full(3, np.inf)):
         x = z.write(beyond)
         assert (potential.fields["q"].values == potential.fields["q"].dtype.type(0.7)).all()
@@ -710,7 +712,7 @@ def test_a_bound_is_reached_to_the_bit(scale, precision):
 def test_equal_bounds_hold():
     fields = Fields({"near": [0.0], "far": [0.0]})
     unknowns = [Unknown("near"), Unknown("far", lower=40.0, upper=40.0)]
-    search = solved(LBFGS(Potential(fields, [bind(tied, fields)]), unknowns, Enough(1e-12)))
+    search = solved(LBFGS(Potential(fields, [bind(tied, fields)]), unknowns, Tolerances(1e-12)))
     assert found(search, "far")[0] == 40.0
     assert found(search, "near")[0] == pytest.approx(1.5)
 
@@ -767,8 +769,11 @@ def test_refused(unknowns, free, message):
         (lambda p: GradientDescent(p, q(), first=-1.0), "first = -1: it must be positive"),
         (lambda p: Adam(p, q(), rate=0.0), "rate = 0: it must be positive"),
         (lambda p: FIRE(p, q(), longest=np.inf), "longest = inf: it must be positive"),
-        (lambda p: Enough(gradient=-1.0), "gradient = -1 asks for too much: nothing is smaller than zero"),
-        (lambda p: Enough(change=np.nan), "change = nan asks for too much: nothing is smaller than zero"),
+        (
+            lambda p: Tolerances(gradient=-1.0),
+            "gradient = -1 asks for too much: nothing is smaller than zero",
+        ),
+        (lambda p: Tolerances(change=np.nan), "change = nan asks for too much: nothing is smaller than zero"),
     ],
 )
 def test_refused_numbers(make, message):
@@ -780,7 +785,7 @@ def test_refused_numbers(make, message):
 # Bits ---------------------------------------------------------------------------------------------------
 
 
-def _valleys(method: type[Minimiser], precision: str = "f64", enough: Enough = Enough()) -> Minimiser:  # noqa: B008
+def _valleys(method: type[Minimiser], precision: str = "f64", enough: Tolerances = Tolerances()) -> Minimiser:  # noqa: B008
     """Rosenbrock's valley with a bound in the way, and bowls that no step lowers at once."""
     fields = Fields({"q": [-1.2, 1.0, 0.4, 0.9]}, precision=precision)
     terms = [bind(valley, fields, tuples=[[0, 1], [2, 3]]), bind(bowl, fields)]
@@ -810,7 +815,7 @@ def test_arrays_of_the_engine_give_the_same_bits(method, monkeypatch):
 @EACH
 def test_the_end_does_not_depend_on_the_cuts(method):
     """An outcome within a batch ends it."""
-    assert_splits(lambda: _valleys(method, enough=Enough(0.3, change=1e-9)), 60)
+    assert_splits(lambda: _valleys(method, enough=Tolerances(0.3, change=1e-9)), 60)
 
 
 def _resumed(build: Callable[[], Minimiser], names: Sequence[str] | None = None) -> tuple[dict, dict]:
@@ -856,7 +861,7 @@ def test_all_that_is_kept_matters(method, name):
 @EACH
 def test_an_outcome_is_restored(method):
     """Also one that fields and gradient alone do not tell."""
-    enough = Enough(change=1e-2)
+    enough = Tolerances(change=1e-2)
     search, later = (method(single([bowl], [1.0]), q(rate=10.0), enough) for _ in range(2))
     search.advance(5000)
     assert search.outcome == "settled"

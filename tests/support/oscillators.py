@@ -13,7 +13,7 @@ from math import inf
 import numpy as np
 
 from minusgrad import Body, Motion, Node, Parameter, State, hookimpl, local_energy
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.scene.records import Record
 
 
@@ -36,7 +36,7 @@ class Tethered(Record):
     v: tuple[tuple[float, float], ...]
     m: tuple[float, ...]
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         return State(
             fields={"x": np.array(self.x), "v": np.array(self.v), "m": np.array(self.m)},
             units={"x": "m", "v": "m s^-1", "m": "kg"},

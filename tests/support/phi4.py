@@ -12,7 +12,7 @@ and under leapfrog of step h, exactly, with Omega in cos(Omega h) = 1 - (omega h
 import numpy as np
 
 from minusgrad import Motion, Node, Parameter, State, hookimpl, local_energy
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.scene.records import Record
 
 
@@ -36,7 +36,7 @@ class Wave(Record):
     mode: tuple[int, int]
     amplitude: float
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         phi = self.amplitude * shape(self.sides, self.mode)
         nodes = np.arange(phi.size).reshape(self.sides)
         links = [np.stack([nodes, np.roll(nodes, -1, axis)], axis=-1).reshape(-1, 2) for axis in (0, 1)]

@@ -25,7 +25,7 @@ from minusgrad.app import check_process
 from minusgrad.check.kernel_file import load
 from minusgrad.engine import runtime
 from minusgrad.interpreter.case import take_declared
-from minusgrad.interpreter.recorded_launches import Launches
+from minusgrad.interpreter.recorded_launches import Recording
 
 TRAPS = Path(__file__).parents[1] / "traps"
 HALVES = ("seen", "unseen")
@@ -64,10 +64,10 @@ def told(half: str) -> dict[str, dict[str, dict[str, Any]]]:
         return dict(zip([f.stem for f in files(half)], pool.map(_told, files(half)), strict=True))
 
 
-def _launches(file: Path, kernel: str) -> Launches:
+def _launches(file: Path, kernel: str) -> Recording:
     module = load(file)
     case = next(c for c in take_declared() if c.name == kernel)
-    return Launches(module, case, np.random.default_rng(0))
+    return Recording(module, case, np.random.default_rng(0))
 
 
 def _told(file: Path) -> dict[str, dict[str, Any]]:

@@ -363,7 +363,7 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(runtime, "allocate", on_device)
     monkeypatch.setattr(
-        runtime, "vacant", lambda shape, dtype: storage.Seat(on_device(np.zeros(shape, dtype)))
+        runtime, "vacant", lambda shape, dtype: storage.ArraySlot(on_device(np.zeros(shape, dtype)))
     )
     found = both(energy(a_potential()), ["x", "m", "well.k"])
     for one, other in zip(found, expected, strict=True):

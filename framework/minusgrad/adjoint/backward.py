@@ -19,11 +19,11 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.sweep import Sweep
+from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
 from ..energies.term import Term
 from ..engine import storage
-from ..engine.kernels import MOST_ARRAYS, Code, Launch, Launches, at_each, real, zeroed
+from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
 from ..errors import EnergyError
 from ..potential.potential import Potential
 from ..steppers.integrator import Integrator
@@ -57,10 +57,10 @@ class Backward:
         if self.one.dissipation and self.one.friction:
             self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
             self.rub = self._asked(self.one.dissipation, owners, self.one.friction.force, self.rubbed)
-        self._run = Launches()
+        self._run = KernelCache()
         steps = self._steps() if integrator.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
-        self._many = Launch(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
+        self._many = BoundKernel(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
 
     # Adjoints
 
@@ -93,12 +93,12 @@ class Backward:
         owners: Mapping[str, Potential | None],
         force: Mapping[str, Any],
         tangents: Mapping[str, Any],
-    ) -> Sweep:
+    ) -> DerivativeRequest:
         """How the derivatives change along the tangents; the force itself, where it has to be weighed."""
         read = {n: array for n, array in self.product.items() if n in potential.reads}
         felt = _felt(potential, set(tangents))
         changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
-        return Sweep(
+        return DerivativeRequest(
             gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
         )
 
@@ -205,7 +205,7 @@ class Backward:
             self._take_second(),
         ]
 
-    def _sweep(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+    def _sweep(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
         """What is asked, from zero, with the changes of parameters taken."""
         swept = potential.sweep_code(asked, prefix)  # first: it makes the buffers that changes are taken from
         taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
@@ -278,7 +278,7 @@ class Backward:
         ]
         return Code.joined([*added, *self._taken(self.rub), *self._weighed(self.rubbed, self._friction)])
 
-    def _taken(self, asked: Sweep, leave: Sequence[str] = ()) -> list[Code]:
+    def _taken(self, asked: DerivativeRequest, leave: Sequence[str] = ()) -> list[Code]:
         return [
             self._copied(f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] - h_{n}[{{at}}]").naming(
                 **{f"h_{n}": array}
@@ -364,7 +364,7 @@ def owner(integrator: Integrator, name: str) -> Potential | None:
     raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {told})")
 
 
-def zeros(asked: Sweep) -> list[Code]:
+def zeros(asked: DerivativeRequest) -> list[Code]:
     """Zeros in all that a sweep adds to."""
     targets = {f"g_{n}": a for n, a in asked.gradient.items()}
     targets |= {f"h_{n}": a for n, a in asked.product.items()}

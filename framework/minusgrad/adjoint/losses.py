@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.sweep import Sweep
+from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Fields
 from ..engine import storage
 from ..errors import EnergyError
@@ -66,7 +66,7 @@ class Loss:
         """l, and dl/d(field) of those fields among `names` that it looks at, and dl/d(parameter) of `own`."""
         self.look(step)
         targets = {n: self._slope(n) for n in sorted(self.reads.intersection(names))}
-        found = self.potential.sweep(Sweep(value=True, gradient=targets, slopes=tuple(own)), t)
+        found = self.potential.sweep(DerivativeRequest(value=True, gradient=targets, slopes=tuple(own)), t)
         return found.value, {n: storage.host(a).copy() for n, a in targets.items()} | found.slopes
 
     def shared(self, names: Iterable[str], potential: Potential) -> list[str]:

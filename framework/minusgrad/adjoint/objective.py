@@ -15,7 +15,7 @@ import numpy as np
 
 from ..energies.fields import Fields
 from ..engine import storage
-from ..steppers.unknowns import Coordinates
+from ..steppers.unknowns import ScaledVariables
 
 
 class Rolling(Protocol):
@@ -92,12 +92,12 @@ class Objective:
         """Why the last run was not finite."""
         return f"the run that the loss is of: {self.rollout.trouble}" if self.rollout.trouble else None
 
-    def curvature(self, coordinates: Coordinates) -> np.ndarray:
+    def curvature(self, coordinates: ScaledVariables) -> np.ndarray:
         """(P, P): J^T (d2 loss) J along the scaled variables z, J = d(state)/dz at the observed steps."""
         self._put()
         return self.rollout.curvature([self._direction(coordinates, k) for k in range(len(coordinates))])
 
-    def _direction(self, coordinates: Coordinates, k: int) -> dict[str, np.ndarray]:
+    def _direction(self, coordinates: ScaledVariables, k: int) -> dict[str, np.ndarray]:
         """dp/dz_k, for every p, in the shape that it starts from."""
         one = np.zeros(len(coordinates))
         one[k] = coordinates.scale[k]

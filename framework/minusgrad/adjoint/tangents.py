@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.sweep import Sweep
+from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Motion
 from ..engine import storage
-from ..engine.kernels import MOST_ARRAYS, Code, Launch, Launches, at_each, real
+from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real
 from ..errors import EnergyError
 from ..potential.potential import Potential
 from ..steppers.integrator import Integrator
@@ -45,9 +45,9 @@ class Sensitivity:
         self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])
         self.before = self._arrays(self.rubbed)
         self._whole = self._asked(integrator.potential)
-        self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else Sweep()
-        self._many: Launch | None = None
-        self._run = Launches()
+        self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else DerivativeRequest()
+        self._many: BoundKernel | None = None
+        self._run = KernelCache()
 
     def _arrays(self, names: Any) -> dict[str, Any]:
         fields = self.one.potential.fields
@@ -65,7 +65,7 @@ class Sensitivity:
         if self.one.fused and self._many is None:
             steps = self._steps()
             fits = len(steps.arrays) <= MOST_ARRAYS
-            self._many = Launch(steps, "steps", "first", "t0", "dt") if fits else None
+            self._many = BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
 
     def _put_parameters(self) -> None:
         """Tangents of parameters where kernels read them: others may have asked since."""
@@ -83,14 +83,18 @@ class Sensitivity:
                 self._step(self.one.step + step)
         self.one.step += steps
 
-    def _asked(self, potential: Potential) -> Sweep:
+    def _asked(self, potential: Potential) -> DerivativeRequest:
         """The force and how it changes along the tangent."""
         own = self._own(potential)
         nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
         if potential is self.one.potential:
-            return Sweep(gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own)
+            return DerivativeRequest(
+                gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own
+            )
         assert self.one.friction
-        return Sweep(gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own)
+        return DerivativeRequest(
+            gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own
+        )
 
     def _own(self, potential: Potential) -> dict[str, np.ndarray]:
         return {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
@@ -151,7 +155,7 @@ class Sensitivity:
         half = Code("h = ti.f64(0.5) * dt\n")
         return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
 
-    def _swept(self, potential: Potential, asked: Sweep, prefix: str) -> Code:
+    def _swept(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
         return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix)])
 
     # Pieces

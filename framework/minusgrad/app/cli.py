@@ -252,14 +252,14 @@ def _found(fit: Any, for_programs: bool) -> int:
 
     _complain(*fit.remarks)
     _warned(fit.simulation.registry)
-    unmet = int(fit.simulation.stepper.unmet)
+    failed = int(fit.simulation.stepper.failed)
     if for_programs:
         _print_json({"folder": str(fit.folder)} | fit.estimates.as_dict())
-        return unmet
+        return failed
     print(f"{fit.folder}: {fit.estimates.iterations} iterations")
     found(fit.estimates)
     print(f"  pictures: minusgrad plot {fit.folder}")
-    return unmet
+    return failed
 
 
 def _told(run: Any, for_programs: bool) -> int:
@@ -278,7 +278,7 @@ def _told(run: Any, for_programs: bool) -> int:
         facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
         facts |= {"time": stepper.time, "time_unit": unit}
         _print_json(facts | last)
-        return int(stepper.unmet)
+        return int(stepper.failed)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
     print(f"{run.folder}: {stepper.step} {clock if stepper.residual is None else 'iterations'}")
     if stepper.verdict:
@@ -287,7 +287,7 @@ def _told(run: Any, for_programs: bool) -> int:
         print(f"  energy {name}: {value:.3g}")
     if recorded:
         print(f"  pictures: minusgrad plot {run.folder}")
-    return int(stepper.unmet)
+    return int(stepper.failed)
 
 
 def _check(a: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ from ..steppers.stepper import Stepper
 
 
 @dataclass
-class Starting:
+class StateContext:
     """For states: the run's units, its seed, and the files beside the scene."""
 
     units: UnitSystem
@@ -48,7 +48,7 @@ class Starting:
 
 
 @dataclass(frozen=True)
-class Moving:
+class StepperContext:
     """For steppers: the potential, what moves and what is held, what rubs, if anything; the run's seed."""
 
     units: UnitSystem
@@ -60,7 +60,7 @@ class Moving:
 
 
 @dataclass(frozen=True)
-class Looking:
+class ObserverContext:
     """For observers: what moves, what is held, what it started from, and where to note what is seen.
 
     `grids`: the grid that a field lies on, by field.

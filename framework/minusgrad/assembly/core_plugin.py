@@ -15,12 +15,12 @@ from ..steppers.heat_bath import Bath
 from ..steppers.integrator import Integrator
 from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
-from ..steppers.outcomes import Enough
+from ..steppers.outcomes import Tolerances
 from ..steppers.schemes import SCHEMES
 from ..steppers.unknowns import Unknown
-from .contexts import Looking, Moving
+from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
-from .observers import Energies, Frames, Momenta, Reactions, Report, Temperatures, boltzmann
+from .observers import Energies, Frames, Momenta, Observer, Reactions, Temperatures, boltzmann
 
 
 class Splitting(Record):
@@ -29,7 +29,7 @@ class Splitting(Record):
     scheme: ClassVar[str]
     dt: Annotated[float | str, Quantity("s", "positive")]
 
-    def make(self, context: Moving) -> Integrator:
+    def make(self, context: StepperContext) -> Integrator:
         dt = quantities(self, context.units)["dt"]
         return Integrator(
             context.potential,
@@ -73,7 +73,7 @@ class Langevin(Record):
     friction: Annotated[float | str, Quantity("s^-1", "nonnegative")]
     temperature: Annotated[float | str, Quantity("K", "nonnegative")]
 
-    def make(self, context: Moving) -> Integrator:
+    def make(self, context: StepperContext) -> Integrator:
         given = quantities(self, context.units)
         return Integrator(
             context.potential,
@@ -115,13 +115,13 @@ class Search(Record):
     change: Annotated[float, Limits(ge=0.0)] | None = None
     time: Annotated[float | str, Quantity("s")] = 0.0
 
-    def make(self, context: Moving) -> Minimiser:
+    def make(self, context: StepperContext) -> Minimiser:
         values = quantities(self, context.units)
         sought = self.fields or {m.position: Sought() for m in context.motions}
         known = context.potential.fields
         unknowns = [table.unknown(known[name], context.units) for name, table in sought.items()]
         own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
-        enough = Enough(values["gradient"], values["change"])
+        enough = Tolerances(values["gradient"], values["change"])
         return self.method(context.potential, unknowns, enough, t=values["time"], holds=context.holds, **own)
 
 
@@ -164,14 +164,14 @@ class Looks(Record):
 class EnergiesBlock(Looks):
     """Energy of each term, kinetic, total, drift."""
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         return Energies(context.stepper, context.recorder, self.every)
 
 
 class MomentaBlock(Looks):
     """Momentum and angular momentum."""
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         return Momenta(context.stepper, context.recorder, self.every)
 
 
@@ -180,7 +180,7 @@ class TemperaturesBlock(Looks):
 
     configurational: bool = False
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         k = boltzmann(context.units)
         if self.configurational:
             context.recorder.unit("temperature/configurational", *_kelvin(context.units))
@@ -197,7 +197,7 @@ def _kelvin(units: UnitSystem) -> tuple[str, float]:
 class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
 
 
@@ -206,7 +206,7 @@ class FramesBlock(Looks):
 
     fields: tuple[str, ...] | None = None
 
-    def make(self, context: Looking) -> Report:
+    def make(self, context: ObserverContext) -> Observer:
         moving = [f.name for f in context.stepper.moving]
         names = self.fields if self.fields is not None else moving
         return Frames(context.stepper, context.recorder, self.every, names, context.labels, context.grids)

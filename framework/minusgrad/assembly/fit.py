@@ -12,7 +12,7 @@ import numpy as np
 from ..adjoint.objective import Objective
 from ..adjoint.rollout import Rollout
 from ..adjoint.standard_errors import StandardErrors, standard_errors
-from ..check.dead_fields import CAUSE, CURE, Suspect
+from ..check.dead_fields import CAUSE, CURE, Candidate
 from ..energies.fields import Field
 from ..errors import Problem, SceneError, UserError
 from ..files.trajectory import Recorder
@@ -22,14 +22,14 @@ from ..steppers.gauss_newton import GaussNewton
 from ..steppers.integrator import Integrator
 from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
-from ..steppers.outcomes import Enough
+from ..steppers.outcomes import Tolerances
 from ..steppers.unknowns import Unknown
 from .estimates import Estimate, Estimates, combination
 from .fit_losses import Observed
 from .fit_parameters import Parameters
 from .observers import Searches
 from .simulation import Simulation
-from .validation import Judged
+from .validation import ValidatedScene
 
 METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
 SETTLED = 1e-8
@@ -50,7 +50,7 @@ class Uncertainty(NamedTuple):
 class Fitting(Simulation):
     """A scene's fit, at iteration 0: `stepper` is the search, `integrator` what the scene moves with."""
 
-    def __init__(self, judged: Judged, folder: Path | None = None):
+    def __init__(self, judged: ValidatedScene, folder: Path | None = None):
         if judged.scene.fit is None:
             raise UserError(
                 f"{judged.scene.path}: has no [fit], so nothing is sought; `minusgrad run` runs it"
@@ -97,7 +97,7 @@ class Fitting(Simulation):
                 text = f"the loss changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
                 yield self.scene.document.problem(("fit", "parameters", name), text)
 
-    def _suspect(self, unknown: Unknown) -> Suspect:
+    def _suspect(self, unknown: Unknown) -> Candidate:
         objective, name = self.objective, unknown.field
         field, found = self.objective.fields[name], np.zeros(self.objective.fields[name].shape)
 
@@ -106,7 +106,7 @@ class Fitting(Simulation):
             return found
 
         free = self.parameters.free[name]
-        return Suspect(
+        return Candidate(
             field.values.copy(),
             field.set,
             objective.value,
@@ -140,7 +140,7 @@ class Fitting(Simulation):
         if self.table.method == "gauss_newton" and gradient is None and change is None:
             change = SETTLED
         method: Callable[..., Minimiser] = METHODS[self.table.method]
-        enough, free = Enough(gradient, change), self.parameters.free
+        enough, free = Tolerances(gradient, change), self.parameters.free
         return method(self.objective, self.parameters.unknowns, enough, free=free, **self.table.own)
 
     # What came out

@@ -52,7 +52,7 @@ def register_steppers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empt
 
 @hookspec
 def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
-    """Observers by `[[observe]] kind`: models of the block with `make(context) -> Report`."""
+    """Observers by `[[observe]] kind`: models of the block with `make(context) -> Observer`."""
 
 
 HOOKS: dict[str, Any] = {

@@ -54,7 +54,7 @@ def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
     return inertia.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1))
 
 
-class Report:
+class Observer:
     """An observer: where it looks, and when."""
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
@@ -78,7 +78,7 @@ class Report:
         return storage.host(self.stepper.inertia[motion.position])
 
 
-class Energies(Report):
+class Energies(Observer):
     """Records potential/TERM and total; of what moves in time kinetic and drift too, work, dissipated and
     heat where there are any; of what is minimised the residual, its largest free force in scaled units."""
 
@@ -129,7 +129,7 @@ def boltzmann(units: UnitSystem) -> float:
     return units.convert("1.380649e-23 J K^-1", "J K^-1") if units.names else 1.0
 
 
-class Temperatures(Report):
+class Temperatures(Observer):
     """Records temperature/kinetic, and temperature/configurational where asked.
 
     kinetic            2 K / (k_B n), n the number of free components
@@ -173,7 +173,7 @@ class Temperatures(Report):
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
 
-class Momenta(Report):
+class Momenta(Observer):
     """Records momentum and, for positions in 2 or 3 dimensions, angular_momentum."""
 
     def observe(self) -> None:
@@ -188,7 +188,7 @@ class Momenta(Report):
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
 
-class Reactions(Report):
+class Reactions(Observer):
     """Records the supports' forces: `reaction` (n, d) in the frames, and reaction/HOLD, their sums.
 
     Of a field that is not the only one held, `reaction/FIELD` and `reaction/FIELD/HOLD`. Raises `EnergyError`
@@ -217,7 +217,7 @@ class Reactions(Report):
             self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
 
 
-class Searches(Report):
+class Searches(Observer):
     """Of a fit: records the loss, its largest free slope, and the values of all that is sought."""
 
     def __init__(self, stepper: Minimiser, recorder: Recorder, every: int):
@@ -232,7 +232,7 @@ class Searches(Report):
         self.recorder.record_observables(search.step, search.time, values)
 
 
-class Frames(Report):
+class Frames(Observer):
     """Records whole fields, under their labels, in the order of the file and the run's units.
 
     `grids`: the grid that a field lies on, by field; the others lie on the nodes.

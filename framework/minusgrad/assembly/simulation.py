@@ -42,10 +42,10 @@ from ..steppers.holds import Holds
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
 from . import provenance
-from .contexts import Looking, Moving, Starting
-from .observers import Report
+from .contexts import ObserverContext, StateContext, StepperContext
+from .observers import Observer
 from .registry import blamed
-from .validation import WHAT, Judged
+from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
 
@@ -53,12 +53,12 @@ T = TypeVar("T")
 class Simulation:
     """A scene's objects, at step 0."""
 
-    def __init__(self, judged: Judged, folder: Path | None = None):
+    def __init__(self, judged: ValidatedScene, folder: Path | None = None):
         self.scene, self.registry, self._judged = judged.scene, judged.registry, judged
         scene = self.scene
         self.units = scene.units.build()
         self._start_engine()
-        self.starting = Starting(self.units, scene.runtime.seed, folder or scene.path.parent)
+        self.starting = StateContext(self.units, scene.runtime.seed, folder or scene.path.parent)
         self.state = self._made(scene.state, self.starting, State)
         with self.placed(("state",)):
             self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
@@ -73,7 +73,7 @@ class Simulation:
             self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
         self.holds = self._holds()
-        moving = Moving(
+        moving = StepperContext(
             self.units, self.potential, self.state.motions, self.holds, self.dissipation, scene.runtime.seed
         )
         self.stepper = self._made(scene.stepper, moving, Stepper)
@@ -82,7 +82,7 @@ class Simulation:
         length = self.units.symbol("m"), self.units.in_si("m")
         grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
         self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown, grids)
-        looking = Looking(
+        looking = ObserverContext(
             self.units,
             self.stepper,
             self.recorder,
@@ -92,7 +92,7 @@ class Simulation:
             self.dissipation,
             self._places(),
         )
-        self.observers = [self._made(block, looking, Report) for block in scene.observe]
+        self.observers = [self._made(block, looking, Observer) for block in scene.observe]
 
     @property
     def start_files(self) -> dict[str, bytes]:

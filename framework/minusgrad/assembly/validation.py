@@ -26,7 +26,7 @@ WHAT = {
 
 
 @dataclass
-class Judged:
+class ValidatedScene:
     """A scene whose every block has been judged, with what makes it; by the blocks' places."""
 
     scene: Scene
@@ -35,7 +35,7 @@ class Judged:
     models: dict[KeyPath, Any]
 
 
-def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> Judged:
+def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> ValidatedScene:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
 
     While a plugin that the scene names is missing, its kinds are not told one by one; without its engine,
@@ -64,7 +64,7 @@ def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -
             problems += more
     if scene is None or problems:
         raise SceneError(problems)
-    return Judged(scene, registry, entries, models)
+    return ValidatedScene(scene, registry, entries, models)
 
 
 def _named(document: Document) -> list[str] | None:

@@ -24,7 +24,7 @@ CURE = "`minusgrad check` tells the line; [run] allow_dead = true runs all the s
 
 
 @dataclass(frozen=True)
-class Suspect:
+class Candidate:
     """What may be dead: how to set it, and what U, its rounding and its gradient are then.
 
     `free`: which components may move, all where it is not given; between `lower` and `upper`.
@@ -75,7 +75,7 @@ def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) 
     rng = np.random.default_rng(0)
     for name, term in _read_by(potential, suspects).items():
         field = potential.fields[name]
-        suspect = Suspect(
+        suspect = Candidate(
             field.values.copy(),
             field.set,
             partial(potential.value, t),

@@ -6,10 +6,10 @@ from dataclasses import replace
 from typing import Any
 
 from ..interpreter.interpreter import LOST
-from ..interpreter.recorded_launches import Launch, Launches
+from ..interpreter.recorded_launches import RecordedLaunch, Recording
 from ..interpreter.replay import Retraced, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, in_words, of_function
-from .kernel_subject import NO_REASON, Why, at_line
+from .kernel_subject import NO_REASON, Cause, at_line
 from .own_gradient import of_own_gradient
 from .questions import Finding
 
@@ -41,8 +41,8 @@ RANK = {"is": 0, "only": 1, "chooses": 2, "ends": 3, "decides": 4}
 
 def with_lines(
     finding: Finding,
-    launches: Launches,
-    ran: Sequence[Launch],
+    launches: Recording,
+    ran: Sequence[RecordedLaunch],
     seen: Sequence[Remark],
     followed: Retraced | None,
 ) -> Finding:
@@ -60,7 +60,7 @@ def with_lines(
     return replace(finding, text=f"{finding.text}: {lines}", where=told[0].where)
 
 
-def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
+def _of_run(followed: Retraced, name: str) -> Iterator[Cause]:
     """What the run shows: what Python did, and where derivatives end, the likeliest first."""
     yield from _unseen(followed)
     if followed.numbers and not followed.is_read(name):
@@ -69,25 +69,25 @@ def _of_run(followed: Retraced, name: str) -> Iterator[Why]:
         yield at_line(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}")
 
 
-def of_whole(ran: Sequence[Launch]) -> Iterator[Why]:
+def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
     """The kernel, where there is only one, and nothing is known of it."""
     if len({launch.function for launch in ran}) == 1:
         yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
 
-def _unseen(followed: Retraced) -> Iterator[Why]:
+def _unseen(followed: Retraced) -> Iterator[Cause]:
     """What Python changes between kernels."""
     for wrote in followed.python_wrote[:1]:
         yield at_line(wrote.where, UNSEEN.format(wrote.name))
 
 
 def blame(
-    launches: Launches,
-    ran: Sequence[Launch],
+    launches: Recording,
+    ran: Sequence[RecordedLaunch],
     taken: Sequence[tuple[Any, tuple]],
     followed: Retraced,
     seen: Sequence[Remark],
-) -> Why:
+) -> Cause:
     """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
     for why in _unseen(followed):
         return why
@@ -102,19 +102,19 @@ def blame(
     mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
     told = f"in kernel '{stage.__name__}', " if stage is not None else ""
     if stage is None and lost:
-        return Why(
+        return Cause(
             lost[0].where, f"{in_words(lost[0].where)}: a value {lost[0].text} and lost to the reverse"
         )
     if mine:
-        return Why(mine[0].where, f"{told}{in_words(mine[0].where)}: {mine[0].text}")
+        return Cause(mine[0].where, f"{told}{in_words(mine[0].where)}: {mine[0].text}")
     if stage is not None:
-        return Why(begin_of(stage), told.rstrip(", "))
+        return Cause(begin_of(stage), told.rstrip(", "))
     return NO_REASON
 
 
-def _of_custom(wrapper: Callable) -> Why:
+def _of_custom(wrapper: Callable) -> Cause:
     """What `ti.ad.grad_replaced` and `ti.ad.no_grad` have wrapped."""
     function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
     if "no_grad" in wrapper.__qualname__:
-        return Why(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
-    return Why(begin_of(function), f"'{function.__name__}' brings a gradient of its own (ti.ad.grad_for)")
+        return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
+    return Cause(begin_of(function), f"'{function.__name__}' brings a gradient of its own (ti.ad.grad_for)")

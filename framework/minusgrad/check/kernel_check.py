@@ -27,14 +27,14 @@ import numpy as np
 from ..engine import runtime
 from ..errors import TraceError
 from ..interpreter.array_memory import OutsideError
-from ..interpreter.recorded_launches import Handle, Launch, Launches
+from ..interpreter.recorded_launches import Handle, RecordedLaunch, Recording
 from ..interpreter.replay import WRONG, Retraced, off, retrace
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .diagnosis import blame, of_whole, with_lines
 from .kernel_kinks import idle, kinks
-from .kernel_subject import NO_REASON, Asked, Say, Why, at_line, coarsest, put
+from .kernel_subject import NO_REASON, Cause, KernelSubject, Say, at_line, coarsest, put
 from .own_gradient import of_own_gradient
-from .questions import INFINITE, SHRINKS, Finding, Knob, inside, path, spread, taylor, until
+from .questions import INFINITE, SHRINKS, Finding, Variable, inside, path, spread, taylor, until
 
 SLOW = 3.0
 """Seconds from which on kernels are followed at the start alone."""
@@ -49,7 +49,7 @@ UNSTEADY = ("race", "shared", "random")
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def of_case(launches: Launches, say: Say, seed: int = 0) -> Iterator[Finding]:
+def of_case(launches: Recording, say: Say, seed: int = 0) -> Iterator[Finding]:
     """Ask everything; `say` is told what is about to run, so that a crash has a name."""
     name, rng = launches.case.name, np.random.default_rng(seed)
     try:
@@ -66,7 +66,7 @@ def of_case(launches: Launches, say: Say, seed: int = 0) -> Iterator[Finding]:
         launches.leave()
 
 
-def _of_case(launches: Launches, say: Say, rng: np.random.Generator) -> Iterator[Finding]:
+def _of_case(launches: Recording, say: Say, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
     say("the run forward")
     ran, _ = launches.recorded()
@@ -79,7 +79,7 @@ def _of_case(launches: Launches, say: Say, rng: np.random.Generator) -> Iterator
         return
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
-    asked = Asked(launches, ran)
+    asked = KernelSubject(launches, ran)
     states = [start] + [_near(start, steps, rng) for _ in range(NEAR)]
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
@@ -109,7 +109,7 @@ class _State:
     `right`: whether the value is that of plain Python.
     """
 
-    ran: list[Launch]
+    ran: list[RecordedLaunch]
     taken: list[tuple[Any, tuple]]
     remarks: list[Remark]
     followed: Retraced | None = None
@@ -117,7 +117,7 @@ class _State:
 
 
 def _at_state(
-    asked: Asked,
+    asked: KernelSubject,
     say: Say,
     steps: dict[str, float],
     rng: np.random.Generator,
@@ -148,7 +148,7 @@ def _at_state(
         yield from _of_input(asked, state, handle, found, knob, say, rng)
 
 
-def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterator[Finding]:
+def _followed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
     """Follow the run, and compare its value."""
     launches, begin = asked.launches, perf_counter()
     try:
@@ -156,7 +156,7 @@ def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterato
             state.followed = retrace(launches, state.ran, launches.inputs)
     except OutsideError as error:
         where, _, text = str(error).partition(": ")
-        yield asked.finding("", "value", False, None, "the loss reads what is not there", Why(where, text))
+        yield asked.finding("", "value", False, None, "the loss reads what is not there", Cause(where, text))
     except TraceError as error:
         if first:
             made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
@@ -177,11 +177,11 @@ def _followed(asked: Asked, state: _State, value: float, first: bool) -> Iterato
 
 
 def _of_input(
-    asked: Asked,
+    asked: KernelSubject,
     state: _State,
     handle: Handle,
     found: np.ndarray,
-    knob: Knob,
+    knob: Variable,
     say: Say,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
@@ -215,7 +215,7 @@ def _of_input(
 # The answers ----------------------------------------------------------------------------------------
 
 
-def _value(asked: Asked, state: _State, followed: Retraced, compiled: float) -> Finding:
+def _value(asked: KernelSubject, state: _State, followed: Retraced, compiled: float) -> Finding:
     """The compiled loss against the followed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
@@ -239,12 +239,14 @@ def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
     return float(total) if np.isfinite(total) else 0.0
 
 
-def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, found: np.ndarray) -> Finding:
+def _reverse(
+    asked: KernelSubject, state: _State, followed: Retraced, handle: Handle, found: np.ndarray
+) -> Finding:
     """The reversed gradient against the exact one."""
     exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
     if not np.isfinite(exact).all():
         roots = [r for r in state.remarks if r.kind == "root"]
-        why = Why(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
+        why = Cause(roots[0].where, f"{in_words(roots[0].where)}: {roots[0].text}") if roots else NO_REASON
         return asked.finding(handle.name, "reverse", False, None, INFINITE, why)
     error = off(found, exact)
     if error <= WRONG[coarsest(asked.launches)]:
@@ -258,7 +260,9 @@ def _reverse(asked: Asked, state: _State, followed: Retraced, handle: Handle, fo
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
-def _repeat(asked: Asked, state: _State, handle: Handle, found: np.ndarray, second: np.ndarray) -> Finding:
+def _repeat(
+    asked: KernelSubject, state: _State, handle: Handle, found: np.ndarray, second: np.ndarray
+) -> Finding:
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
     error, worst = float(apart.max()) / scale, int(np.argmax(apart))
     passed = not error > WRONG[coarsest(asked.launches)]
@@ -271,7 +275,7 @@ def _repeat(asked: Asked, state: _State, handle: Handle, found: np.ndarray, seco
     return asked.finding(handle.name, "repeat", False, error, text + cure, why)
 
 
-def _second_call(asked: Asked, say: Say) -> Iterator[Finding]:
+def _second_call(asked: KernelSubject, say: Say) -> Iterator[Finding]:
     """Whether a second call gives the same, with nothing put back for it but inputs and loss.
 
     Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
@@ -295,10 +299,10 @@ def _second_call(asked: Asked, say: Say) -> Iterator[Finding]:
         f"what the first call left is still in {', '.join(kept) or 'an array'}; clear or fill it in the call"
     )
     lenient = not launches.begins_anew
-    yield replace(asked.finding("", "repeat", lenient, error, text, Why("", cause)), warning=lenient)
+    yield replace(asked.finding("", "repeat", lenient, error, text, Cause("", cause)), warning=lenient)
 
 
-def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
+def _short(asked: KernelSubject, knob: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until the kernels stay inside of their arrays and the loss is finite."""
     for _ in range(SHRINKS):
         knob.put(knob.values + direction)
@@ -309,7 +313,7 @@ def _short(asked: Asked, knob: Knob, direction: np.ndarray) -> np.ndarray:
     return inside(asked, knob, direction)
 
 
-def _rounded(asked: Asked) -> tuple:
+def _rounded(asked: KernelSubject) -> tuple:
     """What the numbers become that the kernels round."""
     launches = asked.launches
     if asked.steady:
@@ -322,7 +326,7 @@ def _rounded(asked: Asked) -> tuple:
         return ()
 
 
-def _deadly(seen: Sequence[Remark]) -> Why:
+def _deadly(seen: Sequence[Remark]) -> Cause:
     """What the reverse may die of."""
     found = (r for r in seen if r.kind == "carried")
     return next((at_line(r.where, r.text) for r in found), NO_REASON)
@@ -331,7 +335,7 @@ def _deadly(seen: Sequence[Remark]) -> Why:
 # Small things ---------------------------------------------------------------------------------------
 
 
-def _without_adjoints(launches: Launches) -> Finding | None:
+def _without_adjoints(launches: Recording) -> Finding | None:
     loss = launches.loss
     if loss.adjoint is None and launches.own_gradient is None:
         text = (
@@ -345,13 +349,15 @@ def _warning(term: str, remark: Remark) -> Finding:
     return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
 
 
-def _knob(launches: Launches, handle: Handle, step: float) -> Knob:
+def _knob(launches: Recording, handle: Handle, step: float) -> Variable:
     def gradient() -> np.ndarray:
         found = launches.gradients()[handle.name]
         assert found is not None
         return found.astype(np.float64)
 
-    return Knob(handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step)
+    return Variable(
+        handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step
+    )
 
 
 def _near(
@@ -360,7 +366,7 @@ def _near(
     return {name: v + steps[name] * rng.normal(size=v.shape) for name, v in start.items()}
 
 
-def _sizes(launches: Launches, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:
+def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:
     yield 0.0
     for handle in launches.inputs:
         if (found := gradients[handle.name]) is not None and np.isfinite(found).all():

@@ -19,7 +19,7 @@ from ..energies.local_energy import LocalEnergy
 from ..engine import runtime
 from ..errors import MinusgradError, TraceError, UserError
 from ..interpreter.case import Case, CaseTable, beside, take_declared
-from ..interpreter.recorded_launches import Launches
+from ..interpreter.recorded_launches import Recording
 from . import term_check
 from .kernel_check import of_case
 from .kernel_subject import Say
@@ -90,7 +90,7 @@ def ask(subject: Case | LocalEnergy, module: ModuleType, say: Say) -> Iterator[F
         return
     say(f"'{subject.name}' made ready")
     try:
-        yield from of_case(Launches(module, subject, np.random.default_rng(0)), say)
+        yield from of_case(Recording(module, subject, np.random.default_rng(0)), say)
     except TraceError as error:
         yield Finding(subject.name, "", "value", False, None, str(error))
 

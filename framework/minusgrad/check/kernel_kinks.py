@@ -6,16 +6,16 @@ from dataclasses import replace
 import numpy as np
 
 from ..errors import TraceError
-from ..interpreter.recorded_launches import Handle, Launch
+from ..interpreter.recorded_launches import Handle, RecordedLaunch
 from ..interpreter.replay import retrace
-from .kernel_subject import Asked, Say, Why, put
+from .kernel_subject import Cause, KernelSubject, Say, put
 from .questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
 """Steps after which an input that changes nothing is taken to be idle."""
 
 
-def kinks(asked: Asked, say: Say, start: dict[str, np.ndarray]) -> Iterator[Finding]:
+def kinks(asked: KernelSubject, say: Say, start: dict[str, np.ndarray]) -> Iterator[Finding]:
     """The gradient at zero, and where two entries are equal."""
     launches = asked.launches
     for handle in launches.inputs:
@@ -36,7 +36,7 @@ def kinks(asked: Asked, say: Say, start: dict[str, np.ndarray]) -> Iterator[Find
 
 
 def idle(
-    asked: Asked, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
+    asked: KernelSubject, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
 ) -> Iterator[Finding]:
     """Inputs that the loss never changes with, however far they go: no search would move them."""
     launches = asked.launches
@@ -50,13 +50,13 @@ def idle(
         never = max(moved) == 0.0
         asked.where = f"over steps of up to {FAR[-1] if never else FAR[0]:g} times {steps[handle.name]:.3g}"
         text = f"the loss does not change with {handle.name}"
-        why = Why("", "it is clamped, cut off, overwritten, or not read at all")
+        why = Cause("", "it is clamped, cut off, overwritten, or not read at all")
         wrong = never and handle.name in launches.table.inputs
         yield replace(asked.finding(handle.name, "path", not wrong, None, text, why), warning=not wrong)
 
 
 def _moved_by(
-    asked: Asked, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
+    asked: KernelSubject, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
 ) -> float:
     """The loss where one input is moved at random; infinite where kernels would leave their arrays."""
     launches = asked.launches
@@ -66,7 +66,7 @@ def _moved_by(
     return found if np.isfinite(found) else np.inf
 
 
-def _kink(asked: Asked, handle: Handle, ran: Sequence[Launch]) -> Finding:
+def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -> Finding:
     """A gradient that is not finite: the function's own, or the reverse's of what a select keeps away."""
     text = "the loss is finite and its gradient is not"
     try:
@@ -76,10 +76,12 @@ def _kink(asked: Asked, handle: Handle, ran: Sequence[Launch]) -> Finding:
     if np.isfinite(followed.gradient(handle.name, asked.launches.loss)).all():
         lines = followed.follower.selects()
         cure = "Taichi reverses both sides of a select; make both finite, or write `if`"
-        why = Why(lines[0] if lines else "", cure)
+        why = Cause(lines[0] if lines else "", cure)
         return asked.finding(handle.name, "kink", False, None, text, why)
     roots = [r for r in followed.follower.infinite() if r.kind == "root"]
-    why = Why(roots[0].where, roots[0].text) if roots else Why("", "a root or norm of zero without a guard")
+    why = (
+        Cause(roots[0].where, roots[0].text) if roots else Cause("", "a root or norm of zero without a guard")
+    )
     return replace(asked.finding(handle.name, "kink", True, None, text, why), warning=True)
 
 

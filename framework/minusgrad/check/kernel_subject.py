@@ -6,7 +6,7 @@ from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from ..interpreter.recorded_launches import Launch, Launches
+from ..interpreter.recorded_launches import RecordedLaunch, Recording
 from ..interpreter.replay import within
 from ..lint.kernel_remarks import in_words
 from .questions import Finding
@@ -15,33 +15,33 @@ HEARD, TINY = 8, 2.0**-24
 """How often each input is put off, by so much of its step, to hear how loss rounds."""
 
 
-class Why(NamedTuple):
+class Cause(NamedTuple):
     """A reason, and the line it stands in."""
 
     where: str = ""
     text: str = ""
 
 
-NO_REASON = Why()
+NO_REASON = Cause()
 
 
-def at_line(where: str, text: str) -> Why:
+def at_line(where: str, text: str) -> Cause:
     """A reason that tells its line, if it has one."""
-    return Why(where, f"{in_words(where)}: {text}" if where else text)
+    return Cause(where, f"{in_words(where)}: {text}" if where else text)
 
 
 class Say(Protocol):
     """Is told what is about to run, and what it may die of, so that a crash has a name."""
 
-    def __call__(self, doing: str, why: Why = NO_REASON, /) -> None: ...
+    def __call__(self, doing: str, why: Cause = NO_REASON, /) -> None: ...
 
 
 @dataclass
-class Asked:
+class KernelSubject:
     """The case as `questions` sees it, with what it is called and where it stands."""
 
-    launches: Launches
-    ran: Sequence[Launch] = ()
+    launches: Recording
+    ran: Sequence[RecordedLaunch] = ()
     where: str = ""
     usual: float = 0.0
     noise: float = 0.0
@@ -93,19 +93,19 @@ class Asked:
         passed: bool,
         figure: float | None,
         text: str,
-        why: Why = NO_REASON,
+        why: Cause = NO_REASON,
     ) -> Finding:
         said = f"{text} {self.where}{f': {why.text}' if why.text else ''}"
         return Finding(self.launches.case.name, argument, question, passed, figure, said, why.where)
 
 
-def put(launches: Launches, state: Mapping[str, np.ndarray]) -> None:
+def put(launches: Recording, state: Mapping[str, np.ndarray]) -> None:
     """Give the inputs these values."""
     for handle in launches.inputs:
         launches.set(handle, state[handle.name])
 
 
-def coarsest(launches: Launches) -> str:
+def coarsest(launches: Recording) -> str:
     """The least precise of the arrays that the answer hangs on."""
     real = [h.start.dtype for h in (launches.loss, *launches.inputs)]
     return min(real, key=lambda dtype: dtype.itemsize).name

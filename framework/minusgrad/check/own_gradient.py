@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..interpreter.recorded_launches import Launches, around_kernels, line_in
+from ..interpreter.recorded_launches import Recording, around_kernels, line_in
 from ..lint.kernel_remarks import begin_of
-from .kernel_subject import NO_REASON, Why, at_line
+from .kernel_subject import NO_REASON, Cause, at_line
 
 MARK = 0.8125
 """What adjoints hold before, to tell those that are cleared."""
@@ -34,17 +34,17 @@ class Reversals:
     left: list[str] = field(default_factory=list)
 
 
-def of_own_gradient(launches: Launches) -> Why:
+def of_own_gradient(launches: Recording) -> Cause:
     """Why a file's own gradient is wrong, as far as its kernels tell; else where it begins."""
     if launches.own_gradient is None:
         return NO_REASON
     begin = begin_of(inspect.unwrap(launches.own_gradient))
-    unknown = Why(begin, f"'{launches.table.gradient}' leaves this in .grad")
+    unknown = Cause(begin, f"'{launches.table.gradient}' leaves this in .grad")
     did = _watched(launches, launches.own_gradient)
     ran = [launch.function for launch in launches.recorded()[0]]
     by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may stand for a reverse
     if not did.back:
-        return unknown if by_hand else Why(begin, f"'{launches.table.gradient}' reverses no kernel")
+        return unknown if by_hand else Cause(begin, f"'{launches.table.gradient}' reverses no kernel")
     first = did.back[0][1] or begin
     if did.seed == 0.0:
         told = f"the reverse begins with {launches.loss.name}.grad = 0; set it to 1 before"
@@ -55,7 +55,7 @@ def of_own_gradient(launches: Launches) -> Why:
     return unknown if by_hand else _by_order(ran, did) or unknown
 
 
-def _by_order(ran: Sequence[Callable], did: Reversals) -> Why | None:
+def _by_order(ran: Sequence[Callable], did: Reversals) -> Cause | None:
     """A kernel that is not reversed, or too early."""
     back = [function for function, _ in did.back]
     for function in reversed(ran):
@@ -69,7 +69,7 @@ def _by_order(ran: Sequence[Callable], did: Reversals) -> Why | None:
     return None
 
 
-def _watched(launches: Launches, own: Callable) -> Reversals:
+def _watched(launches: Recording, own: Callable) -> Reversals:
     """A call of it, with adjoints that hold a mark before; they are put back."""
     found = Reversals()
     kept = [(h, h.gradient) for h in launches.handles if h.adjoint is not None]

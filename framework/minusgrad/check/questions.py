@@ -70,7 +70,7 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True)
-class Knob:
+class Variable:
     """Something U depends on: its name, its values, how to set them, its gradient, the size of a step."""
 
     name: str
@@ -88,7 +88,7 @@ class Knob:
         return np.abs(step) * self.inward if self.inward else step
 
 
-def inside(subject: Subject, knob: Knob, direction: np.ndarray) -> np.ndarray:
+def inside(subject: Subject, knob: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until U is finite all along it."""
     for _ in range(SHRINKS):
         values = []
@@ -102,7 +102,7 @@ def inside(subject: Subject, knob: Knob, direction: np.ndarray) -> np.ndarray:
     return direction
 
 
-def until(rounded: Callable[[], tuple], knob: Knob, direction: np.ndarray) -> np.ndarray:
+def until(rounded: Callable[[], tuple], knob: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, doubled until something that is rounded on the way becomes another number."""
     before, longer = rounded(), direction
     for _ in range(DOUBLINGS if before else 0):
@@ -115,7 +115,7 @@ def until(rounded: Callable[[], tuple], knob: Knob, direction: np.ndarray) -> np
     return direction
 
 
-def taylor(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
+def taylor(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
     """The order of the remainder over h = 1, 1/2, 1/4, ...: the median of the last slopes above rounding.
 
     A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
@@ -140,7 +140,7 @@ def taylor(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
     return subject.finding(knob.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
 
 
-def curvature(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
+def curvature(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
     """The order in which the gradient leaves its tangent, over h = 1, 1/2, 1/4, ...
 
     Where a second derivative jumps the tangent is that of one side: one of the two is enough.
@@ -156,7 +156,7 @@ def curvature(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
     return subject.finding(knob.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")
 
 
-def _left(subject: Subject, knob: Knob, direction: np.ndarray) -> float | None:
+def _left(subject: Subject, knob: Variable, direction: np.ndarray) -> float | None:
     """The order on one side; None where all is rounding."""
     assert knob.product is not None
     knob.put(knob.values)
@@ -174,7 +174,7 @@ def _left(subject: Subject, knob: Knob, direction: np.ndarray) -> float | None:
     return _order(remainders, floor)
 
 
-def _is_kink(subject: Subject, knob: Knob, direction: np.ndarray, slope: float) -> bool:
+def _is_kink(subject: Subject, knob: Variable, direction: np.ndarray, slope: float) -> bool:
     """Whether U is |h| and something smooth: then U(h) - U(-h) still is twice the slope, to third order."""
     left = []
     for h in 0.5 ** np.arange(4, 16):
@@ -218,7 +218,7 @@ def _order(remainders: list[float], floor: float) -> float | None:
     return usual
 
 
-def path(subject: Subject, knob: Knob, direction: np.ndarray) -> Finding:
+def path(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
     """Compare U(b) - U(a) with the integral of the gradient, piece by piece.
 
     The piece that fits worst is halved until all fit. At a kink the mismatch shrinks with the piece;

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from ..errors import TraceError
-from ..interpreter.recorded_launches import Arrays, Handle, Launch, listening
+from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, listening
 from ..interpreter.replay import WRONG, off, retrace, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
 from ..potential.staged_term import StagedTerm
@@ -47,7 +47,7 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
         yield _judged(term, handle, exact, found, where, partial(_why, arrays, ran, remarks))
 
 
-def _why(arrays: Arrays, ran: Sequence[Launch], remarks: Sequence[Remark]) -> tuple[str, str]:
+def _why(arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark]) -> tuple[str, str]:
     """Where a gradient is wrong: the line, and the stage with what its text says."""
     wrong = wrong_launch(arrays, ran)
     if wrong is None:

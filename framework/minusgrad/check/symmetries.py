@@ -5,7 +5,7 @@
     U(P x)   = U(x)   ->   dU/dx(P x) = P dU/dx(x)     permutation: equal nodes feel equal forces
 
 (Noether 1918.) Fields of vectors are moved one by one, and turned together; nodes change places in all fields
-of their number. A symmetry that U does not have is no finding, unless its energy `keeps` it; a gradient that
+of their number. A symmetry that U does not have is no finding, unless its energy declares it; a gradient that
 breaks one that U has is wrong.
 """
 
@@ -40,7 +40,7 @@ class Symmetries:
     fields: Mapping[str, Field]
     gradient: Callable[[str], np.ndarray]
     rng: np.random.Generator
-    keeps: Collection[str] = ()
+    symmetries: Collection[str] = ()
     among: np.ndarray | None = None
 
     def __post_init__(self) -> None:
@@ -80,7 +80,7 @@ class Symmetries:
             error = max(0.0, float(np.abs(rest).max()) - self.subject.rounding() / length) / (size or 1.0)
             text = f"U has this symmetry, and {what} is {error:.1e} of its parts"
             yield self.subject.finding(name, question, error <= KEPT, error, text)
-        elif question in self.keeps:
+        elif question in self.symmetries:
             text = f"U is declared to keep under {question}, and changes by {change:.6g}"
             yield self.subject.finding(name, question, False, change, text)
 

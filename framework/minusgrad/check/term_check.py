@@ -39,11 +39,23 @@ from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
 from ..potential.staged_term import StagedTerm
 from .map_probe import EDGE, cut_off, pieces, probed
-from .questions import INFINITE, KINK, SHRINKS, Finding, Knob, curvature, inside, path, spread, taylor, until
+from .questions import (
+    INFINITE,
+    KINK,
+    SHRINKS,
+    Finding,
+    Variable,
+    curvature,
+    inside,
+    path,
+    spread,
+    taylor,
+    until,
+)
 from .stage_check import stages
 from .symmetries import Symmetries
 from .term_kinks import kinks
-from .term_subject import MOST_PLAIN, MOST_TUPLES, AskedTerm, arguments, elements, part
+from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, elements, part
 
 STATES = 3
 """Random states, besides the given one."""
@@ -98,7 +110,7 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     for k, state in enumerate(states):
         _put(fields, state)
         where = "at the given state" if k == 0 else f"at random state {k}"
-        subject = AskedTerm(potential, term, t, where, usual)
+        subject = TermSubject(potential, term, t, where, usual)
         rounds = rounds or bool(_rounded(subject))
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
@@ -121,11 +133,11 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
             if rounds:
                 direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
             yield _with_lines(subject, path(subject, knob, direction))
-        keeps = () if potential.maps else term.energy.keeps
+        declared = () if potential.maps else term.energy.symmetries
         among = None if isinstance(term, StagedTerm) else np.unique(term.elements.nodes)
-        yield from Symmetries(subject, fields, subject.gradient, rng, keeps, among).findings()
+        yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
     _put(fields, start)
-    yield from kinks(AskedTerm(potential, term, t, "", usual), fields)
+    yield from kinks(TermSubject(potential, term, t, "", usual), fields)
 
 
 def _near(
@@ -151,7 +163,7 @@ def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
         field.set(state[name])
 
 
-def _knobs(subject: AskedTerm, sizes: dict[str, float]) -> Iterator[Knob]:
+def _knobs(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
     """Everything that the term has a derivative for, in the order of its arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
@@ -162,10 +174,10 @@ def _knobs(subject: AskedTerm, sizes: dict[str, float]) -> Iterator[Knob]:
                 field = term.fields[argument]
                 of_field, turned = partial(subject.gradient, field.name), subject.product(field.name)
                 values = field.values.copy()
-                yield Knob(argument, values, field.set, of_field, sizes[field.name], product=turned)
+                yield Variable(argument, values, field.set, of_field, sizes[field.name], product=turned)
             case Datum():
                 values, put = _datum(term, argument)
-                yield Knob(argument, values, put, gradient, 0.1 * spread(values), product=product)
+                yield Variable(argument, values, put, gradient, 0.1 * spread(values), product=product)
             case Parameter():
                 values = potential.parameter(name).astype(np.float64)
                 share = 0.01 if getattr(term, "grid", None) else 0.1
@@ -176,14 +188,14 @@ def _knobs(subject: AskedTerm, sizes: dict[str, float]) -> Iterator[Knob]:
                 )
                 put = partial(potential.set_parameter, name)
                 inward = float(low) or -float(high)
-                yield Knob(argument, values, put, gradient, size, inward, product)
+                yield Variable(argument, values, put, gradient, size, inward, product)
             case Time():
                 clock = subject.product(name, "t")
                 now = np.array(subject.t)
-                yield Knob(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
+                yield Variable(argument, now, subject.set_time, gradient, 0.1 * role.scale, product=clock)
 
 
-def _rounded(subject: AskedTerm) -> tuple:
+def _rounded(subject: TermSubject) -> tuple:
     """What the numbers become that the energy rounds, for some elements."""
     term = subject.term
     if isinstance(term, StagedTerm):
@@ -192,7 +204,7 @@ def _rounded(subject: AskedTerm) -> tuple:
     return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
 
 
-def _with_lines(subject: AskedTerm, finding: Finding) -> Finding:
+def _with_lines(subject: TermSubject, finding: Finding) -> Finding:
     """A question that failed, with the lines of the energy where derivatives end."""
     term = subject.term
     if finding.passed or isinstance(term, StagedTerm) or finding.argument not in term.energy.roles:
@@ -206,7 +218,7 @@ def _with_lines(subject: AskedTerm, finding: Finding) -> Finding:
     return replace(finding, text=f"{finding.text}: {told}", where=next(iter(cuts)))
 
 
-def _value(subject: AskedTerm) -> Finding:
+def _value(subject: TermSubject) -> Finding:
     of = subject.potential
     small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
@@ -233,7 +245,7 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
     return storage.host(array).copy(), partial(term.set_datum, argument)
 
 
-def _window(subject: AskedTerm) -> Finding:
+def _window(subject: TermSubject) -> Finding:
     """The worst of its elements, of which there are few."""
     worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
     cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"

@@ -12,10 +12,10 @@ from ..engine import storage
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
 from .questions import Finding
-from .term_subject import AskedTerm, elements, part
+from .term_subject import TermSubject, elements, part
 
 
-def kinks(subject: AskedTerm, fields: Mapping[str, Field]) -> Iterator[Finding]:
+def kinks(subject: TermSubject, fields: Mapping[str, Field]) -> Iterator[Finding]:
     """A finite U with a gradient that is not: where nodes coincide, where one is at zero, at rest."""
     term = subject.term
     for argument, field in term.fields.items():
@@ -37,13 +37,13 @@ def _is_kink(potential: Potential, field: str, t: float) -> bool:
     return bool(np.isfinite(potential.value(t))) and not np.isfinite(potential.gradient(field, t)).all()
 
 
-def _kink(subject: AskedTerm, argument: str, words: str) -> Finding:
+def _kink(subject: TermSubject, argument: str, words: str) -> Finding:
     subject.where = words
     text = "U is finite and its gradient is not: guard a root or norm of zero, norm(eps),"
     return replace(subject.finding(argument, "kink", True, None, text), warning=True)
 
 
-def _is_kink_at_rest(subject: AskedTerm, made: Linear) -> bool:
+def _is_kink_at_rest(subject: TermSubject, made: Linear) -> bool:
     """Of one element whose F is the unit matrix to the last bit: a corner of the unit cube."""
     one = part(subject.term, np.random.default_rng(0), tuples=1)
     field, row = one.fields[made.field], elements(one)[0]

@@ -18,7 +18,7 @@ MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
 
 
 @dataclass
-class AskedTerm:
+class TermSubject:
     """What is asked: a potential of one term, at a time, in words."""
 
     potential: Potential

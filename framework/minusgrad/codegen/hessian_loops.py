@@ -66,7 +66,7 @@ class HessianLoops(Emitter):
             return self._code(self._straight(name, lower(traced.value, leaves))), buffer
         return self._code(self._congruence(name, value, forms)), buffer
 
-    def prove_hessians(self, arguments: Sequence[str], t: float) -> None:
+    def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
         """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
 
     def _halves(self, name: str, numbers: int) -> Any:
@@ -209,8 +209,8 @@ def _sum(parts: Iterable[str]) -> str:
 class LaneHessians(HessianLoops, Lanes):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`."""
 
-    def prove_hessians(self, arguments: Sequence[str], t: float) -> None:
-        """As `prove`, of what the loops of `hessians` have left."""
+    def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
+        """As `verify`, of what the loops of `hessians` have left."""
         traced = self._trace()
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
         name = f"a number of d2u/d{' '.join(arguments)}2"

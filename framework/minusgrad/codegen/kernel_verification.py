@@ -20,8 +20,8 @@ from ..engine import runtime, storage
 from ..errors import MiscompiledError
 from ..symbolic.graph import Scalar, inputs
 from ..symbolic.numpy_values import numbers
+from .derivative_request import DerivativeRequest, Place
 from .statements import is_tangent
-from .sweep import Place, Sweep
 from .tracing import Trace
 
 SAMPLES = 8
@@ -110,7 +110,7 @@ class Elements:
         return zip(exact, moved, strict=True)
 
 
-def aside(wanted: Sweep) -> Sweep:
+def aside(wanted: DerivativeRequest) -> DerivativeRequest:
     """The same into arrays of its own, which hold zeros: to those asked for others may have added."""
     gradient, product = (
         {a: storage.allocate(np.zeros_like(storage.host(array))) for a, array in arrays.items()}

@@ -25,11 +25,11 @@ from ..energies.term import Term, in_blocks
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import Code
 from ..symbolic.graph import Scalar, inputs
+from .derivative_request import TOTAL, DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, look
 from .lane_statements import AllVectors, serve
 from .node_lane_loops import NodeLanes, one_of_each
 from .statements import dealt, indented, is_tangent, leaf_name
-from .sweep import TOTAL, Place, Sweep, outputs, tangents
 from .term_loops import Emitter
 from .tracing import of_term
 
@@ -69,7 +69,7 @@ class Lanes(AllVectors, Emitter):
                 self._arrays[name] = term.shared[name]
         self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
 
-    def prove(self, wanted: Sweep, t: float) -> None:
+    def verify(self, wanted: DerivativeRequest, t: float) -> None:
         """With vectors kept whole the compilers are not trusted blindly (`runtime.whole_vectors`)."""
         traced = self._trace()
         places = list(wanted.places(traced, range(1 if self.pairs else self.term.arity)))

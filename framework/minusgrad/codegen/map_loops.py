@@ -21,7 +21,7 @@ from ..energies.term import Term
 from ..engine.kernels import Code
 from ..symbolic import differentiation
 from ..symbolic.graph import Scalar
-from .sweep import WHOLE, Sweep, tangents
+from .derivative_request import WHOLE, DerivativeRequest, tangents
 from .term_loops import Emitter
 from .tracing import Trace
 
@@ -42,29 +42,34 @@ class MapLoops(Emitter):
     @property
     def gives_to_all(self) -> bool:
         """Whether every receiver is given a sum, if of nothing."""
-        return not self.pairs or self.covers
+        return not self.pairs or self.writes_every_node
 
-    def forward(self, along: Mapping[str, Any] | None = None, into: Any = None, anew: bool = False) -> Code:
+    def forward(
+        self, along: Mapping[str, Any] | None = None, into: Any = None, overwrite: bool = False
+    ) -> Code:
         """Loops that add what the elements give; or, `into` an array, how it changes `along` tangents.
 
-        Both are named by the map's arguments. `anew`: what was there is overwritten, where this
+        Both are named by the map's arguments. `overwrite`: what was there is overwritten, where this
         `gives_to_all`.
         """
-        moved, out = Sweep(tangents=along or {}), f"{'f' if into is None else 'w'}_{self.given.name}"
-        lines = self._forward(out, moved, anew)
+        moved, out = (
+            DerivativeRequest(tangents=along or {}),
+            f"{'f' if into is None else 'w'}_{self.given.name}",
+        )
+        lines = self._forward(out, moved, overwrite)
         return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
 
-    def prove_forward(self, t: float, along: Mapping[str, Any], anew: bool) -> bool:
+    def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
         """Look at what the loops of `forward` leave, where their layout needs it: `MiscompiledError`.
 
         False: this state tells nothing.
         """
         return True
 
-    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
+    def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
         value = given(Emitter._trace(self), moved)
         if self.pairs:
-            after = [f"{out}[n0] = s0" if anew else f"{out}[n0] = {out}[n0] + s0"]
+            after = [f"{out}[n0] = s0" if overwrite else f"{out}[n0] = {out}[n0] + s0"]
             both = [("range(0, i)", [0]), ("range(i + 1, n)", [0])]
             return self._pair_loop([value], both, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
         receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
@@ -77,7 +82,7 @@ class MapLoops(Emitter):
             "    a = ti.f64(0.0)",
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
             f"        a += {p}value[{p}giving[q], 0]",
-            f"    {out}[n] = {self.type}(a)" if anew else f"    {out}[n] = {out}[n] + {self.type}(a)",
+            f"    {out}[n] = {self.type}(a)" if overwrite else f"    {out}[n] = {out}[n] + {self.type}(a)",
         ]
 
     def _trace(self) -> Trace:
@@ -90,13 +95,13 @@ class MapLoops(Emitter):
             value = value + weights[1] * traced.mirrored
         return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: [[w] for w in weights]})
 
-    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+    def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         code = super()._code(lines, wanted)
         out = f"f_{self.given.name}"
         return code.naming(**{out: self.given.array}) if out in code.text else code
 
 
-def given(traced: Trace, moved: Sweep) -> Scalar:
+def given(traced: Trace, moved: DerivativeRequest) -> Scalar:
     """What an element gives; or, where anything moves, how that changes."""
     if not moved.tangents:
         return traced.value

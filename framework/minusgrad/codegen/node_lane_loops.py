@@ -14,12 +14,12 @@ import numpy as np
 from ..energies.local_energy import Datum
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
-from ..engine.kernels import Launch
+from ..engine.kernels import BoundKernel
 from ..symbolic.graph import Scalar, inputs
+from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, aside, look, look_at_sum
 from .lane_statements import SMALL, AllVectors
 from .statements import dealt, indented
-from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
 from .term_loops import Emitter
 
 PART = 4096
@@ -48,7 +48,7 @@ class NodeLanes(AllVectors, Emitter):
         super().__init__(term, arrays)
         self.wide = lane_blocks.lanes(term.dtype)
 
-    def prove(self, wanted: Sweep, t: float) -> None:
+    def verify(self, wanted: DerivativeRequest, t: float) -> None:
         """By a sweep aside."""
         traced = self._trace()
         places = list(wanted.places(traced, range(1)))
@@ -56,7 +56,7 @@ class NodeLanes(AllVectors, Emitter):
             return  # plain loops
         own = aside(wanted)
         code, buffers = self.totalled(own)
-        Launch(code, "t")(t)
+        BoundKernel(code, "t")(t)
         runtime.sync()
         nodal = [place for place in places if not place.summed]
         graphs = outputs(traced.value, nodal, tangents(traced, list(wanted.tangents)))
@@ -127,7 +127,7 @@ class NodeLanes(AllVectors, Emitter):
             return [f"kept = {kept}", f"s += {self._in_f64('kept')}"]
         number = self._added(place, "node + {lane}", "").partition(" = ")[0]
         was = self._by_lane(number)
-        new = text if place.anew else f"{was} + {text}"
+        new = text if place.overwrite else f"{was} + {text}"
         return self._put_lanes(number, f"ti.select(inside, {new}, {was})")
 
 

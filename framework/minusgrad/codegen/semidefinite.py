@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import lane_blocks, storage
-from ..engine.kernels import GRAIN, Code, Launch
+from ..engine.kernels import GRAIN, BoundKernel, Code
 
 PROJECTIONS = {"clamp": 1.0, "abs": 2.0}
 """How often a negative eigenvalue is taken away, by the name of the projection."""
@@ -177,14 +177,16 @@ for k in range({m}):
 """
 
 
-def projection(packed: Any, m: int, how: str) -> Launch:
+def projection(packed: Any, m: int, how: str) -> BoundKernel:
     """A kernel that projects matrices of m rows in place.
 
     `packed`: their lower halves row by row, (E, m (m + 1) / 2) in rows or blocks; `how`: of `PROJECTIONS`.
     """
     dtype = storage.host(packed).dtype
     work = storage.allocate(np.zeros((JOBS * (2 * m + 5), m), dtype))
-    return Launch(Code(_text(packed, m, dtype, how), {"packed": lane_blocks.single(packed), "work": work}))
+    return BoundKernel(
+        Code(_text(packed, m, dtype, how), {"packed": lane_blocks.single(packed), "work": work})
+    )
 
 
 def _text(packed: Any, m: int, dtype: np.dtype, how: str) -> str:

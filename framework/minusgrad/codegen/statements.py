@@ -19,7 +19,7 @@ from ..engine import storage
 from ..engine.kernels import GRAIN, Code
 from ..errors import EnergyError
 from ..symbolic.graph import Scalar, reachable
-from .sweep import Sweep
+from .derivative_request import DerivativeRequest
 
 TEXT = {
     "add": "{} + {}",
@@ -226,7 +226,7 @@ class Statements:
             raise EnergyError(f"{self.term.name}: its constant {number:g} does not fit {self.type[3:]}")
         return repr(number)
 
-    def _code(self, lines: list[str], wanted: Sweep | None = None) -> Code:
+    def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         """The lines with every array that they name."""
         text = "".join(f"{line}\n" for line in lines)
         named = {self.prefix + name: array for name, array in self._arrays.items()}

@@ -20,8 +20,8 @@ from ..engine import storage
 from ..engine.kernels import Code
 from ..errors import EnergyError
 from ..symbolic.graph import Scalar, inputs
+from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
-from .sweep import TOTAL, WHOLE, Place, Sweep, outputs, tangents
 from .tracing import Trace, of_term
 
 BLOCK = 64
@@ -33,7 +33,7 @@ class Emitter(Statements):
 
     # What may be asked for
 
-    def sweep(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+    def sweep(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
         """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
 
         The buffers, for `rows`, are in f64 and named by `Place.buffer`. To what belongs to nodes is added, in
@@ -41,7 +41,7 @@ class Emitter(Statements):
         """
         return self._swept(wanted, WHOLE)
 
-    def totalled(self, wanted: Sweep) -> tuple[Code, dict[str, Any]]:
+    def totalled(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
         """As `sweep`; but of the energy "total", the sums over blocks of elements (pairs: over targets)."""
         if wanted.value and self._apart:
             return self._swept(wanted, TOTAL)
@@ -51,7 +51,7 @@ class Emitter(Statements):
             code = Code.joined([code, more])
         return code, buffers
 
-    def _swept(self, wanted: Sweep, energy: Place) -> tuple[Code, dict[str, Any]]:
+    def _swept(self, wanted: DerivativeRequest, energy: Place) -> tuple[Code, dict[str, Any]]:
         """Loops and buffers, the energy in this place."""
         self._check_shapes(wanted)
         traced = self._trace()
@@ -64,14 +64,14 @@ class Emitter(Statements):
 
     def value(self) -> tuple[Code, Any]:
         """The loops that fill a buffer of partial energies, one component in f64, and the buffer."""
-        code, buffers = self.sweep(Sweep(value=True))
+        code, buffers = self.sweep(DerivativeRequest(value=True))
         return code, buffers["value"]
 
     def total(self) -> tuple[Code, Any]:
         """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
         if self.pairs:
             return self.value()
-        code, buffers = self._swept(Sweep(value=True), TOTAL)
+        code, buffers = self._swept(DerivativeRequest(value=True), TOTAL)
         return code, buffers["total"]
 
     def _summed(self) -> tuple[Code, Any]:
@@ -83,7 +83,7 @@ class Emitter(Statements):
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
         """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
-        code, buffers = self.sweep(Sweep(slopes=(argument,)))
+        code, buffers = self.sweep(DerivativeRequest(slopes=(argument,)))
         return code, buffers[f"d_{argument}"]
 
     def taken(self, argument: str, into: str, array: Any) -> Code:
@@ -106,7 +106,7 @@ class Emitter(Statements):
         """The values of a buffer, (rows, components)."""
         return storage.host(buffer)
 
-    def prove(self, wanted: Sweep, t: float) -> None:
+    def verify(self, wanted: DerivativeRequest, t: float) -> None:
         """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
 
     def naming(self, text: str) -> Code:
@@ -115,9 +115,9 @@ class Emitter(Statements):
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
         """Loops that add dU/d(argument) to `targets[argument]`, arrays shaped like the fields."""
-        return self.sweep(Sweep(gradient=targets))[0]
+        return self.sweep(DerivativeRequest(gradient=targets))[0]
 
-    def _check_shapes(self, wanted: Sweep) -> None:
+    def _check_shapes(self, wanted: DerivativeRequest) -> None:
         every = (*wanted.gradient.items(), *wanted.product.items(), *wanted.tangents.items())
         for argument, array in every:
             if argument in self.term.fields and tuple(array.shape) != self.term.fields[argument].shape:
@@ -141,7 +141,7 @@ class Emitter(Statements):
         }
 
     @cached_property
-    def covers(self) -> bool:
+    def writes_every_node(self) -> bool:
         """Whether every node of the fields is given a sum, if of nothing."""
         gathered = not self.pairs and not self._apart
         return gathered or len(self.term.elements.nodes) == len(next(iter(self.term.fields.values())))
@@ -195,7 +195,7 @@ class Emitter(Statements):
         """Adds to the gradient of a field, or its change, which several arguments may stand for."""
         letter = "g" if place.order == "d" else "h"
         at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
-        return f"{at} = {text}" if place.anew else f"{at} = {at} + {text}"
+        return f"{at} = {text}" if place.overwrite else f"{at} = {at} + {text}"
 
     def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """What is summed takes each pair once; nodes read all others.

@@ -20,14 +20,14 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
-from ..engine.kernels import Launch
+from ..engine.kernels import BoundKernel
 from ..symbolic.graph import Scalar, reachable
 from ..symbolic.simplification import TRUTHS
+from .derivative_request import DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, aside
 from .lane_statements import SMALL, Vectors, is_instruction
 from .map_loops import ADJOINT, given
 from .statements import WHOLE_TYPE, indented, leaf_name
-from .sweep import Place, Sweep, outputs, tangents
 from .tracing import Trace, of_term
 from .window_loops import LOST, Box, Read, WindowLoops
 from .window_verification import Windows, look_at_cells, look_at_windows
@@ -74,25 +74,25 @@ class WindowLanes(Vectors, WindowLoops):
 
     # Proof
 
-    def prove_forward(self, t: float, along: Mapping[str, Any], anew: bool) -> bool:
+    def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
         """Into an array aside, which holds zeros."""
         if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
             return False
         scratch = storage.allocate(np.zeros_like(self.given.values))
-        code = self.forward(along, scratch if along else None, anew)
-        Launch(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
+        code = self.forward(along, scratch if along else None, overwrite)
+        BoundKernel(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
         runtime.sync()
-        value = given(self._trace(), Sweep(tangents=along))
+        value = given(self._trace(), DerivativeRequest(tangents=along))
         look_at_cells(self.term, value, self._stored(), storage.host(scratch), t, along)
         return True
 
-    def prove(self, wanted: Sweep, t: float) -> None:
+    def verify(self, wanted: DerivativeRequest, t: float) -> None:
         """By a sweep aside; nothing where one number takes several."""
         fields = [self.term.fields[a].name for a in {*wanted.gradient, *wanted.product}]
         if self._apart and len(set(fields)) < len(fields):
             return
         own = aside(wanted)
-        Launch(self.totalled(own)[0], "t")(t)
+        BoundKernel(self.totalled(own)[0], "t")(t)
         runtime.sync()
         traced = self._trace()
         ((weight,),) = traced.inputs[ADJOINT]

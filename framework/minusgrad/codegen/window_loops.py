@@ -22,9 +22,9 @@ from ..engine import runtime, storage
 from ..symbolic import differentiation
 from ..symbolic.graph import Scalar, inputs, reachable
 from ..symbolic.integer_forms import ROUNDED, form
+from .derivative_request import DerivativeRequest, Place, outputs
 from .map_loops import ADJOINT, MapLoops, given
 from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
-from .sweep import Place, Sweep, outputs
 from .term_loops import Emitter
 from .tracing import Trace
 
@@ -88,7 +88,7 @@ class WindowLoops(MapLoops):
     def gives_to_all(self) -> bool:
         return True
 
-    def _forward(self, out: str, moved: Sweep, anew: bool) -> list[str]:
+    def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
         """The windows of all elements; then band by band, every element that reaches it, in their order."""
         p, traced = self.prefix, self._trace()
         value, places = given(traced, moved), self._late(traced)
@@ -106,7 +106,7 @@ class WindowLoops(MapLoops):
             each += [f"if (b0 == {LOST}) & (band == 0):", f"    {out}[0] = {self.type}(ti.math.nan)"]
         row = int(np.prod(self.shape[1:], dtype=int))
         band = f"band * {self.band * row}, {self._end('band')} * {row}"
-        begin = self._cleared(out, band) if anew else []
+        begin = self._cleared(out, band) if overwrite else []
         elements = [f"for e in range({p}nodes.shape[0]):", *indented(each)]
         bands = dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
         return bands if moved.tangents else [*self._put_windows(), *bands]

@@ -22,7 +22,7 @@ class Field:
     """One named array over nodes: shape (n, *shape of one value), in the run's units."""
 
     name: str
-    array: storage.Seat
+    array: storage.ArraySlot
     shape: tuple[int, ...]
     dtype: np.dtype
     unit: str = "1"
@@ -33,7 +33,7 @@ class Field:
         values = np.ascontiguousarray(values, dtype=dtype)
         if values.ndim < 1 or not values.size:
             raise EnergyError(f"field '{name}' is empty: it has shape {values.shape}")
-        return cls(name, storage.Seat(storage.allocate(values)), values.shape, values.dtype, unit)
+        return cls(name, storage.ArraySlot(storage.allocate(values)), values.shape, values.dtype, unit)
 
     def __len__(self) -> int:
         return self.shape[0]

@@ -127,7 +127,7 @@ class LocalEnergy:
     """A named local energy; made by `local_energy`.
 
     `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
-    the function's, in its order; `linear` are those made from others. `keeps`: the symmetries that it is
+    the function's, in its order; `linear` are those made from others. `symmetries`: those that it is
     declared to have.
     """
 
@@ -136,7 +136,7 @@ class LocalEnergy:
     over: str | int
     roles: Mapping[str, Role] = field(hash=False)
     linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
-    keeps: tuple[str, ...] = field(default=(), kw_only=True)
+    symmetries: tuple[str, ...] = field(default=(), kw_only=True)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -265,7 +265,7 @@ def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ..
 
 
 def local_energy(
-    name: str, *, over: str | int, keeps: Sequence[str] = (), **roles: Role | Linear
+    name: str, *, over: str | int, symmetries: Sequence[str] = (), **roles: Role | Linear
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
 
@@ -274,7 +274,7 @@ def local_energy(
             stretch = (x[0] - x[1]).norm() - rest
             return 0.5 * k * stretch * stretch
 
-    `keeps`: symmetries that U has, "translation" of each field of vectors, "rotation" of all of them,
+    `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
     "permutation" of nodes; `check` finds those of a state by itself, and holds U to what is declared.
 
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
@@ -282,8 +282,8 @@ def local_energy(
     """
 
     def declare(function: Callable) -> LocalEnergy:
-        kept = known_symmetries(f"energy '{name}'", keeps)
-        energy = LocalEnergy(*declared(name, function, over, roles), keeps=kept)
+        kept = known_symmetries(f"energy '{name}'", symmetries)
+        energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept)
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
@@ -294,11 +294,11 @@ def local_energy(
     return declare
 
 
-def known_symmetries(what: str, keeps: Sequence[str]) -> tuple[str, ...]:
+def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
     """The symmetries that something is declared to have. Raises `EnergyError` for others."""
-    if strange := [one for one in keeps if one not in SYMMETRIES]:
-        raise EnergyError(f"{what}: keeps '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
-    return tuple(keeps)
+    if strange := [one for one in symmetries if one not in SYMMETRIES]:
+        raise EnergyError(f"{what}: no symmetry '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
+    return tuple(symmetries)
 
 
 def declared(

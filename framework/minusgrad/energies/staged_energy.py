@@ -110,7 +110,7 @@ class Staged:
     claim: str
     schedule: Schedule = field(hash=False, compare=False)
     example: Example | None = field(default=None, hash=False, compare=False)
-    keeps: tuple[str, ...] = ()
+    symmetries: tuple[str, ...] = ()
 
     def of_role(self, role: type[Role]) -> dict[str, Any]:
         """The arguments of one role."""
@@ -130,13 +130,13 @@ def staged_energy(
     outputs: tuple[str, ...] = ("U",),
     claim: str = "",
     example: Example | None = None,
-    keeps: Sequence[str] = (),
+    symmetries: Sequence[str] = (),
     **roles: Role,
 ) -> Staged:
     """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
 
     `claim`: what it is, in a line. `example`: what `minusgrad check NAME` is to ask it with, by argument, and
-    numbers for names in shapes; nobody else knows which lengths fit together. `keeps`: as of a local energy.
+    numbers for names in shapes; nobody else knows which lengths fit together. `symmetries`: as of a local energy.
 
     A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
     scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the
@@ -146,7 +146,7 @@ def staged_energy(
     needs and cannot recompute.
     """
     what = f"energy '{identifier(name, 'an energy')}'"
-    between, kept = between or {}, known_symmetries(what, keeps)
+    between, kept = between or {}, known_symmetries(what, symmetries)
     for stage in stages:
         _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
     for argument, role in roles.items():

@@ -19,7 +19,7 @@ import numpy as np
 from ..errors import EnergyError
 from . import random, runtime, special_functions, storage, vector_functions
 from .lane_blocks import Blocks, taken
-from .storage import Seat
+from .storage import ArraySlot
 
 MOST_ARRAYS = 59
 """A kernel of Taichi has at most 64 arguments; up to five are scalars."""
@@ -65,7 +65,7 @@ class Code:
         return Code(f"{header}\n{indent(self.text, '    ')}", self.arrays)
 
 
-class Launch:
+class BoundKernel:
     """A kernel made from a Code, with its arrays: call it with the scalars it takes."""
 
     def __init__(self, code: Code, *scalars: str):
@@ -89,18 +89,18 @@ class Launch:
             self._bound(*scalars)
 
 
-class Launches:
+class KernelCache:
     """Pieces of code as kernels by name, each made when it is first launched."""
 
     def __init__(self) -> None:
-        self._made: dict[str, Launch | None] = {}
+        self._made: dict[str, BoundKernel | None] = {}
 
     def __call__(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
         """Launch a piece: names of its scalars, then their values; nothing where it has no loops."""
         half = len(scalars) // 2
         if name not in self._made:
             made = code()
-            self._made[name] = Launch(made, *scalars[:half]) if made.text else None
+            self._made[name] = BoundKernel(made, *scalars[:half]) if made.text else None
         if launch := self._made[name]:
             launch(*scalars[half:])
 
@@ -112,7 +112,7 @@ def _source(code: Code, scalars: tuple[str, ...]) -> str:
 
 
 def _annotation(array: Any) -> str:
-    array = array.own if isinstance(array, Seat) else array
+    array = array.own if isinstance(array, ArraySlot) else array
     if isinstance(array, Blocks):
         vector = f"ti.types.vector({array.shape[-1]}, ti.{storage.ENGINE_DTYPES[array.dtype.name]})"
         return f"ti.types.ndarray(dtype={vector}, ndim={array.ndim - 1})"
@@ -169,7 +169,9 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     for place, array in zip(places, map(_now, arrays), strict=False):
         shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
         show(place, array.ctypes.data, array.nbytes, shape, 0)
-    seats = [(k, seat, places[k], _now(seat).nbytes) for k, seat in enumerate(arrays) if type(seat) is Seat]
+    seats = [
+        (k, seat, places[k], _now(seat).nbytes) for k, seat in enumerate(arrays) if type(seat) is ArraySlot
+    ]
     shown = [getattr(array, "address", None) for array in arrays]
     put = [
         partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
@@ -198,12 +200,12 @@ def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, .
 
 def _now(array: Any) -> Any:
     """The array itself; of a seat, what sits there."""
-    return array.at if isinstance(array, Seat) else array
+    return array.at if isinstance(array, ArraySlot) else array
 
 
 def _stays(array: Any) -> bool:
     """Whether its memory, or that of whatever sits there, is NumPy's."""
-    array = array.own if isinstance(array, Seat) else array
+    array = array.own if isinstance(array, ArraySlot) else array
     return isinstance(array, np.ndarray) and array.flags.c_contiguous
 
 

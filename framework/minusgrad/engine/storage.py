@@ -22,7 +22,7 @@ def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
     return runtime.engine().ndarray(kind, shape, needs_grad=needs_grad)
 
 
-class Seat:
+class ArraySlot:
     """Memory of its own, in whose place an array of somebody else's may sit for a while, of the same kind.
 
     Kernels take it as any array, and compute with what sits `at` it when they are launched; so do readers.
@@ -39,8 +39,8 @@ class Seat:
     def __len__(self) -> int:
         return self.shape[0]
 
-    def __deepcopy__(self, memo: Any) -> "Seat":
-        return Seat(deepcopy(self.own, memo))
+    def __deepcopy__(self, memo: Any) -> "ArraySlot":
+        return ArraySlot(deepcopy(self.own, memo))
 
     def lend(self, array: Any, address: int | None = None) -> None:
         """Let another array sit here: NumPy's, or on a device one that kernels take."""
@@ -56,15 +56,15 @@ class Seat:
         self.at.fill(value) if hasattr(self.at, "fill") else self.at.fill_(value)
 
 
-def vacant(shape: tuple[int, ...], dtype: Any) -> Seat:
+def vacant(shape: tuple[int, ...], dtype: Any) -> ArraySlot:
     """A seat for others alone: of its own memory not a byte is touched."""
     own = np.empty(shape, dtype)
-    return Seat(own if runtime.arch() == "cpu" else allocate(own))
+    return ArraySlot(own if runtime.arch() == "cpu" else allocate(own))
 
 
 def host(array: Any) -> np.ndarray:
     """The values: the array itself on the CPU (a view, do not write), a copy from a device."""
-    array = array.at if isinstance(array, Seat) else array
+    array = array.at if isinstance(array, ArraySlot) else array
     if isinstance(array, np.ndarray):
         return array
     return array.to_numpy() if hasattr(array, "to_numpy") else array.numpy(force=True)
@@ -72,7 +72,7 @@ def host(array: Any) -> np.ndarray:
 
 def store(array: Any, values: np.ndarray) -> None:
     """Overwrite an array's values."""
-    array = array.at if isinstance(array, Seat) else array
+    array = array.at if isinstance(array, ArraySlot) else array
     if isinstance(array, np.ndarray):
         array[...] = values
     elif hasattr(array, "from_numpy"):

@@ -63,7 +63,7 @@ class UnfollowedError(TraceError):
 class _Recorded(Graph):
     """A graph that keeps where derivatives end, and has a limit."""
 
-    def __init__(self, follower: "Follower"):
+    def __init__(self, follower: "Interpreter"):
         super().__init__(decide=follower.decide)
         self.follower = follower
 
@@ -92,7 +92,7 @@ class _Recorded(Graph):
         return super().apply("select", value, 1, 0)
 
 
-class Follower:
+class Interpreter:
     """One run of launches, followed. `known`: the numbers of nodes, by serial."""
 
     def __init__(self) -> None:
@@ -377,9 +377,9 @@ def rounded(energy: LocalEnergy, arguments: Mapping[str, Any]) -> tuple:
 
 def _element(
     energy: LocalEnergy, arguments: Mapping[str, Any]
-) -> tuple[Follower, dict[str, list[Scalar]], Any]:
+) -> tuple[Interpreter, dict[str, list[Scalar]], Any]:
     """An energy's function followed; real numbers are leaves, by argument. None: it cannot be followed."""
-    follower = Follower()
+    follower = Interpreter()
     leaves: dict[str, list[Scalar]] = {}
 
     def leaf(name: str, value: Any) -> Any:
@@ -412,7 +412,7 @@ def _element(
 class _Zeros:
     """A table of an energy: zero outside."""
 
-    def __init__(self, follower: Follower, table: Lookup):
+    def __init__(self, follower: Interpreter, table: Lookup):
         self._follower, self._table, self.shape = follower, table, table.shape
 
     def __getitem__(self, places: Any) -> float:
@@ -425,7 +425,7 @@ class _Zeros:
 class _Kernels(Symbolic):
     """What `ti` is while kernels are followed."""
 
-    def __init__(self, follower: Follower):
+    def __init__(self, follower: Interpreter):
         super().__init__(follower.graph)
         self.follower = follower
         self.random = self.randn = follower.random

@@ -66,7 +66,7 @@ class Handle:
 
 
 @dataclass(frozen=True)
-class Launch:
+class RecordedLaunch:
     """A kernel that ran: its engine's object, its Python function, and what it was called with."""
 
     kernel: Any
@@ -120,7 +120,7 @@ class Arrays:
     def __init__(self, handles: Sequence[Handle]):
         self.handles = list(handles)
 
-    def alone(self, launch: Launch, weights: dict[int, np.ndarray]) -> None:
+    def alone(self, launch: RecordedLaunch, weights: dict[int, np.ndarray]) -> None:
         """One kernel forward and back, from adjoints of what it made, by handle; they are left in place."""
         for handle in self.handles:
             handle.put(launch.before[id(handle)])
@@ -138,7 +138,7 @@ class Arrays:
                 handle.seed(0.0)
 
 
-class Launches(Arrays):
+class Recording(Arrays):
     """A case of a file, bound to the file's arrays.
 
     Raises `UserError` for names that the file does not have, and for arguments without a shape.
@@ -320,7 +320,7 @@ class Launches(Arrays):
             names = inspect.signature(inspect.unwrap(step)).parameters
             step(*(self.arguments[n] for n in names if n in self.arguments))
 
-    def recorded(self) -> tuple[list[Launch], list[tuple[Any, tuple]]]:
+    def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
         """A run forward: every kernel that ran, and what a tape would reverse."""
         with listening(self.handles) as launches:
             taken = self._taken()
@@ -385,9 +385,9 @@ def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
 
 
 @contextmanager
-def listening(handles: Sequence[Handle]) -> Iterator[list[Launch]]:
+def listening(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
     """Every kernel that is launched forward, with what arrays held before."""
-    launches: list[Launch] = []
+    launches: list[RecordedLaunch] = []
 
     def listened(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         if kernel.autodiff_mode.name != "NONE":
@@ -397,7 +397,7 @@ def listening(handles: Sequence[Handle]) -> Iterator[list[Launch]]:
         around = tuple(_around(function.__globals__, arguments))
         found = run()
         after = {id(h): h.values for h in handles}
-        launches.append(Launch(kernel, arguments, before, after, around, where=line_in(function)))
+        launches.append(RecordedLaunch(kernel, arguments, before, after, around, where=line_in(function)))
         return found
 
     with around_kernels(listened):

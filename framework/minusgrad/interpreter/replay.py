@@ -10,8 +10,8 @@ from ..errors import TraceError
 from ..lint.kernel_remarks import TOLD, Remark, begin_of
 from ..symbolic.graph import Scalar
 from .array_memory import Cut, OutsideError
-from .interpreter import Follower
-from .recorded_launches import Arrays, Handle, Launch
+from .interpreter import Interpreter
+from .recorded_launches import Arrays, Handle, RecordedLaunch
 from .single_precision import in_single
 
 WRONG = {"float64": 1e-8, "float32": 1e-3, "float16": 5e-2}
@@ -39,7 +39,7 @@ class Retraced:
     gave a kernel a real number.
     """
 
-    follower: Follower
+    follower: Interpreter
     leaves: dict[str, list[Scalar]]
     python_wrote: list[Wrote] = field(default_factory=list)
     numbers: list[str] = field(default_factory=list)
@@ -86,7 +86,7 @@ class Retraced:
         return [c for c in found if c.serial in live]
 
 
-def retrace(arrays: Arrays, ran: Sequence[Launch], inputs: Sequence[Handle]) -> Retraced:
+def retrace(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Handle]) -> Retraced:
     """The run in plain Python. Raises `TraceError` where it cannot be followed."""
     follower = _holding(arrays, ran[0].before if ran else {id(h): h.start for h in arrays.handles})
     leaves = {h.name: follower.leaves(h.array) for h in inputs}
@@ -116,7 +116,7 @@ def _between(before: str, after: str) -> str:
     return f"{file}:{int(line) + 1}" if further else after
 
 
-def _follow(follower: Follower, launch: Launch) -> None:
+def _follow(follower: Interpreter, launch: RecordedLaunch) -> None:
     """One launch, with the file's numbers as they were then."""
     if launch.moved or follower.elsewhere:
         follower.rebinder.done.clear()
@@ -125,16 +125,16 @@ def _follow(follower: Follower, launch: Launch) -> None:
         follower.launch(launch.function, launch.arguments)
 
 
-def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Follower:
+def _holding(arrays: Arrays, values: Mapping[int, np.ndarray]) -> Interpreter:
     """A follower that stands in for all arrays, which hold these values, by handle."""
-    follower = Follower()
+    follower = Interpreter()
     for handle in arrays.handles:
         name, has_gradient = handle.name or "an array", handle.adjoint is not None
         follower.hold(handle.array, name, values[id(handle)], handle.element, has_gradient)
     return follower
 
 
-def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
+def within(arrays: Arrays, ran: Sequence[RecordedLaunch], moved: Sequence[tuple[Handle, np.ndarray]]) -> bool:
     """Whether the launches, with other numbers in some arrays at the start, stay inside of their arrays."""
     changed = {id(h): np.asarray(values, h.start.dtype) for h, values in moved}
     follower = _holding(arrays, ran[0].before | changed)
@@ -148,7 +148,7 @@ def within(arrays: Arrays, ran: Sequence[Launch], moved: Sequence[tuple[Handle, 
     return True
 
 
-def wrong_launch(arrays: Arrays, ran: Sequence[Launch]) -> Launch | None:
+def wrong_launch(arrays: Arrays, ran: Sequence[RecordedLaunch]) -> RecordedLaunch | None:
     """The first, from the last one back, whose reverse is wrong by itself."""
     rng = np.random.default_rng(1)
     for launch in reversed(ran):
@@ -157,7 +157,7 @@ def wrong_launch(arrays: Arrays, ran: Sequence[Launch]) -> Launch | None:
     return None
 
 
-def right_alone(arrays: Arrays, launch: Launch, rng: np.random.Generator) -> bool:
+def right_alone(arrays: Arrays, launch: RecordedLaunch, rng: np.random.Generator) -> bool:
     """One kernel's reverse, from random adjoints of what it changed, against the exact derivative."""
     real = [h for h in arrays.handles if h.real and h.adjoint is not None]
     written = [h for h in real if (launch.before[id(h)] != launch.after[id(h)]).any()]

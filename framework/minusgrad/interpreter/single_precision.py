@@ -17,7 +17,7 @@ from ..engine import runtime
 from ..lint.kernel_remarks import Remark, begin_of, called
 from ..lint.stack_depth import names
 from ..symbolic.rewriting import parsed
-from .recorded_launches import Launch
+from .recorded_launches import RecordedLaunch
 
 LITERAL = "the constant {} is of single precision (default_fp), and loses digits; write ti.f64({})"
 QUOTIENT = "{} divides whole numbers in single precision (default_fp); make one of them a double by ti.cast"
@@ -25,7 +25,7 @@ TAKEN = "takes '{}' as f32, in which {} loses digits; declare it as ti.f64"
 TYPED = ("f64", "float64", "cast")
 
 
-def in_single(launch: Launch) -> Iterator[Remark]:
+def in_single(launch: RecordedLaunch) -> Iterator[Remark]:
     """What a launch over doubles does in single precision."""
     ti = runtime.engine()
     parameters = inspect.signature(launch.function).parameters.values()

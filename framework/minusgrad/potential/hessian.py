@@ -29,7 +29,7 @@ from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import lane_blocks as blocks
 from ..engine import memory, storage
-from ..engine.kernels import Code, Launch
+from ..engine.kernels import BoundKernel, Code
 from ..errors import EnergyError
 
 if TYPE_CHECKING:
@@ -135,14 +135,14 @@ class ElementHessians:
         loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
         self.nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
         code, self.packed = loops.hessians(arguments)
-        self._fill, self._loops, self._proven = Launch(code, "t"), loops, False
-        self._projections: dict[str, Launch] = {}
+        self._fill, self._loops, self._proven = BoundKernel(code, "t"), loops, False
+        self._projections: dict[str, BoundKernel] = {}
 
     def fill(self, t: float, project: str | None) -> None:
         """Compute them into `packed`, the lower halves row by row, (E, m (m + 1) / 2) in rows or blocks."""
         self._fill(t)
         if not self._proven:
-            self._loops.prove_hessians(self.arguments, t)
+            self._loops.verify_hessians(self.arguments, t)
             self._proven = True
         if project is not None:
             if project not in self._projections:
@@ -307,7 +307,7 @@ class _Entries:
         self.element = every([elements.ravel(), elements[twice]])
         self.code = every([codes.ravel(), np.broadcast_to(back, keys.shape)[twice]])
 
-    def gathers(self, pattern: Pattern, data: Any) -> Iterator[Launch]:
+    def gathers(self, pattern: Pattern, data: Any) -> Iterator[BoundKernel]:
         """Kernels that add the entries to the matrix: one for each two fields."""
         first, count = self.layout.first, int(self.layout.first[-1])
         numbers = sorted({self.layout.number(f) for f in self.share.fields})
@@ -322,7 +322,7 @@ class _Entries:
             if mine.any():
                 yield self._gather(pattern, data, np.flatnonzero(mine), (a, b))
 
-    def _gather(self, pattern: Pattern, data: Any, mine: np.ndarray, of: tuple[int, int]) -> Launch:
+    def _gather(self, pattern: Pattern, data: Any, mine: np.ndarray, of: tuple[int, int]) -> BoundKernel:
         layout = self.layout
         found, which = np.unique(self.keys[mine], return_inverse=True)
         gather = Gather.of(which, len(found))
@@ -340,7 +340,7 @@ class _Entries:
         }
         made = {name: storage.allocate(array) for name, array in arrays.items()}
         text = _sums(self.share.packed, layout.widths[of[0]], layout.widths[of[1]], of[0] == of[1])
-        return Launch(Code(text, {**made, "packed": blocks.single(self.share.packed), "data": data}))
+        return BoundKernel(Code(text, {**made, "packed": blocks.single(self.share.packed), "data": data}))
 
     def _table(self, rows: int, columns: int) -> np.ndarray:
         """Where the numbers of each two (argument, slot) stand in a half, (codes, rows * columns)."""

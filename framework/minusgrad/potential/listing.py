@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.derivative_request import DerivativeRequest, tangents
 from ..codegen.map_loops import MapLoops
-from ..codegen.sweep import Sweep, tangents
 from ..codegen.term_loops import Emitter
 from ..codegen.tracing import Trace, of_term
 from ..energies.local_energy import LocalEnergy, Node
@@ -42,7 +42,10 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
     (term,) = potential.parts.values()
     emitter = loops_of(term, term.gives) if term.gives else Emitter(term)
     arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
-    sweeps = {"gradient": Sweep(gradient=arrays), "product": Sweep(product=arrays, tangents=arrays)}
+    sweeps = {
+        "gradient": DerivativeRequest(gradient=arrays),
+        "product": DerivativeRequest(product=arrays, tangents=arrays),
+    }
     value = emitter.forward() if isinstance(emitter, MapLoops) else emitter.value()[0]
     codes = {"value": value} | {what: emitter.sweep(sweep)[0] for what, sweep in sweeps.items()}
     source = {what: code.text for what, code in codes.items()}

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_loops import loops_of_energy
 from ..codegen.lane_statements import Vectors
 from ..codegen.map_loops import ADJOINT
-from ..codegen.sweep import Sweep, Swept
 from ..energies.fields import Field, Fields
 from ..energies.local_energy import Time
 from ..energies.term import Term
@@ -27,7 +27,7 @@ from ..engine.kernels import Code
 from ..errors import EnergyError, NonFiniteError
 from .hessian import Hessians
 from .staged_term import StagedTerm
-from .term_kernels import Forward, Summand, loops_of
+from .term_kernels import MapKernels, TermKernels, loops_of
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -40,10 +40,10 @@ class Plan:
     `copied`: of fields that maps give, the array asked for and the adjoint. `asked` keeps its arrays alive.
     """
 
-    parts: Mapping[str, Sweep]
+    parts: Mapping[str, DerivativeRequest]
     cleared: Sequence[Any]
     copied: Sequence[tuple[Any, Any]]
-    asked: Sweep
+    asked: DerivativeRequest
 
 
 class Potential:
@@ -83,14 +83,16 @@ class Potential:
         self._given_tangents = {n: f.twin() for n, f in self._adjoints.items()}
         loops = {m.name: loops_of(m, self._adjoints[m.gives.name]) for m in maps if m.gives}
         given = [loop.given for loop in loops.values()]
-        self._forward = [Forward(loop, loop.given not in given[:k]) for k, loop in enumerate(loops.values())]
+        self._forward = [
+            MapKernels(loop, loop.given not in given[:k]) for k, loop in enumerate(loops.values())
+        ]
         self._work: dict[str, Any] = {
             name: part
             if isinstance(part, StagedTerm)
-            else Summand(part, loops.get(name) or loops_of_energy(part))
+            else TermKernels(part, loops.get(name) or loops_of_energy(part))
             for name, part in self.parts.items()
         }
-        emitters = {n: w.emitter if isinstance(w, Summand) else None for n, w in self._work.items()}
+        emitters = {n: w.emitter if isinstance(w, TermKernels) else None for n, w in self._work.items()}
         self._hessians = Hessians(fields, self.parts, self.maps, emitters)
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
@@ -145,7 +147,7 @@ class Potential:
 
     def by_element(self, name: str, t: float = 0.0) -> np.ndarray:
         """The energy of each element of a term, (E,) in f64; of pairs, for each target i with all j < i."""
-        if not isinstance(work := self._at_work(name), Summand) or name in self.maps:
+        if not isinstance(work := self._at_work(name), TermKernels) or name in self.maps:
             raise EnergyError(f"'{name}' is no sum over elements that have an energy each")
         self.refresh(t)
         return work.by_element(t)
@@ -155,7 +157,7 @@ class Potential:
     def gradient(self, wrt: str, t: float = 0.0) -> np.ndarray:
         """dU/d(wrt): the shape of the field (in its precision), or of the argument's values (in f64)."""
         if wrt not in self.fields:
-            return self.sweep(Sweep(slopes=(wrt,)), t).slopes[wrt]
+            return self.sweep(DerivativeRequest(slopes=(wrt,)), t).slopes[wrt]
         out = self._output(wrt)
         self.gradient_into({wrt: out}, t)
         return storage.host(out).copy()
@@ -176,9 +178,9 @@ class Potential:
             raise EnergyError('tangents are given by name: potential.product({"x": w}, "x")')
         moved = {n: self._tangent(n, values) for n, values in tangents.items()}
         if wrt not in self.fields:
-            return self.sweep(Sweep(changes=(wrt,), tangents=moved), t).changes[wrt]
+            return self.sweep(DerivativeRequest(changes=(wrt,), tangents=moved), t).changes[wrt]
         out = self._output(wrt)
-        self.sweep(Sweep(product={wrt: out}, tangents=moved), t)
+        self.sweep(DerivativeRequest(product={wrt: out}, tangents=moved), t)
         return storage.host(out).copy()
 
     def hessian(self, wrt: str | Sequence[str], t: float = 0.0, project: str | None = None) -> "csr_matrix":
@@ -206,13 +208,13 @@ class Potential:
 
     def gradient_into(self, targets: Mapping[str, Any], t: float = 0.0) -> None:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
-        self.sweep(Sweep(gradient=targets), t)
+        self.sweep(DerivativeRequest(gradient=targets), t)
 
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
         """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
-        return self.sweep(Sweep(value=True, gradient=targets), t).value
+        return self.sweep(DerivativeRequest(value=True, gradient=targets), t).value
 
-    def sweep(self, asked: Sweep, t: float = 0.0) -> Swept:
+    def sweep(self, asked: DerivativeRequest, t: float = 0.0) -> Derivatives:
         """Any of U, gradients, and their changes along tangents, one kernel for each term.
 
         By names of this potential; arrays of fields are overwritten, and as `storage.allocate` makes them.
@@ -228,7 +230,7 @@ class Potential:
                 self._plans[key] = plan
         for array in plan.cleared:
             array.fill(0)
-        answer = Swept()
+        answer = Derivatives()
         for name, wanted in plan.parts.items():
             _collect(answer, name, self._work[name].sweep(wanted, t), self.parts[name])
         for into, array in plan.copied:
@@ -237,7 +239,7 @@ class Potential:
             values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return answer
 
-    def _plan(self, asked: Sweep, moved: Mapping[str, Any]) -> "Plan":
+    def _plan(self, asked: DerivativeRequest, moved: Mapping[str, Any]) -> "Plan":
         """What is asked of each term. The first that gives to an array begins it anew, or finds zeros."""
         slopes = {n: f.array for n, f in self._adjoints.items()}
         changes = {n: f.array for n, f in self._changes.items()} if moved else {}
@@ -249,16 +251,16 @@ class Potential:
         left |= {("dd", n): array for n, array in whole.product.items()}
         cleared = []
         for name, wanted in parts.items():
-            anew = []
+            overwrite = []
             for order, arguments in (("d", wanted.gradient), ("dd", wanted.product)):
                 for argument in arguments:
                     key = order, self.parts[name].fields[argument].name
-                    if key in left and self._work[name].covers:
-                        anew.append((order, argument))
+                    if key in left and self._work[name].writes_every_node:
+                        overwrite.append((order, argument))
                         del left[key]
                     elif key in left:
                         cleared.append(left.pop(key))
-            parts[name] = replace(wanted, anew=tuple(anew))
+            parts[name] = replace(wanted, overwrite=tuple(overwrite))
         copied = [(a, slopes[n]) for n, a in asked.gradient.items() if n in slopes]
         copied += [(a, changes[n]) for n, a in asked.product.items() if n in changes]
         return Plan(parts, [*cleared, *left.values()], copied, asked)
@@ -290,13 +292,13 @@ class Potential:
                 moved[part.gives.name] = into
         return moved
 
-    def _part_of(self, name: str, asked: Sweep) -> Sweep:
+    def _part_of(self, name: str, asked: DerivativeRequest) -> DerivativeRequest:
         """What is asked of one term, by its own arguments."""
         part, is_map = self.parts[name], name in self.maps
         along = _of_part(name, part, asked.tangents)
         if is_map and asked.tangents and part.gives:
             along[ADJOINT] = self._changes[part.gives.name].array
-        return Sweep(
+        return DerivativeRequest(
             value=asked.value and not is_map,
             gradient=self._wanted(name, asked.gradient),
             slopes=_own(name, part, asked.slopes),
@@ -313,7 +315,7 @@ class Potential:
     def _put_adjoints(self, t: float) -> None:
         """dU/dy of everything that maps give, at the present fields."""
         if self.maps:
-            self.sweep(Sweep(), t)
+            self.sweep(DerivativeRequest(), t)
 
     def rate(self, t: float = 0.0) -> float:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
@@ -340,7 +342,7 @@ class Potential:
                 pieces.append(self._work[name].emitter.named(f"{prefix}{k}_").gradient(wanted))
         return Code.joined(pieces)
 
-    def sweep_code(self, asked: Sweep, prefix: str = "term") -> Code:
+    def sweep_code(self, asked: DerivativeRequest, prefix: str = "term") -> Code:
         """Loops for what is asked (`gradient`, `product`, `changes`), for a larger kernel (scalar `t`).
 
         By names of this potential. Targets are added to; the changes of what is no field are left in
@@ -373,7 +375,7 @@ class Potential:
 
         Infinitely many with maps or staged terms, whose kernels are launched one by one.
         """
-        if not all(isinstance(self._work[name], Summand) and name in self.terms for name in self.parts):
+        if not all(isinstance(self._work[name], TermKernels) and name in self.terms for name in self.parts):
             return math.inf
         total = 0
         for name, term in self.terms.items():
@@ -451,7 +453,7 @@ class Potential:
         storage.store(self._tangents[name], np.asarray(values, self.fields[name].dtype))
         return self._tangents[name]
 
-    def _check_names(self, asked: Sweep) -> None:
+    def _check_names(self, asked: DerivativeRequest) -> None:
         """Raises `EnergyError` for a name that nothing here has, and for tangents of what maps give."""
         for name in (*asked.gradient, *asked.product):
             self.fields[name]
@@ -507,7 +509,7 @@ def _own(name: str, part: Term | StagedTerm, asked: Sequence[str]) -> tuple[str,
     return *found, *(a for a in part.energy.of_role(Time) if "t" in asked)
 
 
-def _collect(answer: Swept, name: str, found: Swept, part: Term | StagedTerm) -> None:
+def _collect(answer: Derivatives, name: str, found: Derivatives, part: Term | StagedTerm) -> None:
     """Add what a term answered to the answer of all."""
     answer.value += found.value
     clocks = part.energy.of_role(Time)

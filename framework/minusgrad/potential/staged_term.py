@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from ..codegen.sweep import Sweep, Swept
+from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields, ordered_sum
 from ..energies.local_energy import Datum, Node, Parameter, Role, Shape, Time, identifier
 from ..energies.staged_energy import Stage, Staged, arguments
@@ -103,7 +103,7 @@ class StagedTerm:
     inputs: dict[str, np.ndarray]
     sizes: dict[str, int]
     dtype: np.dtype
-    covers: ClassVar[bool] = False
+    writes_every_node: ClassVar[bool] = False
     """A sweep adds to the arrays of gradients, and never begins them anew."""
     _arrays: dict[str, Any] = field(default_factory=dict)
     _engine: int = 0
@@ -129,7 +129,7 @@ class StagedTerm:
         self._forward(t)
         return {name: self._values(name) for name in self.energy.outputs}
 
-    def sweep(self, wanted: Sweep, t: float = 0.0) -> Swept:
+    def sweep(self, wanted: DerivativeRequest, t: float = 0.0) -> Derivatives:
         """All that is wanted of the term. Raises `EnergyError` for changes: it has no second derivatives."""
         if wanted.product or wanted.changes:
             raise EnergyError(
@@ -142,7 +142,7 @@ class StagedTerm:
         for argument, target in wanted.gradient.items():
             storage.store(target, storage.host(target) + found[argument])
         value = self.value(t) if wanted.value else 0.0
-        return Swept(value, {a: found[a] for a in wanted.slopes})
+        return Derivatives(value, {a: found[a] for a in wanted.slopes})
 
     def gradient(self, argument: str, t: float = 0.0) -> np.ndarray:
         """dU/d(argument), in its shape: of a field, a parameter, a differentiable datum, or the time."""

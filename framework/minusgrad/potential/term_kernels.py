@@ -5,22 +5,22 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.map_loops import MapLoops
-from ..codegen.sweep import Sweep, Swept
 from ..codegen.term_loops import Emitter
 from ..codegen.window_lane_loops import WindowLanes, suits
 from ..codegen.window_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
 from ..energies.term import Term, Values
-from ..engine.kernels import Launch
+from ..engine.kernels import BoundKernel
 from ..errors import EnergyError
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """What buffers of the energy may hold."""
 
 
-class Summand:
+class TermKernels:
     """Value and derivatives of one term; of a map those of its local energy lambda_p f.
 
     All sums in double precision and in fixed order.
@@ -28,14 +28,14 @@ class Summand:
 
     def __init__(self, term: Term, emitter: Emitter):
         self.term, self.emitter = term, emitter
-        self._launches: dict[str, tuple[Launch, Any]] = {}
+        self._launches: dict[str, tuple[BoundKernel, Any]] = {}
         self._proven: set[str] = set()
-        self._sweeps: dict[tuple, tuple[Launch, dict[str, Any], Sweep]] = {}
+        self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], DerivativeRequest]] = {}
 
     @property
-    def covers(self) -> bool:
+    def writes_every_node(self) -> bool:
         """Whether a sweep gives to every node of its fields, so that it can begin their arrays anew."""
-        return self.emitter.covers
+        return self.emitter.writes_every_node
 
     def value(self, t: float) -> float:
         """Its part of U."""
@@ -49,8 +49,8 @@ class Summand:
         """Sum of |u| over the elements (pairs: over the targets)."""
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
-    def sweep(self, wanted: Sweep, t: float) -> Swept:
-        """All that is wanted of the term, by one kernel; adds to the arrays of fields that are not `anew`."""
+    def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
+        """All that is wanted of the term, by one kernel; adds to arrays that it does not `overwrite`."""
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.fields:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
@@ -58,7 +58,7 @@ class Summand:
         if key not in self._sweeps:
             code, buffers = self.emitter.totalled(wanted)
             self._sweeps[key] = (
-                Launch(code, "t"),
+                BoundKernel(code, "t"),
                 buffers,
                 wanted,
             )  # which keeps the arrays that the key names
@@ -67,22 +67,22 @@ class Summand:
         found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
-        return Swept(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
+        return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
 
-    def _launched(self, launch: Launch, wanted: Sweep, t: float) -> None:
+    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, t: float) -> None:
         """Run a kernel, and look at what it leaves the first time."""
         launch(t)
         if launch.source not in self._proven:
-            self.emitter.prove(wanted, t)
+            self.emitter.verify(wanted, t)
             self._proven.add(launch.source)
 
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
         """Add dU/d(argument) to each array of `targets`, by node field argument."""
-        self.sweep(Sweep(gradient=targets), t)
+        self.sweep(DerivativeRequest(gradient=targets), t)
 
     def gradient(self, argument: str, t: float) -> np.ndarray:
         """dU/d(argument), of the shape of its values, for what is no node field."""
-        return self.sweep(Sweep(slopes=(argument,)), t).slopes[argument]
+        return self.sweep(DerivativeRequest(slopes=(argument,)), t).slopes[argument]
 
     def _of_rows(self, argument: str, each: np.ndarray) -> np.ndarray:
         """What rows of elements say of an argument's values, of their shape."""
@@ -132,42 +132,42 @@ class Summand:
         """The buffer that loops fill: ELEMENTS or BLOCKS."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
-            self._launches[what] = Launch(code, "t"), buffer
+            self._launches[what] = BoundKernel(code, "t"), buffer
         launch, buffer = self._launches[what]
-        self._launched(launch, Sweep(value=True), t)
+        self._launched(launch, DerivativeRequest(value=True), t)
         return self.emitter.rows(buffer)
 
 
-class Forward:
+class MapKernels:
     """A map at work: call it to add what its elements give at the present fields; the `first` begins anew."""
 
     def __init__(self, loops: MapLoops, first: bool):
         self.loops = loops
         self._anew = first and loops.gives_to_all
         self._clears = first and not loops.gives_to_all
-        self._launch = Launch(loops.forward(anew=self._anew), "t")
-        self._along: dict[tuple, tuple[Launch, Any]] = {}
+        self._launch = BoundKernel(loops.forward(overwrite=self._anew), "t")
+        self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
         self._proven = False
 
     def __call__(self, t: float) -> None:
         if self._clears:
             self.loops.given.array.fill(0)
         self._launch(t)
-        self._proven = self._proven or self.loops.prove_forward(t, {}, self._anew)
+        self._proven = self._proven or self.loops.verify_forward(t, {}, self._anew)
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
         """Add to `into` how what the elements give changes along tangents, by the map's arguments.
 
         The fields have not changed since the map was called.
         """
-        key = *Sweep(tangents=tangents).key(self.loops.term.fields), id(into)
+        key = *DerivativeRequest(tangents=tangents).key(self.loops.term.fields), id(into)
         for argument, values in tangents.items():
             if argument not in self.loops.term.fields:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             code = self.loops.forward(tangents, into)
-            self.loops.prove_forward(t, tangents, anew=False)
-            self._along[key] = Launch(code, "t"), (tangents, into)
+            self.loops.verify_forward(t, tangents, overwrite=False)
+            self._along[key] = BoundKernel(code, "t"), (tangents, into)
         self._along[key][0](t)
 
 

@@ -32,7 +32,7 @@ import numpy as np
 from ..potential.potential import Potential
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot, largest
-from .outcomes import UNASKED, Enough
+from .outcomes import UNASKED, Tolerances
 from .unknowns import Unknown, positive
 
 GROW = 1.25
@@ -55,7 +55,7 @@ class GradientDescent(Minimiser):
         self,
         potential: Potential,
         unknowns: Sequence[Unknown],
-        enough: Enough = UNASKED,
+        enough: Tolerances = UNASKED,
         *,
         first: float = 0.1,
         **also: Any,
@@ -83,7 +83,7 @@ class Adam(Minimiser):
         self,
         potential: Potential,
         unknowns: Sequence[Unknown],
-        enough: Enough = UNASKED,
+        enough: Tolerances = UNASKED,
         *,
         rate: float = 1e-3,
         **also: Any,
@@ -118,7 +118,7 @@ class FIRE(Minimiser):
         self,
         potential: Potential,
         unknowns: Sequence[Unknown],
-        enough: Enough = UNASKED,
+        enough: Tolerances = UNASKED,
         *,
         first: float = 0.01,
         longest: float = 0.1,

@@ -21,7 +21,7 @@ import numpy as np
 
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot
-from .outcomes import UNASKED, Enough
+from .outcomes import UNASKED, Tolerances
 from .unknowns import Unknown
 
 FIRST, LEAST, MOST = 1e-3, 1e-7, 1e16
@@ -33,7 +33,9 @@ class GaussNewton(Minimiser):
 
     kept = ("damping", "growth", "diagonal")
 
-    def __init__(self, potential: Any, unknowns: Sequence[Unknown], enough: Enough = UNASKED, **also: Any):
+    def __init__(
+        self, potential: Any, unknowns: Sequence[Unknown], enough: Tolerances = UNASKED, **also: Any
+    ):
         super().__init__(potential, unknowns, enough, **also)
         self.damping, self.growth = 0.0, 2.0
         self.diagonal = np.zeros(len(self.coordinates))

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..energies.fields import Field, Fields, Hold, Motion, ordered_sum
 from ..engine import storage
-from ..engine.kernels import Code, Launch
+from ..engine.kernels import BoundKernel, Code
 from ..errors import EnergyError
 
 Places = tuple[np.ndarray, ...]
@@ -36,7 +36,7 @@ class Holds:
         velocity = {m.position: fields[m.velocity] for m in motions}
         self._held = {n: _Held(fields[n], velocity.get(n), some) for n, some in by_field.items()}
         self.free = {name: held.free for name, held in self._held.items()}
-        self._launch = Launch(self.code(), "t") if holds else None
+        self._launch = BoundKernel(self.code(), "t") if holds else None
 
     @property
     def moving(self) -> bool:

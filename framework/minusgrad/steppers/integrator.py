@@ -32,7 +32,7 @@ import numpy as np
 
 from ..energies.fields import Field, Motion, ordered_sum
 from ..engine import storage
-from ..engine.kernels import MOST_ARRAYS, Launch
+from ..engine.kernels import MOST_ARRAYS, BoundKernel
 from ..errors import CheckpointError, EnergyError, NonFiniteError
 from ..potential.potential import Potential, first_bad
 from .heat_bath import Bath
@@ -90,15 +90,15 @@ class Integrator(Stepper):
             bath,
         )
         self.bath, number = bath, ("first",) if bath else ()
-        self._kick, self._drift = Launch(moves.kick(), "h"), Launch(moves.drift(), "h", *number)
-        self._rub = Launch(moves.rub(), "t", "h") if self.friction else None
+        self._kick, self._drift = BoundKernel(moves.kick(), "h"), BoundKernel(moves.drift(), "h", *number)
+        self._rub = BoundKernel(moves.rub(), "t", "h") if self.friction else None
         cost = potential.statements(self.gradient) * len(scheme.drifts)
         cost += 4 * dissipation.statements(self.friction.force) if dissipation and self.friction else 0
         small = cost <= SMALL
         steps = moves.steps(scheme) if small else None
         fits = steps and len(steps.arrays) <= MOST_ARRAYS
         row = ("at",) if tape else ()
-        self._steps = Launch(steps, "steps", "first", "t0", "dt", *row) if steps and fits else None
+        self._steps = BoundKernel(steps, "steps", "first", "t0", "dt", *row) if steps and fits else None
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self.evaluate()

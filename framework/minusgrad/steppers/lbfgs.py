@@ -19,7 +19,7 @@ from ..errors import EnergyError
 from ..potential.potential import Potential
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
-from .outcomes import UNASKED, Enough
+from .outcomes import UNASKED, Tolerances
 from .unknowns import Unknown, positive
 
 Pair = tuple[np.ndarray, np.ndarray, float]
@@ -35,7 +35,7 @@ class LBFGS(Minimiser):
         self,
         potential: Potential,
         unknowns: Sequence[Unknown],
-        enough: Enough = UNASKED,
+        enough: Tolerances = UNASKED,
         *,
         memory: int = 10,
         first: float = 0.1,

@@ -19,9 +19,9 @@ from ..engine import storage
 from ..errors import CheckpointError, NonFiniteError
 from ..potential.potential import Potential
 from .holds import Holds
-from .outcomes import UNASKED, Enough, Standing
+from .outcomes import UNASKED, SearchStatus, Tolerances
 from .stepper import Stepper
-from .unknowns import Coordinates, Unknown
+from .unknowns import ScaledVariables, Unknown
 
 
 @dataclass
@@ -52,7 +52,7 @@ class Minimiser(Stepper):
         self,
         potential: Potential,
         unknowns: Sequence[Unknown],
-        enough: Enough = UNASKED,
+        enough: Tolerances = UNASKED,
         *,
         t: float = 0.0,
         free: Mapping[str, np.ndarray] | None = None,
@@ -63,7 +63,7 @@ class Minimiser(Stepper):
         self.holds.place(t)
         if free is None:
             free = {u.field: self.holds.free[u.field] for u in unknowns if u.field in self.holds.free}
-        self.coordinates = Coordinates(potential, unknowns, free)
+        self.coordinates = ScaledVariables(potential, unknowns, free)
         self.gradient = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.step, self.t, self.energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
@@ -133,12 +133,12 @@ class Minimiser(Stepper):
     # The outcome
 
     @property
-    def standing(self) -> Standing:
+    def standing(self) -> SearchStatus:
         """The figures that the outcome is judged by."""
         here = self._here()
         pinned = self.coordinates.pinned(here.z, here.slope)
         residual = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
-        return Standing(self.step, self.energy, residual, self.change, bool(pinned.all()), self.exhausted)
+        return SearchStatus(self.step, self.energy, residual, self.change, bool(pinned.all()), self.exhausted)
 
     @property
     def residual(self) -> float:
@@ -156,7 +156,7 @@ class Minimiser(Stepper):
         return self.enough.verdict(self.standing)
 
     @property
-    def unmet(self) -> bool:
+    def failed(self) -> bool:
         """Whether it was asked to get somewhere, and is not there."""
         asked = self.enough != UNASKED
         return self.outcome == "stuck" or (asked and self.outcome is None)

@@ -1,8 +1,8 @@
 """How the search for a minimum ends.
 
-"converged"   the largest component of the projected gradient is at most `Enough.gradient`, or zero
-"settled"     the last step changed no component of z by more than `Enough.change`
-"stuck"       no step lowers U; or every component is at a bound, and `Enough` asked for nothing
+"converged"   the largest component of the projected gradient is at most `Tolerances.gradient`, or zero
+"settled"     the last step changed no component of z by more than `Tolerances.change`
+"stuck"       no step lowers U; or every component is at a bound, and `Tolerances` asked for nothing
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from ..errors import EnergyError
 
 
 @dataclass(frozen=True)
-class Standing:
+class SearchStatus:
     """How a search stands.
 
     `residual`: the largest component of the projected gradient dU/dz. `change`: the largest |dz| of the last
@@ -28,7 +28,7 @@ class Standing:
 
 
 @dataclass(frozen=True)
-class Enough:
+class Tolerances:
     """When to stop: a `gradient` dU/dz (an energy) or a `change` of z as small as this; None: not asked."""
 
     gradient: float | None = None
@@ -39,7 +39,7 @@ class Enough:
             if asked is not None and not asked >= 0.0:
                 raise EnergyError(f"{what} = {asked:g} asks for too much: nothing is smaller than zero")
 
-    def outcome(self, now: Standing) -> str | None:
+    def outcome(self, now: SearchStatus) -> str | None:
         """Why there is nothing left to do; None while there is."""
         if self.gradient is not None and now.residual <= self.gradient:
             return "converged"
@@ -49,7 +49,7 @@ class Enough:
             return "stuck"
         return "converged" if now.residual == 0.0 else None
 
-    def verdict(self, now: Standing) -> str:
+    def verdict(self, now: SearchStatus) -> str:
         """The outcome as a sentence, with its figures; the cure, where there is no way on."""
         outcome = self.outcome(now)
         figures = f"gradient {now.residual:.3g}{_asked(self.gradient)}"
@@ -61,14 +61,14 @@ class Enough:
         return f"{ended}{figures} (step {now.step}){cure}"
 
 
-UNASKED = Enough()
+UNASKED = Tolerances()
 
 
 def _asked(number: float | None) -> str:
     return "" if number is None else f", asked {number:g}"
 
 
-def _cure(now: Standing) -> str:
+def _cure(now: SearchStatus) -> str:
     if now.pinned:
         return "every free component is at a bound and pushed beyond it; if it should move, widen the bounds"
     return (

@@ -47,7 +47,7 @@ class Stepper:
         raise NotImplementedError
 
     @property
-    def unmet(self) -> bool:
+    def failed(self) -> bool:
         """Whether something was asked for and not reached."""
         return False
 

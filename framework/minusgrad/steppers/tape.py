@@ -12,7 +12,7 @@ import numpy as np
 
 from ..energies.fields import Field, Fields, Motion
 from ..engine import storage
-from ..engine.kernels import Code, Launch, at_each
+from ..engine.kernels import BoundKernel, Code, at_each
 
 MOST_NUMBERS = 2**31 - 1
 """Of an array: Taichi counts them in 32 bits."""
@@ -80,5 +80,5 @@ class Notes:
     """The tape's own kernels, for steps that are launched move by move: each takes the row."""
 
     def __init__(self, tape: Tape):
-        self.positions = Launch(tape.note_positions("at"), "at")
-        self.velocities = Launch(tape.note_velocities("at"), "at") if tape.velocities else None
+        self.positions = BoundKernel(tape.note_positions("at"), "at")
+        self.velocities = BoundKernel(tape.note_velocities("at"), "at") if tape.velocities else None

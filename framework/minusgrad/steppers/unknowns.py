@@ -35,7 +35,7 @@ class Unknown:
     rate: float = 1.0
 
 
-class Coordinates:
+class ScaledVariables:
     """The free components of the unknown fields: as values x, and as scaled variables z with their bounds."""
 
     def __init__(self, potential: Potential, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]):

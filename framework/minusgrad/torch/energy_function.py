@@ -19,9 +19,9 @@ import torch
 
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.simulation import Simulation
-from ..codegen.sweep import Sweep
+from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
-from ..engine.storage import Seat
+from ..engine.storage import ArraySlot
 from ..errors import TensorError
 from ..potential.potential import Potential
 from . import tensors as guests
@@ -69,7 +69,7 @@ class Energy(guests.Lasting):
         self._into, self._along = (
             {n: storage.vacant(seat.shape, fields.dtype) for n, seat in self._seats.items()} for _ in range(2)
         )
-        self._sweeps: dict[tuple[str, ...], Sweep] = {}
+        self._sweeps: dict[tuple[str, ...], DerivativeRequest] = {}
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> torch.Tensor:
@@ -94,7 +94,7 @@ class Energy(guests.Lasting):
         if wanted not in self._sweeps:
             fields = {n: self._into[n] for n in wanted if n in self._seats}
             others = tuple(n for n in wanted if n not in self._seats)
-            self._sweeps[wanted] = Sweep(value=True, gradient=fields, slopes=others)
+            self._sweeps[wanted] = DerivativeRequest(value=True, gradient=fields, slopes=others)
         asked = self._sweeps[wanted]
         found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
         with ENGINE, self._at(names, tensors, found, {}) as t:
@@ -122,7 +122,9 @@ class Energy(guests.Lasting):
         others = tuple(n for n in wanted if n not in self._seats)
         found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in fields}
         with ENGINE, self._at(names, tensors, found, tangents) as t:
-            swept = self._potential.sweep(Sweep(product=fields, changes=others, tangents=moved), t)
+            swept = self._potential.sweep(
+                DerivativeRequest(product=fields, changes=others, tangents=moved), t
+            )
         found |= {n: guests.tensor(swept.changes[n], self.guests[n].dtype) for n in others}
         return [found[n] for n in wanted]
 
@@ -147,7 +149,7 @@ class Visit:
 
     __slots__ = ("_seats", "_t")
 
-    def __init__(self, seats: Sequence[tuple[Seat, torch.Tensor]], t: float):
+    def __init__(self, seats: Sequence[tuple[ArraySlot, torch.Tensor]], t: float):
         self._seats, self._t = seats, t
 
     def __enter__(self) -> float:
@@ -185,9 +187,9 @@ class Input:
         """The parameters and data that a term has values of."""
         return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
 
-    def put(self, given: torch.Tensor | None, anew: bool = False) -> None:
-        """Give the term these values, or those of the start; `anew`: others may have given it theirs."""
-        self._default &= not anew
+    def put(self, given: torch.Tensor | None, overwrite: bool = False) -> None:
+        """Give the term these values, or those of the start; `overwrite`: others may have given it theirs."""
+        self._default &= not overwrite
         if given is not None:
             self._set(guests.numbers(given))
         elif not self._default:

@@ -124,7 +124,7 @@ class Run(guests.Lasting):
             values = guests.numbers(given[name]) if name in given else start
             self._one.potential.fields[name].set(values)
         for name, one in self._inputs.items():
-            one.put(given.get(name), anew=True)
+            one.put(given.get(name), overwrite=True)
         self._refuse_moved(given)
 
     def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:

@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from ..engine import runtime
-from ..engine.storage import Seat
+from ..engine.storage import ArraySlot
 from ..errors import TensorError, suggestion
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
@@ -143,7 +143,7 @@ def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device=device())
 
 
-def seat(place: Seat, tensor: torch.Tensor) -> None:
+def seat(place: ArraySlot, tensor: torch.Tensor) -> None:
     """Let a contiguous tensor's memory sit here, until `place.leave()`."""
     refuse_transformed(tensor)
     plain = tensor.detach().resolve_neg()

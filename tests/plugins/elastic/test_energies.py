@@ -14,7 +14,7 @@ from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.energies.term import Term
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.outcomes import Enough
+from minusgrad.steppers.outcomes import Tolerances
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.unknowns import Unknown
 from minusgrad_elastic import contacts, damping, hyperelastic, loads, springs
@@ -112,7 +112,7 @@ def off(found: np.ndarray, expected: np.ndarray) -> float:
 
 
 def settle(potential: Potential, free: np.ndarray, gradient: float, scale: float = 0.01) -> LBFGS:
-    search = LBFGS(potential, [Unknown("x", scale)], Enough(gradient=gradient * scale), free={"x": free})
+    search = LBFGS(potential, [Unknown("x", scale)], Tolerances(gradient=gradient * scale), free={"x": free})
     search.advance(5000)
     assert search.outcome == "converged", search.verdict
     return search

@@ -18,7 +18,7 @@ from scipy import special
 import minusgrad_laser
 from minusgrad import Fields, Node, hookimpl, local_energy
 from minusgrad.app.runs import build
-from minusgrad.assembly.contexts import Looking, Starting
+from minusgrad.assembly.contexts import ObserverContext, StateContext
 from minusgrad.energies.fields import State
 from minusgrad.errors import EnergyError, SceneError, UserError
 from minusgrad.files.h5md import Raster
@@ -67,7 +67,7 @@ def start(tmp_path: Path) -> Callable[..., State]:
         values = {key: value for key, value in (BLOCK | keys).items() if value is not None}
         units = units or UnitSystem.dimensionless()
         block = LaserPath.model_validate_json(json.dumps(values), context={"units": units})
-        return block.make(Starting(units, seed, folder))
+        return block.make(StateContext(units, seed, folder))
 
     return make
 
@@ -726,7 +726,7 @@ def test_the_schema_lists_every_kind() -> None:
 class WithDose(LaserPath):
     """A state with a dose of its own, which nobody maintains."""
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         state = super().make(context)
         dose = np.linspace(0.0, 2.0, len(state.fields["target"]))
         return dataclasses.replace(
@@ -746,10 +746,10 @@ dosed.register_states, dosed.register_energies = register_states, register_energ
 
 
 @pytest.fixture
-def looking(scene) -> Callable[..., Looking]:
-    def look(recorder: Recorder) -> Looking:
+def looking(scene) -> Callable[..., ObserverContext]:
+    def look(recorder: Recorder) -> ObserverContext:
         s = build(scene(), plugins=[dosed])
-        return Looking(s.units, s.stepper, recorder, s.state.labels, s.state, Holds(s.fields, [], ()))
+        return ObserverContext(s.units, s.stepper, recorder, s.state.labels, s.state, Holds(s.fields, [], ()))
 
     return look
 

@@ -13,7 +13,7 @@ import numpy as np
 from pydantic import Field
 
 from minusgrad import Body, Datum, Motion, Node, Parameter, State, local_energy
-from minusgrad.assembly.contexts import Starting
+from minusgrad.assembly.contexts import StateContext
 from minusgrad.scene.records import Quantity, Record, quantities
 
 
@@ -44,7 +44,7 @@ class Tube(Record):
     shifted: float = 0.0
     mode: Annotated[int, Field(ge=1)] = 1
 
-    def make(self, context: Starting) -> State:
+    def make(self, context: StateContext) -> State:
         edge, mass = (quantities(self, context.units)[name] for name in ("edge", "mass"))
         nodes = np.arange(self.rings * self.around).reshape(self.rings, self.around)
         j, angle = nodes // self.around, 2.0 * np.pi / self.around * (nodes % self.around)

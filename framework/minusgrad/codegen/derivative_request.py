@@ -20,12 +20,12 @@ from .tracing import Trace
 
 
 @dataclass(frozen=True)
-class Sweep:
+class DerivativeRequest:
     """What is asked of a term, by its arguments.
 
-    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those `anew`,
-    ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other arguments, a row for each
-    element. `tangents`: what moves; of node fields the array of the tangent, of others anything.
+    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those in
+    `overwrite`, as ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other
+    arguments, a row for each element. `tangents`: what moves; of node fields the array of the tangent, of others anything.
     """
 
     value: bool = False
@@ -34,7 +34,7 @@ class Sweep:
     product: Mapping[str, Any] = field(default_factory=dict)
     changes: Sequence[str] = ()
     tangents: Mapping[str, Any] = field(default_factory=dict)
-    anew: Collection[tuple[str, str]] = ()
+    overwrite: Collection[tuple[str, str]] = ()
 
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
@@ -43,7 +43,7 @@ class Sweep:
         """What tells this sweep from others of the same term; of `nodal` arguments also which arrays."""
         arrays = (self.gradient, self.product, self.tangents)
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
-        return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.anew), *named
+        return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite), *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
         """Everything that is computed of an element, in a fixed order."""
@@ -54,14 +54,14 @@ class Sweep:
                 for k, leaf in enumerate(traced.inputs[argument][0]):
                     yield Place(order, leaf, argument, column=k)
             for argument in nodal:
-                anew = (order, argument) in self.anew
+                overwrite = (order, argument) in self.overwrite
                 for slot in slots:
                     for leaf in traced.inputs[argument][slot]:
-                        yield Place(order, leaf, argument, slot=slot, anew=anew)
+                        yield Place(order, leaf, argument, slot=slot, overwrite=overwrite)
 
 
 @dataclass
-class Swept:
+class Derivatives:
     """The sums of a sweep: U, and derivatives and changes by argument, of the shape of its values."""
 
     value: float = 0.0
@@ -74,7 +74,7 @@ class Place:
     """One number that a sweep computes of each element: u, or of `order` d or dd with respect to a leaf.
 
     It belongs into a `column` of a row of the element's own, or to the node in a `slot` of the element, whose
-    sum is begun `anew`.
+    sum is begun `overwrite`.
     """
 
     order: str
@@ -82,7 +82,7 @@ class Place:
     argument: str = ""
     column: int | None = None
     slot: int = 0
-    anew: bool = False
+    overwrite: bool = False
 
     @property
     def summed(self) -> bool:
