@@ -12,7 +12,7 @@ import pytest
 from minusgrad import local_energy
 from minusgrad.app.runs import build
 from minusgrad.assembly.registry import Registry
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.interpreter.interpreter import ROUNDINGS
 from minusgrad.symbolic.graph import reachable
 from tests.exams.test_random_energies import Program, drawn

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Linear, Node, Parameter, Potential, bind, local_energy
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.codegen import tracing
 from minusgrad.energies import term as terms
 from minusgrad.energies.fields import Body

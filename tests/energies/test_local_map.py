@@ -25,7 +25,7 @@ from minusgrad import (
 )
 from minusgrad.assembly.energy_block import energy_model
 from minusgrad.assembly.registry import Registry
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.codegen.map_loops import MapLoops
 from minusgrad.codegen.window_loops import WindowLoops, size_of
 from minusgrad.energies.fields import Grid
@@ -236,7 +236,7 @@ def test_arrays_of_the_engine_give_the_same_bits(monkeypatch: pytest.MonkeyPatch
         array.from_numpy(np.ascontiguousarray(values))
         return array
 
-    monkeypatch.setattr(runtime, "allocate", on_device)
+    monkeypatch.setattr(storage, "allocate", on_device)
     assert {name: bits(instance, 6, 5) for name, instance in MAPS.items()} == numpy
 
 

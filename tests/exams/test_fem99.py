@@ -11,7 +11,7 @@ import pytest
 
 import minusgrad
 from minusgrad import Datum, Fields, Linear, Node, Potential, bind, local_energy, ti
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad_elastic.generators import rectangle
 from minusgrad_elastic.hyperelastic import neo_hookean

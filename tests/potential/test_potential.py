@@ -667,7 +667,7 @@ def test_arrays_of_the_engine_give_the_same_bits(monkeypatch: pytest.MonkeyPatch
         array.from_numpy(np.ascontiguousarray(values))
         return array
 
-    monkeypatch.setattr(runtime, "allocate", on_device)
+    monkeypatch.setattr(storage, "allocate", on_device)
     device = {name: _results(instance) for name, instance in CANONICAL.items()}
     assert device == numpy
 

@@ -7,7 +7,7 @@ from fractions import Fraction
 import pytest
 
 from minusgrad.errors import UnitError
-from minusgrad.scene.document import units
+from minusgrad.scene import units
 from minusgrad.scene.units import BASE, PREFIXES, UNITS, UnitSystem, parse_quantity, parse_unit
 
 SI = UnitSystem.si()

@@ -11,7 +11,7 @@ import pytest
 
 from minusgrad import Fields, Potential, bind, ti
 from minusgrad.energies.fields import Hold
-from minusgrad.engine import runtime, storage
+from minusgrad.engine import storage
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
 from minusgrad.steppers import lbfgs, line_search
 from minusgrad.steppers import minimiser as minimisers
@@ -808,7 +808,7 @@ def test_arrays_of_the_engine_give_the_same_bits(method, monkeypatch):
         return array
 
     numpy = kept(_valleys(method), [30])
-    monkeypatch.setattr(runtime, "allocate", on_device)
+    monkeypatch.setattr(storage, "allocate", on_device)
     assert kept(_valleys(method), [30]) == numpy
 
 

@@ -361,9 +361,9 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
         array.from_numpy(np.ascontiguousarray(values))
         return array
 
-    monkeypatch.setattr(runtime, "allocate", on_device)
+    monkeypatch.setattr(storage, "allocate", on_device)
     monkeypatch.setattr(
-        runtime, "vacant", lambda shape, dtype: storage.ArraySlot(on_device(np.zeros(shape, dtype)))
+        storage, "vacant", lambda shape, dtype: storage.ArraySlot(on_device(np.zeros(shape, dtype)))
     )
     found = both(energy(a_potential()), ["x", "m", "well.k"])
     for one, other in zip(found, expected, strict=True):

@@ -25,7 +25,8 @@ class DerivativeRequest:
 
     `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those in
     `overwrite`, as ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other
-    arguments, a row for each element. `tangents`: what moves; of node fields the array of the tangent, of others anything.
+    arguments, a row for each element. `tangents`: what moves; of node fields the array of the
+    tangent, of others anything.
     """
 
     value: bool = False

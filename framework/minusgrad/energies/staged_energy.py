@@ -136,7 +136,8 @@ def staged_energy(
     """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
 
     `claim`: what it is, in a line. `example`: what `minusgrad check NAME` is to ask it with, by argument, and
-    numbers for names in shapes; nobody else knows which lengths fit together. `symmetries`: as of a local energy.
+    numbers for names in shapes; nobody else knows which lengths fit together.
+    `symmetries`: see `local_energy`.
 
     A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
     scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the

@@ -26,7 +26,7 @@ from minusgrad import (
     staged_energy,
     ti,
 )
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad_laser.losses import dose_l2
 from minusgrad_laser.spots import length, stencil_dose
 from tests.exams.seeds import reverse_mode

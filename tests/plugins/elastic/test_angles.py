@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Motion, Potential, bind
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic import angles, springs

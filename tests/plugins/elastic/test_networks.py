@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.app.runs import build
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES

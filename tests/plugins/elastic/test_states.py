@@ -13,7 +13,7 @@ import minusgrad
 from minusgrad.app import cli
 from minusgrad.app.runs import Run, build
 from minusgrad.assembly.simulation import Simulation
-from minusgrad.check.term_check import term_check
+from minusgrad.check import term_check
 from minusgrad.errors import SceneError
 from minusgrad_elastic import states
 from minusgrad_elastic.mesh import Mesh
