@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Motion, Potential, bind
+from minusgrad.adjoint import backward
 from minusgrad.adjoint.backward import Backward
 from minusgrad.adjoint.losses import Loss
-from minusgrad.adjoint.rollout import Rollout, backward
+from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine import runtime, storage
