@@ -1,20 +1,25 @@
 """In what order the suite runs, what it shows at its end, and what its files share: command line, steps."""
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
 from minusgrad.app import cli
 
-LONG = ("test_resume_matrix", "test_mutated_scenes", "test_traps", "test_torch_energy", "test_lanes",
-        "test_random_energies", "test_kernel_check", "test_engines", "test_false_alarms", "test_stranger",
-        "test_scenes")  # fmt: skip
+HERE = Path(__file__).parent
+FIRST = (
+    *("app/test_resume_matrix", "scene/test_mutated_scenes", "check/test_traps", "torch/test_energy"),
+    *("codegen/test_lane_loops", "exams/test_random_energies", "check/test_kernel_check"),
+    *("exams/test_engines", "check/test_false_alarms", "project/test_stranger", "exams/test_scenes"),
+)
 """Files that take minutes come first, so that no worker waits for another in the end."""
 
 
 def pytest_collection_modifyitems(items) -> None:
-    rank = {name: k for k, name in enumerate(LONG)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(LONG)))
+    rank = {HERE / f"{name}.py": k for k, name in enumerate(FIRST)}
+    assert (lost := [str(path) for path in rank if not path.is_file()]) == [], lost
+    items.sort(key=lambda item: rank.get(item.path, len(rank)))
 
 
 def pytest_terminal_summary(terminalreporter) -> None:

@@ -24,7 +24,7 @@ from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers import integrator
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from tests.steppers.test_damage import method, text
+from tests.support.damage import method, text
 from tests.support.held_oscillator import assert_seen
 from tests.support.modulated_trap import well
 from tests.support.rollouts import (

@@ -20,8 +20,8 @@ from minusgrad.symbolic.tensors import Tensor
 from minusgrad_elastic import generators
 from minusgrad_elastic.damping import strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean, st_venant_kirchhoff
-from tests.steppers.test_damage import method
 from tests.support import references
+from tests.support.damage import method
 from tests.support.held_oscillator import assert_seen
 
 X, T = Node("m", ("d",)), Node("K")

@@ -16,8 +16,6 @@ from minusgrad.assembly.observers import Frames
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.elements.elements import Gather
 from minusgrad.energies.fields import ordered_sum
-from minusgrad.engine import kernels
-from minusgrad.errors import NonFiniteError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES, Scheme, composed, mirrored
@@ -26,31 +24,9 @@ from tests.assembly import test_observers as looking
 from tests.exams import test_phi4 as lattice
 from tests.steppers import test_integrator as motion
 from tests.support import phi4
-
-Patch = pytest.MonkeyPatch
-RED = (AssertionError, NonFiniteError)
-
+from tests.support.damage import RED, REWRITTEN, Patch, method, text
 
 # Ways to damage -----------------------------------------------------------------------------------------
-
-
-def text(old: str, new: str) -> Callable[[Patch], None]:
-    """Rewrite the source of every kernel before it is compiled."""
-
-    def damage(patch: Patch) -> None:
-        patch.setattr(kernels, "_source", partial(_rewritten, kernels._source, old, new))
-
-    return damage
-
-
-def _rewritten(whole: Callable, old: str, new: str, *args) -> str:
-    source = whole(*args)
-    REWRITTEN.append(old in source)
-    return source.replace(old, new)
-
-
-REWRITTEN: list[bool] = []
-"""Whether the text was there, kernel by kernel: damage that touches nothing proves nothing."""
 
 
 @pytest.fixture(autouse=True)
@@ -63,16 +39,6 @@ def _damage_is_done():
 def row(kind: str, scheme: Scheme) -> Callable[[Patch], None]:
     """Put other coefficients in the place of a scheme's."""
     return lambda patch: patch.setitem(SCHEMES, kind, scheme)
-
-
-def method(owner: object, name: str, wrong: Callable) -> Callable[[Patch], None]:
-    """Put `wrong(original, *arguments)` in the place of a function."""
-
-    def damage(patch: Patch) -> None:
-        right = getattr(owner, name)
-        patch.setattr(owner, name, lambda *args, **kwargs: wrong(right, *args, **kwargs))
-
-    return damage
 
 
 def wrong_clock(patch: Patch) -> None:

@@ -25,7 +25,7 @@ from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean
-from tests.steppers.test_damage import method, text
+from tests.support.damage import method, text
 from tests.support.held_oscillator import (
     MASS,
     REST,

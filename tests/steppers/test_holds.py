@@ -20,7 +20,7 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic.loads import body_force
 from minusgrad_elastic.springs import spring
-from tests.steppers.test_damage import method, text
+from tests.support.damage import method, text
 from tests.support.held_oscillator import (
     IDLE,
     MASS,

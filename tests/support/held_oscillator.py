@@ -25,7 +25,7 @@ from minusgrad.energies.fields import Hold
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES, Scheme
-from tests.steppers.test_damage import RED, REWRITTEN
+from tests.support.damage import RED, REWRITTEN
 from tests.support.modulated_trap import trap
 
 K, M, SUPPORT, REST = 2.5, 0.7, 1.3, 1.2
