@@ -37,10 +37,10 @@ def cases() -> Iterator[Case]:
 
 @cache
 def canonical() -> dict[str, Any]:
-    """The table of `tests/exam.py`."""
-    if str(ROOT / "tests") not in sys.path:
-        sys.path.insert(0, str(ROOT / "tests"))
-    from exam import CANONICAL
+    """The table of `tests/support/instances.py`."""
+    if str(ROOT) not in sys.path:
+        sys.path.insert(0, str(ROOT))
+    from tests.support.instances import CANONICAL
 
     return CANONICAL
 

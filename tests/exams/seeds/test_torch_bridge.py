@@ -29,7 +29,7 @@ from minusgrad.errors import EnergyError
 
 trimesh = pytest.importorskip("trimesh")
 
-CLOUD = Path(__file__).parents[2] / "scenes" / "torch" / "pyramid.obj"
+CLOUD = Path(__file__).parents[3] / "scenes" / "torch" / "pyramid.obj"
 ROWS = ti.types.ndarray(ndim=2)
 LIKE_X = {"after": Between(("n", "d"))}
 
