@@ -38,8 +38,9 @@ from minusgrad.engine import runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.engine.special_functions import erf, helpers
 from minusgrad.symbolic.differentiation import BRANCHES, SMOOTH, gradient, tangent
-from minusgrad.symbolic.graph import Scalar, inputs, reachable
+from minusgrad.symbolic.graph import inputs, reachable
 from minusgrad.symbolic.plain_python import evaluate
+from minusgrad.symbolic.scalar import Scalar
 from tests.support import random_energies
 from tests.support.fifty_digits import array, precise
 from tests.support.random_energies import HEADER, ROLES, programs

@@ -6,8 +6,9 @@ import random
 import numpy as np
 import pytest
 
-from minusgrad.symbolic.graph import Graph, Scalar, inputs, reachable
+from minusgrad.symbolic.graph import Graph, inputs, reachable
 from minusgrad.symbolic.numpy_values import numbers
+from minusgrad.symbolic.scalar import Scalar
 
 
 @pytest.fixture

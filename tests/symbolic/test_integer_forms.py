@@ -2,8 +2,9 @@
 
 import pytest
 
-from minusgrad.symbolic.graph import Graph, Scalar
+from minusgrad.symbolic.graph import Graph
 from minusgrad.symbolic.integer_forms import Form, form, is_whole
+from minusgrad.symbolic.scalar import Scalar
 
 graph = Graph()
 x, y = graph.input("x"), graph.input("y")

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..symbolic import differentiation
-from ..symbolic.graph import Scalar
+from ..symbolic.scalar import Scalar
 from .tracing import Trace
 
 

@@ -24,7 +24,8 @@ from ..energies.term import in_blocks
 from ..engine import lane_blocks
 from ..engine.kernels import Code
 from ..symbolic import differentiation
-from ..symbolic.graph import Scalar, inputs, reachable
+from ..symbolic.graph import inputs, reachable
+from ..symbolic.scalar import Scalar
 from .kernel_verification import Number, look
 from .lane_loops import Lanes
 from .statements import indented, subscript

@@ -18,8 +18,9 @@ from ..energies.local_energy import Datum, Node, Time
 from ..energies.term import Term
 from ..engine import runtime, storage
 from ..errors import MiscompiledError
-from ..symbolic.graph import Scalar, inputs
+from ..symbolic.graph import inputs
 from ..symbolic.numpy_values import numbers
+from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest, Place
 from .statements import is_tangent
 from .tracing import Trace

@@ -24,7 +24,8 @@ from ..energies.local_energy import Datum
 from ..energies.term import Term, in_blocks
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import Code
-from ..symbolic.graph import Scalar, inputs
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, look
 from .lane_statements import AllVectors, serve

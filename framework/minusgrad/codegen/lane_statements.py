@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from ..energies.local_energy import Time
 from ..engine import vector_functions
-from ..symbolic.graph import Scalar, reachable
+from ..symbolic.graph import reachable
+from ..symbolic.scalar import Scalar
 from ..symbolic.simplification import TRUTHS
 from .statements import Statements, template
 

@@ -20,7 +20,7 @@ from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine.kernels import Code
 from ..symbolic import differentiation
-from ..symbolic.graph import Scalar
+from ..symbolic.scalar import Scalar
 from .derivative_request import WHOLE, DerivativeRequest, tangents
 from .term_loops import Emitter
 from .tracing import Trace

@@ -15,7 +15,8 @@ from ..energies.local_energy import Datum
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import BoundKernel
-from ..symbolic.graph import Scalar, inputs
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, aside, look, look_at_sum
 from .lane_statements import SMALL, AllVectors

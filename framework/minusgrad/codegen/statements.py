@@ -18,7 +18,8 @@ from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import GRAIN, Code
 from ..errors import EnergyError
-from ..symbolic.graph import Scalar, reachable
+from ..symbolic.graph import reachable
+from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest
 
 TEXT = {

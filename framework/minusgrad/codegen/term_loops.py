@@ -19,7 +19,8 @@ from ..elements.elements import Gather
 from ..engine import storage
 from ..engine.kernels import Code
 from ..errors import EnergyError
-from ..symbolic.graph import Scalar, inputs
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
 from .tracing import Trace, of_term

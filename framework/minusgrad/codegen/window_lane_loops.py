@@ -21,7 +21,8 @@ from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import BoundKernel
-from ..symbolic.graph import Scalar, reachable
+from ..symbolic.graph import reachable
+from ..symbolic.scalar import Scalar
 from ..symbolic.simplification import TRUTHS
 from .derivative_request import DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, aside

@@ -20,8 +20,9 @@ from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import runtime, storage
 from ..symbolic import differentiation
-from ..symbolic.graph import Scalar, inputs, reachable
+from ..symbolic.graph import inputs, reachable
 from ..symbolic.integer_forms import ROUNDED, form
+from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest, Place, outputs
 from .map_loops import ADJOINT, MapLoops, given
 from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within

@@ -14,7 +14,7 @@ import numpy as np
 
 from ..energies.term import Term
 from ..engine import storage
-from ..symbolic.graph import Scalar
+from ..symbolic.scalar import Scalar
 from .kernel_verification import CONDITION, ROOM, Elements, Number, compared, quiet, sampled
 from .map_loops import ADJOINT
 from .statements import is_tangent

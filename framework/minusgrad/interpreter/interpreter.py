@@ -30,10 +30,11 @@ from ..engine import runtime
 from ..errors import TraceError
 from ..lint.kernel_remarks import Remark, in_words
 from ..symbolic.differentiation import gradient
-from ..symbolic.graph import Graph, Scalar, reachable
+from ..symbolic.graph import Graph, reachable
 from ..symbolic.numpy_values import NUMPY
 from ..symbolic.plain_python import Lookup
 from ..symbolic.rewriting import copied, here, run
+from ..symbolic.scalar import Scalar
 from ..symbolic.simplification import TRUTHS
 from ..symbolic.taichi_standin import Symbolic
 from ..symbolic.tensors import TRUNCATES, Tensor, as_real, is_integer

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import TraceError
 from ..lint.kernel_remarks import TOLD, Remark, begin_of
-from ..symbolic.graph import Scalar
+from ..symbolic.scalar import Scalar
 from .array_memory import Cut, OutsideError
 from .interpreter import Interpreter
 from .recorded_launches import Arrays, Handle, RecordedLaunch

@@ -13,7 +13,8 @@ from ..energies.local_energy import LocalEnergy, Node
 from ..energies.staged_energy import Staged
 from ..errors import EnergyError
 from ..symbolic import differentiation
-from ..symbolic.graph import Scalar, reachable
+from ..symbolic.graph import reachable
+from ..symbolic.scalar import Scalar
 from .sample_potential import instance
 from .term_kernels import loops_of
 

@@ -20,7 +20,8 @@ absent from the table below.
 from collections.abc import Callable, Mapping, Sequence, Set
 from math import pi, sqrt
 
-from .graph import Graph, Scalar, reachable
+from .graph import reachable
+from .scalar import Expressions, Scalar
 
 Guard = tuple[tuple[int, bool], ...]
 """Conditions (by serial) with the side taken, outermost first."""
@@ -58,7 +59,7 @@ BRANCHES: dict[str, Callable[[Scalar], tuple[Scalar, Scalar, Scalar]]] = {
 """condition, value if true, value if false"""
 
 
-def _f(op: str, first: Scalar, *rest: "Scalar | float") -> Scalar:
+def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:
     return first.graph.apply(op, first, *rest)
 
 
@@ -163,7 +164,9 @@ def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, 
                     yield argument, guard, value * partial
 
 
-def _merged(graph: Graph, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> dict[Guard, Scalar]:
+def _merged(
+    graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]
+) -> dict[Guard, Scalar]:
     """Fold guards together where a node is active anyway: into a weaker guard, or both sides into one."""
     merged = dict(adjoint)
     while True:
@@ -183,14 +186,14 @@ def _merged(graph: Graph, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]
             return merged
 
 
-def _total(graph: Graph, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
+def _total(graph: Expressions, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]) -> Scalar:
     total = graph.constant(0.0)
     for guard, value in adjoint.items():
         total = total + _guarded(graph, guard, value, nodes)
     return total
 
 
-def _guarded(graph: Graph, guard: Guard, value: Scalar, nodes: dict[int, Scalar]) -> Scalar:
+def _guarded(graph: Expressions, guard: Guard, value: Scalar, nodes: dict[int, Scalar]) -> Scalar:
     """The value where every condition of the guard holds, zero elsewhere: nested selects."""
     for condition, taken in reversed(guard):
         sides = (value, 0.0) if taken else (0.0, value)

@@ -8,7 +8,7 @@ how many cells a window has.
 
 from dataclasses import dataclass, field
 
-from .graph import Scalar
+from .scalar import Scalar
 
 ROUNDED = ("floor", "ceil", "round")
 

@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..engine.special_functions import erf
-from .graph import Scalar, reachable
+from .graph import reachable
+from .scalar import Scalar
 
 NUMPY: dict[str, Any] = {
     "add": np.add,

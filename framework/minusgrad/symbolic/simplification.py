@@ -7,12 +7,8 @@ whatever x is.
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from .graph import Scalar
-
-Number = int | float
+from .scalar import Number, Scalar
 
 TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or"})
 """Operations whose result is true or false."""
@@ -65,11 +61,11 @@ def folded(op: str, numbers: list) -> Number | None:
     return value if isinstance(value, (int, float)) and math.isfinite(value) else None
 
 
-def _zero(like: "Scalar") -> "Scalar":
+def _zero(like: Scalar) -> Scalar:
     return like.graph.constant(0 if like.integer else 0.0)
 
 
-def _add(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _add(a: Scalar, b: Scalar) -> Scalar | None:
     if a.number == 0.0:
         return b
     if b.number == 0.0:
@@ -83,7 +79,7 @@ def _add(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _sub(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _sub(a: Scalar, b: Scalar) -> Scalar | None:
     if b.number == 0.0:
         return a
     if a.number == 0.0:
@@ -95,7 +91,7 @@ def _sub(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _mul(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _mul(a: Scalar, b: Scalar) -> Scalar | None:
     if b.number is not None and a.number is None:
         return b * a
     if a.number is not None:
@@ -106,7 +102,7 @@ def _mul(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _scaled(number: Number, b: "Scalar") -> "Scalar | None":
+def _scaled(number: Number, b: Scalar) -> Scalar | None:
     if number == 0.0:
         return _zero(b)
     if number == 1.0:
@@ -116,7 +112,7 @@ def _scaled(number: Number, b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _div(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _div(a: Scalar, b: Scalar) -> Scalar | None:
     if b.number is None:
         return a * b.graph.apply("recip", b)
     if abs(math.frexp(b.number)[0]) == 0.5 and 1e-30 < abs(b.number) < 1e30:  # a power of two: exact
@@ -124,11 +120,11 @@ def _div(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _floordiv(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _floordiv(a: Scalar, b: Scalar) -> Scalar | None:
     return a.graph.apply("quotient", a, b) if a.integer else None
 
 
-def _pow(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _pow(a: Scalar, b: Scalar) -> Scalar | None:
     """Products and roots; a^1.5 stays a power, because its derivative at 0 is not that of sqrt(a) a."""
     exponent = b.number
     if exponent is None or abs(exponent) > 16.0 or not (2.0 * exponent).is_integer():
@@ -140,7 +136,7 @@ def _pow(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return _power(a, int(exponent)) if float(exponent).is_integer() else None
 
 
-def _power(a: "Scalar", n: int) -> "Scalar":
+def _power(a: Scalar, n: int) -> Scalar:
     """a^n by squaring."""
     if n == 0:
         return a.graph.constant(1 if a.integer else 1.0)
@@ -148,13 +144,13 @@ def _power(a: "Scalar", n: int) -> "Scalar":
     return half * half * a if n % 2 else half * half
 
 
-def _select(condition: "Scalar", a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _select(condition: Scalar, a: Scalar, b: Scalar) -> Scalar | None:
     if condition.number is not None:
         return a if condition.number else b
     return a if a is b else None
 
 
-def _and(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _and(a: Scalar, b: Scalar) -> Scalar | None:
     """Of two truths, where one is known."""
     for known, other in ((a, b), (b, a)):
         if known.number is not None:
@@ -162,26 +158,26 @@ def _and(a: "Scalar", b: "Scalar") -> "Scalar | None":
     return None
 
 
-def _or(a: "Scalar", b: "Scalar") -> "Scalar | None":
+def _or(a: Scalar, b: Scalar) -> Scalar | None:
     for known, other in ((a, b), (b, a)):
         if known.number is not None:
             return known if known.number else other
     return None
 
 
-def _whole(a: "Scalar") -> "Scalar | None":
+def _whole(a: Scalar) -> Scalar | None:
     return a if a.integer else None
 
 
-def _real(a: "Scalar") -> "Scalar | None":
+def _real(a: Scalar) -> Scalar | None:
     return None if a.integer else a
 
 
-def _abs(a: "Scalar") -> "Scalar | None":
+def _abs(a: Scalar) -> Scalar | None:
     return a if a.op == "abs" else None
 
 
-RULES: dict[str, Callable[..., "Scalar | None"]] = {
+RULES: dict[str, Callable[..., Scalar | None]] = {
     "add": _add,
     "sub": _sub,
     "mul": _mul,

@@ -9,8 +9,9 @@ from functools import partial, reduce
 from itertools import product
 from typing import Any
 
-from .graph import Graph, Scalar
+from .graph import Graph
 from .rewriting import Types, missing, unknown, unprinted
+from .scalar import Scalar
 from .simplification import TRUTHS
 from .tensors import Tensor, as_real, flat, is_integer
 

@@ -1,0 +1,154 @@
+"""A scalar of an expression graph: one operation on other scalars, used like a number.
+
+A scalar is real, an integer, or a truth (the outcome of a comparison). Its operators add nodes to the graph
+that it belongs to.
+"""
+
+from collections.abc import Callable
+from typing import Any, Protocol
+
+Number = int | float
+
+
+class Expressions(Protocol):
+    """The graph as its scalars see it (`graph.Graph`)."""
+
+    decide: "Callable[[Scalar], bool] | None"
+
+    def constant(self, value: Number) -> "Scalar": ...
+
+    def input(self, *key: Any, integer: bool = False) -> "Scalar": ...
+
+    def apply(self, op: str, *args: "Scalar | Number") -> "Scalar": ...
+
+    def rebuilt(self, node: "Scalar", args: "tuple[Scalar, ...]") -> "Scalar": ...
+
+    def truth(self, condition: "Scalar") -> "Scalar": ...
+
+
+class Scalar:
+    """One node: the result of `op` on `args`. Behaves like a number in the body of an energy."""
+
+    __slots__ = ("args", "graph", "integer", "op", "serial", "value")
+    __array_ufunc__ = None  # numpy scalars on the left hand over to us
+
+    def __init__(
+        self, graph: Expressions, op: str, args: "tuple[Scalar, ...]", value: Any, serial: int, integer
+    ):
+        self.graph, self.op, self.args = graph, op, args
+        self.value, self.serial, self.integer = value, serial, integer
+
+    @property
+    def number(self) -> Number | None:
+        """The value of a constant, None for everything else."""
+        return self.value if self.op == "constant" else None
+
+    def __repr__(self) -> str:
+        if self.op in ("constant", "input"):
+            return str(self.value)
+        return f"{self.op}({', '.join(f'#{a.serial}' for a in self.args)})"
+
+    def __add__(self, other):
+        return self._binary("add", self, other)
+
+    def __radd__(self, other):
+        return self._binary("add", other, self)
+
+    def __sub__(self, other):
+        return self._binary("sub", self, other)
+
+    def __rsub__(self, other):
+        return self._binary("sub", other, self)
+
+    def __mul__(self, other):
+        return self._binary("mul", self, other)
+
+    def __rmul__(self, other):
+        return self._binary("mul", other, self)
+
+    def __truediv__(self, other):
+        return self._binary("div", self, other)
+
+    def __rtruediv__(self, other):
+        return self._binary("div", other, self)
+
+    def __floordiv__(self, other):
+        return self._binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other):
+        return self._binary("floordiv", other, self)
+
+    def __mod__(self, other):
+        return self - other * (self // other)
+
+    def __rmod__(self, other):
+        return other - self * (other // self)
+
+    def __pow__(self, other):
+        return self._binary("pow", self, other)
+
+    def __rpow__(self, other):
+        return self._binary("pow", other, self)
+
+    def __lt__(self, other):
+        return self._binary("lt", self, other)
+
+    def __le__(self, other):
+        return self._binary("le", self, other)
+
+    def __gt__(self, other):
+        return self._binary("lt", other, self)
+
+    def __ge__(self, other):
+        return self._binary("le", other, self)
+
+    def __eq__(self, other):
+        return self._binary("eq", self, other)
+
+    def __ne__(self, other):
+        return self._binary("ne", self, other)
+
+    __hash__ = object.__hash__
+
+    def __and__(self, other):
+        return self._binary("and", self, other)
+
+    def __or__(self, other):
+        return self._binary("or", self, other)
+
+    __rand__, __ror__ = __and__, __or__
+
+    def __neg__(self):
+        return self.graph.apply("mul", -1, self)
+
+    def __pos__(self):
+        return self
+
+    def __abs__(self):
+        return self.graph.apply("abs", self)
+
+    def __bool__(self) -> bool:
+        if self.number is not None:
+            return bool(self.number)
+        if self.graph.decide is None:
+            raise TypeError("a symbolic value has no truth of its own here")
+        return self.graph.decide(self.graph.truth(self))
+
+    def __float__(self) -> float:
+        if self.number is None:
+            raise TypeError("a value known only to the running kernel is put into math or numpy; use ti")
+        return float(self.number)
+
+    def __index__(self) -> int:
+        if self.number is None or not self.integer:
+            raise TypeError("a value known only to the running kernel cannot count or choose an element")
+        return int(self.number)
+
+    def as_real(self) -> "Scalar":
+        return self.graph.apply("to_real", self)
+
+    def _binary(self, op: str, left, right):
+        numbers = [a.item() if getattr(a, "ndim", None) == 0 else a for a in (left, right)]  # NumPy's scalars
+        if not all(isinstance(a, (Scalar, int, float)) for a in numbers):
+            return NotImplemented
+        return self.graph.apply(op, *numbers)
