@@ -328,6 +328,6 @@ def test_the_command_lists_and_refuses():
 def test_a_wheel_has_no_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):
     from minusgrad.app import cli
 
-    monkeypatch.setattr(cli, "__file__", str(tmp_path / "a" / "b" / "cli.py"))
+    monkeypatch.setattr(cli, "__file__", str(tmp_path / "a" / "b" / "app" / "cli.py"))
     assert cli.main(["bench"]) == 2
     assert "in no wheel" in capsys.readouterr().err

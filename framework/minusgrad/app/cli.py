@@ -444,7 +444,7 @@ def _schema(a: argparse.Namespace) -> int:
 
 
 def _bench(a: argparse.Namespace) -> int:
-    root = _path(__file__).parents[2]
+    root = _path(__file__).parents[3]
     if not (root / "benchmarks" / "scoreboard.py").is_file():
         raise UserError(
             "the benchmarks, and the C that they compare with, are in no wheel: take a checkout and"
