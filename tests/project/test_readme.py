@@ -1,4 +1,8 @@
-"""The README's blocks do what they say: files are written under their names, then everything is run."""
+"""The pages for readers: their blocks are written to files, run, and compared with what the pages show.
+
+A block is a file (```` ```toml stars.toml ````), Python to run, a shell script, pieces of a scene, or the output of a command (```` ```text fit
+````). What is none of these is marked: ```` ```toml illustration ````.
+"""
 
 import os
 import re
@@ -14,6 +18,13 @@ from minusgrad.files import trajectory
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+ILLUSTRATION = "illustration"
+OUTPUTS = {
+    "fit": ("fit", "swing.toml"),
+    "source": ("source", "spring", "--dimension", "2"),
+}
+"""The commands whose output is shown, by the name of the block."""
 
 
 def blocks(page: str) -> list[tuple[str, str, str]]:
@@ -21,14 +32,25 @@ def blocks(page: str) -> list[tuple[str, str, str]]:
     return BLOCK.findall((ROOT / page).read_text())
 
 
+def unnamed(language: str, page: str | None = None) -> list[str]:
+    """The texts of a language that have no name, of one page or of all."""
+    pages = PAGES if page is None else [page]
+    return [text for p in pages for of, name, text in blocks(p) if of == language and not name]
+
+
+PYTHON = [(page, k) for page in PAGES for k in range(len(unnamed("python", page)))]
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder as a reader has it: the shipped scenes, and the files that the README tells to write."""
+    """A folder as a reader has it: the shipped scenes, and the files that the pages show."""
     folder = tmp_path_factory.mktemp("reader")
     (folder / "scenes").symlink_to(ROOT / "scenes")
-    for _, name, text in blocks("README.md"):
-        if name:
-            (folder / name).write_text(text)
+    for page in PAGES:
+        for _, name, text in blocks(page):
+            if "." in name:
+                assert not (folder / name).exists(), f"{name} is shown twice"
+                (folder / name).write_text(text)
     return folder
 
 
@@ -42,26 +64,33 @@ def run(folder: Path, *command: str) -> str:
     return done.stdout
 
 
+def test_every_block_is_run_or_marked() -> None:
+    found = [(page, *block) for page in PAGES for block in blocks(page)]
+    names = {name for _, _, name, _ in found if name and "." not in name}
+    assert names == {ILLUSTRATION, *OUTPUTS}
+    assert {language for _, language, name, _ in found if not name} == {"sh", "python", "toml"}
+    fences = sum((ROOT / page).read_text().count("\n```") for page in PAGES)
+    assert fences == 2 * len(found), "a block that is not recognised"
+
+
 def test_shell_blocks(folder: Path) -> None:
-    texts = [text for language, _, text in blocks("README.md") if language == "sh"]
-    assert texts, "the README shows no commands"
-    for text in texts:
-        assert "60 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
+    (text,) = unnamed("sh")
+    assert "60 questions, 0 findings" in run(folder, "sh", "-e", "-c", text)
     assert (folder / "runs/stars/pictures/orbits.png").is_file()
     drift = trajectory.series(folder / "runs/stars", "observables/drift").value
     assert 0.0 < np.abs(drift).max() < 1e-3
 
 
-def test_what_check_says_of_the_kernels_shown(folder: Path) -> None:
-    said = re.search(r"^    (kernels\.py:11: .*?)\n\n", (ROOT / "README.md").read_text(), re.M | re.S)
-    assert said is not None
-    told = run(folder, "sh", "-c", "minusgrad check kernels.py; test $? = 1")
-    assert " ".join(said[1].split()) in " ".join(told.split())
+def test_the_finding_shown_is_what_check_reports(folder: Path) -> None:
+    shown = re.search(r"^    (kernels\.py:11: .*?)\n\n", (ROOT / "docs/gradient-check.md").read_text(), re.M | re.S)
+    assert shown is not None
+    reported = run(folder, "sh", "-c", "minusgrad check kernels.py; test $? = 1")
+    assert " ".join(shown[1].split()) in " ".join(reported.split())
 
 
 def test_the_pieces_of_a_solids_scene(folder: Path) -> None:
     """With an energy and a number of steps they are a scene, which starts."""
-    pieces = [text for language, name, text in blocks("README.md") if language == "toml" and not name]
+    pieces = unnamed("toml")
     assert len(pieces) == 2
     energy = '[[energy]]\nkind = "neo_hookean"\nyoungs_modulus = "1 MPa"\npoissons_ratio = 0.2\n'
     copytree(ROOT / "scenes" / "data", folder / "data")
@@ -72,7 +101,7 @@ def test_the_pieces_of_a_solids_scene(folder: Path) -> None:
     run(folder, "minusgrad", "run", "solid.toml", leapfrog, "--out", "runs/swings")
 
 
-def test_the_path_that_leaves_a_dose(folder: Path) -> None:
+def test_laser_deposition(folder: Path) -> None:
     run(folder, "minusgrad", "run", "disc.toml", "--out", "runs/disc")
     error = trajectory.series(folder / "runs/disc", "observables/mean_square_error").value
     assert error[0] > 0.1
@@ -84,27 +113,27 @@ def test_the_path_that_leaves_a_dose(folder: Path) -> None:
 
 def test_what_the_commands_print(folder: Path) -> None:
     """Line for line, but for figures that may be another machine's."""
-    shown = {name: text.splitlines() for language, name, text in blocks("README.md") if language == "text"}
-    commands = {
-        "fit": ("fit", "swing.toml"),
-        "source": ("source", "spring", "--dimension", "2"),
-    }
-    assert shown.keys() == commands.keys()
-    for name, command in commands.items():
+    shown = {name: text for page in PAGES for language, name, text in blocks(page) if language == "text"}
+    assert shown.keys() == OUTPUTS.keys()
+    for name, command in OUTPUTS.items():
         lines = [line.rstrip() for line in run(folder, "minusgrad", *command).splitlines()]
-        assert [_plain(line) for line in lines] == [_plain(line) for line in shown[name]]
+        assert [_plain(line) for line in lines] == [_plain(line) for line in shown[name].splitlines()]
 
 
 def _plain(line: str) -> str:
     return line.split(":")[0] if "settled" in line or "on the tape" in line else line
 
 
-def test_python_blocks(folder: Path) -> None:
-    texts = [text for language, name, text in blocks("README.md") if language == "python" and not name]
-    assert len(texts) == 4
-    for text in texts:
-        run(folder, sys.executable, "-c", text)
-    assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51
+@pytest.mark.parametrize(("page", "k"), PYTHON)
+def test_python_blocks(page: str, k: int, folder: Path) -> None:
+    text = unnamed("python", page)[k]
+    run(folder, sys.executable, "-c", text)
+    if "runs/from_python" in text:
+        assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51
+
+
+def test_there_are_python_blocks() -> None:
+    assert len(PYTHON) >= 6
 
 
 def test_an_energy_and_its_scene_are_short() -> None:
@@ -113,7 +142,27 @@ def test_an_energy_and_its_scene_are_short() -> None:
     assert len(energy.splitlines()) < 15
 
 
-def test_pictures_and_links_exist() -> None:
-    targets = re.findall(r"\]\((\S+?)\)", (ROOT / "README.md").read_text())
-    assert len(targets) >= 7
-    assert [t for t in targets if not (ROOT / t).exists()] == []
+def test_the_front_page_is_short() -> None:
+    """A reader sees how to install at once, and every page of `docs/` in the table of contents."""
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) <= 150
+    assert "make demo" in "\n".join(text.splitlines()[:15])
+    assert [page for page in PAGES if page != "README.md" and f"({page})" not in text] == []
+
+
+@pytest.mark.parametrize("page", [*PAGES, "ARCHITECTURE.md", "tests/traps/README.md"])
+def test_pictures_and_links_lead_somewhere(page: str) -> None:
+    path = ROOT / page
+    for target in re.findall(r"\]\((\S+?)\)", path.read_text()):
+        if target.startswith("https://"):
+            continue
+        file, _, heading = target.partition("#")
+        linked = path.parent / file if file else path
+        assert linked.exists(), target
+        assert not heading or heading in _anchors(linked), target
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors of a page's headings, as Git hosts make them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
