@@ -1,12 +1,11 @@
 """The pages for readers: their blocks are written to files, run, and compared with what the pages show.
 
-A block is a file (```` ```toml stars.toml ````), Python to run, a shell script, pieces of a scene, or the output of a command (```` ```text fit
-````). What is none of these is marked: ```` ```toml illustration ````.
+The word behind a block's language is the name of a file (`stars.toml`), of a command whose output is shown
+(`fit`), or `illustration` for a block that is not run. Blocks without one are Python to run, a shell script,
+or pieces of a scene.
 """
 
-import os
 import re
-import subprocess
 import sys
 from pathlib import Path
 from shutil import copytree
@@ -15,21 +14,19 @@ import numpy as np
 import pytest
 
 from minusgrad.files import trajectory
+from tests.support.pages import ROOT, blocks, run
 
-ROOT = Path(__file__).parents[2]
-BLOCK = re.compile(r"^```(\w+)(?: (\S+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-PAGES = ["README.md", "CONTRIBUTING.md", *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))]
+PAGES = [
+    "README.md",
+    "CONTRIBUTING.md",
+    *sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md")),
+]
 ILLUSTRATION = "illustration"
 OUTPUTS = {
     "fit": ("fit", "swing.toml"),
     "source": ("source", "spring", "--dimension", "2"),
 }
 """The commands whose output is shown, by the name of the block."""
-
-
-def blocks(page: str) -> list[tuple[str, str, str]]:
-    """Language, file name (or nothing) and text of every fenced block."""
-    return BLOCK.findall((ROOT / page).read_text())
 
 
 def unnamed(language: str, page: str | None = None) -> list[str]:
@@ -54,16 +51,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def run(folder: Path, *command: str) -> str:
-    """The command's output; fails with it if the command fails."""
-    path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-    done = subprocess.run(
-        command, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
 def test_every_block_is_run_or_marked() -> None:
     found = [(page, *block) for page in PAGES for block in blocks(page)]
     names = {name for _, _, name, _ in found if name and "." not in name}
@@ -82,7 +69,9 @@ def test_shell_blocks(folder: Path) -> None:
 
 
 def test_the_finding_shown_is_what_check_reports(folder: Path) -> None:
-    shown = re.search(r"^    (kernels\.py:11: .*?)\n\n", (ROOT / "docs/gradient-check.md").read_text(), re.M | re.S)
+    shown = re.search(
+        r"^    (kernels\.py:11: .*?)\n\n", (ROOT / "docs/gradient-check.md").read_text(), re.M | re.S
+    )
     assert shown is not None
     reported = run(folder, "sh", "-c", "minusgrad check kernels.py; test $? = 1")
     assert " ".join(shown[1].split()) in " ".join(reported.split())

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 import torch
-from tests.project.test_readme import ROOT, blocks, run
 from tests.support.command import SCENES
+from tests.support.pages import ROOT, blocks, run
 
 PAGE = "scenes/torch/README.md"
 TEXT = (ROOT / PAGE).read_text()
