@@ -108,7 +108,7 @@ def assert_differences(rollout: Rollout, h: float, bound: float = 1e-8) -> None:
     """With respect to everything, one after another; to this part of the largest. By what is held: zero."""
     value, found = rollout.evaluate(names(rollout.one))
     for motion in rollout.one.motions:
-        held = ~rollout.one.holds.free.get(motion.position, np.array(True))
+        held = ~rollout.one.holds.free(motion.position)
         assert not (found[motion.position] * held).any()
         assert not (found[motion.velocity] * held).any()
     assert value == pytest.approx(rollout.value(), rel=1e-14)
@@ -214,7 +214,7 @@ def fitted(one: Integrator) -> Rollout:
 
 def pushed(one: Integrator, direction: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
     """The same direction, and another in what is held."""
-    held = ~one.holds.free.get("q", np.ones(4, bool))
+    held = ~one.holds.free("q")
     return direction | {n: direction[n] + held for n in ("q", "u")}
 
 

@@ -16,8 +16,8 @@ import pytest
 
 import minusgrad
 from minusgrad import Fields, Parameter, Potential, bind
-from minusgrad.adjoint.objective import Objective, Sought
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.adjoint.standard_errors import standard_errors
 from minusgrad.app import cli
 from minusgrad.app.runs import build, fit, resume, run
@@ -191,7 +191,7 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
         ("fit.parameters.v.start", [1.0, 2.0, 3.0], "start has shape [3], needs [1, 2] or [2]"),
         ("fit.parameters.v.lower", 0.1, "starts at 0, which is not between its bounds 0.1 and inf"),
         ("fit.parameters.v.scale", "1 kg", "'1 kg' is a mass, but 'm s^-1' (speed) is needed"),
-        ("fit.parameters.v.scale", -1.0, "'v': its scale = -1: it must be positive"),
+        ("fit.parameters.v.scale", -1.0, "'v': scale must be positive and finite, got -1"),
         ("fit.loss.0.field", "q", "fit.loss.0: no field named 'q' (there are: x, v, m)"),
         ("fit.loss.0.body", "middle", "fit.loss.0: no body named 'middle'"),
         ("fit.loss.0.sigma", 0.0, "misfit.sigma: 0.0 is not within (0, inf)"),
@@ -527,7 +527,7 @@ class Squares:
         def put(p: np.ndarray) -> None:
             self.p = p.copy()
 
-        return Objective(self, [Sought("p", self.p.copy(), put)])
+        return RunObjective(self, [FitParameter("p", self.p.copy(), put)])
 
 
 def line(n: int = 30, seed: int = 2) -> tuple[np.ndarray, np.ndarray]:
@@ -581,9 +581,9 @@ def test_the_rollout_is_that_in_complex_numbers(here: Path) -> None:
     assert loss == pytest.approx(expected, rel=1e-13)
     for name, slope in slopes.items():
         np.testing.assert_allclose(slope, others[name], atol=1e-12 * np.abs(others[name]).max())
-    matrix = simulation.objective.curvature(coordinates)
+    matrix = simulation.objective.curvature(coordinates.directions())
     simulation.objective.rollout = swing
-    best = simulation.objective.curvature(coordinates)
+    best = simulation.objective.curvature(coordinates.directions())
     np.testing.assert_allclose(matrix, best, atol=1e-12 * np.abs(best).max())
     assert matrix.shape == (16, 16)
 
@@ -621,25 +621,26 @@ def test_an_objective_looks_once_at_one_place() -> None:
     assert squares.looks == 3
 
 
-def test_a_run_that_explodes_is_no_number_and_is_blamed() -> None:
+def test_a_run_that_explodes_is_nan_and_says_why() -> None:
     squares = Squares(lambda p: np.log(p), lambda p: np.diag(1.0 / p), [2.0])
     objective = squares.objective()
     objective.fields["p"].set([-1.0])
     assert np.isnan(objective.value())
     assert np.isnan(objective.evaluate_into({"p": np.zeros(1)}))
     assert (
-        objective.blame(0.0, ["p"]) == "the run that the loss is of: step 3: field 'x', node 0 is not finite"
+        objective.first_nonfinite(0.0, ["p"])
+        == "the run of the loss: step 3: field 'x', node 0 is not finite"
     )
     objective.fields["p"].set([1.0])
     assert objective.value() == 0.0
-    assert objective.blame(0.0, ["p"]) is None
+    assert objective.first_nonfinite(0.0, ["p"]) is None
 
 
 # Gauss-Newton ---------------------------------------------------------------------------------------
 
 
 def found(search: Minimiser) -> np.ndarray:
-    return search.potential.fields["p"].values.copy()
+    return search.objective.fields["p"].values.copy()
 
 
 def test_linear_least_squares_take_one_step_and_have_numpys_covariance() -> None:
@@ -651,7 +652,7 @@ def test_linear_least_squares_take_one_step_and_have_numpys_covariance() -> None
     search.advance(5)
     assert (search.step, search.outcome) == (2, "settled")
     np.testing.assert_allclose(found(search), best, rtol=1e-10)
-    curvature = search.potential.curvature(search.coordinates)
+    curvature = search.objective.curvature(search.coordinates.directions())
     errors = standard_errors(curvature, np.ones(4, bool), np.dtype(float)).errors * search.coordinates.scale
     np.testing.assert_allclose(errors, np.sqrt(np.diag(np.linalg.inv(A.T @ A))), rtol=1e-9)
 
@@ -739,7 +740,7 @@ def test_a_search_that_is_cut_and_restored_takes_the_same_steps() -> None:
         first = GaussNewton(valley().objective(), [Unknown("p")])
         first.advance(cut)
         second = GaussNewton(valley((3.0, 3.0)).objective(), [Unknown("p")])
-        second.potential.fields["p"].set(found(first))
+        second.objective.fields["p"].set(found(first))
         second.restore(first.state())
         second.advance(9 - cut)
         assert bits(second) == bits(whole)
@@ -858,7 +859,9 @@ def test_errors_are_those_of_many_data(here: Path) -> None:
         search = GaussNewton(objective, simulation.parameters.unknowns, free=simulation.parameters.free)
         search.advance(8)
         z = search.coordinates
-        errors = standard_errors(objective.curvature(z), np.ones(5, bool), np.dtype(float)).errors
+        errors = standard_errors(
+            objective.curvature(z.directions()), np.ones(5, bool), np.dtype(float)
+        ).errors
         pulls.append((z.read() - [*K, *V[0]]) / (z.scale * errors))
     pulls = np.array(pulls)
     assert (np.abs(pulls.mean(axis=0)) < 4.0 / np.sqrt(40.0)).all()
@@ -1082,7 +1085,7 @@ def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, told, monkeypa
 
 
 def test_an_explosion_at_the_start_is_told(here: Path) -> None:
-    with pytest.raises(NonFiniteError, match=r"step 0: the run that the loss is of: step \d: .*not finite"):
+    with pytest.raises(NonFiniteError, match=r"step 0: the run of the loss: step \d: .*not finite"):
         fitted({"fit.parameters": {"tether.k": {"start": 1e200}}})
     assert not (here / "run").exists()
 

@@ -693,9 +693,9 @@ def test_a_position_beside_wild_ones_is_as_if_alone() -> None:
 def test_what_is_not_finite_is_named() -> None:
     potential = MAPS["splines"].potential(np.random.default_rng(1), 2)
     potential.fields["x"].set(np.full((6, 2), 2.3))
-    assert potential.blame(0.0, ["x", "m"]) is None
+    assert potential.first_nonfinite(0.0, ["x", "m"]) is None
     potential.fields["m"].set([1.0, 1.0, np.nan, 1.0, 1.0, 1.0])
-    assert potential.blame(0.0, ["x", "m"]) == "field 'm', node 2 is not finite"
+    assert potential.first_nonfinite(0.0, ["x", "m"]) == "field 'm', node 2 is not finite"
 
 
 def test_a_position_that_is_not_a_number_is_named() -> None:
@@ -704,7 +704,7 @@ def test_a_position_that_is_not_a_number_is_named() -> None:
     x[2] = np.nan
     potential.fields["x"].set(x)
     assert np.isnan(potential.value())
-    assert potential.blame(0.0, ["x"]) == "field 'x', node 2 is not finite"
+    assert potential.first_nonfinite(0.0, ["x"]) == "field 'x', node 2 is not finite"
 
 
 def _about(x):

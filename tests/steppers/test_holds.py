@@ -145,7 +145,7 @@ def test_velocities_are_the_slopes_of_places():
     """Differences of order 4 of where `place` puts things."""
     stepper, h = tangled("leapfrog", 0.1, 3), 1e-3
     x, v = (stepper.potential.fields[n] for n in "xv")
-    held = ~stepper.holds.free["x"]
+    held = ~stepper.holds.free("x")
     for t in (0.05, 0.4, 0.77, 1.05, 1.4):
         found = []
         for at in (t - 2 * h, t - h, t + h, t + 2 * h):
@@ -423,7 +423,7 @@ def test_each_hold_counts_its_own_components():
     look.observe()
     reaction = series(look, "particles/all/reaction")[0]
     expected = stepper.potential.gradient("x", stepper.time)
-    held = ~stepper.holds.free["x"]
+    held = ~stepper.holds.free("x")
     ramp = 0.5 * 60 * (u := 0.7 / 1.1) * (1 - u) * (1 - 2 * u) / 1.1**2
     expected[[0, 2], 2] += stepper.potential.fields["m"].values[[0, 2]] * ramp
     np.testing.assert_allclose(reaction, np.where(held, expected, 0.0), rtol=1e-13, atol=1e-14)
@@ -486,7 +486,7 @@ def test_gradients_are_of_the_unconstrained_potential(launches):
     np.add.at(pull, b, 0.8 * (x[b] - x[a]))
     np.testing.assert_allclose(held.gradient["x"], pull, rtol=1e-13)
     np.testing.assert_allclose(held.potential.gradient("x", held.time), pull, rtol=1e-13)
-    assert (np.abs(pull[~held.holds.free["x"]]) > 1e-3).all()
+    assert (np.abs(pull[~held.holds.free("x")]) > 1e-3).all()
 
 
 # Bits ---------------------------------------------------------------------------------------------------
@@ -506,7 +506,7 @@ def test_single_precision_follows_double(launches):
     np.testing.assert_allclose(position(single), position(double), atol=2e-5)
     np.testing.assert_allclose(velocity(single), velocity(double), atol=2e-5)
     assert single.work == pytest.approx(double.work, rel=1e-5)
-    held = ~double.holds.free["x"]
+    held = ~double.holds.free("x")
     np.testing.assert_allclose(position(single)[held], position(double)[held], rtol=2e-7, atol=2e-7)
 
 
@@ -565,7 +565,7 @@ def test_a_state_that_is_pushed_returns_to_its_supports(launches):
     stepper = tangled("leapfrog", 0.05, rubs=False)
     stepper.advance(3)
     x, v = (stepper.potential.fields[n] for n in "xv")
-    held = ~stepper.holds.free["x"]
+    held = ~stepper.holds.free("x")
     x.set(np.where(held, 77.0, x.values))
     v.set(np.where(held, -5.0, v.values))
     stepper.advance(1)

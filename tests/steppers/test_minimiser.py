@@ -18,7 +18,7 @@ from minusgrad.steppers import minimiser as minimisers
 from minusgrad.steppers.first_order import FIRE, Adam, GradientDescent
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.line_search import Mark, _between, _beyond
+from minusgrad.steppers.line_search import Trial, _between, _beyond
 from minusgrad.steppers.minimiser import Minimiser
 from minusgrad.steppers.outcomes import Tolerances
 from minusgrad.steppers.unknowns import ScaledVariables, Unknown
@@ -126,16 +126,16 @@ def test_clusters(method, n, energy):
 
 def test_the_next_trial():
     """Between: the minimum of U = z^3 - 3 z, or the middle. Beyond: the zero of a line; or as far again."""
-    marks = {z: Mark(z, z**3 - 3.0 * z, 3.0 * z * z - 3.0) for z in (0.0, 0.5, 1.5, 1.9, 9.0)}
+    marks = {z: Trial(z, z**3 - 3.0 * z, 3.0 * z * z - 3.0) for z in (0.0, 0.5, 1.5, 1.9, 9.0)}
     for long in (1.5, 1.9):
         assert _between(marks[0.5], marks[long]) == pytest.approx(1.0, rel=1e-12)
     assert _between(marks[0.5], marks[9.0]) == pytest.approx(0.5 + 0.1 * 8.5)
-    assert _between(marks[0.5], Mark(2.5, np.nan, np.nan)) == 1.5
-    start = Mark(0.0, 0.0, -1.0)
-    assert _beyond(start, Mark(0.5, 0.0, -0.8)) == pytest.approx(2.5)
-    assert _beyond(start, Mark(0.5, 0.0, -0.01)) == pytest.approx(1.1 * 0.5)
-    assert _beyond(start, Mark(0.5, 0.0, -0.99)) == pytest.approx(10.0 * 0.5)
-    assert _beyond(start, Mark(0.5, 0.0, -2.0)) == 1.0
+    assert _between(marks[0.5], Trial(2.5, np.nan, np.nan)) == 1.5
+    start = Trial(0.0, 0.0, -1.0)
+    assert _beyond(start, Trial(0.5, 0.0, -0.8)) == pytest.approx(2.5)
+    assert _beyond(start, Trial(0.5, 0.0, -0.01)) == pytest.approx(1.1 * 0.5)
+    assert _beyond(start, Trial(0.5, 0.0, -0.99)) == pytest.approx(10.0 * 0.5)
+    assert _beyond(start, Trial(0.5, 0.0, -2.0)) == 1.0
 
 
 def test_every_search_step_is_a_weak_wolfe_step():
@@ -178,7 +178,7 @@ def test_scatter_is_rounding_and_nothing_else():
     searches = {1.0: LBFGS(single([bowl], [1.0, 2.0]), q()), 1e-6: LBFGS(potential, q(), free=free)}
     for size, search in searches.items():
         here = search._here()
-        there = search.look(here.z - size * np.cos(np.arange(len(here.z))))
+        there = search.evaluate_at(here.z - size * np.cos(np.arange(len(here.z))))
         s, before = there.z - here.z, bits(search)
         seen = line_search.scatter(search, there, s, float((there.slope - here.slope) @ s))
         assert bits(search) == before
@@ -199,7 +199,7 @@ def test_a_rise_that_bends_is_no_rounding(method):
 def test_scatter_leaves_out_what_is_smooth():
     """Over a step across the walls the first estimate is of their size, the second is not."""
     search = LBFGS(single([walls], [0.4, -0.9]), q())
-    here, there = search._here(), search.look(np.array([-1.1, 1.3]))
+    here, there = search._here(), search.evaluate_at(np.array([-1.1, 1.3]))
     s = there.z - here.z
     rough, smooth = line_search.scatter(search, there, s, float((there.slope - here.slope) @ s))
     assert smooth < 1e-2 * abs(there.energy - here.energy)
@@ -451,7 +451,7 @@ def test_with_exact_steps_a_quadratic_takes_as_many_as_it_has_dimensions(memory,
     matrix = 2.0 * np.eye(n) - np.eye(n, k=1) - np.eye(n, k=-1)
 
     def exact(minimiser, here, d, length):
-        return minimiser.look(here.z - (here.slope @ d) / (d @ matrix @ d) * d)
+        return minimiser.evaluate_at(here.z - (here.slope @ d) / (d @ matrix @ d) * d)
 
     monkeypatch.setattr(lbfgs, "search", exact)
     potential, free = chain(n)
@@ -697,7 +697,7 @@ def test_what_is_held_stays_also_beyond_the_bounds():
 def test_a_bound_is_reached_to_the_bit(scale, precision):
     """z = x / scale is rounded, and in single precision the bound too; a bound reached is a bound held."""
     potential = single([bowl], [0.1, 0.1, 0.1], precision)
-    z = ScaledVariables(potential, q(lower=-0.3, upper=0.7, scale=scale), {})
+    z = ScaledVariables(potential, q(lower=-0.3, upper=0.7, scale=scale), clamped(3))
     for beyond in (z.upper, 2.0 * z.upper, np.full(3, np.inf)):
         x = z.write(beyond)
         assert (potential.fields["q"].values == potential.fields["q"].dtype.type(0.7)).all()
@@ -723,34 +723,39 @@ def test_equal_bounds_hold():
 @pytest.mark.parametrize(
     ("unknowns", "free", "message"),
     [
-        ([], {}, "nothing is to be found: name at least one unknown field"),
-        ([Unknown("p")], {}, "no energy depends on 'p': nothing says where it should be (they depend on: q)"),
+        ([], {}, "unknowns: none is given; name at least one field"),
+        ([Unknown("p")], {}, "'p': no energy depends on it, so that it has no minimum (they depend on: q)"),
         ([Unknown("r")], {}, "no field named 'r' (there are: q, p)"),
-        ([Unknown("q", scale=0.0)], {}, "'q': its scale = 0: it must be positive"),
-        ([Unknown("q", scale=np.nan)], {}, "'q': its scale = nan: it must be positive"),
-        ([Unknown("q", rate=-1.0)], {}, "'q': its rate = -1: it must be positive"),
+        ([Unknown("q", scale=0.0)], {}, "'q': scale must be positive and finite, got 0"),
+        ([Unknown("q", scale=np.nan)], {}, "'q': scale must be positive and finite, got nan"),
+        ([Unknown("q", rate=-1.0)], {}, "'q': rate must be positive and finite, got -1"),
         (
             [Unknown("q", lower=2.0, upper=1.0)],
             {},
             "'q': its lower bound 2 is above its upper 1",
         ),
-        ([Unknown("q"), Unknown("q")], {}, "'q' is named twice among the unknowns"),
+        ([Unknown("q"), Unknown("q")], {}, "'q' is given twice among the unknowns"),
         (
             [Unknown("q")],
             {"q": np.zeros(2, bool)},
-            "everything is held: no component of an unknown field is free to move",
+            "unknowns: no component is free to move, all are held or fixed by their bounds",
         ),
-        ([Unknown("q", lower=1.0, upper=1.0)], {}, "everything is held: no component of an unknown field"),
-        ([Unknown("q")], {"p": np.ones(2, bool)}, "'p' is no unknown: its free components mean nothing"),
+        ([Unknown("q", lower=1.0, upper=1.0)], None, "unknowns: no component is free to move, all are held"),
+        ([Unknown("q")], {"p": np.ones(2, bool)}, "free: 'p' is not among the unknowns; leave its mask out"),
+        (
+            [Unknown("q")],
+            {},
+            "free: no mask for 'q'; give one for each unknown, or leave `free` out",
+        ),
         (
             [Unknown("q")],
             {"q": np.ones(3, bool)},
-            "free['q']: needs true or false, shape [2], got bool of shape [3]",
+            "free['q']: needs booleans of shape [2], got bool of shape [3]",
         ),
         (
             [Unknown("q")],
             {"q": np.ones(2)},
-            "free['q']: needs true or false, shape [2], got float64 of shape [2]",
+            "free['q']: needs booleans of shape [2], got float64 of shape [2]",
         ),
     ],
 )
@@ -764,16 +769,16 @@ def test_refused(unknowns, free, message):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda p: LBFGS(p, q(), memory=0), "memory = 0: L-BFGS remembers at least 1 pair"),
-        (lambda p: LBFGS(p, q(), first=0.0), "first = 0: it must be positive"),
-        (lambda p: GradientDescent(p, q(), first=-1.0), "first = -1: it must be positive"),
-        (lambda p: Adam(p, q(), rate=0.0), "rate = 0: it must be positive"),
-        (lambda p: FIRE(p, q(), longest=np.inf), "longest = inf: it must be positive"),
+        (lambda p: LBFGS(p, q(), memory=0), "memory: L-BFGS needs at least 1 pair, got 0"),
+        (lambda p: LBFGS(p, q(), first=0.0), "first must be positive and finite, got 0"),
+        (lambda p: GradientDescent(p, q(), first=-1.0), "first must be positive and finite, got -1"),
+        (lambda p: Adam(p, q(), rate=0.0), "rate must be positive and finite, got 0"),
+        (lambda p: FIRE(p, q(), longest=np.inf), "longest must be positive and finite, got inf"),
         (
             lambda p: Tolerances(gradient=-1.0),
-            "gradient = -1 asks for too much: nothing is smaller than zero",
+            "tolerance `gradient` must be >= 0, got -1",
         ),
-        (lambda p: Tolerances(change=np.nan), "change = nan asks for too much: nothing is smaller than zero"),
+        (lambda p: Tolerances(change=np.nan), "tolerance `change` must be >= 0, got nan"),
     ],
 )
 def test_refused_numbers(make, message):
@@ -905,7 +910,7 @@ def test_state_is_a_copy(method):
 
 def test_no_sum_is_left_to_blas():
     """Its order depends on the number of threads."""
-    for room in ("unknowns", "outcomes", "minimisers", "line_search", "descent", "lbfgs"):
+    for room in ("unknowns", "outcomes", "minimiser", "line_search", "first_order", "lbfgs"):
         tree = ast.parse((Path(minimisers.__file__).parent / f"{room}.py").read_text())
         for node in ast.walk(tree):
             assert not isinstance(node, ast.MatMult), room

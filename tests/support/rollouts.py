@@ -275,7 +275,7 @@ def drawn(one: Integrator, seed: int = 7) -> dict[str, np.ndarray]:
     for name in names(one):
         found[name] = rng.normal(size=present(one, name).shape)
     for motion in one.motions:
-        free = one.holds.free.get(motion.position, True)
+        free = one.holds.free(motion.position)
         for name in (motion.position, motion.velocity):
             found[name] = np.where(free, found[name], 0.0)
     return found

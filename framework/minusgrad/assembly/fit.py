@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..adjoint.objective import Objective
 from ..adjoint.rollout import Rollout
+from ..adjoint.run_objective import RunObjective
 from ..adjoint.standard_errors import StandardErrors, standard_errors
 from ..check.dead_fields import CAUSE, CURE, Candidate
 from ..energies.fields import Field
@@ -27,7 +27,7 @@ from ..steppers.unknowns import Unknown
 from .estimates import Estimate, Estimates, combination
 from .fit_losses import Observed
 from .fit_parameters import Parameters
-from .observers import Searches
+from .observers import FitHistory
 from .simulation import Simulation
 from .validation import ValidatedScene
 
@@ -63,12 +63,12 @@ class Fitting(Simulation):
         with self.placed(("fit",)):
             losses, last, budget = self.observed.losses, self.observed.last, self.table.budget
             self.rollout = Rollout(self.integrator, losses, last, budget)
-            self.objective = Objective(self.rollout, self.parameters.sought)
+            self.objective = RunObjective(self.rollout, self.parameters.sought)
             self.search = self._search()
         self.stepper: Any = self.search
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self._recorded_units_of_fit(), seconds)
-        self.observers = [Searches(self.search, self.recorder, 1)]
+        self.observers = [FitHistory(self.search, self.recorder, 1)]
 
     # The simulation's interface, for iterations in the place of steps
 
@@ -102,7 +102,7 @@ class Fitting(Simulation):
         field, found = self.objective.fields[name], np.zeros(self.objective.fields[name].shape)
 
         def gradient() -> np.ndarray:
-            objective.gradient_into({name: found})
+            objective.evaluate_into({name: found})
             return found
 
         free = self.parameters.free[name]
@@ -193,7 +193,7 @@ class Fitting(Simulation):
             return Uncertainty(nothing, "none, because the loss is not only misfits")
         if count > MOST_ERRORS:
             return Uncertainty(nothing, f"none, because more than {MOST_ERRORS} numbers are sought")
-        curvature = self.objective.curvature(self.search.coordinates)
+        curvature = self.objective.curvature(self.search.coordinates.directions())
         found = standard_errors(curvature, self._moving(), self.fields.dtype)
         spare = self.observed.count - found.determined
         reduced = 2.0 * self.search.energy / spare if spare > 0 else None

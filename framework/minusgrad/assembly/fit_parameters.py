@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..adjoint.objective import Sought
-from ..energies.local_energy import Bounded, Node
+from ..adjoint.run_objective import FitParameter
+from ..energies.local_energy import Bounded
 from ..errors import EnergyError
 from ..potential.potential import Potential
 from ..scene.fit_table import SoughtTable
@@ -21,7 +21,7 @@ class Parameters:
 
     def __init__(self, simulation: Simulation, tables: dict[str, SoughtTable]):
         self.simulation = simulation
-        self.sought: list[Sought] = []
+        self.sought: list[FitParameter] = []
         self.unknowns: list[Unknown] = []
         self.free: dict[str, np.ndarray] = {}
         for name, table in tables.items():
@@ -54,7 +54,7 @@ class Parameters:
         self.unknowns.append(unknown)
         self.free[name] = free
 
-    def _of_field(self, name: str, table: SoughtTable) -> tuple[Sought, np.ndarray]:
+    def _of_field(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
         """An initial field; what is held is not free."""
         simulation = self.simulation
         field = simulation.fields[name]
@@ -62,13 +62,13 @@ class Parameters:
             raise EnergyError(f"'{name}' is what maps give; look for what it is made of")
         bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
-        free[nodes] = simulation.holds.free[name][nodes] if name in simulation.holds.free else True
+        free[nodes] = simulation.holds.free(name)[nodes]
         start = field.values.astype(np.float64)
         if table.start is not None:
             start[nodes] = self._start(table.start, field.unit, start[nodes].shape)
-        return Sought(name, start, field.set, field.unit), free
+        return FitParameter(name, start, field.set, field.unit), free
 
-    def _of_term(self, name: str, table: SoughtTable) -> tuple[Sought, np.ndarray]:
+    def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
         """A parameter of the potential, or of what rubs."""
         if table.body is not None:
             raise EnergyError(f"'{name}' is a parameter of a term: `body` limits initial fields")
@@ -78,7 +78,7 @@ class Parameters:
         unit = potential.parts[term].energy.roles[argument].unit
         if table.start is not None:
             start = np.array(self._start(table.start, unit, start.shape))
-        sought = Sought(name, start, partial(potential.set_parameter, name), unit)
+        sought = FitParameter(name, start, partial(potential.set_parameter, name), unit)
         return sought, np.ones(np.atleast_1d(start).shape, bool)
 
     def _owner(self, term: str) -> Potential:
@@ -93,14 +93,8 @@ class Parameters:
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles that a field or a parameter plays, each with its argument's name."""
         term, _, argument = name.partition(".")
-        if argument:
-            return [(name, self._owner(term).parts[term].energy.roles[argument])]
-        return [
-            (f"{part}.{a}", role)
-            for part, bound in self.simulation.potential.parts.items()
-            for a, role in bound.energy.of_role(Node).items()
-            if bound.fields[a].name == name
-        ]
+        potential = self._owner(term) if argument else self.simulation.potential
+        return potential.roles_of(name)
 
     def _start(self, given: Any, unit: str, shape: tuple[int, ...]) -> np.ndarray:
         values = np.array(self._converted(given, unit))

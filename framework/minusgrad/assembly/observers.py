@@ -10,6 +10,7 @@ All sums in double precision and in fixed order.
 """
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 
 import numpy as np
 
@@ -59,7 +60,16 @@ class Observer:
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)
-        self.fields, self.potential = stepper.potential.fields, stepper.potential
+
+    @cached_property
+    def potential(self) -> Potential:
+        """The potential of the stepper; the search of a fit has none."""
+        return self.stepper.potential
+
+    @property
+    def fields(self) -> Fields:
+        """The fields of the potential."""
+        return self.potential.fields
 
     def observe(self) -> None:
         raise NotImplementedError
@@ -91,7 +101,7 @@ class Energies(Observer):
         for name, energy in by_term.items():
             if not np.isfinite(energy):
                 blamed = (
-                    self.potential.blame(self.stepper.time, self.stepper.gradient)
+                    self.potential.first_nonfinite(self.stepper.time, self.stepper.gradient)
                     or "all its forces are finite"
                 )
                 raise NonFiniteError(
@@ -156,7 +166,7 @@ class Temperatures(Observer):
         double, count, squares, laplacian = 0.0, 0, 0.0, 0.0
         for motion in self.stepper.motions:
             v = self.fields[motion.velocity].values.astype(np.float64)
-            free = self.holds.free.get(motion.position, np.ones(v.shape, bool))
+            free = self.holds.free(motion.position)
             double += ordered_sum((_by_node(self._inertia(motion), v) * v**2)[free])
             count += int(free.sum())
             if self.configurational:
@@ -199,26 +209,26 @@ class Reactions(Observer):
         self, stepper: Stepper, recorder: Recorder, every: int, holds: Holds, dissipation: Potential | None
     ):
         super().__init__(stepper, recorder, every)
-        if not holds.free:
+        if not holds.fields:
             raise EnergyError("nothing is held, so there are no reactions: add a [[hold]], or leave them out")
         self.holds, self.dissipation = holds, dissipation
         self.velocities = {m.position: m.velocity for m in stepper.motions}
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
-        for field in self.holds.free:
+        for field in self.holds.fields:
             force = storage.host(self.stepper.gradient[field]).astype(np.float64)
             if self.dissipation and field in self.velocities:
                 force += self.dissipation.gradient(self.velocities[field], time)
             reaction = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
-            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+            label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
             self.recorder.record_frame(step, time, {label: reaction})
             totals = self.holds.totals(field, reaction)
             self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
 
 
-class Searches(Observer):
-    """Of a fit: records the loss, its largest free slope, and the values of all that is sought."""
+class FitHistory(Observer):
+    """Records each iteration of a fit: the loss, its largest free slope, the values of the parameters."""
 
     def __init__(self, stepper: Minimiser, recorder: Recorder, every: int):
         super().__init__(stepper, recorder, every)

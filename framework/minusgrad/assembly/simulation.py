@@ -177,7 +177,7 @@ class Simulation:
 
     def _refuse_a_stepper_that_forgets(self) -> None:
         block, stepper = self.scene.stepper, self.stepper
-        forgot = "[[hold]]" if self.holds.free and stepper.holds is not self.holds else ""
+        forgot = "[[hold]]" if self.holds.fields and stepper.holds is not self.holds else ""
         if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
             forgot = "[[dissipation]]"
         if forgot:
@@ -320,8 +320,8 @@ class Simulation:
         energies = ["kinetic", "total", "work", "dissipated", "heat", "residual"]
         energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J")
-        for field in self.holds.free:
-            label = "reaction" if len(self.holds.free) == 1 else f"reaction/{field}"
+        for field in self.holds.fields:
+            label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
             unit = UnitSystem.si().symbol(self.fields[field].unit).replace(" ", "/")
             pairs |= dict.fromkeys([label, *(f"{label}/{h}" for h in self.holds.names)], f"J/{unit}")
         for motion in self.state.motions:

@@ -1,9 +1,9 @@
-"""What nothing would ever move: U changes with it, and its gradient is zero all the same.
+"""Dead fields: U changes with the field, and its gradient is zero.
 
-A coordinate cast to an integer has the derivative zero at every point, so forces and searches leave it alone
-and say nothing. Asked at the start of a run, of the fields of terms and maps that round something, and of
-staged energies; at the start of a fit with such a term, of all that is sought. Along one step of physical
-size; smooth energies cost nothing.
+A coordinate cast to an integer has the derivative zero at every point: no force and no minimiser moves it.
+This check runs at the start of a run, for the fields of staged energies and of terms and maps that round
+something; at the start of a fit with such a term, for its parameters. It takes one step of physical size;
+smooth energies cost nothing.
 """
 
 from collections.abc import Callable, Container, Iterator
@@ -18,16 +18,16 @@ from ..potential.potential import Potential
 from .questions import EPS, GAUSS, SHRINKS, spread
 
 STEPS = (0.1, 0.4, 1.6)
-"""Of the spread of the values: the shortest in which U changes."""
+"""Lengths of steps in units of the spread of the values, tried until U changes."""
 CAUSE = "and its gradient is zero all along a step: a value is cast, cut off or frozen on the way"
 CURE = "`minusgrad check` tells the line; [run] allow_dead = true runs all the same"
 
 
 @dataclass(frozen=True)
 class Candidate:
-    """What may be dead: how to set it, and what U, its rounding and its gradient are then.
+    """A field that may be dead: how to set it, and how to compute U, its size and its gradient.
 
-    `free`: which components may move, all where it is not given; between `lower` and `upper`.
+    `free`: its mask (`holds`); the free components move between `lower` and `upper`.
     """
 
     values: np.ndarray
@@ -35,12 +35,12 @@ class Candidate:
     value: Callable[[], float]
     magnitude: Callable[[], float]
     gradient: Callable[[], np.ndarray]
-    free: np.ndarray | bool = True
+    free: np.ndarray
     lower: float = -np.inf
     upper: float = np.inf
 
     def is_dead(self, rng: np.random.Generator) -> bool:
-        """Whether U changes along a step whose every gradient is zero. The values are put back."""
+        """True if U changes along a step on which the gradient is zero everywhere. Restores the values."""
         try:
             return not self.gradient().any() and self._changes_unseen(rng)
         finally:
@@ -66,29 +66,33 @@ class Candidate:
 
 
 def rounds(traced: Trace) -> bool:
-    """Whether an energy or a map rounds something."""
+    """True if an energy or a map rounds a number: casts it to an integer, floors it, ..."""
     return any(node.op in ROUNDINGS for node in traced.graph)
 
 
 def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:
-    """(field, term) for each that one of these terms and maps reads. The fields are left as they were."""
+    """Dead fields among those that the suspected terms and maps read: pairs (field, term).
+
+    Restores the fields.
+    """
     rng = np.random.default_rng(0)
     for name, term in _read_by(potential, suspects).items():
         field = potential.fields[name]
-        suspect = Candidate(
+        candidate = Candidate(
             field.values.copy(),
             field.set,
             partial(potential.value, t),
             partial(potential.magnitude, t),
             partial(potential.gradient, name, t),
+            np.ones(field.shape, bool),
         )
-        if suspect.is_dead(rng):
+        if candidate.is_dead(rng):
             yield name, term
         potential.refresh(t)
 
 
 def _read_by(potential: Potential, suspects: Container[str]) -> dict[str, str]:
-    """The fields that these terms read, each with the first of them."""
+    """The fields that these terms read, each with the first term that reads it."""
     found: dict[str, str] = {}
     for term in (*potential.maps.values(), *potential.terms.values()):
         for field in term.fields.values() if term.name in suspects else ():

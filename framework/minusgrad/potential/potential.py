@@ -20,7 +20,7 @@ from ..codegen.lane_loops import loops_of_energy
 from ..codegen.lane_statements import Vectors
 from ..codegen.map_loops import ADJOINT
 from ..energies.fields import Field, Fields
-from ..energies.local_energy import Time
+from ..energies.local_energy import Bounded, Node, Time
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import Code
@@ -323,6 +323,18 @@ class Potential:
             self._put_adjoints(t)
         return sum(self._work[name].rate(t) for name, part in self.parts.items() if part.uses_time)
 
+    def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
+        """The roles that a field or a parameter "term.argument" has in terms and maps, with their names."""
+        if name not in self.fields:
+            term, _, argument = name.partition(".")
+            return [(name, self.parts[term].energy.roles[argument])]
+        return [
+            (f"{part}.{argument}", role)
+            for part, bound in self.parts.items()
+            for argument, role in bound.energy.of_role(Node).items()
+            if bound.fields[argument].name == name
+        ]
+
     @property
     def uses_time(self) -> bool:
         """Whether any term depends on the time explicitly."""
@@ -409,8 +421,8 @@ class Potential:
 
     # Trouble
 
-    def blame(self, t: float, wrt: Iterable[str]) -> str | None:
-        """Which term first has a force on one of these fields that is not finite, and where; None if none."""
+    def first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
+        """The first field value, or force of a term on a field of `wrt`, that is not finite; None if none."""
         for name in sorted(self.reads):
             if (node := first_bad(self.fields[name].values)) is not None:
                 return f"field '{name}', node {node} is not finite"

@@ -1,4 +1,4 @@
-"""Minimisers of first order: they look at the gradient of the present point, and remember little.
+"""First-order minimisers: gradient descent, Adam and FIRE.
 
 g = dU/dz, r the rate of each component's field, P the nearest point within the bounds.
 
@@ -12,7 +12,7 @@ Adam (Kingma & Ba 2015, ICLR), k = 1, 2, ... :
     v <- b2 v + (1 - b2) g^2                 root = sqrt(v / (1 - b2^k))
     z <- P(z - rate r mean / (root + 1e-8 max(root)))
 
-(1e-8 of the largest root, in place of 1e-8 joules: what Adam does must not depend on the unit of energy.)
+(1e-8 of the largest root in place of 1e-8, so that Adam does not depend on the unit of energy.)
 
 FIRE, version 2.0 (Bitzek et al. 2006, Phys. Rev. Lett. 97, 170201; Guénolé et al. 2020, Comput. Mater. Sci.
 175, 109584): a particle of inertia 1 / r slides down, by semi-implicit Euler steps of length h,
@@ -20,7 +20,7 @@ FIRE, version 2.0 (Bitzek et al. 2006, Phys. Rev. Lett. 97, 170201; Guénolé et
     f = -p;   v <- v + h r f;   v <- (1 - a) v + a |v| r f / |f|;   z <- P(z + h v)
 
 with p the projected gradient, and norms weighted by the inertia. After some steps downhill, f.v > 0, h grows
-and a fades. When it has gone too far, f.v < 0, h is halved, and one step goes back by h v / 2 to rest there.
+and a decreases. After a step too far, f.v < 0, h is halved, and one step goes back by h v / 2 to rest there.
 """
 
 import math
@@ -29,44 +29,44 @@ from typing import Any
 
 import numpy as np
 
-from ..potential.potential import Potential
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot, largest
-from .outcomes import UNASKED, Tolerances
+from .objective import Objective
+from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown, positive
 
 GROW = 1.25
-"""Gradient descent: how much longer the next step may be. What is too long costs an evaluation."""
+"""Gradient descent: the next step may be longer by this factor; one that is too long costs an evaluation."""
 DECAYS = 0.9, 0.999
 """Adam: b1 and b2."""
 PATIENCE, FASTER, SLOWER, FASTEST = 5, 1.1, 0.5, 10.0
 """FIRE: steps downhill before h grows; its growth, its decline, and its limit in parts of the first h."""
 MIXED, FADE = 0.25, 0.99
-"""FIRE: a at the start, and how it fades."""
+"""FIRE: a at the start, and the factor by which it decreases."""
 CURE = "a smaller `longest`"
 
 
 class GradientDescent(Minimiser):
-    """Downhill as far as it pays; `first`: the largest |dz| of the first trial."""
+    """Gradient descent with backtracking; `first`: the largest |dz| of the first trial."""
 
     kept = ("length",)
 
     def __init__(
         self,
-        potential: Potential,
+        objective: Objective,
         unknowns: Sequence[Unknown],
-        enough: Tolerances = UNASKED,
+        tolerances: Tolerances = NO_TOLERANCES,
         *,
         first: float = 0.1,
-        **also: Any,
+        **options: Any,
     ):
-        super().__init__(potential, unknowns, enough, **also)
+        super().__init__(objective, unknowns, tolerances, **options)
         self.first, self.length = positive("first", first), 0.0
 
     def _next(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
         length = self.length or self.first / largest(downhill)
-        while ((there := self.look(here.z + length * downhill)).x != here.x).any():
+        while ((there := self.evaluate_at(here.z + length * downhill)).x != here.x).any():
             if lowers(self, here, there):
                 self.length = GROW * length
                 return there
@@ -75,20 +75,20 @@ class GradientDescent(Minimiser):
 
 
 class Adam(Minimiser):
-    """Steps of about `rate` along each component, whatever the size of its slope."""
+    """Adam: steps of about `rate` along each component, independent of the size of its slope."""
 
     kept = ("mean", "square")
 
     def __init__(
         self,
-        potential: Potential,
+        objective: Objective,
         unknowns: Sequence[Unknown],
-        enough: Tolerances = UNASKED,
+        tolerances: Tolerances = NO_TOLERANCES,
         *,
         rate: float = 1e-3,
-        **also: Any,
+        **options: Any,
     ):
-        super().__init__(potential, unknowns, enough, **also)
+        super().__init__(objective, unknowns, tolerances, **options)
         self.rate = positive("rate", rate)
         self.mean = np.zeros(len(self.coordinates))
         self.square = np.zeros(len(self.coordinates))
@@ -100,31 +100,31 @@ class Adam(Minimiser):
         square = b2 * self.square + (1.0 - b2) * here.slope * here.slope
         root = np.sqrt(square / (1.0 - b2**k))
         move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
-        there = self.leap(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
+        there = self.finite_at(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
         self.mean, self.square = mean, square
         return there
 
 
 class FIRE(Minimiser):
-    """A slide that is stopped when it goes uphill.
+    """FIRE: a damped motion downhill that stops when it goes uphill.
 
-    `first` and `longest`: the largest |dz| of the first step, and of any. The first step also says what h is
-    at the start (`pace`); it grows to at most ten times as much.
+    `first` and `longest`: the largest |dz| of the first step, and of any. The first step also determines h at
+    the start (`pace`); h grows to at most ten times as much.
     """
 
     kept = ("velocity", "pace", "fastest", "mix", "downhill")
 
     def __init__(
         self,
-        potential: Potential,
+        objective: Objective,
         unknowns: Sequence[Unknown],
-        enough: Tolerances = UNASKED,
+        tolerances: Tolerances = NO_TOLERANCES,
         *,
         first: float = 0.01,
         longest: float = 0.1,
-        **also: Any,
+        **options: Any,
     ):
-        super().__init__(potential, unknowns, enough, **also)
+        super().__init__(objective, unknowns, tolerances, **options)
         self.first, self.longest = positive("first", first), positive("longest", longest)
         self.velocity = np.zeros(len(self.coordinates))
         self.pace, self.fastest, self.mix, self.downhill = 0.0, 0.0, MIXED, 0
@@ -144,15 +144,15 @@ class FIRE(Minimiser):
         velocity = (1.0 - mix) * velocity + mix * along * rate * force
         if (reach := pace * np.abs(velocity).max()) > self.longest:
             velocity *= self.longest / reach
-        there = self.leap(here, here.z + pace * velocity, CURE)
+        there = self.finite_at(here, here.z + pace * velocity, CURE)
         stopped = self.coordinates.pinned(there.z, there.slope)
         self.velocity = np.where(stopped, 0.0, velocity)
         self.pace, self.fastest, self.mix, self.downhill = pace, fastest, mix, downhill
         return there
 
     def _turn(self, here: Point) -> Point:
-        """Back by half a halved step, and stand still."""
-        there = self.leap(here, here.z - 0.5 * SLOWER * self.pace * self.velocity, CURE)
+        """Go back by half a halved step, and set the velocity to zero."""
+        there = self.finite_at(here, here.z - 0.5 * SLOWER * self.pace * self.velocity, CURE)
         self.velocity = np.zeros_like(self.velocity)
         self.pace, self.mix, self.downhill = SLOWER * self.pace, MIXED, 0
         return there

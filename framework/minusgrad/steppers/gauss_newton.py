@@ -1,17 +1,18 @@
-"""Gauss-Newton for sums of squares, damped as by Levenberg and Marquardt.
+"""The Levenberg-Marquardt method: damped Gauss-Newton steps for sums of squares.
 
     L = |r|^2 / 2,   g = J^T r,   A = J^T J            A: the curvature of L less second derivatives of r
 
     (A + mu D) s = -g,   z <- P(z + s)                 P: the nearest point within the bounds
 
 D is the largest diagonal of A so far, so that units do not matter (Moré 1978, Lect. Notes Math. 630, 105).
-The first step is undamped, mu = 0: where r is linear it is the last one. By how much L falls, in parts of
-what the parabola g.s + s.A s / 2 promises, mu is judged (Nielsen 1999, report IMM-REP-1999-05, TU Denmark):
+The first step is undamped, mu = 0: where r is linear it is the last one. mu follows the
+gain, the decrease of L over that of the parabola g.s + s.A s / 2 (Nielsen 1999, report IMM-REP-1999-05, TU
+Denmark):
 
     gain > 0    mu <- mu max(1/3, 1 - (2 gain - 1)^3),  nu <- 2
     else        mu <- mu nu,  nu <- 2 nu                and another s
 
-Bounds: components at a bound that L pushes beyond it are taken out of the system.
+Bounds: components at a bound that L pushes beyond it are left out of the system.
 """
 
 from collections.abc import Sequence
@@ -21,33 +22,38 @@ import numpy as np
 
 from .line_search import lowers
 from .minimiser import Minimiser, Point, dot
-from .outcomes import UNASKED, Tolerances
+from .objective import LeastSquares
+from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown
 
 FIRST, LEAST, MOST = 1e-3, 1e-7, 1e16
-"""mu after the first undamped step that failed; what is as good as none; and where there is no way down."""
+"""mu after a failed undamped step; below the second, mu is zero; from the third on, the search is stuck."""
 
 
 class GaussNewton(Minimiser):
-    """Levenberg-Marquardt on an objective that has a `curvature`."""
+    """Levenberg-Marquardt for an objective with a Gauss-Newton matrix."""
 
     kept = ("damping", "growth", "diagonal")
 
     def __init__(
-        self, potential: Any, unknowns: Sequence[Unknown], enough: Tolerances = UNASKED, **also: Any
+        self,
+        objective: LeastSquares,
+        unknowns: Sequence[Unknown],
+        tolerances: Tolerances = NO_TOLERANCES,
+        **options: Any,
     ):
-        super().__init__(potential, unknowns, enough, **also)
+        self._squares = objective
+        super().__init__(objective, unknowns, tolerances, **options)
         self.damping, self.growth = 0.0, 2.0
         self.diagonal = np.zeros(len(self.coordinates))
 
     def _next(self, here: Point) -> Point | None:
-        objective: Any = self.potential
-        curvature = objective.curvature(self.coordinates)
+        curvature = self._squares.curvature(self.coordinates.directions())
         self.diagonal = np.maximum(self.diagonal, np.diag(curvature))
         while self.damping < MOST:
             step = self._step(here, curvature)
             if step is not None:
-                there = self.look(here.z + step)
+                there = self.evaluate_at(here.z + step)
                 if (there.x == here.x).all():
                     return None
                 if lowers(self, here, there):
@@ -57,7 +63,7 @@ class GaussNewton(Minimiser):
         return None
 
     def _step(self, here: Point, curvature: np.ndarray) -> np.ndarray | None:
-        """s of the components that move; None where the system has no solution."""
+        """s of the components that move; None if the system has no solution."""
         moving = ~self.coordinates.pinned(here.z, here.slope)
         weights = np.maximum(self.diagonal, np.finfo(np.float64).eps * (self.diagonal.max() or 1.0))
         system = curvature + self.damping * np.diag(weights)
@@ -74,9 +80,9 @@ class GaussNewton(Minimiser):
 
 
 def solved(system: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """The solution of a symmetric positive definite system, by Cholesky; nan where it is not one.
+    """The solution of a symmetric positive definite system, by Cholesky; NaN if it is not positive definite.
 
-    It is scaled to a unit diagonal first, so that only what is truly singular fails.
+    The system is scaled to a unit diagonal first, so that units do not make it look singular.
     """
     if not (np.diag(system) > 0.0).all():
         return np.full(len(right), np.nan)

@@ -1,11 +1,14 @@
-"""What does not move freely: a mask over components, and the motion prescribed for those it takes out.
+"""Held components of fields (Dirichlet conditions): masks of the free ones, prescribed motion, reactions.
 
     x(t) = X + D r(t / T) + V t,   v = dx/dt      at every held component, r(s) = s^3 (10 - 15 s + 6 s^2)
     reaction = dU/dx + dR/dv + m d2x/dt2          the force of the support on the body
     power = (dU/dx) v                             what the supports feed in, kinetic energy apart
 
-Derivatives are of the unconstrained U; steppers leave the held components out, and put them where they
-belong (`place`).
+Derivatives are of the unconstrained U; steppers leave the held components out, and set them to their
+prescribed values (`place`).
+
+A free mask is a boolean array of the field's shape, true where the component may move. There is one for every
+field, all true where nothing is held; every argument and attribute named `free` follows this convention.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,38 +26,48 @@ Places = tuple[np.ndarray, ...]
 
 
 class Holds:
-    """The held components of some fields.
+    """The held components of some fields, and the masks of the free ones.
 
-    `free[field]`: bool, the field's shape; only for fields of which something is held. Raises `EnergyError`
-    for a component that is held twice, and for axes and motions that do not fit the field.
+    Raises `EnergyError` for a component that is held twice, and for axes or motions that do not fit.
     """
 
     def __init__(self, fields: Fields, holds: Sequence[Hold] = (), motions: Sequence[Motion] = ()):
+        self._fields = fields
         by_field: dict[str, list[Hold]] = {}
         for hold in holds:
             by_field.setdefault(hold.field, []).append(hold)
         velocity = {m.position: fields[m.velocity] for m in motions}
         self._held = {n: _Held(fields[n], velocity.get(n), some) for n, some in by_field.items()}
-        self.free = {name: held.free for name, held in self._held.items()}
         self._launch = BoundKernel(self.code(), "t") if holds else None
 
     @property
+    def fields(self) -> list[str]:
+        """The names of the fields of which something is held."""
+        return list(self._held)
+
+    def free(self, field: str) -> np.ndarray:
+        """The free mask of a field: booleans of its shape, read-only where nothing is held."""
+        if field in self._held:
+            return self._held[field].free
+        return np.broadcast_to(np.True_, self._fields[field].shape)
+
+    @property
     def moving(self) -> bool:
-        """Whether anything is moved, rather than clamped."""
+        """True if a held component moves, false if all of them are at rest."""
         return any(held.moved for held in self._held.values())
 
     @property
     def names(self) -> list[str]:
-        """Of the holds, in the order given."""
+        """The names of the holds, by field, in the order given."""
         return [name for held in self._held.values() for name in held.places]
 
     def place(self, t: float) -> None:
-        """Put the held components where they are at time t, with the velocity that they have there."""
+        """Set the held components, and their velocities, to their prescribed values at time t."""
         if self._launch:
             self._launch(t)
 
     def refuse_unmoved(self, motions: Sequence[Motion]) -> None:
-        """Raise `EnergyError` for a held field that does not move, or not with the velocity known here."""
+        """Raise `EnergyError` for a held field that does not move, or whose velocity field is another one."""
         velocity = {m.position: m.velocity for m in motions}
         for name, held in self._held.items():
             if name not in velocity:
@@ -63,14 +76,17 @@ class Holds:
                 raise EnergyError(f"the holds of '{name}' do not know its velocity '{velocity[name]}'")
 
     def code(self) -> Code:
-        """Loops that do what `place` does, for a larger kernel (scalar `t`)."""
+        """The loops of `place`, for a larger kernel (scalar `t`)."""
         return Code.joined(held.code() for held in self._held.values())
 
     def mask(self, field: str) -> Any:
-        """1 where a field is free and 0 where it is held, in the field's precision; None if all is free."""
+        """The free mask as an array for kernels, 1 or 0 in the field's precision; None if nothing is held.
+
+        None lets a kernel leave the factor out.
+        """
         return self._held[field].mask if field in self._held else None
 
-    # Energy that comes in through the supports
+    # Energy that the supports feed in
 
     def power(self, forces: Mapping[str, Any]) -> float:
         """Sum of force times velocity over the held components; `forces` by field."""
@@ -110,7 +126,7 @@ class Holds:
 
 
 class _Held:
-    """The held components of one field, one after another: places, and the numbers of their motion."""
+    """The held components of one field, one after another: their indices, and the numbers of their motion."""
 
     def __init__(self, field: Field, velocity: Field | None, holds: Sequence[Hold]):
         self.field, self.velocity = field, velocity
@@ -190,7 +206,7 @@ class _Held:
 
 
 def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
-    """Where a hold takes hold, and displacement, 1 / duration and velocity there, shape (3, components)."""
+    """The indices of a hold's components; displacement, 1 / duration and velocity, shape (3, components)."""
     what, nodes = f"hold '{hold.name}'", np.asarray(hold.nodes)
     if not nodes.size:
         raise EnergyError(f"{what} holds no nodes")
@@ -229,6 +245,6 @@ def _apart(field: Field, some: Places, others: Places) -> bool:
 
 
 def _is_subnormal(number: float) -> bool:
-    """Told by its bits: an engine may have the processor take such numbers for zero."""
+    """By the bits of the number, since an engine may set the processor to flush such numbers to zero."""
     bits, least = (np.float64(abs(n)).view(np.int64) for n in (number, np.finfo(np.float64).smallest_normal))
     return bool(0 < bits < least)

@@ -319,7 +319,7 @@ class Integrator(Stepper):
                 if (outgrown := self._outgrown()) is not None:
                     return outgrown
                 self.evaluate(t)
-            if (blamed := self.potential.blame(t, self.gradient)) is not None:
+            if (blamed := self.potential.first_nonfinite(t, self.gradient)) is not None:
                 return f"{blamed}; a smaller dt or a softening may cure it"
             self._kick(kick * self.dt)
             if (outgrown := self._outgrown()) is not None:

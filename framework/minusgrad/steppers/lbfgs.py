@@ -1,13 +1,14 @@
-"""L-BFGS: the quasi-Newton method that remembers a few steps.
+"""L-BFGS: the limited-memory quasi-Newton method.
 
-    d = -H g,    H begins as (s.y / y.y) of the newest pair, and takes up, from the oldest to the newest,
+    d = -H g,    H begins as (s.y / y.y) of the newest pair; each pair, from the oldest on, updates it by
 
     H <- (1 - s y' / s.y) H (1 - y s' / s.y) + s s' / s.y,        s = z_new - z,  y = g_new - g
 
 by the two-loop recursion (Nocedal 1980, Math. Comput. 35, 773); the step along d is that of `line_search`.
 
-Bounds: components at a bound that U pushes beyond it are taken out of H and go down their own slope, so that
-they stay; trial points are projected (two-metric projection: Bertsekas 1982, SIAM J. Control Optim. 20, 221).
+Bounds: components at a bound that U pushes beyond it are left out of H and follow their own slope, so that
+they stay there; trial points are projected (two-metric projection: Bertsekas 1982, SIAM J. Control Optim. 20,
+221).
 """
 
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from ..errors import EnergyError
-from ..potential.potential import Potential
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
-from .outcomes import UNASKED, Tolerances
+from .objective import Objective
+from .outcomes import NO_TOLERANCES, Tolerances
 from .unknowns import Unknown, positive
 
 Pair = tuple[np.ndarray, np.ndarray, float]
@@ -33,17 +34,17 @@ class LBFGS(Minimiser):
 
     def __init__(
         self,
-        potential: Potential,
+        objective: Objective,
         unknowns: Sequence[Unknown],
-        enough: Tolerances = UNASKED,
+        tolerances: Tolerances = NO_TOLERANCES,
         *,
         memory: int = 10,
         first: float = 0.1,
-        **also: Any,
+        **options: Any,
     ):
-        super().__init__(potential, unknowns, enough, **also)
+        super().__init__(objective, unknowns, tolerances, **options)
         if memory < 1:
-            raise EnergyError(f"memory = {memory}: L-BFGS remembers at least 1 pair")
+            raise EnergyError(f"memory: L-BFGS needs at least 1 pair, got {memory}")
         self.memory, self.first, self.pairs = memory, positive("first", first), 0
         self.s = np.zeros((memory, len(self.coordinates)))
         self.y = np.zeros_like(self.s)
@@ -51,7 +52,7 @@ class LBFGS(Minimiser):
     def _next(self, here: Point) -> Point | None:
         there = search(self, here, self._direction(here), 1.0)
         if there is None and self.pairs:
-            self.pairs = 0  # what is remembered misleads: begin anew
+            self.pairs = 0  # the stored pairs gave a bad direction: start again with the gradient
             there = search(self, here, self._direction(here), 1.0)
         if there is not None:
             self._remember(there.z - here.z, there.slope - here.slope)
@@ -65,7 +66,7 @@ class LBFGS(Minimiser):
 
     def _direction(self, here: Point) -> np.ndarray:
         pinned = self.coordinates.pinned(here.z, here.slope)
-        pairs = self._seen_by(~pinned)
+        pairs = self._restricted_to(~pinned)
         r = np.where(pinned, 0.0, here.slope)
         if not pairs:
             return -self.first / largest(r) * here.slope
@@ -80,8 +81,8 @@ class LBFGS(Minimiser):
             r = r + (part - dot(y, r) / sy) * s
         return -np.where(pinned, shrink * here.slope, r)
 
-    def _seen_by(self, moving: np.ndarray) -> list[Pair]:
-        """The pairs, oldest first, as the moving components see them; those without curvature left out."""
+    def _restricted_to(self, moving: np.ndarray) -> list[Pair]:
+        """The pairs, oldest first, restricted to the moving components; without those of no curvature."""
         rows = [k % self.memory for k in range(max(self.pairs - self.memory, 0), self.pairs)]
         pairs = [(self.s[k], self.y[k]) for k in rows]
         if not moving.all():
@@ -91,5 +92,5 @@ class LBFGS(Minimiser):
 
 
 def _curved(s: np.ndarray, y: np.ndarray) -> bool:
-    """Whether s.y is positive beyond rounding."""
+    """True if s.y is positive beyond rounding."""
     return dot(s, y) > np.finfo(np.float64).eps * np.sqrt(dot(s, s) * dot(y, y))

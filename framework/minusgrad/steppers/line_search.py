@@ -1,21 +1,21 @@
-"""How far to go along a direction d, downhill from z: a step that lowers U enough and turns the slope enough.
+"""Line search with the weak Wolfe conditions, along a direction d downhill from z.
 
     z(a) = P(z + a d),  s = z(a) - z                      P: the nearest point within the bounds
     U(z(a)) <= U(z) + c1 g.s                              Armijo (1966)
     g(z(a)).s >= c2 g.s                                   weak Wolfe (1969); with it s.y > 0
 
-A step that fails the first is too long, one that fails the second too short: the bracket between the longest
-too short and the shortest too long one is closed by the minima of cubics. It ends also at kinks, where strong
-Wolfe conditions may have no solution (Lewis & Overton 2013, Math. Program. 141, 135). A U that is no finite
-number is too high.
+A step that fails the first is too long, one that fails the second too short; the bracket between the longest
+short step and the shortest long step is narrowed by the minima of cubics. The search ends also at kinks,
+where strong Wolfe conditions may have no solution (Lewis & Overton 2013, Math. Program. 141, 135). A step to
+where U is not finite is too long.
 
-Near a minimum the differences of U drown in its rounding, while slopes still have digits. There
+Near a minimum the differences of U are below its rounding, while slopes still have digits. There
 
     g(z(a)).s <= (2 c1 - 1) g.s                           approximate Wolfe
 
-says the same with the trapezoidal rule in the place of the difference (Hager & Zhang 2005, SIAM J. Optim. 16,
-170). Where the two disagree, the difference is believed if it is more than its rounding: eps sum |u|, or what
-U is seen to scatter by, close to z(a). It may be far more: F - 1 - log F, when 1e-9, has the rounding of 1.
+is the same condition with the trapezoidal rule in place of the difference (Hager & Zhang 2005, SIAM J.
+Optim. 16, 170). Where the two disagree, the difference decides if it exceeds its rounding: eps sum |u|, or
+the scatter of U measured close to z(a). It may be far more: F - 1 - log F, when 1e-9, has the rounding of 1.
 """
 
 import math
@@ -28,14 +28,14 @@ from .minimiser import Minimiser, Point, dot
 LOWER, TURN = 1e-4, 0.9
 """c1 and c2."""
 MOST = 60
-"""Trials of one search: 2^-60 is beyond the rounding of z."""
+"""Most trials of one search: 2^-60 is below the rounding of z."""
 CLOSE, SCATTERS = 2.0**-5, 4.0
-"""U is looked at after such parts of a step, so that z differs; rounding is a few times its scatter."""
+"""The scatter of U is measured at these parts of a step, so that z differs; rounding is a few times it."""
 
 
 @dataclass(frozen=True)
-class Mark:
-    """A length tried: U and its slope along the direction there."""
+class Trial:
+    """A step length, with U and its slope along the direction there."""
 
     length: float
     energy: float
@@ -43,34 +43,34 @@ class Mark:
 
 
 def search(minimiser: Minimiser, here: Point, direction: np.ndarray, length: float) -> Point | None:
-    """The point that a weak Wolfe step from `here` leads to, `length` tried first; None if there is none.
+    """The point after a weak Wolfe step from `here`, `length` tried first; None if there is none.
 
-    The fields hold the point returned.
+    The fields are set to the point returned.
     """
-    before = short = Mark(0.0, here.energy, dot(here.slope, direction))
-    long: Mark | None = None
+    before = short = Trial(0.0, here.energy, dot(here.slope, direction))
+    long: Trial | None = None
     best: Point | None = None
     for _ in range(MOST):
-        there = minimiser.look(here.z + length * direction)
+        there = minimiser.evaluate_at(here.z + length * direction)
         s = there.z - here.z
         if not s.any() or (best is not None and (there.x == best.x).all()):
             break
         if not lowers(minimiser, here, there):
-            long = _mark(length, there, s)
+            long = _trial(length, there, s)
         elif dot(there.slope, s) < TURN * dot(here.slope, s):
-            best, before, short = there, short, _mark(length, there, s)
+            best, before, short = there, short, _trial(length, there, s)
         else:
             return there
         length = _between(short, long) if long else _beyond(before, short)
     if best is not None:
-        minimiser.stand(best)
+        minimiser.return_to(best)
     return best
 
 
 def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
-    """Whether U is enough lower there: by its difference, or by the slopes if that drowns in rounding.
+    """True if U is sufficiently lower at `there`: by its difference, or by slopes if that is mere rounding.
 
-    The fields hold `there`.
+    The fields must be those of `there`.
     """
     if not there.finite:
         return False
@@ -89,31 +89,31 @@ def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
 
 
 def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> tuple[float, float]:
-    """How unlike neighbours U is, close to a point, less the parabola of its slope and of `bend` = s.H.s.
+    """The scatter of U close to a point, less the parabola of its slope and of `bend` = s.H.s: two estimates.
 
-    Two estimates: the median of six differences, for which a jump or two are no rounding; and that of fourth
-    differences, for which no smooth U is, however it bends (Hamming's table: of independent noise they have
-    sqrt(70) times its size). A fall that slopes do not confirm may be doubted by the first alone; a rise has
-    to be rounding by both.
+    The first is the median of six differences, which one or two jumps do not affect; the second is that of
+    fourth differences, which are small for every smooth U (Hamming's table: those of independent noise are
+    sqrt(70) times as large). A decrease that slopes do not confirm counts as rounding by the first alone; an
+    increase must be rounding by both.
     """
     off = [0.0]
     with np.errstate(invalid="ignore", over="ignore"):
         for part in (k * CLOSE for k in range(1, 7)):
             x = minimiser.coordinates.write(there.z - part * s)
             line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
-            off.append(minimiser.potential.value(minimiser.t) - line - 0.5 * part * part * bend)
+            off.append(minimiser.objective.value(minimiser.t) - line - 0.5 * part * part * bend)
         minimiser.coordinates.put(there.x)
         estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
         rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)
         return rough, smooth
 
 
-def _mark(length: float, there: Point, s: np.ndarray) -> Mark:
-    return Mark(length, there.energy, dot(there.slope, s) / length if there.finite else math.nan)
+def _trial(length: float, there: Point, s: np.ndarray) -> Trial:
+    return Trial(length, there.energy, dot(there.slope, s) / length if there.finite else math.nan)
 
 
-def _between(short: Mark, long: Mark) -> float:
-    """Where the cubic through both ends has its minimum, well inside; the middle if it has none."""
+def _between(short: Trial, long: Trial) -> float:
+    """The minimum of the cubic through both ends, kept well inside; the middle if it has none."""
     width = long.length - short.length
     bend = 3.0 * (short.energy - long.energy) / width + short.slope + long.slope
     square = bend * bend - short.slope * long.slope
@@ -124,8 +124,8 @@ def _between(short: Mark, long: Mark) -> float:
     return short.length + width * min(max(part, 0.1), 0.9)
 
 
-def _beyond(before: Mark, short: Mark) -> float:
-    """Where the line through the last two slopes is zero, 1.1 to 10 times as far; else twice as far."""
+def _beyond(before: Trial, short: Trial) -> float:
+    """The zero of the line through the last two slopes, 1.1 to 10 times as far; else twice as far."""
     gain = short.slope - before.slope
     step = -short.slope * (short.length - before.length) / gain if gain > 0.0 else short.length
     return short.length + min(max(step, 0.1 * short.length), 9.0 * short.length)

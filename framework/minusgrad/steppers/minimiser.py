@@ -1,10 +1,10 @@
-"""Minimisers: steppers that move fields to where the potential has a minimum.
+"""Minimisers: steppers that move fields to a minimum of an objective.
 
     find z with lower <= x <= upper and   p(z) = 0,      z = x / scale,
     p = dU/dz, but 0 where z is at a bound and dU/dz pushes it outward      (the projected gradient [J])
 
-All of them work on one vector z of doubles (`unknowns.Coordinates`), add up dot products in fixed order and
-keep their whole state, so that the bits do not depend on how the iterations are cut or resumed. A search
+All of them work on one vector z of doubles (`unknowns.ScaledVariables`), sum dot products in fixed order and
+save their whole state, so that the bits do not depend on how the iterations are cut or resumed. A search
 ends with a named outcome (`outcomes`).
 """
 
@@ -19,14 +19,15 @@ from ..engine import storage
 from ..errors import CheckpointError, NonFiniteError
 from ..potential.potential import Potential
 from .holds import Holds
-from .outcomes import UNASKED, SearchStatus, Tolerances
+from .objective import Objective
+from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
 from .stepper import Stepper
 from .unknowns import ScaledVariables, Unknown
 
 
 @dataclass
 class Point:
-    """The values x of the unknowns, and there z, U (no number where dU/dz is none) and dU/dz."""
+    """The values x of the unknowns, with z, U and dU/dz there; U is NaN where dU/dz is not finite."""
 
     x: np.ndarray
     z: np.ndarray
@@ -39,31 +40,33 @@ class Point:
 
 
 class Minimiser(Stepper):
-    """What all minimisers share: the present point, the outcome, saving and restoring.
+    """The base of all minimisers: the present point, the outcome, saving and restoring.
 
-    `t` is the time at which the potential and what is held are looked at. `free`, by field: where it may
-    move, booleans of the field's shape (none: wherever nothing holds it).
+    The objective and the holds are taken at time `t`. `free`: the mask of each unknown field, in place of
+    those of `holds`.
     """
 
     kept: tuple[str, ...] = ()
-    """What the method's next iteration reads, apart from the present point: names of attributes."""
+    """The attributes that the method's next iteration reads, apart from the present point."""
 
     def __init__(
         self,
-        potential: Potential,
+        objective: Objective,
         unknowns: Sequence[Unknown],
-        enough: Tolerances = UNASKED,
+        tolerances: Tolerances = NO_TOLERANCES,
         *,
         t: float = 0.0,
         free: Mapping[str, np.ndarray] | None = None,
         holds: Holds | None = None,
     ):
-        self.potential, self.enough = potential, enough
-        self.holds = holds or Holds(potential.fields)
+        self.objective, self.tolerances = objective, tolerances
+        if isinstance(objective, Potential):
+            self.potential = objective  # for observers; an objective that is a run has its own
+        self.holds = holds or Holds(objective.fields)
         self.holds.place(t)
         if free is None:
-            free = {u.field: self.holds.free[u.field] for u in unknowns if u.field in self.holds.free}
-        self.coordinates = ScaledVariables(potential, unknowns, free)
+            free = {u.field: self.holds.free(u.field) for u in unknowns}
+        self.coordinates = ScaledVariables(objective, unknowns, free)
         self.gradient = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.step, self.t, self.energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
@@ -74,7 +77,7 @@ class Minimiser(Stepper):
 
     @property
     def time(self) -> float:
-        """It stands still."""
+        """The time at which the objective is taken; it does not advance."""
         return self.t
 
     @property
@@ -83,9 +86,9 @@ class Minimiser(Stepper):
         return self.coordinates.fields
 
     def advance(self, n: int) -> None:
-        """At most n iterations; fewer, or none, if there is an outcome.
+        """At most n iterations; fewer if there is an outcome.
 
-        Raises `NonFiniteError` naming step, term and node; the fields are then those of the last finite step.
+        Raises `NonFiniteError` with step, term and node; the fields are then those of the last finite step.
         """
         for _ in range(n):
             if self.outcome is not None:
@@ -93,28 +96,28 @@ class Minimiser(Stepper):
             here = self._here()
             there = self._next(here)
             if there is None:
-                self.stand(here)
+                self.return_to(here)
                 self.exhausted = True
             else:
                 self.step += 1
                 self.energy, self.change = there.energy, float(np.abs(there.z - here.z).max())
 
     def evaluate(self, t: float | None = None) -> None:
-        """U and its gradient anew, from now on at time t; whatever had ended the search is judged anew.
+        """Recompute U and its gradient, from now on at time t, and forget the outcome.
 
-        Needed if something other than a step has changed what they depend on. Raises `NonFiniteError`.
+        Needed if something other than a step has changed the fields or parameters. Raises `NonFiniteError`.
         """
         if t is not None:
             self.t = t
             self.holds.place(t)
         self.change, self.exhausted = math.inf, False
-        here = self._look()
+        here = self._evaluated()
         if not here.finite:
-            raise NonFiniteError(f"step {self.step}: {self._trouble()}")
+            raise NonFiniteError(f"step {self.step}: {self._nonfinite()}")
         self.energy = here.energy
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything an iteration reads before it writes, the fields apart."""
+        """All arrays that the next iteration depends on, without the fields."""
         gradients = {f"gradient/{n}": storage.host(g).copy() for n, g in self.gradient.items()}
         return gradients | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
 
@@ -133,8 +136,8 @@ class Minimiser(Stepper):
     # The outcome
 
     @property
-    def standing(self) -> SearchStatus:
-        """The figures that the outcome is judged by."""
+    def status(self) -> SearchStatus:
+        """The figures that decide on the outcome."""
         here = self._here()
         pinned = self.coordinates.pinned(here.z, here.slope)
         residual = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
@@ -143,56 +146,56 @@ class Minimiser(Stepper):
     @property
     def residual(self) -> float:
         """The largest component of the projected gradient."""
-        return self.standing.residual
+        return self.status.residual
 
     @property
     def outcome(self) -> str | None:
-        """Why the search has ended; None while there is something to do."""
-        return self.enough.outcome(self.standing)
+        """The word for how the search has ended (`outcomes`); None while it has not."""
+        return self.tolerances.outcome(self.status)
 
     @property
     def verdict(self) -> str:
-        """The outcome as a sentence, with its figures; what cures it if there is no way on."""
-        return self.enough.verdict(self.standing)
+        """The outcome as a sentence, with its figures; if the search is stuck, with a cure."""
+        return self.tolerances.verdict(self.status)
 
     @property
     def failed(self) -> bool:
-        """Whether it was asked to get somewhere, and is not there."""
-        asked = self.enough != UNASKED
-        return self.outcome == "stuck" or (asked and self.outcome is None)
+        """Whether the search is stuck, or has tolerances and has not reached them."""
+        required = self.tolerances != NO_TOLERANCES
+        return self.outcome == "stuck" or (required and self.outcome is None)
 
     # For the methods
 
     def _next(self, here: Point) -> Point | None:
-        """The point after `here`, which the fields then hold; None if no step lowers U."""
+        """The point after `here`, to which the fields are then set; None if no step lowers U."""
         raise NotImplementedError
 
-    def look(self, z: np.ndarray) -> Point:
-        """Move the fields to z, as near as bounds and precision allow, and evaluate there."""
+    def evaluate_at(self, z: np.ndarray) -> Point:
+        """Set the fields to z, as near as bounds and precision allow, and evaluate there."""
         self.coordinates.write(z)
-        return self._look()
+        return self._evaluated()
 
-    def leap(self, here: Point, z: np.ndarray, cure: str) -> Point:
-        """`look`, for methods that cannot go back. Raises `NonFiniteError`, and is `here` again."""
-        there = self.look(z)
+    def finite_at(self, here: Point, z: np.ndarray, cure: str) -> Point:
+        """`evaluate_at`; returns to `here` and raises `NonFiniteError` if U or dU/dz is not finite at z."""
+        there = self.evaluate_at(z)
         if not there.finite:
-            trouble = self._trouble()
-            self.stand(here)
+            trouble = self._nonfinite()
+            self.return_to(here)
             raise NonFiniteError(f"step {self.step + 1}: {trouble}; {cure} may cure it")
         return there
 
-    def stand(self, point: Point) -> None:
-        """Go back to a point: the same bits as when it was looked at."""
+    def return_to(self, point: Point) -> None:
+        """Set the fields to a point, with the same bits of the gradient as when it was evaluated."""
         self.coordinates.put(point.x)
-        self.potential.evaluate_into(self.gradient, self.t)  # by the kernel that looked
+        self.objective.evaluate_into(self.gradient, self.t)  # by the kernel of `_evaluated`: the same bits
 
     def projected(self, point: Point) -> np.ndarray:
-        """The projected gradient."""
+        """The projected gradient (N,) at a point."""
         return np.where(self.coordinates.pinned(point.z, point.slope), 0.0, point.slope)
 
     def rounding(self) -> float:
-        """About how much of U at the present fields is rounding: eps sum |u|."""
-        return float(np.finfo(self.potential.fields.dtype).eps) * self.potential.magnitude(self.t)
+        """An estimate of the rounding of U at the present fields: eps sum |u|."""
+        return float(np.finfo(self.objective.fields.dtype).eps) * self.objective.magnitude(self.t)
 
     # Inside
 
@@ -201,26 +204,27 @@ class Minimiser(Stepper):
         x = self.coordinates.read()
         return Point(x, x / self.coordinates.scale, self.energy, self.coordinates.slope(self.gradient))
 
-    def _look(self) -> Point:
+    def _evaluated(self) -> Point:
         x = self.coordinates.read()
         with np.errstate(invalid="ignore", over="ignore"):
-            energy = self.potential.evaluate_into(self.gradient, self.t)
+            energy = self.objective.evaluate_into(self.gradient, self.t)
             slope = self.coordinates.slope(self.gradient)
         if not np.isfinite(slope).all():
             energy = math.nan
         return Point(x, x / self.coordinates.scale, energy, slope)
 
-    def _trouble(self) -> str:
-        """What is not finite at the present fields."""
-        if (blamed := self.potential.blame(self.t, self.gradient)) is not None:
-            return blamed
-        energies = {n: u for n, u in self.potential.by_term(self.t).items() if not math.isfinite(u)}
-        told = [f"the energy of term '{n}' is {u}, though its forces are finite" for n, u in energies.items()]
-        return "; ".join(told) or "the gradient in scaled variables is beyond all numbers"
+    def _nonfinite(self) -> str:
+        """What is not finite at the present fields, in words."""
+        if (found := self.objective.first_nonfinite(self.t, self.gradient)) is not None:
+            return found
+        energies = self.objective.by_term(self.t).items()
+        bad = ((name, u) for name, u in energies if not math.isfinite(u))
+        texts = (f"the energy of term '{name}' is {u}, though its forces are finite" for name, u in bad)
+        return "; ".join(texts) or "the gradient in scaled variables overflows"
 
 
 CLOCK = ("step", "t", "dt", "energy", "change", "exhausted")
-"""What every minimiser keeps, besides the gradient."""
+"""The attributes that every minimiser saves, besides the gradient."""
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:
@@ -229,5 +233,5 @@ def dot(a: np.ndarray, b: np.ndarray) -> float:
 
 
 def largest(values: np.ndarray) -> float:
-    """The largest absolute value; never so small that nothing can be divided by it."""
+    """The largest absolute value; at least 1e-290, so that one can divide by it."""
     return max(float(np.abs(values).max()), 1e-290)

@@ -2,7 +2,7 @@
 
 "converged"   the largest component of the projected gradient is at most `Tolerances.gradient`, or zero
 "settled"     the last step changed no component of z by more than `Tolerances.change`
-"stuck"       no step lowers U; or every component is at a bound, and `Tolerances` asked for nothing
+"stuck"       no step lowers U; or every component is at a bound, and `Tolerances` has no `change`
 """
 
 from dataclasses import dataclass
@@ -29,18 +29,21 @@ class SearchStatus:
 
 @dataclass(frozen=True)
 class Tolerances:
-    """When to stop: a `gradient` dU/dz (an energy) or a `change` of z as small as this; None: not asked."""
+    """When to stop: at a `gradient` dU/dz [J] or a `change` of z as small as this; None: no such condition.
+
+    Raises `EnergyError` for a negative tolerance and for NaN.
+    """
 
     gradient: float | None = None
     change: float | None = None
 
     def __post_init__(self) -> None:
-        for what, asked in (("gradient", self.gradient), ("change", self.change)):
-            if asked is not None and not asked >= 0.0:
-                raise EnergyError(f"{what} = {asked:g} asks for too much: nothing is smaller than zero")
+        for name, value in (("gradient", self.gradient), ("change", self.change)):
+            if value is not None and not value >= 0.0:
+                raise EnergyError(f"tolerance `{name}` must be >= 0, got {value:g}")
 
     def outcome(self, now: SearchStatus) -> str | None:
-        """Why there is nothing left to do; None while there is."""
+        """The word for how the search has ended; None while it has not."""
         if self.gradient is not None and now.residual <= self.gradient:
             return "converged"
         if self.change is not None and (now.change <= self.change or now.pinned):
@@ -50,21 +53,22 @@ class Tolerances:
         return "converged" if now.residual == 0.0 else None
 
     def verdict(self, now: SearchStatus) -> str:
-        """The outcome as a sentence, with its figures; the cure, where there is no way on."""
+        """The outcome as a sentence, with its figures; if the search is stuck, with a cure."""
         outcome = self.outcome(now)
-        figures = f"gradient {now.residual:.3g}{_asked(self.gradient)}"
+        figures = f"gradient {now.residual:.3g}{_required(self.gradient)}"
         if self.change is not None:
-            figures += f"; last change {now.change:.3g}{_asked(self.change)}"
+            figures += f"; last change {now.change:.3g}{_required(self.change)}"
         cure = f"; {_cure(now)}" if outcome == "stuck" else ""
-        asked = self != UNASKED
-        ended = f"{outcome}: " if outcome else "not converged: " if asked else ""
+        required = self != NO_TOLERANCES
+        ended = f"{outcome}: " if outcome else "not converged: " if required else ""
         return f"{ended}{figures} (step {now.step}){cure}"
 
 
-UNASKED = Tolerances()
+NO_TOLERANCES = Tolerances()
+"""The search goes on until the gradient is zero, or until no step lowers U."""
 
 
-def _asked(number: float | None) -> str:
+def _required(number: float | None) -> str:
     return "" if number is None else f", asked {number:g}"
 
 

@@ -1,9 +1,9 @@
-"""What a minimiser looks for: components of fields, as one vector in scaled variables.
+"""The unknowns of a minimiser: free components of fields, as one vector of scaled variables.
 
     z = x / scale        dU/dz = scale dU/dx        lower <= x <= upper
 
 z (N,) holds the free components of all unknown fields, one field after another, in double precision.
-A field keeps its own precision: what counts is what it holds after a point was written into it.
+A field keeps its own precision: a point is the values that the fields hold after it was written into them.
 """
 
 import math
@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from ..energies.fields import Field
-from ..energies.local_energy import Bounded, Node
+from ..energies.local_energy import Bounded
 from ..engine import storage
 from ..errors import EnergyError
-from ..potential.potential import Potential
+from .objective import Objective
 
 
 @dataclass(frozen=True)
 class Unknown:
-    """A field to be found.
+    """A field whose values are sought.
 
     `scale` and the bounds are in the field's unit; the scale is the size of a physically meaningful change.
     `rate` multiplies this field's step in methods of first order.
@@ -36,18 +36,22 @@ class Unknown:
 
 
 class ScaledVariables:
-    """The free components of the unknown fields: as values x, and as scaled variables z with their bounds."""
+    """The free components of the unknown fields: as values x, and as scaled variables z with their bounds.
 
-    def __init__(self, potential: Potential, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]):
-        _check(potential, unknowns, free)
-        kept = [_within_roles(potential, unknown) for unknown in unknowns]
-        self._parts = [_Part(potential.fields[u.field], u, free.get(u.field)) for u in kept]
+    `free`: the mask of each unknown field (`holds`). Raises `EnergyError` for unknowns and masks that do not
+    fit the objective.
+    """
+
+    def __init__(self, objective: Objective, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]):
+        _check(objective, unknowns, free)
+        kept = [_within_roles(objective, unknown) for unknown in unknowns]
+        self._parts = [_Part(objective.fields[u.field], u, free[u.field]) for u in kept]
         self.scale = self._each(lambda part: part.unknown.scale)
         self.rate = self._each(lambda part: part.unknown.rate)
         self._bounds = self._each(lambda part: part.lower), self._each(lambda part: part.upper)
         self.lower, self.upper = (bound / self.scale for bound in self._bounds)
         if not (self.lower < self.upper).any():
-            raise EnergyError("everything is held: no component of an unknown field is free to move")
+            raise EnergyError("unknowns: no component is free to move, all are held or fixed by their bounds")
 
     def __len__(self) -> int:
         return len(self.scale)
@@ -58,11 +62,11 @@ class ScaledVariables:
         return [part.field for part in self._parts]
 
     def read(self) -> np.ndarray:
-        """x: the values that the fields hold."""
+        """x (N,): the values that the fields hold."""
         return self._gathered([part.field.values for part in self._parts])
 
     def write(self, z: np.ndarray) -> np.ndarray:
-        """Move the fields to z, or to the nearest point within the bounds; returns x, what they hold then."""
+        """Set the fields to z, or to the nearest point within the bounds; returns x as they hold it then."""
         lower, upper = self._bounds
         with np.errstate(over="ignore", invalid="ignore"):
             inside = np.clip(z * self.scale, lower, upper)
@@ -70,7 +74,7 @@ class ScaledVariables:
         return self.read()
 
     def put(self, x: np.ndarray) -> None:
-        """Give the fields these values, bit for bit."""
+        """Set the fields to x, bit for bit."""
         start = 0
         for part in self._parts:
             whole = part.field.values.copy()
@@ -78,8 +82,12 @@ class ScaledVariables:
             part.field.set(whole)
             start += part.count
 
+    def directions(self) -> list[dict[str, np.ndarray]]:
+        """dx/dz_k for each k, as arrays of the fields' shapes by field."""
+        return [self.spread(row) for row in np.diag(self.scale)]
+
     def spread(self, components: np.ndarray) -> dict[str, np.ndarray]:
-        """Components as arrays of the fields' shapes, by field; zero where nothing is free."""
+        """Components (N,) as arrays of the fields' shapes, by field; zero where a field is held."""
         found, start = {}, 0
         for part in self._parts:
             whole = np.zeros(part.field.values.size, components.dtype)
@@ -89,11 +97,11 @@ class ScaledVariables:
         return found
 
     def slope(self, gradients: Mapping[str, Any]) -> np.ndarray:
-        """dU/dz, from arrays of dU/dx by field."""
+        """dU/dz (N,), from arrays of dU/dx by field."""
         return self.scale * self._gathered([storage.host(gradients[part.field.name]) for part in self._parts])
 
     def pinned(self, z: np.ndarray, slope: np.ndarray) -> np.ndarray:
-        """The components at a bound that a step downhill would carry beyond it."""
+        """Which components (N,) are at a bound that a step downhill would cross."""
         return ((z <= self.lower) & (slope > 0)) | ((z >= self.upper) & (slope < 0))
 
     def _gathered(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
@@ -108,59 +116,59 @@ class ScaledVariables:
 class _Part:
     """The free components of one field; its bounds as the field's precision holds them."""
 
-    def __init__(self, field: Field, unknown: Unknown, free: np.ndarray | None):
+    def __init__(self, field: Field, unknown: Unknown, free: np.ndarray):
         self.field, self.unknown = field, unknown
-        chosen = np.flatnonzero(np.ones(field.shape, bool) if free is None else free)
+        chosen = np.flatnonzero(free)
         self.count = len(chosen)
         self.places = slice(None) if self.count == field.values.size else chosen
         self.lower, self.upper = field.dtype.type(unknown.lower), field.dtype.type(unknown.upper)
 
 
-def _check(potential: Potential, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]) -> None:
+def _check(objective: Objective, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]) -> None:
     if not unknowns:
-        raise EnergyError("nothing is to be found: name at least one unknown field")
+        raise EnergyError("unknowns: none is given; name at least one field")
     names = [u.field for u in unknowns]
     for unknown in unknowns:
-        _check_unknown(potential, unknown)
+        _check_unknown(objective, unknown)
     if twice := [n for n in names if names.count(n) > 1]:
-        raise EnergyError(f"'{twice[0]}' is named twice among the unknowns")
+        raise EnergyError(f"'{twice[0]}' is given twice among the unknowns")
     if strange := [n for n in free if n not in names]:
-        raise EnergyError(f"'{strange[0]}' is no unknown: its free components mean nothing")
+        raise EnergyError(f"free: '{strange[0]}' is not among the unknowns; leave its mask out")
+    if missing := [n for n in names if n not in free]:
+        raise EnergyError(f"free: no mask for '{missing[0]}'; give one for each unknown, or leave `free` out")
     for name, mask in free.items():
-        shape = potential.fields[name].shape
+        shape = objective.fields[name].shape
         if np.shape(mask) != shape or np.asarray(mask).dtype != bool:
             given = f"{np.asarray(mask).dtype} of shape {list(np.shape(mask))}"
-            raise EnergyError(f"free['{name}']: needs true or false, shape {list(shape)}, got {given}")
+            raise EnergyError(f"free['{name}']: needs booleans of shape {list(shape)}, got {given}")
 
 
-def _check_unknown(potential: Potential, unknown: Unknown) -> None:
-    name = potential.fields[unknown.field].name
-    if name in potential.given:
-        made_of = ", ".join(sorted(potential.reads))
-        raise EnergyError(f"'{name}' is what maps give; look for what it is made of: {made_of}")
-    bound = potential.reads
+def _check_unknown(objective: Objective, unknown: Unknown) -> None:
+    name = objective.fields[unknown.field].name
+    if name in objective.given:
+        made_of = ", ".join(sorted(objective.reads))
+        raise EnergyError(f"'{name}': is computed by a map; seek the fields that it depends on: {made_of}")
+    bound = objective.reads
     if name not in bound:
         raise EnergyError(
-            f"no energy depends on '{name}': nothing says where it should be (they depend on:"
+            f"'{name}': no energy depends on it, so that it has no minimum (they depend on:"
             f" {', '.join(sorted(bound))})"
         )
-    positive(f"'{name}': its scale", unknown.scale)
-    positive(f"'{name}': its rate", unknown.rate)
+    positive(f"'{name}': scale", unknown.scale)
+    positive(f"'{name}': rate", unknown.rate)
     if not unknown.lower <= unknown.upper:
         raise EnergyError(f"'{name}': its lower bound {unknown.lower:g} is above its upper {unknown.upper:g}")
 
 
-def _within_roles(potential: Potential, unknown: Unknown) -> Unknown:
+def _within_roles(objective: Objective, unknown: Unknown) -> Unknown:
     """The unknown within the bounds of the roles that its field plays.
 
     Raises `EnergyError` where it could reach an open bound: there the energy has no value.
     """
-    held = potential.fields[unknown.field].dtype.type
+    held = objective.fields[unknown.field].dtype.type
     unknown = replace(unknown, lower=float(held(unknown.lower)), upper=float(held(unknown.upper)))
-    for name, part in potential.parts.items():
-        for argument, role in part.energy.of_role(Node).items():
-            if part.fields[argument].name == unknown.field:
-                unknown = within_role(unknown, f"{name}.{argument}", role)
+    for name, role in objective.roles_of(unknown.field):
+        unknown = within_role(unknown, name, role)
     return unknown
 
 
@@ -179,7 +187,7 @@ def within_role(unknown: Unknown, what: str, role: Bounded) -> Unknown:
 
 
 def positive(what: str, value: float) -> float:
-    """The value, if it is a positive number; else `EnergyError`."""
+    """The value, if it is positive and finite; else raises `EnergyError`."""
     if not 0.0 < value < math.inf:
-        raise EnergyError(f"{what} = {value:g}: it must be positive")
+        raise EnergyError(f"{what} must be positive and finite, got {value:g}")
     return value

@@ -1,0 +1,112 @@
+"""The loss of a run as a function of its parameters: an objective for minimisers.
+
+    U(p) = L(the run that starts from, and is governed by, p)
+
+Each parameter p is a field of its own here, in double precision, under the name of what it stands for: an
+initial field ("m", "x") or a parameter of a term ("spring.k"; one value is a field with one node). It is
+written into the run before each evaluation. If a run is not finite, its loss is NaN and `first_nonfinite`
+says why.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..energies.fields import Field, Fields
+from ..energies.local_energy import Bounded
+from ..engine import storage
+
+
+class DifferentiableRun(Protocol):
+    """A run as a function of its initial state and parameters (`adjoint.Rollout` is one).
+
+    If the run is not finite, values are NaN and `trouble` says why.
+    """
+
+    trouble: str
+
+    def value(self) -> float: ...
+
+    def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]: ...
+
+    def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray: ...
+
+
+@dataclass(frozen=True)
+class FitParameter:
+    """A parameter of a fit: its name, first values, SI unit; `put` writes other values into the run."""
+
+    name: str
+    start: np.ndarray
+    put: Callable[[np.ndarray], None]
+    unit: str = "1"
+
+
+class RunObjective:
+    """Value, gradient and Gauss-Newton matrix of the loss of a run, over the fields of its parameters."""
+
+    given: Mapping[str, Field] = {}
+
+    def __init__(self, rollout: DifferentiableRun, parameters: Sequence[FitParameter]):
+        self.rollout, self.parameters = rollout, {p.name: p for p in parameters}
+        starts = {p.name: np.atleast_1d(np.asarray(p.start, np.float64)) for p in parameters}
+        self.fields = Fields(starts, {p.name: p.unit for p in parameters})
+        self._seen: tuple[bytes, float] = (b"", np.nan)
+
+    @property
+    def reads(self) -> set[str]:
+        """The names of the parameters."""
+        return set(self.fields)
+
+    def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
+        """None: the unknowns of a run come with their bounds."""
+        return []
+
+    def value(self, t: float = 0.0) -> float:
+        """The loss; NaN if the run is not finite."""
+        if self._seen[0] != self._bits():
+            self._put()
+            self._note(self.rollout.value())
+        return self._seen[1]
+
+    def by_term(self, t: float = 0.0) -> dict[str, float]:
+        """The loss under its name."""
+        return {"loss": self.value(t)}
+
+    def magnitude(self, t: float = 0.0) -> float:
+        """The absolute value of the loss; times eps it is about its rounding."""
+        return abs(self.value(t))
+
+    def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
+        """Overwrite each array of `targets` with dL/dp, NaN if the run is not finite; returns the loss."""
+        self._put()
+        loss, found = self.rollout.evaluate(list(targets))
+        for name, array in targets.items():
+            storage.store(array, np.asarray(found[name], np.float64).reshape(self.fields[name].shape))
+        self._note(loss)
+        return loss
+
+    def first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
+        """Why the last run was not finite; None if it was."""
+        return f"the run of the loss: {self.rollout.trouble}" if self.rollout.trouble else None
+
+    def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """(P, P): J^T (d2 loss) J, J = d(state)/dz at the observed steps, along P directions dp/dz_k."""
+        self._put()
+        return self.rollout.curvature([self._as_started(direction) for direction in directions])
+
+    def _as_started(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """A direction in the shapes that the parameters started with: a run knows scalars."""
+        return {name: direction[name].reshape(np.shape(p.start)) for name, p in self.parameters.items()}
+
+    def _put(self) -> None:
+        for name, parameter in self.parameters.items():
+            parameter.put(self.fields[name].values.reshape(np.shape(parameter.start)))
+
+    def _note(self, loss: float) -> None:
+        self._seen = self._bits(), loss
+
+    def _bits(self) -> bytes:
+        return b"".join(field.values.tobytes() for field in self.fields.values())

@@ -1,0 +1,53 @@
+"""The objective of a minimiser: a scalar function of named fields, with its gradient.
+
+    U(fields, t)        in J where it is a potential energy, without a unit where it is the loss of a run
+
+`Potential` and `adjoint.RunObjective` satisfy these protocols; a minimiser knows nothing else of either.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..energies.fields import Field, Fields
+from ..energies.local_energy import Bounded
+
+
+class Objective(Protocol):
+    """Value and gradient of a scalar function of fields; NaN where it is not defined."""
+
+    fields: Fields
+
+    @property
+    def reads(self) -> set[str]:
+        """The names of the fields that the value depends on."""
+
+    @property
+    def given(self) -> Mapping[str, Field]:
+        """The fields that are computed from others, by name: they cannot be unknowns."""
+
+    def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
+        """The roles that bound a field's values, each with the name of the argument that has it."""
+
+    def value(self, t: float = 0.0) -> float:
+        """U at the present fields."""
+
+    def by_term(self, t: float = 0.0) -> dict[str, float]:
+        """The summands of U, by name."""
+
+    def magnitude(self, t: float = 0.0) -> float:
+        """The sum of the absolute values that U is summed from; times eps it is about the rounding of U."""
+
+    def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
+        """Overwrite each array of `targets` with dU/d(field), shape of the field; returns U."""
+
+    def first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
+        """In words, the first value or derivative by a field of `wrt` that is not finite; None if none."""
+
+
+class LeastSquares(Objective, Protocol):
+    """An objective whose Hessian has a Gauss-Newton approximation, J^T (d2 loss) J with J = d(state)/dz."""
+
+    def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+        """The (P, P) matrix along P directions dx/dz_k, each given by field, in the shape of the field."""
