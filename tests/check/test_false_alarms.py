@@ -13,15 +13,15 @@ from minusgrad import local_energy
 from minusgrad.app.runs import build
 from minusgrad.assembly.registry import Registry
 from minusgrad.check import term_check
-from minusgrad.interpreter.interpreter import ROUNDINGS
 from minusgrad.symbolic.graph import reachable
+from minusgrad.symbolic.operations import OPERATIONS
 from tests.exams.test_random_energies import Program, drawn
 from tests.support.random_energies import ROLES
 
 SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
 SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))
 NUMBER = 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 4
-DECISIONS = {"select", *ROUNDINGS}
+DECISIONS = {"select", *(name for name, row in OPERATIONS.items() if row.rounding)}
 
 
 def accused(findings) -> list[str]:

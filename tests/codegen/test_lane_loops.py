@@ -1,18 +1,20 @@
 """Lanes: every energy in both layouts, f32 and f64, with a last block that is not full; log of vectors."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Node, Potential, bind, local_energy, ti
-from minusgrad.codegen import lane_loops, lane_statements
+from minusgrad.codegen import lane_loops
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.engine import lane_blocks, runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.errors import MiscompiledError
+from minusgrad.symbolic.operations import OPERATIONS
 from tests.codegen.test_products import drawn, names
 from tests.support.instances import CANONICAL, Instance
 
@@ -222,7 +224,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(
         ("spring", "hessian", "mul", "{0} * {1} * {1}"),
     ]:
         with monkeypatch.context() as broken:
-            broken.setitem(lane_statements.VECTORS, operation, wrong)
+            broken.setitem(OPERATIONS, operation, replace(OPERATIONS[operation], vectors=wrong))
             potential = CANONICAL[name].potential(np.random.default_rng(2), 3, n=29, e=37)
             with pytest.raises(MiscompiledError, match=f"term '{name}', element .* its function: engine "):
                 _asked(potential, asked)

@@ -1,12 +1,12 @@
 """Energies over single nodes and maps to grids in lanes; and arrays that a sweep begins anew."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from minusgrad import Body, Cell, Fields, Node, Parameter, Potential, Table, bind, local_energy, local_map, ti
-from minusgrad.codegen import lane_statements
 from minusgrad.codegen import node_lane_loops as rooms
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
@@ -15,6 +15,7 @@ from minusgrad.energies.fields import Grid
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, MiscompiledError
+from minusgrad.symbolic.operations import OPERATIONS
 from minusgrad_gravity.gravity import gravity
 from minusgrad_laser.losses import dose_l2
 from minusgrad_laser.spots import stencil_dose
@@ -180,7 +181,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(
                 potential.evaluate_into({"dose": out})
 
     with monkeypatch.context() as broken:
-        broken.setitem(lane_statements.VECTORS, "sub", "{} + {}")
+        broken.setitem(OPERATIONS, "sub", replace(OPERATIONS["sub"], vectors="{} + {}"))
         wrong = CANONICAL["dose_l2"].potential(np.random.default_rng(2), 1, n=64)
         with pytest.raises(MiscompiledError, match=r"term 'dose_l2', element .* its function: engine "):
             ask(wrong)

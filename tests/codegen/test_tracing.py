@@ -1145,7 +1145,7 @@ def test_more_than_64_ways_are_refused_with_the_line() -> None:
 def test_a_lambda_is_refused() -> None:
     energy = local_energy("short", over="nodes", x=X)(lambda x: x[0][0])
     with pytest.raises(
-        TraceError, match=r"test_language.py:\d+: an energy is a function that begins with `def`"
+        TraceError, match=r"test_tracing.py:\d+: an energy is a function that begins with `def`"
     ):
         trace(energy, None, 2)
 
@@ -1174,5 +1174,5 @@ def test_a_function_without_a_file_is_refused() -> None:
     ("function", "text"), [(returns_a_vector, "it returns a tensor"), (symbolic_while, "`while`")]
 )
 def test_a_pair_energy_is_refused_with_its_line_when_it_is_declared(function: Callable, text: str) -> None:
-    with pytest.raises(TraceError, match=rf"test_language.py:\d+: .*{text}"):
+    with pytest.raises(TraceError, match=rf"test_tracing.py:\d+: .*{text}"):
         local_energy("pair", over="pairs", x=X)(function)

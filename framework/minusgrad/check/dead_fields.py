@@ -13,8 +13,8 @@ from functools import partial
 import numpy as np
 
 from ..codegen.tracing import Trace
-from ..interpreter.interpreter import ROUNDINGS
 from ..potential.potential import Potential
+from ..symbolic.operations import OPERATIONS
 from .questions import EPS, GAUSS, SHRINKS, spread
 
 STEPS = (0.1, 0.4, 1.6)
@@ -67,7 +67,7 @@ class Candidate:
 
 def rounds(traced: Trace) -> bool:
     """True if an energy or a map rounds a number: casts it to an integer, floors it, ..."""
-    return any(node.op in ROUNDINGS for node in traced.graph)
+    return any(OPERATIONS[node.op].rounding for node in traced.graph)
 
 
 def dead_fields(potential: Potential, suspects: Container[str], t: float = 0.0) -> Iterator[tuple[str, str]]:

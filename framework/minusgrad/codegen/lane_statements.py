@@ -13,15 +13,11 @@ from collections.abc import Sequence
 from ..energies.local_energy import Time
 from ..engine import vector_functions
 from ..symbolic.graph import reachable
+from ..symbolic.operation import SAME
+from ..symbolic.operations import OPERATIONS, TRUTHS
 from ..symbolic.scalar import Scalar
-from ..symbolic.simplification import TRUTHS
 from .statements import Statements, template
 
-SAME = {"add", "sub", "mul", "div", "sqrt", "floor", "ceil", "min", "max", "select"}
-SAME |= {"lt", "le", "eq", "ne", "and", "or"}
-"""Operations that whole vectors have in the words of one number."""
-VECTORS = {"recip": "{one} / {}", "abs": "ti.max({0}, {zero} - {0})"}
-"""Those that they have in other words."""
 MOST_BY_LANE = 3
 """Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
 SMALL = (1 << 30) - 1
@@ -30,7 +26,7 @@ SMALL = (1 << 30) - 1
 
 def is_instruction(node: Scalar) -> bool:
     """Whether an operation is one on whole vectors."""
-    return node.op in SAME or node.op in VECTORS or template(node).startswith("ti.sqrt")
+    return OPERATIONS[node.op].vectors != "" or template(node).startswith("ti.sqrt")
 
 
 def serve(value: Scalar) -> bool:
@@ -57,7 +53,9 @@ class Vectors(Statements):
     def _instruction(self, node: Scalar, arguments: Sequence[str]) -> str:
         """An operation on whole vectors."""
         one, zero = (self._to_all(f"{self._type(node)}({number})") for number in ("1.0", "0.0"))
-        return (VECTORS.get(node.op) or template(node)).format(*arguments, one=one, zero=zero)
+        own = OPERATIONS[node.op].vectors
+        text = template(node) if own in ("", SAME) else own
+        return text.format(*arguments, one=one, zero=zero)
 
     def _lanes(self) -> str:
         """The number of each lane."""

@@ -19,33 +19,9 @@ from ..engine import storage
 from ..engine.kernels import GRAIN, Code
 from ..errors import EnergyError
 from ..symbolic.graph import reachable
+from ..symbolic.operations import OPERATIONS
 from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest
-
-TEXT = {
-    "add": "{} + {}",
-    "sub": "{} - {}",
-    "mul": "{} * {}",
-    "div": "{} / {}",
-    "recip": "{T}(1.0) / {}",
-    "floordiv": "ti.floor({} / {})",
-    "quotient": "ti.floor({0} / {1} + {T}(0.5) / ti.abs({1}))",  # of integers: exact, however / is rounded
-    "to_int": "{T}(ti.cast({}, ti.i64))",
-    "to_real": "{T}({})",
-    "lt": "{} < {}",
-    "le": "{} <= {}",
-    "eq": "{} == {}",
-    "ne": "{} != {}",
-    "and": "{} & {}",
-    "or": "{} | {}",
-    "atan2": "ti.atan2({}, {})",
-    "pow": "ti.pow({}, {})",
-    "min": "ti.min({}, {})",
-    "max": "ti.max({}, {})",
-    "select": "ti.select({}, {}, {})",
-    "erf": "erf_{R}({})",
-}
-"""Operations whose text is not `ti.name(argument)`; T is the type of the result, R its name without `ti.`"""
 
 WHOLE_TYPE = "ti.f64"
 """Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
@@ -245,7 +221,7 @@ def template(node: Scalar) -> str:
     exponent = node.args[1].number if node.op == "pow" else None
     if exponent is not None and 0.0 < exponent < 16.0 and (2.0 * exponent).is_integer():
         return "ti.sqrt({0})" + " * {0}" * int(exponent)
-    return TEXT.get(node.op, f"ti.{node.op}({{}})")
+    return OPERATIONS[node.op].text
 
 
 def is_tangent(leaf: Scalar) -> bool:

@@ -22,9 +22,9 @@ from ..energies.local_map import Cell, LocalMap
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.graph import Graph
+from ..symbolic.operations import TRUTHS
 from ..symbolic.rewriting import here, number, rebind, run
 from ..symbolic.scalar import Scalar
-from ..symbolic.simplification import TRUTHS
 from ..symbolic.taichi_standin import Symbolic, _rows
 from ..symbolic.tensors import Tensor, flat
 

@@ -22,8 +22,8 @@ from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import BoundKernel
 from ..symbolic.graph import reachable
+from ..symbolic.operations import TRUTHS
 from ..symbolic.scalar import Scalar
-from ..symbolic.simplification import TRUTHS
 from .derivative_request import DerivativeRequest, Place, outputs, tangents
 from .kernel_verification import Number, aside
 from .lane_statements import SMALL, Vectors, is_instruction

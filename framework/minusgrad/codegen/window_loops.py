@@ -21,7 +21,8 @@ from ..energies.term import Term
 from ..engine import runtime, storage
 from ..symbolic import differentiation
 from ..symbolic.graph import inputs, reachable
-from ..symbolic.integer_forms import ROUNDED, form
+from ..symbolic.integer_forms import form, is_rounded
+from ..symbolic.operations import OPERATIONS
 from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest, Place, outputs
 from .map_loops import ADJOINT, MapLoops, given
@@ -188,7 +189,7 @@ class WindowLoops(MapLoops):
 
         Behind branches, what no cell took is left out: it may be infinite there.
         """
-        guarded = any(node.op in differentiation.BRANCHES for node in reachable([body]))
+        guarded = any(OPERATIONS[node.op].branches is not None for node in reachable([body]))
         back = body.graph.constant(0.0)
         for k, (_, node) in enumerate(meets):
             part = first[k] * node
@@ -287,7 +288,7 @@ class WindowLoops(MapLoops):
     def _rounded(self) -> dict[int, str]:
         """The rounded numbers that windows come from, by serial, in their order; and their names."""
         corners = [corner for pair in self._trace().window for corner in pair]
-        atoms = {s for corner in corners for s, node in form(corner).atoms.items() if node.op in ROUNDED}
+        atoms = {s for corner in corners for s, node in form(corner).atoms.items() if is_rounded(node)}
         return {serial: f"w{k}" for k, serial in enumerate(sorted(atoms))}
 
     # Tables

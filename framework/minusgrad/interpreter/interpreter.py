@@ -31,11 +31,11 @@ from ..errors import TraceError
 from ..lint.kernel_remarks import Remark, in_words
 from ..symbolic.differentiation import gradient
 from ..symbolic.graph import Graph, reachable
-from ..symbolic.numpy_values import NUMPY
+from ..symbolic.numpy_values import value as numpy_value
+from ..symbolic.operations import OPERATIONS, TRUTHS
 from ..symbolic.plain_python import Lookup
 from ..symbolic.rewriting import copied, here, run
 from ..symbolic.scalar import Scalar
-from ..symbolic.simplification import TRUTHS
 from ..symbolic.taichi_standin import Symbolic
 from ..symbolic.tensors import TRUNCATES, Tensor, as_real, is_integer
 from .array_memory import Cut, Memory, Part, _entries
@@ -44,17 +44,7 @@ from .kernel_rewriting import KernelRebinder
 MOST_NODES = 200_000
 MOST_TURNS = 2_000_000
 LARGE = 2**31
-ROUNDINGS = {
-    "to_int": "is cast to an integer",
-    "floor": "is rounded by floor",
-    "ceil": "is rounded by ceil",
-    "round": "is rounded",
-    "floordiv": "is divided by //",
-}
-"""Operations that end a derivative, and in words."""
 LOST = "which has no gradient,"
-INFINITE = ("select", "sqrt", "recip", "log", "pow", "asin", "acos", "atan2")
-"""Operations whose derivative may not be finite, and the one that is to keep it away."""
 
 
 class UnfollowedError(TraceError):
@@ -76,9 +66,10 @@ class _Recorded(Graph):
             told = f"the whole number {one} leaves 32 bits; write what it is made of with a point"
             self.follower.large.setdefault(here(), Remark("integer", here(), told))
         made = super().apply(op, *args)
-        if made.op in ROUNDINGS and op in ROUNDINGS:
-            self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), ROUNDINGS[op]))
-        elif made.op in INFINITE and op in (made.op, "pow", "div"):
+        asked, row = OPERATIONS[op], OPERATIONS[made.op]
+        if asked.rounding and row.rounding:
+            self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), asked.rounding))
+        elif row.singularity is not None and op in (made.op, "pow", "div"):
             self.follower.places.setdefault(made.serial, (made, here()))
         if len(self._table) > MOST_NODES:
             raise UnfollowedError(f"{here()}: more than {MOST_NODES:,} operations; give it smaller arrays")
@@ -195,7 +186,7 @@ class Interpreter:
                     waiting += missing
                 else:
                     arguments = [self.known[a.serial] for a in node.args]
-                    self.known[node.serial] = np.float64(NUMPY[node.op](*arguments))
+                    self.known[node.serial] = np.float64(numpy_value(node, arguments))
         found = self.known[value.serial]
         return int(found) if value.integer and np.isfinite(found) else float(found)
 
@@ -253,25 +244,9 @@ class Interpreter:
         """Where a root of zero was taken, and where a select left out a side that is not finite."""
         found = []
         for node, where in self.places.values():
-            values = [self.number(a) for a in node.args]
-            if node.op == "select" and not np.isfinite(values[2 if values[0] else 1]):
-                text = (
-                    "the side that this select does not take is not finite, and Taichi reverses both sides;"
-                    " make it finite, or write `if`"
-                )
-                found.append(Remark("select", where, text))
-            elif node.op == "sqrt" and values[0] == 0.0:
-                text = "the root of zero has no finite derivative; write norm(eps), or sqrt(x + eps)"
-                found.append(Remark("root", where, text))
-            elif node.op in ("acos", "asin") and abs(values[0]) == 1.0:
-                text = f"{node.op} of 1 or -1 has no finite derivative; write atan2 of a sine and a cosine"
-                found.append(Remark("root", where, text))
-            elif node.op == "pow" and values[0] == 0.0 and node.args[1].number is None:
-                text = "zero to the power of what has a derivative, which is log(0); keep the base above zero"
-                found.append(Remark("root", where, text))
-            elif node.op == "atan2" and values == [0.0, 0.0]:
-                text = "atan2(0, 0) has no derivative; keep its arguments away from there"
-                found.append(Remark("root", where, text))
+            singularity = OPERATIONS[node.op].singularity
+            if singularity is not None and singularity.at(node, *map(self.number, node.args)):
+                found.append(Remark(singularity.rule, where, singularity.advice))
         return list(dict.fromkeys(found))
 
     def selects(self) -> list[str]:

@@ -18,18 +18,19 @@ from typing import Any
 
 from ..engine import runtime
 from ..errors import TraceError
+from ..symbolic.operations import OPERATIONS
 from ..symbolic.rewriting import parsed, resolved
 from .stack_depth import blocks, is_loop, stands_alone, stored_again
 
 # fmt: off
 KEPT = {
-    "abs", "acos", "asin", "atan2", "cast", "ceil", "cos", "cross", "determinant", "dot", "f32", "f64",
-    "float", "floor", "fract", "grouped", "i32", "i64", "int", "inverse", "length", "log", "Matrix", "mix",
-    "ndrange", "norm", "norm_sqr", "normalized", "outer_product", "pow", "range", "select", "sin", "sqrt",
-    "static", "sum", "trace", "transpose", "vec2", "vec3", "vec4", "Vector", "zero",
+    "cast", "cross", "determinant", "dot", "f32", "f64", "float", "fract", "grouped", "i32", "i64", "int",
+    "inverse", "length", "Matrix", "mix", "ndrange", "norm", "norm_sqr", "normalized", "outer_product",
+    "range", "static", "sum", "trace", "transpose", "vec2", "vec3", "vec4", "Vector", "zero",
 }
 # fmt: on
-"""Functions, by the last part of their names, that are computed again, or need not be."""
+"""Functions that are no operations, by the last part of their names, that Taichi computes again or that need
+not be; of operations the column `recomputed` tells."""
 
 
 def of_last_turns(turn: Any, function: Any) -> Iterator[ast.Call]:
@@ -64,14 +65,18 @@ def _calls(within: Any) -> Iterator[ast.Call]:
                     yield from _calls(child)
 
 
+def _is_recomputed(name: str) -> bool:
+    return name in KEPT or (name in OPERATIONS and OPERATIONS[name].recomputed)
+
+
 def _is_kept(call: ast.Call, function: Any, seen: tuple[Any, ...] = ()) -> bool:
     """Whether a call is harmless: the engine's own by its name, the file's because all that it calls is."""
     other = resolved(call.func, function)
     if other is None or (type(other).__module__ == "builtins" and not hasattr(other, "__wrapped__")):
-        return ast.unparse(call.func).rpartition(".")[2] in KEPT
+        return _is_recomputed(ast.unparse(call.func).rpartition(".")[2])
     other = inspect.unwrap(other)
     if (getattr(other, "__module__", "") or "").split(".")[0] in runtime.PREFIXES:
-        return ast.unparse(call.func).rpartition(".")[2] in KEPT
+        return _is_recomputed(ast.unparse(call.func).rpartition(".")[2])
     if other in seen:
         return False
     try:

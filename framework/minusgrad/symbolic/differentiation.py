@@ -13,50 +13,18 @@ does not change with its exponent (0^y), nor the power zero with its base (x^0).
 Forward accumulation (`tangent`) goes from the leaves to the outputs, ydot = sum of dy/da adot; of a select it
 is that of the side taken. A Hessian product is the tangent of a gradient.
 
-What is piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) has the derivative zero: it is
-absent from the table below.
+The rules are the columns `derivative` and `branches` of the table of operations. Operations that are
+piecewise constant (floor, ceil, round, to_int, floordiv, comparisons) have neither: their derivative is zero.
 """
 
-from collections.abc import Callable, Mapping, Sequence, Set
-from math import pi, sqrt
+from collections.abc import Mapping, Sequence, Set
 
 from .graph import reachable
+from .operations import OPERATIONS
 from .scalar import Expressions, Scalar
 
 Guard = tuple[tuple[int, bool], ...]
 """Conditions (by serial) with the side taken, outermost first."""
-
-SMOOTH: dict[str, Callable[..., tuple]] = {
-    "add": lambda y, a, b: (1.0, 1.0),
-    "sub": lambda y, a, b: (1.0, -1.0),
-    "mul": lambda y, a, b: (b, a),
-    "div": lambda y, a, b: (1.0 / b, None),  # b is a constant: the graph keeps no other division
-    "recip": lambda y, a: (-(y * y),),
-    "sqrt": lambda y, a: (0.5 * (1.0 / y),),
-    "exp": lambda y, a: (y,),
-    "log": lambda y, a: (1.0 / a,),
-    "sin": lambda y, a: (_f("cos", a),),
-    "cos": lambda y, a: (-_f("sin", a),),
-    "tan": lambda y, a: (1.0 + y * y,),
-    "asin": lambda y, a: (1.0 / _f("sqrt", 1.0 - a * a),),
-    "acos": lambda y, a: (-1.0 / _f("sqrt", 1.0 - a * a),),
-    "atan2": lambda y, a, b: (b / (a * a + b * b), -a / (a * a + b * b)),
-    "tanh": lambda y, a: (1.0 - y * y,),
-    "erf": lambda y, a: (2.0 / sqrt(pi) * _f("exp", -(a * a)),),
-    "pow": lambda y, a, b: (
-        _f("select", _f("eq", b, 0.0), 0.0, b * a ** (b - 1.0)),
-        _f("select", _f("eq", a, 0.0), 0.0, y * _f("log", a)),
-    ),
-    "abs": lambda y, a: (_f("select", a > 0.0, 1.0, _f("select", a < 0.0, -1.0, 0.0)),),
-}
-"""dy/d(argument) for each argument; None: not differentiated."""
-
-BRANCHES: dict[str, Callable[[Scalar], tuple[Scalar, Scalar, Scalar]]] = {
-    "select": lambda y: (y.args[0], y.args[1], y.args[2]),
-    "max": lambda y: (y.args[0] > y.args[1], y.args[0], y.args[1]),
-    "min": lambda y: (y.args[0] < y.args[1], y.args[0], y.args[1]),
-}
-"""condition, value if true, value if false"""
 
 
 def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:
@@ -97,12 +65,13 @@ def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scal
 
 def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
     """The tangent of a node from those of its arguments."""
-    if node.op in BRANCHES:
-        condition, *sides = BRANCHES[node.op](node)
+    row = OPERATIONS[node.op]
+    if row.branches is not None:
+        condition, *sides = row.branches(node, *node.args)
         return _f("select", condition, *(moves.get(side.serial, zero) for side in sides))
     change = zero
-    if node.op in SMOOTH:
-        for argument, partial in zip(node.args, SMOOTH[node.op](node, *node.args), strict=True):
+    if row.derivative is not None:
+        for argument, partial in zip(node.args, row.derivative(node, *node.args), strict=True):
             if partial is not None and argument.serial in moves:
                 change = change + moves[argument.serial] * partial
     return change
@@ -122,7 +91,8 @@ def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, 
     moving, live = set(late), {leaf.serial for leaf in wrt}
     for node in nodes:
         moving.update([node.serial] * any(a.serial in moving for a in node.args))
-        changing = node.op in SMOOTH or node.op in BRANCHES
+        row = OPERATIONS[node.op]
+        changing = row.derivative is not None or row.branches is not None
         live.update([node.serial] * (changing and any(a.serial in live for a in node.args)))
     found: dict[int, tuple[Scalar, Scalar]] = {}
     new: dict[int, Scalar] = {}
@@ -151,14 +121,15 @@ def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
 
 def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):
     """(argument, guard, what it adds to the argument's adjoint) for every argument of the node."""
-    if node.op in BRANCHES:
-        condition, *sides = BRANCHES[node.op](node)
+    row = OPERATIONS[node.op]
+    if row.branches is not None:
+        condition, *sides = row.branches(node, *node.args)
         nodes.setdefault(condition.serial, condition)
         for taken, side in zip((True, False), sides, strict=True):
             for guard, value in adjoint.items():
                 yield side, (*guard, (condition.serial, taken)), value
-    elif node.op in SMOOTH:
-        for argument, partial in zip(node.args, SMOOTH[node.op](node, *node.args), strict=True):
+    elif row.derivative is not None:
+        for argument, partial in zip(node.args, row.derivative(node, *node.args), strict=True):
             if partial is not None:
                 for guard, value in adjoint.items():
                     yield argument, guard, value * partial

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from operator import attrgetter
 from typing import Any
 
+from .operations import OPERATIONS, TRUTHS
 from .scalar import Number, Scalar
-from .simplification import CLOSED, COMMUTATIVE, FOLDED, RULES, TRUTHS, WHOLE, folded
+from .simplification import RULES, folded
 
 
 class Graph:
@@ -40,8 +41,9 @@ class Graph:
     def apply(self, op: str, *args: Scalar | Number) -> Scalar:
         """The node for `op(args)`, folded where a rule applies."""
         scalars = self._alike(op, [a if isinstance(a, Scalar) else self.constant(a) for a in args])
-        if op in FOLDED and all(a.op == "constant" for a in scalars):
-            value = folded(op, [a.value for a in scalars])
+        python = OPERATIONS[op].python
+        if python is not None and all(a.op == "constant" for a in scalars):
+            value = folded(python, [a.value for a in scalars])
             if value is not None:
                 return self.constant(value)
         rule = RULES.get(op)
@@ -81,10 +83,13 @@ class Graph:
         return tuple(args)
 
     def _node(self, op: str, args: tuple[Scalar, ...], value: Any = None, integer: bool = False):
-        sides = args[1:] if op == "select" else args
-        integer = integer or op in WHOLE or (op in CLOSED and all(a.integer for a in sides))
-        serials = tuple(a.serial for a in args)
-        key = (op, tuple(sorted(serials)) if op in COMMUTATIVE else serials, repr(value), integer)
+        row = OPERATIONS[op]
+        if row.result == "same":
+            integer = all(a.integer for a in (args[1:] if op == "select" else args))
+        else:
+            integer = integer or row.result in ("integer", "truth")
+        serials = tuple([a.serial for a in args])
+        key = (op, tuple(sorted(serials)) if row.commutative else serials, repr(value), integer)
         if key not in self._table:
             self._table[key] = Scalar(self, op, args, value, len(self._table), integer)
         return self._table[key]

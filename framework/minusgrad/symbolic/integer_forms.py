@@ -8,9 +8,8 @@ how many cells a window has.
 
 from dataclasses import dataclass, field
 
+from .operations import OPERATIONS
 from .scalar import Scalar
-
-ROUNDED = ("floor", "ceil", "round")
 
 
 @dataclass
@@ -47,14 +46,19 @@ def form(node: Scalar) -> Form:
         return form(node.args[0]).plus(form(node.args[1]), 1 if node.op == "add" else -1)
     if node.op == "mul" and node.args[0].number is not None and float(node.args[0].number).is_integer():
         return Form().plus(form(node.args[1]), int(node.args[0].number))
-    if node.op in ("to_real", *ROUNDED, "to_int") and is_whole(node.args[0]):
+    if (node.op in ("to_real", "to_int") or is_rounded(node)) and is_whole(node.args[0]):
         return form(node.args[0])
     return Form(0, {node.serial: 1}, {node.serial: node})
 
 
+def is_rounded(node: Scalar) -> bool:
+    """True for the floor, ceil or round of a real number."""
+    return OPERATIONS[node.op].result == "whole"
+
+
 def is_whole(node: Scalar) -> bool:
     """Whether a number is whole at every state."""
-    if node.integer or node.op in ROUNDED:
+    if node.integer or is_rounded(node):
         return True
     if node.number is not None:
         return float(node.number).is_integer()

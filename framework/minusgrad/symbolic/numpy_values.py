@@ -5,47 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.special_functions import erf
 from .graph import reachable
+from .operations import OPERATIONS
 from .scalar import Scalar
-
-NUMPY: dict[str, Any] = {
-    "add": np.add,
-    "sub": np.subtract,
-    "mul": np.multiply,
-    "div": np.divide,
-    "floordiv": np.floor_divide,
-    "quotient": np.floor_divide,
-    "pow": np.power,
-    "recip": np.reciprocal,
-    "sqrt": np.sqrt,
-    "exp": np.exp,
-    "log": np.log,
-    "sin": np.sin,
-    "cos": np.cos,
-    "tan": np.tan,
-    "asin": np.arcsin,
-    "acos": np.arccos,
-    "atan2": np.arctan2,
-    "tanh": np.tanh,
-    "erf": erf,
-    "abs": np.abs,
-    "floor": np.floor,
-    "ceil": np.ceil,
-    "round": np.round,
-    "to_int": np.trunc,
-    "to_real": np.positive,
-    "min": np.minimum,
-    "max": np.maximum,
-    "select": np.where,
-    "lt": np.less,
-    "le": np.less_equal,
-    "eq": np.equal,
-    "ne": np.not_equal,
-    "and": np.logical_and,
-    "or": np.logical_or,
-}
-"""What each operation is."""
 
 
 def numbers(
@@ -70,8 +32,15 @@ def numbers(
             if node.op == "lookup":
                 known[node.serial] = _looked_up(tables[node.value], arguments)
             else:
-                known[node.serial] = NUMPY[node.op](*arguments) * 1.0
+                known[node.serial] = value(node, arguments) * 1.0
     return [np.asarray(known[output.serial], np.float64) for output in outputs]
+
+
+def value(node: Scalar, arguments: Sequence[Any]) -> Any:
+    """The value of an operation for those of its arguments, numbers or arrays."""
+    function = OPERATIONS[node.op].numpy
+    assert function is not None, node.op
+    return function(*arguments)
 
 
 def _looked_up(table: np.ndarray, places: Sequence[Any]) -> np.ndarray:

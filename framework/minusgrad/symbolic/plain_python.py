@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.special_functions import erf
+from .operations import OPERATIONS
 from .rewriting import Types, missing, number, rebind, run, unknown, unprinted
 
 
@@ -177,10 +177,6 @@ def _real(value):
     return array(value) if np.ndim(value) else np.float64(value)
 
 
-def _round(value):
-    return np.copysign(np.floor(np.abs(value) + 0.5), value)
-
-
 def _rounded(function):
     return lambda value, dtype=_real: dtype(function(value))
 
@@ -208,27 +204,28 @@ def _select(condition, a, b):
 
 
 class _Numpy(SimpleNamespace):
+    """The stand-in for `ti`; functions of the table of operations are looked up when they are used."""
+
     def __getattr__(self, name):
-        return missing(name, self)
+        row = OPERATIONS.get(name)
+        if row is not None and row.result == "whole":
+            return _rounded(row.numpy)
+        return row.numpy if row is not None and row.function else missing(name, self)
+
+    def __dir__(self):
+        functions = (name for name, row in OPERATIONS.items() if row.function or row.result == "whole")
+        return [*super().__dir__(), *functions]
 
 
 NUMPY = _Numpy(
-    **{name: getattr(np, name) for name in ("sqrt", "exp", "log", "sin", "cos", "tan", "tanh")},
-    **{name: getattr(np, name) for name in ("abs", "sign", "pi", "e", "inf", "dot")},
+    **{name: getattr(np, name) for name in ("sign", "pi", "e", "inf", "dot")},
     **(REALS := dict.fromkeys(("f16", "f32", "f64", "float16", "float32", "float64"), _real)),
     **(WHOLES := dict.fromkeys(("i32", "i64", "int32", "int64"), _whole)),
     **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
     **{f"ivec{n}": _maker(n, dtype=_whole) for n in (2, 3, 4)},
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
-    asin=np.arcsin,
-    acos=np.arccos,
-    erf=erf,
-    atan2=np.arctan2,
     pow=lambda a, b: a**b,
     rsqrt=lambda value: 1.0 / np.sqrt(value),
-    floor=_rounded(np.floor),
-    ceil=_rounded(np.ceil),
-    round=_rounded(_round),
     zero=_alike(0),
     one=_alike(1),
     truth=_truth,

@@ -10,52 +10,11 @@ from collections.abc import Callable
 
 from .scalar import Number, Scalar
 
-TRUTHS = frozenset({"lt", "le", "eq", "ne", "and", "or"})
-"""Operations whose result is true or false."""
-COMMUTATIVE = frozenset({"add", "mul", "eq", "ne", "and", "or"})
-CLOSED = frozenset({"add", "sub", "mul", "quotient", "min", "max", "abs", "select"})
-"""Integers in, integer out."""
-WHOLE = TRUTHS | {"to_int"}
-"""Integer whatever goes in."""
 
-FOLDED: dict[str, Callable[..., Number]] = {
-    "add": lambda a, b: a + b,
-    "sub": lambda a, b: a - b,
-    "mul": lambda a, b: a * b,
-    "div": lambda a, b: a / b,
-    "floordiv": lambda a, b: a // b,
-    "quotient": lambda a, b: a // b,
-    "pow": lambda a, b: a**b,
-    "recip": lambda a: 1.0 / a,
-    "sqrt": math.sqrt,
-    "exp": math.exp,
-    "log": math.log,
-    "sin": math.sin,
-    "cos": math.cos,
-    "tan": math.tan,
-    "asin": math.asin,
-    "acos": math.acos,
-    "atan2": math.atan2,
-    "tanh": math.tanh,
-    "erf": math.erf,
-    "abs": abs,
-    "floor": lambda a: float(math.floor(a)),
-    "ceil": lambda a: float(math.ceil(a)),
-    "to_int": math.trunc,
-    "to_real": float,
-    "min": min,
-    "max": max,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-}
-
-
-def folded(op: str, numbers: list) -> Number | None:
-    """The constant that `op` of constants is; None where it has no finite real value."""
+def folded(python: Callable[..., Number], numbers: list[Number]) -> Number | None:
+    """The value of an operation for constants; None where it has no finite real value."""
     try:
-        value = FOLDED[op](*numbers)
+        value = python(*numbers)
     except (ArithmeticError, ValueError):
         return None
     return value if isinstance(value, (int, float)) and math.isfinite(value) else None

@@ -10,28 +10,10 @@ from itertools import product
 from typing import Any
 
 from .graph import Graph
+from .operations import OPERATIONS, TRUTHS
 from .rewriting import Types, missing, unknown, unprinted
 from .scalar import Scalar
-from .simplification import TRUTHS
 from .tensors import Tensor, as_real, flat, is_integer
-
-UNARY = (
-    "sqrt",
-    "exp",
-    "log",
-    "sin",
-    "cos",
-    "tan",
-    "asin",
-    "acos",
-    "tanh",
-    "erf",
-    "abs",
-)
-
-
-ROUNDINGS = ("floor", "ceil", "round")
-
 
 REALS = ("f16", "f32", "f64", "float16", "float32", "float64")
 
@@ -47,10 +29,11 @@ class Symbolic:
         self.graph = graph
         self.math = self
         self.pi, self.e, self.inf = math.pi, math.e, math.inf
-        for op in UNARY:
-            setattr(self, op, self._unary(op))
-        for op in ROUNDINGS:
-            setattr(self, op, partial(self._rounded, op))
+        for op, row in OPERATIONS.items():
+            if row.function:
+                setattr(self, op, self._function(op, row.arity))
+            elif row.result == "whole":
+                setattr(self, op, partial(self._rounded, op))
         for dtype in REALS:
             setattr(self, dtype, partial(self._number, "to_real"))
         for dtype in WHOLES:
@@ -85,8 +68,13 @@ class Symbolic:
     def _apply(self, op: str, *values: Any) -> Any:
         return self._each(lambda *entries: self.graph.apply(op, *entries), *values)
 
-    def _unary(self, op: str) -> Callable[[Any], Any]:
-        return lambda value: self._apply(op, value)
+    def _function(self, op: str, arity: int) -> Callable[..., Any]:
+        def function(*values: Any) -> Any:
+            if len(values) != arity:
+                raise TypeError(f"ti.{op}: takes {arity} argument{'s' * (arity > 1)}, got {len(values)}")
+            return self._apply(op, *values)
+
+        return function
 
     def _number(self, op: str, value: Any) -> Any:
         """A cast: of a comparison 1 where it holds, else 0."""
@@ -123,9 +111,6 @@ class Symbolic:
 
     def pow(self, a: Any, b: Any) -> Any:
         return self._apply("pow", a, b)
-
-    def atan2(self, a: Any, b: Any) -> Any:
-        return self._apply("atan2", a, b)
 
     def rsqrt(self, a: Any) -> Any:
         return 1.0 / self.sqrt(a)
