@@ -84,7 +84,7 @@ def _told(file: Path) -> dict[str, dict[str, Any]]:
 def score(half: str) -> str:
     """Who finds how many traps, and accuses how many twins: a table."""
     names = [file.stem for file in files(half)]
-    rows = [("what looks", "traps found", "twins accused"), ("---",) * 3]
+    rows = [("tool", "traps found", "twins reported by mistake"), ("---",) * 3]
     for title, says in JUDGES.items():
         counts = []
         for kernel in ("trap", "twin"):
