@@ -28,8 +28,8 @@ from minusgrad.files import checkpoint, compaction, durable, trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
-from tests.files import test_compaction as joined
-from tests.files import test_run_folder as standin
+from tests.support import long_runs as joined
+from tests.support import saved_runs as standin
 from tests.support.command import SCENES, files
 
 TWO_BODY, SOLAR = SCENES / "two_body.toml", SCENES / "outer_solar_system.toml"
@@ -75,8 +75,8 @@ def flipped(path: Path, at: float = 0.5) -> None:
 
 def unbroken(path: Path, end: int = 40) -> Path:
     """A stand-in run up to a step; it saves every 10."""
-    standin._start(path).close()
-    standin._go_on(path, end)
+    standin.start(path).close()
+    standin.go_on(path, end)
     return path
 
 
@@ -154,8 +154,8 @@ def test_info_passes_over_a_damaged_checkpoint(made: Path, told: Callable) -> No
 
 
 def test_a_run_that_is_going_on_is_running_and_after_a_kill_killed(here: Path, told: Callable) -> None:
-    standin._start(here / "run").close()
-    child = standin._spawn(here / "run")
+    standin.start(here / "run").close()
+    child = standin.spawn(here / "run")
     assert child.stdout is not None
     child.stdout.readline()
     assert info(here / "run")["state"] == "running"
@@ -172,7 +172,7 @@ def test_a_run_that_is_going_on_is_running_and_after_a_kill_killed(here: Path, t
 
 
 def test_a_run_that_failed_says_why_until_it_has_finished(here: Path) -> None:
-    with standin._start(here / "run") as run:
+    with standin.start(here / "run") as run:
         run.journal("failed", step=3, error="step 3: too bad")
     assert (info(here / "run")["state"], info(here / "run")["failed"]) == ("failed", ["step 3: too bad"])
     with RunDir.open(here / "run") as run:
@@ -314,19 +314,19 @@ def test_without_any_checkpoint_nothing_can_be_resumed(made: Path) -> None:
 def test_an_old_master_is_seen(made: Path, here: Path) -> None:
     run = unbroken(here / "run", 20)
     old = (run / "trajectory.h5").read_bytes()
-    standin._go_on(run, 40)
+    standin.go_on(run, 40)
     assert wrong(run) == []
     (run / "trajectory.h5").write_bytes(old)
     assert wrong(run) == ["trajectory.h5"]
     (run / "trajectory.h5").unlink()
     assert wrong(run) == ["trajectory.h5"]
-    standin._go_on(run, 40)
+    standin.go_on(run, 40)
     assert wrong(run) == [], "resume writes it anew"
 
 
 def sealed(run: Path, step: int, *steps: int) -> Path:
     """A segment more, with a total at these steps."""
-    rows = standin._recorder()
+    rows = standin.recorder()
     for one in steps:
         rows.record_observables(one, 0.1 * one, {"total": 1.0})
     path = rows.seal(run / "traj", step)
@@ -360,9 +360,9 @@ def test_a_segment_newer_than_the_newest_checkpoint_does_not_count(here: Path, t
 
 @pytest.mark.parametrize("steps", [(13,), (13, 17), (10, 15), (20, 33)])
 def test_an_interrupted_run_is_whole(steps: tuple[int, ...], here: Path) -> None:
-    standin._start(here / "run").close()
+    standin.start(here / "run").close()
     for step in steps:
-        standin._go_on(here / "run", step)
+        standin.go_on(here / "run", step)
         assert wrong(here / "run") == [], step
     assert info(here / "run")["checkpoints"][-1] == f"{steps[-1]} (interruption)"
     newest = checkpoint.listed(here / "run/ckpt")[-1]
@@ -384,9 +384,9 @@ def test_a_run_that_went_back_is_whole_again(here: Path) -> None:
     for path in checkpoint.listed(run / "ckpt")[-2:]:
         flipped(path)
     assert len([what for what in wrong(run) if what.startswith("ckpt/")]) == 2
-    standin._go_on(run, 35)
+    standin.go_on(run, 35)
     assert wrong(run) == []
-    standin._go_on(run, 60)
+    standin.go_on(run, 60)
     assert wrong(run) == []
 
 
@@ -429,7 +429,7 @@ def test_a_run_and_its_copy_are_the_same(made: Path, told: Callable) -> None:
 
 def bumped(path: Path, end: int, first: int, by: Callable[[float], float]) -> Path:
     """A stand-in run whose total is another from a step on; its fields are not."""
-    run, x, rows = standin._start(path), np.zeros((4, 2)), standin._recorder()
+    run, x, rows = standin.start(path), np.zeros((4, 2)), standin.recorder()
     for step in range(1, end + 1):
         x = 0.99 * x + np.sin(step)
         if step % 3 == 0:
@@ -437,7 +437,7 @@ def bumped(path: Path, end: int, first: int, by: Callable[[float], float]) -> Pa
         total = float(x.sum())
         rows.record_observables(step, 0.1 * step, {"total": by(total) if step >= first else total})
         if step % 10 == 0:
-            run.save(standin._snapshot(step, x), rows, standin.KEEP)
+            run.save(standin.snapshot(step, x), rows, standin.KEEP)
     run.close()
     return path
 
@@ -467,10 +467,10 @@ def test_the_order_of_both_and_the_sign_of_zero(here: Path) -> None:
 
 def test_of_each_thing_the_first_difference_is_told(here: Path) -> None:
     unbroken(here / "one")
-    standin._start(here / "other").close()
+    standin.start(here / "other").close()
     with RunDir.open(here / "other") as run:
         run.restore()
-        standin._simulate(run, np.full((4, 2), 1e-9), standin._recorder(), 0, 40)
+        standin.simulate(run, np.full((4, 2), 1e-9), standin.recorder(), 0, 40)
     found = compare(here / "one", here / "other").differences
     assert [(d.step, d.what) for d in found] == [
         (1, "observables/total"),
@@ -510,8 +510,8 @@ def test_what_only_one_has(here: Path) -> None:
     assert found["particles/all/position"][0] == 21
     swapped = {d.what: d for d in compare(here / "short", here / "one").differences}
     assert swapped["observables/total"].text == "goes on only in the second"
-    with standin._start(here / "more") as run:
-        rows = standin._recorder()
+    with standin.start(here / "more") as run:
+        rows = standin.recorder()
         rows.record_observables(10, 1.0, {"heat": 1.0})
         run.save(Snapshot(10, 1.0, 0.1, {"fields/y": np.zeros(2)}), rows, 3)
     told = [tuple(d) for d in compare(here / "short", here / "more").differences]
@@ -525,8 +525,8 @@ def test_what_only_one_has(here: Path) -> None:
 
 def test_other_shapes_and_types_are_told(here: Path) -> None:
     for name, array in (("a", np.zeros(3)), ("b", np.zeros(4)), ("c", np.zeros(3, np.float32))):
-        with standin._start(here / name) as run:
-            rows = standin._recorder()
+        with standin.start(here / name) as run:
+            rows = standin.recorder()
             rows.record_frame(1, 0.1, {"position": array})
             run.save(Snapshot(1, 0.1, 0.1, {"fields/x": array}), rows, 3)
     for other, text in (("b", "float64[3] / float64[4]"), ("c", "float64[3] / float32[3]")):
@@ -764,7 +764,7 @@ def test_names_that_are_none_or_several(recorded: Path, told: Callable) -> None:
 
 
 def test_series_looked_at_at_other_steps_are_refused_before_a_line(here: Path, told: Callable) -> None:
-    rows = standin._recorder()
+    rows = standin.recorder()
     with RunDir.create(here / "run", b"", []) as run:
         for step in (1, 2, 3, 4):
             rows.record_frame(step, 0.1, {"position": np.ones(2)})

@@ -8,9 +8,10 @@ import pytest
 
 from minusgrad import Fields
 from minusgrad.app.runs import build
-from minusgrad.engine import kernels, runtime
+from minusgrad.engine import kernels
 from minusgrad.engine.kernels import BoundKernel, Code
 from tests.support.command import SCENES
+from tests.support.engine import restarted
 from tests.support.kepler import two_bodies
 
 HEAVY = ("taichi", "quadrants", "numpy", "scipy", "h5py", "pydantic", "pluggy", "rich")
@@ -31,7 +32,7 @@ def test_the_command_line_imports_nothing_to_explain_itself(arguments):
 
 
 def test_a_small_system_needs_one_kernel():
-    runtime.start(runtime.Options(seed=1))  # which forgets the kernels of other tests
+    restarted()  # which forgets the kernels of other tests
     before = kernels.compiled()
     two_bodies("leapfrog", 0.01).advance(3)
     assert kernels.compiled() - before == 1
@@ -59,7 +60,7 @@ def test_a_launch_goes_on_when_the_engine_starts_anew():
     x = np.arange(4.0)
     launch = doubling(x)
     launch(0.5, 3)
-    runtime.start(runtime.Options(seed=2))
+    restarted()
     launch(0.5, 3)
     np.testing.assert_array_equal(x, 4.0 * np.arange(4.0) + 10.5)
 

@@ -15,8 +15,8 @@ from minusgrad.assembly.registry import Registry
 from minusgrad.check import term_check
 from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
-from tests.exams.test_random_energies import Program, drawn
 from tests.support.random_energies import ROLES
+from tests.support.random_programs import Program, drawn
 
 SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
 SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))

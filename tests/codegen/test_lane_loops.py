@@ -1,65 +1,24 @@
 """Lanes: every energy in both layouts, f32 and f64, with a last block that is not full; log of vectors."""
 
-from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Node, Potential, bind, local_energy, ti
-from minusgrad.codegen import lane_loops
-from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.engine import lane_blocks, runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.errors import MiscompiledError
 from minusgrad.symbolic.operations import OPERATIONS
-from tests.codegen.test_products import drawn, names
 from tests.support.instances import CANONICAL, Instance
+from tests.support.layouts import LIMITS, T, everything, in_lanes
 
-T = 0.37
 SHARED = [name for name, instance in CANONICAL.items() if instance.energy.over != "nodes"]
 CASES = [pytest.param(CANONICAL[name], id=name) for name in SHARED]
 PLAIN = {"dihedral", "kinds", "flags", "powers"}
 """Energies that compute in whole numbers, or many things lane by lane."""
-LIMITS = {"f64": 2e-12, "f32": 3e-4}
-
-
-@pytest.fixture
-def engine() -> Iterator[None]:
-    before = runtime._Running.options
-    runtime.start(runtime.Options())
-    yield
-    runtime.start(before)
-
-
-def in_lanes(monkeypatch: pytest.MonkeyPatch, wanted: bool) -> None:
-    for name in ("LEAST_TUPLES", "LEAST_TARGETS"):
-        monkeypatch.setattr(lane_loops, name, 1 if wanted else np.inf)
-
-
-def everything(potential: Potential) -> dict[str, np.ndarray]:
-    """U, also of each element; gradients and products with respect to everything, in one pass."""
-    (term,) = potential.terms
-    fields, every = potential.fields, list(names(potential))
-    moved = drawn(potential, np.random.default_rng(3))
-    nodal, along = (
-        {n: storage.allocate(np.zeros_like(fields[n].values)) for n in every if n in fields} for _ in range(2)
-    )
-    tangents = {
-        n: storage.allocate(w.astype(fields.dtype)) if n in fields else np.asarray(w, float)
-        for n, w in moved.items()
-    }
-    others = [n for n in every if n not in fields]
-    asked = DerivativeRequest(
-        value=True, gradient=nodal, slopes=others, product=along, changes=others, tangents=tangents
-    )
-    swept = potential.sweep(asked, T)
-    found = {"value": swept.value, "alone": potential.value(T), "each": potential.by_element(term, T)}
-    for what, some in (("gradient", nodal | swept.slopes), ("product", along | swept.changes)):
-        found |= {f"{what} {n}": values for n, values in some.items()}
-    return {what: np.array(values) for what, values in found.items()}
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])

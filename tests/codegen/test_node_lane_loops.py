@@ -19,10 +19,8 @@ from minusgrad.symbolic.operations import OPERATIONS
 from minusgrad_gravity.gravity import gravity
 from minusgrad_laser.losses import dose_l2
 from minusgrad_laser.spots import stencil_dose
-from tests.codegen.test_lane_loops import LIMITS, T, engine, everything, in_lanes
 from tests.support.instances import CANONICAL, Instance
-
-__all__ = ["engine"]
+from tests.support.layouts import LIMITS, T, everything, in_lanes
 
 NAMES = ["site", "readout", "dose_l2", "dose_l1"]
 CASES = [pytest.param(CANONICAL[name], id=name) for name in NAMES]

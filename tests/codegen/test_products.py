@@ -9,13 +9,13 @@ import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.codegen.derivative_request import DerivativeRequest
-from minusgrad.energies.local_energy import Datum, Time
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError
 from minusgrad_elastic.springs import spring
 from tests.support import instances
 from tests.support.energies import readout
 from tests.support.instances import CANONICAL, MAPS
+from tests.support.variables import drawn, names, shape
 
 EPS = float(np.finfo(np.float64).eps)
 T = 0.37
@@ -29,33 +29,6 @@ FEW = ("gravity", "spring", "neo_hookean", "flicker", "gaussian_dose", "electron
 """One for each kind of loop, and one that changes in time."""
 FEW_CASES = [pytest.param((CANONICAL | MAPS)[name], id=name) for name in FEW]
 STENCIL = {1: 45.0 / 60.0, 2: -9.0 / 60.0, 3: 1.0 / 60.0}
-
-
-def names(potential: Potential) -> dict[str, float]:
-    """Everything that U may be differentiated by, data apart, and the size of a physical change."""
-    found: dict[str, float] = {}
-    for part in potential.parts.values():
-        for argument in part.energy.differentiable:
-            role = part.energy.roles[argument]
-            if isinstance(role, Node):
-                if part.fields[argument].name not in potential.given:
-                    found[part.fields[argument].name] = role.scale
-            elif isinstance(role, Time):
-                found["t"] = role.scale
-            elif not isinstance(role, Datum):
-                found[f"{part.name}.{argument}"] = role.scale
-    return found
-
-
-def shape(potential: Potential, name: str) -> tuple[int, ...]:
-    if name == "t":
-        return ()
-    fields = potential.fields
-    return fields[name].shape if name in set(fields) else potential.parameter(name).shape
-
-
-def drawn(potential: Potential, rng: np.random.Generator) -> dict[str, np.ndarray]:
-    return {n: 0.1 * s * rng.normal(size=shape(potential, n)) for n, s in names(potential).items()}
 
 
 def gradients(potential: Potential, t: float = T) -> dict[str, np.ndarray]:

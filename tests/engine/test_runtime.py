@@ -19,6 +19,7 @@ from minusgrad.engine.runtime import Options
 from minusgrad.errors import RuntimeUnavailableError, SceneError
 from minusgrad.files import trajectory
 from tests.support.command import SCENES, files, minusgrad
+from tests.support.engine import resident
 
 TWO_BODY = SCENES / "two_body.toml"
 
@@ -53,14 +54,13 @@ def works() -> None:
 
 def test_the_options_that_hold() -> None:
     """`force_scalarize_matrix` is not cosmetic: without it engines miscompile writes to vector elements."""
-    ti, one = runtime.engine(), Options(threads=1, fast_math=False, seed=3)
+    ti, one = runtime.engine(), Options(threads=1, fast_math=False)
     for options in (Options(), one, Options(threads=2)):
         runtime.start(options)
         assert config().force_scalarize_matrix is True
         assert config().real_matrix_scalarize is True
         assert config().default_fp == ti.f64
         assert config().fast_math is options.fast_math
-        assert config().random_seed == options.seed
         assert config().debug is False
         assert ti.lang.impl.current_cfg().arch == ti.cpu
         if options.threads:
@@ -157,7 +157,7 @@ def test_an_architecture_that_breaks_while_starting(monkeypatch: pytest.MonkeyPa
         with pytest.raises(
             RuntimeUnavailableError, match=r"'cpu' is not available .* \(out of device memory\)"
         ):
-            runtime.start(Options(seed=9))
+            runtime.start(Options(threads=1))
     works()
 
 
@@ -170,6 +170,19 @@ SETTINGS = [
     {"runtime.precision": "f64", "runtime.threads": 2, "runtime.fast_math": False},
     {"runtime.precision": "f32", "runtime.threads": 2, "runtime.fast_math": False},
 ]
+
+
+def test_scenes_of_other_seeds_share_an_engine() -> None:
+    runtime.start(Options())
+    starts, states = runtime.started(), []
+    for seed in (1, 2, 1):
+        simulation = build(SCENES / "plummer.toml", {"state.n": 20, "runtime.seed": seed})
+        states.append(simulation.fields["x"].values.copy())
+    assert runtime.started() == starts
+    assert np.array_equal(states[0], states[2])
+    assert not np.array_equal(states[0], states[1])
+
+
 SPHERE = {"state.n": 700, "run.steps": 20, "checkpoint.every": 10}
 
 ALONE = """
@@ -206,12 +219,6 @@ def test_an_array_of_an_ended_engine_frees_no_other() -> None:
         for number, array in enumerate(held):
             array.from_numpy(np.full(3, float(number)))
         assert [array.to_numpy()[0] for array in held] == list(range(200))
-
-
-def resident() -> float:
-    """Megabytes of memory that this process holds."""
-    pages = int(Path("/proc/self/statm").read_text().split()[1])
-    return pages * os.sysconf("SC_PAGE_SIZE") / 1e6
 
 
 @pytest.mark.slow

@@ -17,23 +17,19 @@ spread is what rounding does to these numbers, and where a comparison hangs on t
 import linecache
 import os
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from functools import reduce
-from itertools import count
 from operator import add, mul
 from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import given, settings
 from mpmath import mpf
 
 from minusgrad import Fields, bind, local_energy, ti
 from minusgrad.codegen.statements import leaf_name
 from minusgrad.codegen.term_loops import Emitter
-from minusgrad.codegen.tracing import trace
 from minusgrad.engine import runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
 from minusgrad.engine.special_functions import erf, helpers
@@ -42,9 +38,9 @@ from minusgrad.symbolic.graph import inputs, reachable
 from minusgrad.symbolic.operations import OPERATIONS
 from minusgrad.symbolic.plain_python import evaluate
 from minusgrad.symbolic.scalar import Scalar
-from tests.support import random_energies
-from tests.support.fifty_digits import array, precise
-from tests.support.random_energies import HEADER, ROLES, programs
+from tests.support.fifty_digits import precise
+from tests.support.random_energies import ROLES, programs
+from tests.support.random_programs import FIXED, NUMBERS, Program, arguments, drawn, program
 
 THOROUGH = os.environ.get("MINUSGRAD_ZOO") == "all"
 EXAMPLES, COMPILED, BATCH = (2000, 200, 8) if THOROUGH else (500, 64, 8)
@@ -55,65 +51,6 @@ SPREADS, FLOOR = 30.0, 1e-13
 """What is allowed: so many spreads, and that part of the size of the number (at least 1)."""
 JUDGED = 1e-10
 """A spread beyond this part of the size: rounding decides, and there is nothing to judge."""
-FIXED = settings(
-    derandomize=True,
-    deadline=None,
-    database=None,
-    report_multiple_bugs=False,
-    suppress_health_check=[*HealthCheck],
-)
-_numbers = count()
-
-
-# Programs -------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Program:
-    """A random energy: its text, what it does, its leaves in order and the numbers that they have."""
-
-    text: str
-    function: Callable
-    value: Scalar
-    leaves: list[Scalar]
-    numbers: np.ndarray
-
-    @property
-    def moving(self) -> list[int]:
-        """The places of the leaves that are differentiated."""
-        return [j for j, leaf in enumerate(self.leaves) if leaf.value[0] != "kind"]
-
-
-def program(text: str, name: str = "energy", compiles: bool = False) -> Program:
-    """Trace a program's text; its state is drawn from the text alone."""
-    decorator = "@ti.func" if compiles else ""
-    function = written(text.replace("NAME", name).replace("@FUNC", decorator), SURROUNDINGS)[name]
-    traced = trace(local_energy(name, over=2, **ROLES)(function), None, 2)
-    leaves = [leaf for rows in traced.inputs.values() for row in rows for leaf in row]
-    rng = np.random.default_rng(list(text.encode()))
-    numbers = rng.uniform(0.2, 1.4, len(leaves)) * rng.choice([-1.0, 1.0], len(leaves))
-    kinds = [float(rng.integers(3)) if leaf.value[0] == "kind" else 0.0 for leaf in leaves]
-    integer = np.array([leaf.integer for leaf in leaves])
-    return Program(text, function, traced.value, leaves, np.where(integer, kinds, numbers))
-
-
-def written(text: str, surroundings: Mapping[str, Any]) -> dict[str, Any]:
-    """What the text defines, and its surroundings."""
-    file = f"<random energies {next(_numbers)}>"
-    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    scope = {"__name__": random_energies.__name__, **surroundings}
-    exec(compile(text, file, "exec"), scope)
-    return scope
-
-
-SURROUNDINGS = written(HEADER, {})
-
-
-def arguments(numbers: Sequence) -> list:
-    """A program's arguments from the numbers of its leaves."""
-    x, y, k, A, (kind, t) = (numbers[a:b] for a, b in ((0, 6), (6, 8), (8, 10), (10, 14), (14, 16)))
-    rows = [array(x[:3]), array(x[3:])]
-    return [rows, list(y), array(k), array([A[:2], A[2:]]), int(kind), t]
 
 
 # The emitted text in NumPy --------------------------------------------------------------------------
@@ -252,19 +189,6 @@ def test_random_energies() -> None:
 # Compiled -------------------------------------------------------------------------------------------
 
 
-def drawn(number: int) -> list[Program]:
-    """The same programs each time."""
-    found: list[Program] = []
-
-    @settings(FIXED, max_examples=number, phases=[Phase.generate])
-    @given(programs())
-    def collect(text: str) -> None:
-        found.append(program(text, f"energy{len(found)}", compiles=True))
-
-    collect()
-    return found[:number]
-
-
 @pytest.mark.slow
 def test_compiled_energies() -> None:
     """Value and gradient of the emitted text, and the value of the source itself, compiled by Taichi."""
@@ -318,7 +242,7 @@ def compiled(batch: list[Program]) -> np.ndarray:
         f"{a}: ti.types.ndarray(dtype=ti.f64, ndim={d})" for a, d in (("numbers", 2), ("out", 1))
     )
     text = f"def kernel({head}):\n{''.join(calls)}"
-    file = f"<random energies {next(_numbers)}>"
+    file = f"<random energies {next(NUMBERS)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     for p in batch:  # Taichi has no erf: the kernels' own
         p.function.__globals__["erf"] = helpers(ti, "erf_f64")["erf_f64"]

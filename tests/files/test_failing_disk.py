@@ -12,8 +12,8 @@ import pytest
 from minusgrad.errors import RunFailedError, RunFolderError
 from minusgrad.files import checkpoint, compaction
 from minusgrad.files.run_folder import RECORDER, RunDir
-from tests.files.test_compaction import KEEP, files, go_on, moment, record, recorder, started
-from tests.files.test_compaction import simulate as simulated
+from tests.support.long_runs import KEEP, files, go_on, moment, record, recorder, started
+from tests.support.long_runs import simulate as simulated
 
 JOINED, LAST, END = 2, 5, 7
 """The next save joins on two levels."""

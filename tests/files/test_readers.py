@@ -14,7 +14,7 @@ from minusgrad.files import trajectory
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
-from tests.files.test_compaction import moment
+from tests.support.long_runs import moment
 
 X = np.random.default_rng(0)
 

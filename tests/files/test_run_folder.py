@@ -4,10 +4,7 @@ import json
 import os
 import random
 import signal
-import subprocess
-import sys
 import time
-from pathlib import Path
 
 import h5py
 import numpy as np
@@ -15,62 +12,16 @@ import pytest
 
 from minusgrad.errors import RunFailedError, RunFolderError
 from minusgrad.files import checkpoint, trajectory
-from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RECORDER, RunDir
-from minusgrad.files.trajectory import Recorder
-
-SCENE = b"# a scene\r\n\xc2\xb5 = 1\n"
-KEEP = 3
-
-
-def _recorder() -> Recorder:
-    return Recorder({"position": ("m", 1.0)}, ("s", 1.0))
-
-
-def _simulate(run: RunDir, x: np.ndarray, recorder: Recorder, start: int, stop: int, tell=False) -> None:
-    """A stand-in for physics: frames every 3 steps, energies every step, saves every 10 and at the end."""
-    for step in range(start + 1, stop + 1):
-        x = 0.99 * x + np.sin(step)
-        if step % 3 == 0:
-            recorder.record_frame(step, 0.1 * step, {"position": x})
-        recorder.record_observables(step, 0.1 * step, {"total": float(x.sum())})
-        if step % 10 == 0:
-            run.save(_snapshot(step, x), recorder, KEEP)
-            if tell:
-                print("saved", step, flush=True)
-    run.save(_snapshot(stop, x), recorder, KEEP, seal=stop % 10 == 0)
-
-
-def _snapshot(step: int, x: np.ndarray) -> Snapshot:
-    return Snapshot(step, 0.1 * step, 0.1, {"fields/x": x}, {"fields/x": "m"}, {"title": "t"}, SCENE)
-
-
-def _start(path) -> RunDir:
-    run = RunDir.create(path, SCENE, ["b=2", "a=1"])
-    run.save(_snapshot(0, np.zeros((4, 2))), _recorder(), KEEP)
-    return run
-
-
-def _go_on(path, stop: int, tell=False) -> list[str]:
-    with RunDir.open(path) as run:
-        snapshot, remarks = run.restore()
-        recorder = _recorder()
-        recorder.restore(snapshot.under(RECORDER))
-        _simulate(run, snapshot.arrays["fields/x"], recorder, snapshot.step, stop, tell)
-        return remarks + run.tidy(KEEP)
-
-
-def _files(path) -> dict[str, bytes]:
-    found = sorted(p for p in path.rglob("*") if p.is_file() and p.name != "journal.jsonl")
-    return {str(p.relative_to(path)): p.read_bytes() for p in found}
+from tests.support import saved_runs
 
 
 @pytest.fixture(scope="module")
 def unbroken(tmp_path_factory):
     path = tmp_path_factory.mktemp("unbroken") / "run"
-    with _start(path) as run:
-        _simulate(run, np.zeros((4, 2)), _recorder(), 0, 60)
-    return _files(path)
+    with saved_runs.start(path) as run:
+        saved_runs.simulate(run, np.zeros((4, 2)), saved_runs.recorder(), 0, 60)
+    return saved_runs.files(path)
 
 
 def test_an_unbroken_run_leaves_what_it_should(unbroken):
@@ -78,49 +29,34 @@ def test_an_unbroken_run_leaves_what_it_should(unbroken):
     kept = [f"ckpt/{step:012d}" for step in (40, 50, 60)]
     sealed = [f"traj/{step:012d}" for step in (10, 20, 30, 40, 50, 60)]
     assert names == [*kept, "overrides", "scene", *sealed, "trajectory"]
-    assert unbroken["scene.toml"] == SCENE
+    assert unbroken["scene.toml"] == saved_runs.SCENE
     assert json.loads(unbroken["overrides.json"]) == ["b=2", "a=1"]
 
 
 @pytest.mark.parametrize("stops", [(7,), (10,), (13, 14, 27), (1, 29, 30, 31, 59), (60,)])
 def test_an_interrupted_run_ends_with_the_same_files(tmp_path, unbroken, stops):
     path = tmp_path / "run"
-    _start(path).close()
+    saved_runs.start(path).close()
     for stop in (*stops, 60):
-        _go_on(path, stop)
-    assert _files(path) == unbroken
+        saved_runs.go_on(path, stop)
+    assert saved_runs.files(path) == unbroken
 
 
 def test_an_interruption_leaves_its_checkpoint_until_the_next_scheduled_save(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
+    saved_runs.start(path).close()
     for stop, steps in ((13, [0, 10, 13]), (17, [0, 10, 17]), (20, [0, 10, 20])):
-        _go_on(path, stop)
+        saved_runs.go_on(path, stop)
         assert [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")] == steps
     assert len(RunDir.open(path, read_only=True).segments()) == 2
 
 
-_LOOP = """
-import sys
-from pathlib import Path
-from tests.files.test_run_folder import _go_on
-_go_on(Path(sys.argv[1]), 100000, tell=True)
-"""
-REPOSITORY = Path(__file__).parents[2]
-
-
-def _spawn(path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", _LOOP, str(path)], cwd=REPOSITORY, stdout=subprocess.PIPE, text=True
-    )
-
-
 def test_fifteen_kills_lose_nothing_that_was_called_saved(tmp_path):
     path, chance = tmp_path / "run", random.Random(0)
-    _start(path).close()
+    saved_runs.start(path).close()
     acknowledged = 0
     for _ in range(15):
-        child = _spawn(path)
+        child = saved_runs.spawn(path)
         assert child.stdout is not None
         lines = [child.stdout.readline()]
         time.sleep(0.1 * chance.random())
@@ -140,10 +76,12 @@ def test_fifteen_kills_lose_nothing_that_was_called_saved(tmp_path):
     assert steps == sorted(steps)
     assert not [event for event in run.events() if event["event"] == "not deterministic"]
 
-    with _start(tmp_path / "whole") as whole:  # and in the end nobody can tell that there were kills
-        _simulate(whole, np.zeros((4, 2)), _recorder(), 0, acknowledged + 20)
-    _go_on(path, acknowledged + 20)
-    assert _files(path) == _files(tmp_path / "whole")
+    with saved_runs.start(
+        tmp_path / "whole"
+    ) as whole:  # and in the end nobody can tell that there were kills
+        saved_runs.simulate(whole, np.zeros((4, 2)), saved_runs.recorder(), 0, acknowledged + 20)
+    saved_runs.go_on(path, acknowledged + 20)
+    assert saved_runs.files(path) == saved_runs.files(tmp_path / "whole")
 
 
 class Killed(BaseException):
@@ -169,22 +107,22 @@ def _mortal(monkeypatch, calls: int) -> None:
 @pytest.mark.parametrize("calls", range(38))
 def test_a_kill_at_any_change_of_the_folder_leaves_the_same_end(tmp_path, monkeypatch, unbroken, calls):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 37)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 37)
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
-        recorder = _recorder()
+        recorder = saved_runs.recorder()
         recorder.restore(snapshot.under(RECORDER))
         _mortal(monkeypatch, calls)
         with pytest.raises(Killed):
-            _simulate(run, snapshot.arrays["fields/x"], recorder, 37, 60)
+            saved_runs.simulate(run, snapshot.arrays["fields/x"], recorder, 37, 60)
         monkeypatch.undo()
-    _go_on(path, 60)
-    assert _files(path) == unbroken
+    saved_runs.go_on(path, 60)
+    assert saved_runs.files(path) == unbroken
 
 
 def test_a_save_writes_segment_checkpoint_master_journal_in_this_order(tmp_path, monkeypatch):
-    run = _start(tmp_path / "run")
+    run = saved_runs.start(tmp_path / "run")
     order = []
     real = os.fsync
 
@@ -194,17 +132,17 @@ def test_a_save_writes_segment_checkpoint_master_journal_in_this_order(tmp_path,
         real(descriptor)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    recorder = _recorder()
+    recorder = saved_runs.recorder()
     recorder.record_observables(10, 1.0, {"total": 1.0})
-    run.save(_snapshot(10, np.zeros(2)), recorder, KEEP)
+    run.save(saved_runs.snapshot(10, np.zeros(2)), recorder, saved_runs.KEEP)
     assert list(dict.fromkeys(order)) == ["traj", "ckpt", "trajectory.h5", ".", "journal.jsonl"]
     run.close()
 
 
 def test_a_damaged_checkpoint_is_passed_over_with_a_remark_and_healed(tmp_path, unbroken):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 60)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 60)
     newest = checkpoint.listed(path / "ckpt")[-1]
     data = bytearray(newest.read_bytes())
     data[len(data) // 2] ^= 4
@@ -217,35 +155,35 @@ def test_a_damaged_checkpoint_is_passed_over_with_a_remark_and_healed(tmp_path, 
         assert "damaged" in remarks[0]
         line = run.events()[-1]
         assert (line["event"], line["step"], line["remarks"]) == ("restored", 50, remarks)
-    _go_on(path, 60)
-    assert _files(path) == unbroken
+    saved_runs.go_on(path, 60)
+    assert saved_runs.files(path) == unbroken
 
 
 def test_a_damaged_newest_never_outlives_good_ones(tmp_path):
     """With keep = 1 and another rhythm after the damage, the good new checkpoint must stay."""
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 20)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 20)
     checkpoint.listed(path / "ckpt")[-1].write_bytes(b"damaged")
     with RunDir.open(path) as run:
         run.restore()
-        run.save(_snapshot(15, np.zeros(2)), None, keep=1)
+        run.save(saved_runs.snapshot(15, np.zeros(2)), None, keep=1)
     assert [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")] == [15]
     assert RunDir.open(path).restore()[0].step == 15
 
 
 def test_a_run_that_is_not_deterministic_says_so(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 20)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 20)
     checkpoint.listed(path / "ckpt")[-1].unlink()  # as if killed between segment and checkpoint
     old = trajectory.segments(path)[-1]
     with RunDir.open(path) as run:
         snapshot, _ = run.restore()
         assert snapshot.step == 10
-        recorder = _recorder()
+        recorder = saved_runs.recorder()
         recorder.record_observables(20, 2.0, {"total": 42.0})
-        remarks = run.save(_snapshot(20, np.zeros(2)), recorder, KEEP)
+        remarks = run.save(saved_runs.snapshot(20, np.zeros(2)), recorder, saved_runs.KEEP)
         assert len(remarks) == 1
         assert f"not deterministic: traj/{old.name}" in remarks[0]
         assert [event["event"] for event in run.events()][-2:] == ["not deterministic", "saved"]
@@ -256,39 +194,42 @@ def test_a_run_that_is_not_deterministic_says_so(tmp_path):
 
 def test_a_lost_attempt_in_another_rhythm_leaves_no_overlap(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 10)
-    lost = _recorder()
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 10)
+    lost = saved_runs.recorder()
     lost.record_observables(12, 1.2, {"total": 42.0})
     lost.seal(path / "traj", 12)
-    _go_on(path, 13)
-    _go_on(path, 20)
+    saved_runs.go_on(path, 13)
+    saved_runs.go_on(path, 20)
     assert trajectory.series(path, "observables/total").step.tolist() == list(range(1, 21))
 
 
 def test_segments_beyond_the_checkpoint_are_not_in_the_master(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 20)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 20)
     checkpoint.listed(path / "ckpt")[-1].unlink()
     with RunDir.open(path) as run:
         run.restore()
-        run.tidy(KEEP)
+        run.tidy(saved_runs.KEEP)
     with h5py.File(path / "trajectory.h5") as file:
         assert file["observables/total/step"][:].tolist() == list(range(1, 11))
 
 
 def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
-    child = _spawn(path)
+    saved_runs.start(path).close()
+    child = saved_runs.spawn(path)
     assert child.stdout is not None
     child.stdout.readline()
     try:
-        for attempt in (lambda: RunDir.open(path), lambda: RunDir.create(path, SCENE, [], force=True)):
+        for attempt in (
+            lambda: RunDir.open(path),
+            lambda: RunDir.create(path, saved_runs.SCENE, [], force=True),
+        ):
             with pytest.raises(RunFolderError, match=f"is in use by process {child.pid}; wait for it"):
                 attempt()
-        assert RunDir.open(path, read_only=True).scene == SCENE
+        assert RunDir.open(path, read_only=True).scene == saved_runs.SCENE
     finally:
         child.kill()
         child.communicate()
@@ -297,7 +238,7 @@ def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
 
 def test_strays_are_swept_and_torn_lines_tolerated(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
+    saved_runs.start(path).close()
     for folder in ("", "ckpt", "traj"):
         (path / folder / ".tmp-01234567-x.h5").touch()
     with (path / "journal.jsonl").open("a") as journal:
@@ -323,34 +264,34 @@ def test_occupied_folders_are_refused(tmp_path):
     (foreign / "scene.toml").write_text("mine")
     for force in (False, True):
         with pytest.raises(RunFolderError, match="not empty, and not a run; use another --out"):
-            RunDir.create(foreign, SCENE, [], force)
+            RunDir.create(foreign, saved_runs.SCENE, [], force)
     assert os.listdir(foreign) == ["scene.toml"]
     (tmp_path / "file").touch()
     with pytest.raises(RunFolderError, match="Not a directory; use another --out"):
-        RunDir.create(tmp_path / "file", SCENE, [])
-    _start(path).close()
+        RunDir.create(tmp_path / "file", saved_runs.SCENE, [])
+    saved_runs.start(path).close()
     with pytest.raises(RunFolderError, match="holds a run already; use another --out, or `minusgrad resume"):
-        RunDir.create(path, SCENE, [])
+        RunDir.create(path, saved_runs.SCENE, [])
 
 
 def test_force_starts_anew_and_leaves_foreign_files(tmp_path, unbroken):
     path = tmp_path / "run"
-    _start(path).close()
-    _go_on(path, 25)
+    saved_runs.start(path).close()
+    saved_runs.go_on(path, 25)
     (path / "notes.txt").touch()
-    with RunDir.create(path, SCENE, ["b=2", "a=1"], force=True) as run:
+    with RunDir.create(path, saved_runs.SCENE, ["b=2", "a=1"], force=True) as run:
         assert [event["event"] for event in run.events()] == ["started"]
-        run.save(_snapshot(0, np.zeros((4, 2))), _recorder(), KEEP)
-    _go_on(path, 60)
+        run.save(saved_runs.snapshot(0, np.zeros((4, 2))), saved_runs.recorder(), saved_runs.KEEP)
+    saved_runs.go_on(path, 60)
     (path / "notes.txt").unlink()
-    assert _files(path) == unbroken
+    assert saved_runs.files(path) == unbroken
 
 
 def test_what_is_no_run_or_has_no_checkpoint_says_so(tmp_path):
     with pytest.raises(RunFolderError, match="not a run"):
         RunDir.open(tmp_path)
     with (
-        RunDir.create(tmp_path / "run", SCENE, []) as run,
+        RunDir.create(tmp_path / "run", saved_runs.SCENE, []) as run,
         pytest.raises(RunFolderError, match=r"no usable checkpoint in it; start anew: .*--force"),
     ):
         run.restore()
@@ -358,13 +299,13 @@ def test_what_is_no_run_or_has_no_checkpoint_says_so(tmp_path):
 
 def test_looking_writes_nothing(tmp_path):
     path = tmp_path / "run"
-    _start(path).close()
+    saved_runs.start(path).close()
     before = (path / "journal.jsonl").read_bytes()
     run = RunDir.open(path, read_only=True)
     for attempt in (
         run.restore,
         lambda: run.journal("x"),
-        lambda: run.save(_snapshot(1, np.zeros(1)), None, 1),
+        lambda: run.save(saved_runs.snapshot(1, np.zeros(1)), None, 1),
     ):
         with pytest.raises(RunFolderError, match="opened to look only"):
             attempt()
@@ -376,12 +317,12 @@ def test_a_full_disk_stops_the_run_and_the_last_checkpoint_stands(tmp_path, monk
         raise OSError(28, "No space left on device")
 
     path = tmp_path / "run"
-    with _start(path) as run:
+    with saved_runs.start(path) as run:
         monkeypatch.setattr(
             os, "replace", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left on device"))
         )
         with pytest.raises(RunFailedError, match="No space left"):
-            run.save(_snapshot(10, np.zeros(2)), None, KEEP)
+            run.save(saved_runs.snapshot(10, np.zeros(2)), None, saved_runs.KEEP)
         monkeypatch.undo()
     with RunDir.open(path) as run:
         assert run.restore()[0].step == 0

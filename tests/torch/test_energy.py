@@ -19,9 +19,9 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, SceneError, TensorError
 from minusgrad.torch import energy
 from minusgrad.torch import tensors as guests
-from tests.engine.test_runtime import resident
-from tests.potential.test_staged_term import clumping
+from tests.support.clumping import clumping
 from tests.support.command import SCENES
+from tests.support.engine import resident, restarted
 from tests.support.instances import CANONICAL, MAPS
 
 INSTANCES = CANONICAL | MAPS
@@ -287,13 +287,9 @@ def test_an_engine_that_began_anew_changes_nothing() -> None:
     x = u.start("x").requires_grad_()
     (before,) = torch.autograd.grad(u(x=x), x)
     value = u(x=x)
-    options = runtime._Running.options
-    try:
-        runtime.start(runtime.Options(seed=11))
-        assert torch.equal(*torch.autograd.grad(value, x), before)
-        assert torch.equal(*torch.autograd.grad(u(x=x), x), before)
-    finally:
-        runtime.start(options)
+    restarted()
+    assert torch.equal(*torch.autograd.grad(value, x), before)
+    assert torch.equal(*torch.autograd.grad(u(x=x), x), before)
 
 
 def test_threads_wait_for_each_other() -> None:

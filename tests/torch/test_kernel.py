@@ -12,9 +12,9 @@ import torch
 from minusgrad import Between, Datum, Stage, staged_energy, ti
 from minusgrad.errors import EnergyError, TensorError
 from minusgrad.torch import kernel, rollout, staged
-from tests.engine.test_runtime import resident
-from tests.potential.test_staged_term import CELLS, CLUMPING, clumping
+from tests.support.clumping import CELLS, CLUMPING, clumping
 from tests.support.command import SCENES
+from tests.support.engine import resident
 
 SPEC = importlib.util.spec_from_file_location("mesh", SCENES / "torch" / "mesh.py")
 assert SPEC is not None

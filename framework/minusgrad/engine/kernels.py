@@ -81,7 +81,8 @@ class BoundKernel:
 
     def __call__(self, *scalars: float) -> None:
         if self._bound is None or self._life is not _life():
-            with runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext():
+            vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
+            with vectors, runtime.short_positions():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles, if it was not compiled yet
             self._life = _life()

@@ -37,6 +37,11 @@ _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experim
 keep their bits."""
 _DEEP, PLACES = 1024, 31
 """Places of a deep stack; pushes that are safe on Taichi's own, which has 32."""
+_POSITIONS = {
+    "taichi": ("ASTTransformerContext", "get_pos_info"),
+    "quadrants": ("ASTTransformerFuncContext", "_build_pos_info"),
+}
+"""Class and method that format the source position of a syntax node."""
 _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 """An engine's variables that change no result: where its cache is, which device it takes."""
 
@@ -45,14 +50,14 @@ _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
 class Options:
     """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
 
-    `seed`: for randomness, all counter-based.
+    A scene's seed is none of them: random numbers are functions of it (`random`), so scenes of different
+    seeds share a started engine. `ti.random` in a user's kernel does not depend on it.
     """
 
     engine: str | None = None
     arch: str = "cpu"
     threads: int = 0
     fast_math: bool = True
-    seed: int = 0
 
 
 class _Running:
@@ -170,7 +175,6 @@ def _init(ti: ModuleType, options: Options) -> None:
             arch=getattr(ti, options.arch),
             default_fp=ti.f64,
             fast_math=options.fast_math,
-            random_seed=options.seed,
             force_scalarize_matrix=True,
             enable_fallback=False,
             log_level=ti.ERROR,
@@ -239,6 +243,30 @@ def loses_elements() -> bool:
     """Whether an `if` may lose writes to elements of vectors: a file has begun the engine in its own way."""
     program = part("lang.impl").get_runtime().prog
     return program is not None and not program.config().force_scalarize_matrix
+
+
+@contextmanager
+def short_positions() -> Iterator[None]:
+    """Kernels compiled meanwhile have source positions of one line, not underlined.
+
+    An engine formats the position of every syntax node for its messages: half of the Python time of a
+    kernel's set-up. Kernels written by a user keep theirs.
+    """
+    owner, name = _POSITIONS[engine_name()]
+    context = getattr(part("lang.ast.ast_transformer_utils"), owner, None)
+    formatted = getattr(context, name, None)
+    if context is None or formatted is None:  # another release of the engine
+        yield
+        return
+    setattr(context, name, _position)
+    try:
+        yield
+    finally:
+        setattr(context, name, formatted)
+
+
+def _position(context: Any, node: Any) -> str:
+    return f"{context.file}, line {node.lineno}: {context.src[node.lineno - 1].strip()}\n"
 
 
 @contextmanager

@@ -1,0 +1,63 @@
+"""Emitted kernels are set up without formatting source positions; their errors still name a line."""
+
+from contextlib import nullcontext
+
+import numpy as np
+import pytest
+
+from minusgrad import ti
+from minusgrad.engine import runtime
+from minusgrad.engine.kernels import BoundKernel, Code
+
+
+@pytest.fixture
+def formatted(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The lines whose source positions the engine formats."""
+    owner, name = runtime._POSITIONS[runtime.engine_name()]
+    context = getattr(runtime.part("lang.ast.ast_transformer_utils"), owner)
+    lines: list[int] = []
+    right = getattr(context, name)
+
+    def counted(self, node) -> str:
+        lines.append(node.lineno)
+        return right(self, node)
+
+    monkeypatch.setattr(context, name, counted)
+    return lines
+
+
+def kernel(line: str) -> BoundKernel:
+    """One that is new to the process, over four numbers."""
+    return BoundKernel(Code(f"for n in range(x.shape[0]):\n    {line}\n", {"x": np.arange(4.0)}))
+
+
+def test_set_up_of_an_emitted_kernel_formats_no_positions(formatted: list[int]) -> None:
+    launch = kernel("x[n] = ti.f64(0.4142) * x[n]")
+    launch()
+    assert launch.arrays[0][1] == 0.4142
+    assert formatted == []
+
+
+def test_the_count_sees_them(formatted: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "short_positions", nullcontext)
+    kernel("x[n] = ti.f64(0.7321) * x[n]")()
+    assert len(formatted) >= 3
+
+
+def test_an_error_in_an_emitted_kernel_shows_its_line() -> None:
+    with pytest.raises(runtime.refusals(), match=r"<minusgrad \w+>, line 3: x\[n\] = nothing\[n\]"):
+        kernel("x[n] = nothing[n]")()
+
+
+def test_a_kernel_of_a_user_keeps_its_positions(formatted: list[int]) -> None:
+    @ti.kernel
+    def wrong(x: ti.types.ndarray(dtype=ti.f64, ndim=1)):
+        x[0] = nothing  # type: ignore[name-defined]  # noqa: F821
+
+    kernel("x[n] = ti.f64(0.2361) * x[n]")()
+    with pytest.raises(runtime.refusals()) as error:
+        wrong(np.zeros(3))
+    assert "test_kernels.py" in str(error.value)
+    assert "x[0] = nothing" in str(error.value)
+    assert "^^^^^^^" in str(error.value)
+    assert formatted
