@@ -1,5 +1,11 @@
 """minusgrad: write a potential energy once; everything else is derived.
 
+    from minusgrad import Node, Parameter, local_energy, ti     declare an energy
+    minusgrad.run("scenes/two_body.toml")                       run a scene; also fit, resume, build
+
+This is the door for users. Authors of plugins import from `minusgrad.plugin`, PyTorch users from
+`minusgrad.torch`; every other module is internal. `ti` is the engine in use, Taichi or Quadrants.
+
 Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi.
 """
 
@@ -7,52 +13,69 @@ from __future__ import annotations
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
+
+    from .adjoint.losses import Loss
+    from .adjoint.rollout import Rollout
+    from .app.runs import build, fit, resume, run
+    from .assembly.hookspecs import hookimpl
+    from .energies.fields import Body, Fields, Grid, Hold, Motion, State
+    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
+    from .energies.local_map import Cell, local_map
+    from .energies.staged_energy import Between, Stage, Staged, staged_energy
+    from .energies.term import bind
+    from .engine.special_functions import erf
+    from .errors import UserError
+    from .interpreter.case import checked
+    from .potential.potential import Potential
+    from .potential.staged_term import bind_staged
+
+    ti: Any
 
 __version__ = "0.1.0"
 
-_HOME = {
-    "Datum": "energies.local_energy",
-    "Linear": "energies.local_energy",
-    "Node": "energies.local_energy",
-    "Parameter": "energies.local_energy",
-    "Table": "energies.local_energy",
-    "Time": "energies.local_energy",
-    "local_energy": "energies.local_energy",
-    "erf": "engine.special_functions",
-    "Cell": "energies.local_map",
-    "local_map": "energies.local_map",
-    "Fields": "energies.fields",
-    "Grid": "energies.fields",
-    "State": "energies.fields",
-    "Body": "energies.fields",
-    "Hold": "energies.fields",
-    "Motion": "energies.fields",
-    "bind": "energies.term",
-    "Between": "energies.staged_energy",
-    "Stage": "energies.staged_energy",
-    "Staged": "energies.staged_energy",
-    "bind_staged": "potential.staged_term",
-    "staged_energy": "energies.staged_energy",
-    "Potential": "potential.potential",
-    "Loss": "adjoint.losses",
-    "Rollout": "adjoint.rollout",
-    "checked": "interpreter.case",
-    "hookimpl": "assembly.hookspecs",
-    "build": "app.runs",
-    "resume": "app.runs",
-    "run": "app.runs",
-    "fit": "app.runs",
+_HOMES = {
+    "adjoint.losses": "Loss",
+    "adjoint.rollout": "Rollout",
+    "app.runs": "build fit resume run",
+    "assembly.hookspecs": "hookimpl",
+    "energies.fields": "Body Fields Grid Hold Motion State",
+    "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
+    "energies.local_map": "Cell local_map",
+    "energies.staged_energy": "Between Stage Staged staged_energy",
+    "energies.term": "bind",
+    "engine.runtime": "ti",
+    "engine.special_functions": "erf",
+    "errors": "UserError",
+    "interpreter.case": "checked",
+    "potential.potential": "Potential",
+    "potential.staged_term": "bind_staged",
 }
+"""The public names by the module that defines them; a test compares them with the imports above."""
 
-__all__ = ["ti", *_HOME]
+__all__ = [
+    "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
+    "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "UserError", "bind",
+    "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy", "local_map", "resume", "run",
+    "staged_energy", "ti",
+]  # fmt: skip
 
 
-def __getattr__(name: str) -> Any:
-    from importlib import import_module
+def _door(module: str, homes: dict[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """`__getattr__` and `__dir__` of a module that imports its public names when they are first used."""
+    home = {name: path for path, names in homes.items() for name in names.split()}
 
-    if name == "ti":
-        return import_module(".engine.runtime", __name__).engine()
-    if name in _HOME:
-        return getattr(import_module(f".{_HOME[name]}", __name__), name)
-    raise AttributeError(f"module 'minusgrad' has no attribute '{name}'")
+    def find(name: str) -> Any:
+        if name not in home:
+            raise AttributeError(f"module '{module}' has no attribute '{name}'")
+        found = __import__(f"minusgrad.{home[name]}", fromlist=[name])
+        return found.engine() if name == "ti" else getattr(found, name)
+
+    def names() -> list[str]:
+        return sorted({*home, "__all__", "__doc__", "__file__", "__name__"})
+
+    return find, names
+
+
+__getattr__, __dir__ = _door(__name__, _HOMES)

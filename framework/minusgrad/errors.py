@@ -5,7 +5,13 @@
 Every message says what was asked, where, and what exists or cures it.
 """
 
+from __future__ import annotations
+
 from collections import namedtuple
+
+TYPE_CHECKING = False  # `typing` takes long to import
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 class MinusgradError(Exception):
@@ -93,6 +99,16 @@ def printable(text: str, most: int = 200) -> str:
     """Text from elsewhere, in one line of so many characters at most that a terminal can show."""
     text = text if len(text) <= most else f"{text[: most - 3]}..."
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
+
+
+def unknown(what: str, name: str, known: Iterable[str], among: str = "known") -> str:
+    """`no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`, for a message.
+
+    what: a noun for what is named. known: the names that exist. among: the word before their list.
+    """
+    names = list(known)
+    listed = ", ".join(names) or "none"
+    return f"no {what} named '{printable(name)}'{suggestion(name, names)} ({among}: {listed})"
 
 
 def suggestion(word: str, known: list[str]) -> str:

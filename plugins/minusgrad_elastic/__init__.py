@@ -1,6 +1,6 @@
 """Elasticity: solids of triangles and tetrahedra, networks of springs, loads, obstacles, damping."""
 
-from minusgrad import hookimpl
+from minusgrad.plugin import hookimpl
 
 
 @hookimpl

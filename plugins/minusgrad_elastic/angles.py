@@ -23,7 +23,7 @@ derivative.
 
 from math import inf, pi
 
-from minusgrad import Datum, Node, Parameter, local_energy, ti
+from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
 
 STIFFNESS = Parameter("J", bounds=(0.0, inf))
 NEAR = 1e-6

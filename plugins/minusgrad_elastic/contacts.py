@@ -13,7 +13,7 @@ the surface).
 
 from math import inf
 
-from minusgrad import Node, Parameter, local_energy, ti
+from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 STIFFNESS = Parameter("N m^-2", bounds=(0.0, inf))
 

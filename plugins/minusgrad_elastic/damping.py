@@ -17,7 +17,7 @@ c^2) is Coulomb's above the speed c [m/s] and viscous below it, so that what sta
 
 from math import inf
 
-from minusgrad import Datum, Linear, Node, Parameter, local_energy, ti
+from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 
 
 @local_energy(

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError
 
 from .mesh import Mesh
 

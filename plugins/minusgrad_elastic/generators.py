@@ -12,7 +12,7 @@ from itertools import permutations
 
 import numpy as np
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError
 
 from .mesh import Mesh
 

@@ -13,7 +13,7 @@ import re
 from dataclasses import dataclass
 from typing import NoReturn
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError
 
 READ = ("PhysicalNames", "Entities", "Nodes", "Elements")
 _FORMAT = re.compile(rb"\s*\$MeshFormat[ \t]*\r?\n[ \t]*(\S{1,9})[ \t]+([01])[ \t]+(\d)[ \t]*\r?\n")

@@ -14,10 +14,11 @@ compressible neo-Hookean material with logarithms) and 6.3 (St Venant-Kirchhoff)
 """
 
 from math import inf
+from typing import Any
 
-from minusgrad import Datum, Linear, Node, Parameter, local_energy, ti
+from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 
-SOLID = {
+SOLID: dict[str, Any] = {
     "keeps": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "gradients": Datum("m^-1", ("k", "d")),

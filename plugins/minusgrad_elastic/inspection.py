@@ -14,7 +14,7 @@ from itertools import combinations
 
 import numpy as np
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError
 
 from .mesh import Mesh, few, ranked
 

@@ -8,7 +8,7 @@ x (n, d) [m], m (n,) [kg], a (d,) [m/s^2]; A [m^2] the facet's area at rest, t (
 area at rest (first Piola-Kirchhoff traction); f (d,) [N].
 """
 
-from minusgrad import Datum, Node, Parameter, local_energy, ti
+from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
 
 
 @local_energy(

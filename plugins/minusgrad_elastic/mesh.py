@@ -18,7 +18,7 @@ from math import factorial
 
 import numpy as np
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError
 
 OUTWARD = {2: ((1, 2), (2, 0), (0, 1)), 3: ((1, 2, 3), (0, 3, 2), (0, 1, 3), (0, 2, 1))}
 """Nodes of the facet opposite to each node of a positive cell, seen from outside counterclockwise."""

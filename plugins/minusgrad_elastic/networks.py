@@ -7,20 +7,25 @@ edges       (K, 2)        rest [m], their length where they begin
 from typing import Annotated, Any
 
 import numpy as np
-from pydantic import AfterValidator, Discriminator, Field, Tag
+from pydantic import AfterValidator, Field
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.energies.fields import Body, Motion, State
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import (
+    Body,
+    ByForm,
+    Motion,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UserError,
+    one_or_each,
+    quantities,
+)
 
 from .states import Place, Speed
 
 Mass = Annotated[float | str, Quantity("kg", "positive")]
-Masses = Annotated[
-    Annotated[Mass, Tag("of every node")] | Annotated[tuple[Mass, ...], Tag("of each")],
-    Discriminator(lambda given: "of each" if isinstance(given, (list, tuple)) else "of every node"),
-]
+Masses = Annotated[Mass | tuple[Mass, ...], ByForm(one_or_each, ("one", "each"))]
 Number = Annotated[int, Field(ge=0)]
 
 

@@ -6,10 +6,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import ObserverContext
-from minusgrad.assembly.observers import Observer
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Record
+from minusgrad.plugin import Observer, ObserverContext, Record, UserError
 
 
 class EnergyDensity(Observer):

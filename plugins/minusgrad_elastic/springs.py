@@ -9,10 +9,11 @@ no direction, and no derivative. Muscles walk: Hu et al. 2020, DiffTaichi (ICLR)
 """
 
 from math import inf
+from typing import Any
 
-from minusgrad import Datum, Node, Parameter, Time, local_energy, ti
+from minusgrad.plugin import Datum, Node, Parameter, Time, local_energy, ti
 
-SPRING = {
+SPRING: dict[str, Any] = {
     "keeps": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "stiffness": Parameter("N/m", bounds=(0.0, inf)),

@@ -16,11 +16,17 @@ from typing import Annotated, Any
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.energies.fields import Body, Motion, State
-from minusgrad.engine.memory import available, size
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import (
+    Body,
+    Motion,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UserError,
+    memory,
+    quantities,
+)
 
 from . import generators, gmsh
 from .foreign import read as read_foreign
@@ -37,8 +43,8 @@ def fitting(cells: Callable[[Any], int]) -> AfterValidator:
     """For what says how fine a mesh is: so many cells must fit into the memory, 1000 bytes each."""
 
     def judge(parts: Any) -> Any:
-        if (need := 1000 * (count := cells(parts))) > (free := available()):
-            raise ValueError(f"makes {count} cells: they need {size(need)} of memory, {size(free)} are free")
+        count = cells(parts)
+        memory.require(1000 * count, f"{count} cells", error=ValueError)
         return parts
 
     return AfterValidator(judge)

@@ -1,6 +1,6 @@
 """Gravity: Newton's potential between point masses, and states to start from."""
 
-from minusgrad import hookimpl
+from minusgrad.plugin import hookimpl
 
 from .states import STATES
 

@@ -8,7 +8,7 @@ G = 6.67430e-11 m^3 kg^-1 s^-2 (CODATA 2018).
 
 from math import inf
 
-from minusgrad import Node, Parameter, local_energy, ti
+from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 
 @local_energy(

@@ -5,15 +5,20 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.energies.fields import Body, Motion, State
-from minusgrad.engine.memory import fits
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import (
+    Body,
+    CsvTable,
+    Motion,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UserError,
+    memory,
+    quantities,
+)
 
-from .table import Table
-
-Count = Annotated[int, Field(ge=2), fits(600)]
+Count = Annotated[int, Field(ge=2), memory.fits(600)]
 """Bodies: each takes about 500 bytes, work arrays and a checkpoint on its way to disk included."""
 Mass = Annotated[float | str, Quantity("kg", "positive")]
 Length = Annotated[float | str, Quantity("m", "positive")]
@@ -108,15 +113,25 @@ class FromCsv(Record):
     zero_mass: Mass | None = None
 
     def make(self, context: StateContext) -> State:
-        table = Table(self.file, context.read(self.file))
+        table = CsvTable(self.file, context.read(self.file))
         axes = "xyz" if {"z", "vz"} & set(table.columns) else "xy"
         m, *columns = (table.numbers(c) for c in ("m", *axes, *(f"v{a}" for a in axes)))
         x, v = np.stack(columns[: len(axes)], axis=1), np.stack(columns[len(axes) :], axis=1)
-        names = table.names()
+        names = self._names(table)
         length, mass, time = (
             self._unit(context, *pair) for pair in (("length", "m"), ("mass", "kg"), ("time", "s"))
         )
         return point_masses(x * length, v * (length / time), self._masses(m * mass, names, context), names)
+
+    def _names(self, table: CsvTable) -> tuple[str, ...]:
+        """The column `name`, or the rows' numbers from 0 where there is none."""
+        if "name" not in table.columns:
+            return tuple(map(str, range(len(table))))
+        names = table.texts("name")
+        for k, name in enumerate(names):
+            if names.index(name) < k:
+                raise UserError(f"{table.places[k]}: column 'name': a second body '{name}'; rename one")
+        return tuple(names)
 
     def _unit(self, context: StateContext, what: str, unit: str) -> float:
         """One of the table's units in the run's."""

@@ -1,6 +1,6 @@
 """Laser deposition: a spot is dragged along a path, and what it leaves shall be a picture."""
 
-from minusgrad import hookimpl
+from minusgrad.plugin import hookimpl
 
 
 @hookimpl

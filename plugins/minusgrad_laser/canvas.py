@@ -13,9 +13,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import AfterValidator, Field
 
-from minusgrad.engine.memory import available, size
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record
+from minusgrad.plugin import Quantity, Record, UserError, memory
 
 Length = Annotated[float | str, Quantity("m", "positive")]
 Count = Annotated[int, Field(ge=1)]
@@ -23,15 +21,9 @@ CELL_BYTES = 200
 """What a cell takes: target, share, dose and adjoints, maps and their copies on the way to disk."""
 
 
-def too_many(cells: int) -> str:
-    """Why so many cells cannot be had; empty where they can."""
-    need, free = CELL_BYTES * cells, available()
-    return f"{cells} cells need {size(need)} of memory, {size(free)} are free" if need > free else ""
-
-
 def _fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:
-    if reason := too_many(prod(columns_and_rows)):
-        raise ValueError(reason)
+    cells = prod(columns_and_rows)
+    memory.require(CELL_BYTES * cells, f"{cells} cells", error=ValueError)
     return columns_and_rows
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.errors import UserError
+from minusgrad.plugin import UserError, memory
 
-from .canvas import too_many
+from .canvas import CELL_BYTES
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 _FULL = {"1": 1.0, "L": 255.0, "RGB": 255.0, "I;16": 65535.0, "I": 65535.0, "F": 1.0}
@@ -39,8 +39,10 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
             image = Image.open(BytesIO(data), formats=FORMATS)
         except Exception:
             raise UserError(f"'{file}' is no image that can be read ({', '.join(FORMATS)})") from None
-        if reason := too_many(image.width * image.height):
-            raise UserError(f"'{file}' has {image.width} x {image.height} pixels: {reason}; scale it down")
+        cells = image.width * image.height
+        memory.require(
+            CELL_BYTES * cells, f"'{file}': {image.width} x {image.height} pixels", "scale it down"
+        )
         try:
             pages = getattr(image, "n_frames", 1)
             light, opaque = _channels(image)

@@ -9,7 +9,7 @@ Where D = T the derivative of L1 is zero.
 
 from math import inf
 
-from minusgrad import Node, Parameter, local_energy, ti
+from minusgrad.plugin import Node, Parameter, local_energy, ti
 
 WEIGHT = Parameter("J", default=1.0, bounds=(0.0, inf))
 

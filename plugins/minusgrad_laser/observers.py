@@ -9,11 +9,7 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import ObserverContext
-from minusgrad.assembly.observers import Observer
-from minusgrad.energies.fields import Fields, ordered_sum
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Record
+from minusgrad.plugin import Fields, Observer, ObserverContext, Record, UserError, ordered_sum
 
 
 class Deposition(Observer):

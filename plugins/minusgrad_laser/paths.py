@@ -6,17 +6,22 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.engine.memory import available, fits, size
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import (
+    ByKind,
+    CsvTable,
+    Quantity,
+    Record,
+    StateContext,
+    UserError,
+    memory,
+    quantities,
+)
 
 from .canvas import Canvas, Length
-from .kinds import ByKind
-from .table import Table
 
 POINT_BYTES = 2000
 """What a point takes: four fields, a minimiser's pairs of each, checkpoints on their way to disk."""
+COARSER = "increase `pitch` or `spacing`"
 Margin = Annotated[float | str, Quantity("m", "nonnegative")]
 
 
@@ -40,7 +45,7 @@ class Wander(Record):
     """
 
     kind: Literal["wander"] = "wander"
-    points: Annotated[int, Field(ge=2), fits(POINT_BYTES)]
+    points: Annotated[int, Field(ge=2), memory.fits(POINT_BYTES)]
     extent: Length
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
@@ -73,7 +78,7 @@ class Hatch(Record):
         pitch, spacing, margin = own["pitch"], own["spacing"] or own["pitch"], own["margin"]
         width, height = _within(canvas, margin)
         lines, each = int(height / pitch + 1e-9) + 1, int(np.ceil(width / spacing - 1e-9)) + 1
-        _refuse_many(lines * each, "pitch or spacing")
+        memory.require(POINT_BYTES * lines * each, f"path: {lines * each} points", COARSER)
         x = np.tile(margin + np.linspace(0.0, width, each), (lines, 1))
         x[1::2] = x[1::2, ::-1]
         y = margin + (height - (lines - 1) * pitch) / 2.0 + np.arange(lines) * pitch
@@ -99,7 +104,7 @@ class Spiral(Record):
         spacing = own["spacing"] or own["pitch"]
         radius, a = own["radius"] or min(_within(canvas, own["margin"])) / 2.0, own["pitch"] / (2.0 * np.pi)
         count = int(_length(radius / a) * a / spacing + 1e-9) + 1
-        _refuse_many(count, "pitch or spacing")
+        memory.require(POINT_BYTES * count, f"path: {count} points", COARSER)
         phi = _angle(np.arange(count) * spacing / a)
         middle = canvas.size / 2.0
         return Curve(middle + a * phi[:, None] * np.stack([np.cos(phi), np.sin(phi)], axis=1))
@@ -118,27 +123,26 @@ class FromFile(Record):
     speed: str | None = None
 
     def curve(self, canvas: Canvas, context: StateContext) -> Curve:
-        table = Table(self.file, context.read(self.file))
+        table = CsvTable(self.file, context.read(self.file))
         x, y = (self._column(table, name, self.length, "m", context) for name in "xy")
         power = speed = None
-        if "power" in table.names:
+        if "power" in table.columns:
             power = self._column(table, "power", self.power, "W", context)
-            self._refuse(table, "power", power < 0.0, "a power is at least 0")
-        if "speed" in table.names:
+            self._refuse(table, "power", power < 0.0, "needs a power of at least 0")
+        if "speed" in table.columns:
             speed = self._column(table, "speed", self.speed, "m s^-1", context)
-            self._refuse(table, "speed", speed <= 0.0, "a speed is above 0")
+            self._refuse(table, "speed", speed <= 0.0, "needs a speed above 0")
         return Curve(np.stack([x, y], axis=1), power, speed, f"'{self.file}'")
 
     def _column(
-        self, table: Table, name: str, own: str | None, unit: str, context: StateContext
+        self, table: CsvTable, name: str, own: str | None, unit: str, context: StateContext
     ) -> np.ndarray:
-        return table.column(name) * (1.0 if own is None else context.units.convert(f"1 {own}", unit))
+        return table.numbers(name) * (1.0 if own is None else context.units.convert(f"1 {own}", unit))
 
-    def _refuse(self, table: Table, name: str, bad: np.ndarray, why: str) -> None:
+    def _refuse(self, table: CsvTable, name: str, bad: np.ndarray, why: str) -> None:
         if bad.any():
-            line, row = table.rows[1 + int(np.flatnonzero(bad)[0])]
-            found = row[table.names.index(name)]
-            raise UserError(f"'{self.file}', line {line}, column '{name}': '{found}' cannot be; {why}")
+            k = int(np.flatnonzero(bad)[0])
+            raise UserError(f"{table.places[k]}: column '{name}': {why}, got '{table.texts(name)[k]}'")
 
 
 AnyPath = Annotated[Wander | Hatch | Spiral | FromFile, ByKind()]
@@ -150,13 +154,6 @@ def _within(canvas: Canvas, margin: float) -> tuple[float, float]:
     if min(width, height) <= 0.0:
         raise UserError(f"path: the field less a margin of {margin:g} on each side has no room for a curve")
     return width, height
-
-
-def _refuse_many(points: int, cure: str) -> None:
-    if (need := POINT_BYTES * points) > (free := available()):
-        raise UserError(
-            f"path: {points} points need {size(need)} of memory, {size(free)} are free; take a larger {cure}"
-        )
 
 
 def _length(phi: np.ndarray) -> np.ndarray:

@@ -17,10 +17,11 @@ A length of zero has the derivative zero. For l < 1e-4 w the segment is a point 
 """
 
 from math import inf, pi, sqrt
+from typing import Any
 
-from minusgrad import Cell, Node, Parameter, Table, erf, local_map, ti
+from minusgrad.plugin import Cell, Node, Parameter, Table, erf, local_map, ti
 
-PATH = {
+PATH: dict[str, Any] = {
     "x": Node("m"),
     "y": Node("m"),
     "power": Node("W", bounds=(0.0, inf), reason="a laser takes no energy back"),

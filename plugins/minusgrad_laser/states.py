@@ -15,10 +15,7 @@ from typing import Annotated
 
 import numpy as np
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.energies.fields import Grid, State
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import Grid, Quantity, Record, State, StateContext, UserError, quantities
 
 from .canvas import Canvas, CanvasTable
 from .paths import AnyPath, Curve

@@ -11,15 +11,10 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.engine.memory import fits
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Record, quantities
+from minusgrad.plugin import ByKind, CsvTable, Record, StateContext, UserError, memory, quantities
 
 from . import images
 from .canvas import Length
-from .kinds import ByKind
-from .table import Table
 
 PICTURES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")
 
@@ -32,7 +27,7 @@ class AiryFunction(Record):
     """
 
     kind: Literal["airy"] = "airy"
-    size: Annotated[int, Field(ge=1, le=2**15), fits(1)]
+    size: Annotated[int, Field(ge=1, le=2**15), memory.fits(1)]
     width: Length
 
     def samples(self, pixel: float, context: StateContext) -> np.ndarray:
@@ -54,7 +49,7 @@ class FromFile(Record):
         if ending in PICTURES:
             light, opaque = images.read(self.file, data)
             return peaked(light * opaque, f"'{self.file}'")
-        values = _array(self.file, data) if ending == ".npy" else Table(self.file, data).matrix()
+        values = _array(self.file, data) if ending == ".npy" else CsvTable(self.file, data).matrix()
         return peaked(values, f"'{self.file}'")
 
 

@@ -4,13 +4,10 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.errors import UserError
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, quantities
 
 from . import images
 from .canvas import CanvasTable, Length
-from .kinds import ByKind
 
 Place = Annotated[float | str, Quantity("m")]
 

@@ -147,8 +147,8 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
     assert code == 2
     first, *lines, last = err.splitlines()
     assert first == (
-        "override 'fit.memory=\"a lot\"': fit.memory: 'a lot' is no size of memory; write it like '500 MB',"
-        " '1 GiB', or in bytes"
+        "override 'fit.memory=\"a lot\"': fit.memory: 'a lot' is not a size of memory; write it like"
+        " '500 MB', '1 GiB', or in bytes"
     )
     assert lines == [
         "swing.toml:22:10: fit.method: needs 'gauss_newton', 'lbfgs' or 'adam', not 'gauss_newtn'; did you"
@@ -172,7 +172,7 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
     [
         ("fit.rate", 0.1, 'fit.rate: belongs to method = "adam"; "gauss_newton" does not have it'),
         ("fit.pairs", 4, 'fit.pairs: belongs to method = "lbfgs"; "gauss_newton" does not have it'),
-        ("fit.memory", "0 kB", "fit.memory: '0 kB' is no memory; write it like '500 MB'"),
+        ("fit.memory", "0 kB", "fit.memory: '0 kB' is not a size of memory; write it like '500 MB'"),
         ("fit.memory", True, "fit.memory: needs a whole number or text in quotes, not true"),
         ("fit.parameters", {}, "fit.parameters: needs at least 1 element, not 0"),
         ("fit.loss", [], "fit.loss: needs at least 1 element, not 0"),
@@ -319,7 +319,7 @@ def test_a_table_of_three_nodes_in_any_order() -> None:
     found = read("x.csv", shuffled.encode(), PLANE)
     np.testing.assert_array_equal(found.times, [0.1 * s for s in SEEN])
     np.testing.assert_array_equal(found.values, list(data.values()))
-    assert found.places[0].startswith("'x.csv', line ")
+    assert found.places[0].startswith("x.csv:")
 
 
 def test_tables_of_one_node_need_no_names() -> None:
@@ -334,25 +334,25 @@ def test_tables_of_one_node_need_no_names() -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("time,x,y\n", "'x.csv' has no rows; it needs a line of column names, then rows of numbers"),
-        ("x,y\n1,2\n", "'x.csv' has no column 'time' (it has: x, y)"),
-        ("time,x\n1,2\n", "'x.csv' has no column 'y' (it has: time, x)"),
-        ("time,x,x\n1,2,3\n", "'x.csv': 2 columns are called 'x'; give each its own name"),
-        ("time,x,y\n1,2\n", "'x.csv', line 2: 2 values for 3 columns"),
-        ("time,x,y\n1,2," + "3" * 140_000, "'x.csv', line 2: field larger than field limit (131072)"),
-        ("# a\ntime,x,y\n1,2,nan\n", "'x.csv', line 3, column 'y': 'nan' is not a finite number"),
-        ("time,x,y\nnow,2,3\n", "'x.csv', line 2, column 'time': 'now' is not a finite number"),
-        ("time,x,y\n1,2,3\n", "'x.csv' has no column 'node', and there are 3 nodes to tell apart; add it"),
+        ("time,x,y\n", "x.csv: has no rows below the column names; add at least one"),
+        ("x,y\n1,2\n", "x.csv: no column named 'time' (known: x, y)"),
+        ("time,x\n1,2\n", "x.csv: no column named 'y' (known: time, x)"),
+        ("time,x,x\n1,2,3\n", "x.csv: 2 columns are named 'x'; give each its own name"),
+        ("time,x,y\n1,2\n", "x.csv:2: needs 3 values, as the first row has, got 2"),
+        ("time,x,y\n1,2," + "3" * 140_000, "x.csv:2: field larger than field limit (131072)"),
+        ("# a\ntime,x,y\n1,2,nan\n", "x.csv:3: column 'y': needs a finite number, got 'nan'"),
+        ("time,x,y\nnow,2,3\n", "x.csv:2: column 'time': needs a finite number, got 'now'"),
+        ("time,x,y\n1,2,3\n", "x.csv: needs a column 'node' to tell 3 nodes apart; add it"),
         (
             "time,node,x,y\n1,9,2,3\n",
-            "'x.csv', line 2: the loss looks at no node '9' (it looks at: left, right",
+            "x.csv:2: column 'node': the loss has no node '9' (known: left, right",
         ),
         (
             "time,node,x,y\n1,0,2,3\n1,left,2,3\n",
-            "'x.csv', line 3: time 1 comes twice; leave one of them out",
+            "x.csv:3: time 1 is given twice; remove one row",
         ),
-        ("time,node,x,y\n1,0,2,3\n1,2,2,3\n", "'x.csv', line 2: at time 1 there is nothing of node right"),
-        ("\x00\x01", "'x.csv' has no rows"),
+        ("time,node,x,y\n1,0,2,3\n1,2,2,3\n", "x.csv:2: node right is missing at time 1; add a row"),
+        ("\x00\x01", "x.csv: has no rows"),
     ],
 )
 def test_tables_with_a_mistake(text: str, message: str) -> None:
@@ -374,7 +374,7 @@ def written(value: Any, time: Any) -> Callable[[h5py.File], None]:
 
 
 def test_a_table_tells_vectors_of_three_at_most() -> None:
-    told = "'q.csv': 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
+    told = "q.csv: 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
     with pytest.raises(UserError, match=re.escape(told)):
         read("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
 

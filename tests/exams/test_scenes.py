@@ -335,21 +335,21 @@ def test_from_csv_in_the_plane_without_names(tmp_path):
     [
         (
             HEAD.replace("vy,", "") + SUN[:-3] + "\n",
-            "'bodies.csv' has no column 'vy' (it has: name, m, x, y, z, vx, vz)",
+            "bodies.csv: no column named 'vy'; did you mean 'y'? (known: name, m, x, y, z, vx, vz)",
         ),
         (
             "m,x,y,vx,vy,vz\n1,0,0,0,0,0\n",
-            "'bodies.csv' has no column 'z' (it has: m, x, y, vx, vy, vz)",
+            "bodies.csv: no column named 'z'; did you mean 'vz'? (known: m, x, y, vx, vy, vz)",
         ),
-        (HEAD + SUN.replace("1", "one"), "'bodies.csv', line 3, column 'm': 'one' is not a finite number"),
+        (HEAD + SUN.replace("1", "one"), "bodies.csv:3: column 'm': needs a finite number, got 'one'"),
         (
             HEAD + SUN + MOON.replace("0.1", "nan"),
-            "'bodies.csv', line 4, column 'm': 'nan' is not a finite number",
+            "bodies.csv:4: column 'm': needs a finite number, got 'nan'",
         ),
-        (HEAD + SUN + "moon,1\n", "'bodies.csv', line 4: 2 values for 8 columns"),
-        (HEAD, "'bodies.csv' has no rows; it needs a line of column names, then one for each body"),
-        (HEAD + SUN + SUN, "'bodies.csv': 2 bodies are called 'sun'; give each its own name"),
-        ("m,m\n1,2\n", "'bodies.csv': 2 columns are called 'm'; give each its own name"),
+        (HEAD + SUN + "moon,1\n", "bodies.csv:4: needs 8 values, as the first row has, got 2"),
+        (HEAD, "bodies.csv: has no rows below the column names; add at least one"),
+        (HEAD + SUN + SUN, "bodies.csv:4: column 'name': a second body 'sun'; rename one"),
+        ("m,m\n1,2\n", "bodies.csv: 2 columns are named 'm'; give each its own name"),
         (
             HEAD + SUN + MOON.replace("0.1", "0"),
             "'bodies.csv': body 'moon' has mass 0, so its acceleration -dU/dx / m is undefined;"

@@ -13,14 +13,15 @@ k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or
 from typing import Annotated, Any, Union, cast
 from warnings import catch_warnings
 
-from pydantic import Discriminator, Tag, create_model
 from pydantic import Field as Limits
+from pydantic import create_model
 
 from ..energies.local_energy import Datum, LocalEnergy, Parameter
 from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
 from ..errors import EnergyError
 from ..scene.records import Quantity, Record
+from ..scene.tagged_unions import ByForm, one_or_each
 
 OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys of the block itself, which no argument may be called."""
@@ -91,17 +92,18 @@ def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:
 
 
 def _one_of(forms: dict[str, Any], depth: int) -> Any:
-    """The union of some forms; what is written says which is meant, so that one form judges a mistake."""
+    """The union of some forms of a value, whose own lists are nested so deep."""
 
-    def meant(value: Any) -> str:
+    def form(value: Any) -> str:
         first = value
         for _ in range(depth):
             first = first[0] if isinstance(first, (list, tuple)) and first else first
-        form = "by body" if isinstance(value, dict) else "each" if isinstance(first, (list, tuple)) else "one"
-        return form if form in forms else "one"
+        found = "by body" if isinstance(value, dict) else one_or_each(first)
+        return found if found in forms else "one"
 
-    arms = tuple(Annotated[form, Tag(name)] for name, form in forms.items())
-    return Annotated[Union[arms], Discriminator(meant)]  # noqa: UP007
+    if len(forms) == 1:
+        return forms["one"]
+    return Annotated[Union[tuple(forms.values())], ByForm(form, tuple(forms))]  # noqa: UP007
 
 
 def _sign(role: Parameter | Datum) -> Any:

@@ -115,12 +115,9 @@ class Simulation:
                 raise SceneError([self.scene.document.problem(("observe", number), str(error))]) from error
             rows = min(run, often or run) // max(observer.trigger.n, 1) + 1
             need = 3 * rows * (self._noted() - before)  # the rows, the file's image, and the bytes to write
-            if need > (free := memory.available()):
-                text = (
-                    f"would hold {rows} rows, {memory.size(need)}, in memory until the next checkpoint, and"
-                    f" {memory.size(free)} are free; look less often, or save more often: [checkpoint] every"
-                )
-                raise SceneError([self.scene.document.problem(("observe", number), text)])
+            with self.placed(("observe", number)):
+                cure = "observe less often, or save more often: [checkpoint] every"
+                memory.require(need, f"{rows} rows until the next checkpoint", cure)
 
     def refuse_dead(self) -> None:
         """Raises `SceneError` for what U changes with and whose gradient is zero, unless allowed."""

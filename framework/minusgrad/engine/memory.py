@@ -1,4 +1,4 @@
-"""How much memory there is: counts that cannot fit are refused in the scene, before anything is allocated."""
+"""Limits of memory: requests that do not fit are refused in the scene, before anything is allocated."""
 
 import os
 import re
@@ -6,30 +6,47 @@ from pathlib import Path
 
 from pydantic import AfterValidator
 
+from ..errors import UserError
+
 _CGROUP = Path("/sys/fs/cgroup")
+_UNREADABLE = "is not a size of memory; write it like '500 MB', '1 GiB', or in bytes"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B\s*")
 
 
 def available() -> int:
-    """Bytes that may still be taken: on this machine, or in this container."""
+    """Free memory in bytes: that of the machine, or of its container where that has less."""
     return min(_of_machine(), _of_container())
 
 
+def require(count: int, what: str, cure: str = "", error: type[Exception] = UserError) -> None:
+    """Refuse what does not fit into the free memory, before it is allocated.
+
+    count: the bytes that it takes. what: its name, at the beginning of the message. cure: the way out, at the
+    end. error: the exception's class; a validator of a record raises ValueError. Raises `error` if more bytes
+    are needed than are free.
+    """
+    if count > (free := available()):
+        text = f"{what}: {size(count)} of memory needed, {size(free)} free"
+        raise error(f"{text}; {cure}" if cure else text)
+
+
 def fits(bytes_each: int) -> AfterValidator:
-    """For a count in a record: so many things of `bytes_each` bytes must fit into the memory."""
+    """Validator of a count in a record: so many things of `bytes_each` bytes must fit into the free memory.
+
+        n: Annotated[int, Field(ge=1), memory.fits(600)]
+
+    A count that does not fit is reported at its place in the scene.
+    """
 
     def judge(count: int) -> int:
-        if count * bytes_each > (free := available()):
-            raise ValueError(
-                f"{count} are too many: they need {size(count * bytes_each)} of memory, {size(free)} are free"
-            )
+        require(count * bytes_each, f"{count} are too many", error=ValueError)
         return count
 
     return AfterValidator(judge)
 
 
 def size(count: int) -> str:
-    """1500000000 as '1.5 GB'."""
+    """A number of bytes as text, 1500000000 as '1.5 GB'; powers of 1000."""
     power, prefix = next(
         ((p, s) for p, s in ((12, "T"), (9, "G"), (6, "M"), (3, "k")) if count >= 10**p), (0, "")
     )
@@ -37,14 +54,14 @@ def size(count: int) -> str:
 
 
 def bytes_of(text: int | str) -> int:
-    """'1.5 GB' as 1500000000, '1 GiB' as 2^30, a number as itself. Raises ValueError for what is no size."""
+    """'1.5 GB' as 1500000000, '1 GiB' as 2^30, a number as itself. Raises ValueError for other texts."""
     parts = _SIZE.fullmatch(text) if isinstance(text, str) and len(text) < 40 else None
     if isinstance(text, str) and parts is None:
-        raise ValueError(f"'{text[:40]}' is no size of memory; write it like '500 MB', '1 GiB', or in bytes")
+        raise ValueError(f"'{text[:40]}' {_UNREADABLE}")
     step = 1024 if parts and parts[3] else 1000
     count = int(float(parts[1]) * step ** " kMGT".index(parts[2] or " ")) if parts else int(text)
     if count < 1:
-        raise ValueError(f"'{text}' is no memory; write it like '500 MB', '1 GiB', or in bytes")
+        raise ValueError(f"'{text}' {_UNREADABLE}")
     return count
 
 

@@ -1,51 +1,88 @@
-"""A table of numbers as text: a row of column names, then rows; mistakes name their line."""
+"""Tables of numbers in CSV files: columns by name, or a matrix; mistakes name file, line and column."""
 
 import csv
 from collections import Counter
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, unknown
 
 
 class CsvTable:
-    """The rows of a CSV file. Lines that begin with # are comments; spaces around values do not count."""
+    """The rows of a CSV file: named columns, or a matrix of numbers.
+
+        table = CsvTable("bodies.csv", context.read("bodies.csv"))
+        m = table.numbers("m")
+
+    file: the name that messages use. data: the bytes of the file, in UTF-8. Lines that begin with # are
+    comments; empty lines and spaces around values are ignored. Raises `UserError` if there is no row, if a
+    row has another number of values than the first, or if a line is not CSV.
+    """
 
     def __init__(self, file: str, data: bytes):
         text = data.decode("utf-8-sig", "replace").splitlines()
         numbered = [(k, line) for k, line in enumerate(text, 1) if line.strip() and line.lstrip()[0] != "#"]
-        rows = [
-            (k, [value.strip() for value in row]) for k, line in numbered for row in _split(file, k, line)
-        ]
-        if len(rows) < 2:
-            raise UserError(f"'{file}' has no rows; it needs a line of column names, then rows of numbers")
-        self.file, self.columns, self._rows = file, rows[0][1], rows[1:]
-        name, count = Counter(self.columns).most_common(1)[0]
-        if count > 1:
-            raise UserError(f"'{file}': {count} columns are called '{name}'; give each its own name")
+        self.file = file
+        self._rows = [(k, row) for k, line in numbered for row in self._split(k, line)]
+        if not self._rows:
+            raise UserError(f"{file}: has no rows")
         for line, row in self._rows:
-            if len(row) != len(self.columns):
-                raise UserError(f"'{file}', line {line}: {len(row)} values for {len(self.columns)} columns")
+            if len(row) != (width := len(self.columns)):
+                raise UserError(f"{file}:{line}: needs {width} values, as the first row has, got {len(row)}")
 
     def __len__(self) -> int:
-        return len(self._rows)
+        """The number of rows below the column names."""
+        return len(self._rows) - 1
+
+    @property
+    def columns(self) -> list[str]:
+        """The values of the first row, as names of columns."""
+        return self._rows[0][1]
 
     @property
     def places(self) -> list[str]:
-        """What a message calls each row."""
-        return [f"'{self.file}', line {line}" for line, _ in self._rows]
+        """`file:line` of each row below the column names, for messages."""
+        return [f"{self.file}:{line}" for line, _ in self._rows[1:]]
 
     def numbers(self, column: str) -> np.ndarray:
-        """One column, shape (rows,)."""
+        """The numbers of a column, shape (rows,).
+
+        Raises `UserError` as `texts` does, and for a value that is not a finite number.
+        """
         pairs = zip(self.places, self.texts(column), strict=True)
-        return np.array([self._number(f"{place}, column '{column}'", text) for place, text in pairs])
+        return np.array([self._number(f"{place}: column '{column}'", text) for place, text in pairs])
 
     def texts(self, column: str) -> list[str]:
-        """One column as it is written."""
+        """The values of a column as they are written.
+
+        Raises `UserError` if the column is missing or named twice, or if there is no row below the names.
+        """
+        if not len(self):
+            raise UserError(f"{self.file}: has no rows below the column names; add at least one")
         if column not in self.columns:
-            raise UserError(f"'{self.file}' has no column '{column}' (it has: {', '.join(self.columns)})")
+            raise UserError(f"{self.file}: {unknown('column', column, self.columns)}")
+        if (count := Counter(self.columns)[column]) > 1:
+            raise UserError(f"{self.file}: {count} columns are named '{column}'; give each its own name")
         k = self.columns.index(column)
-        return [row[k] for _, row in self._rows]
+        return [row[k] for _, row in self._rows[1:]]
+
+    def matrix(self) -> np.ndarray:
+        """All rows as numbers, the first included, shape (rows, columns).
+
+        Raises `UserError` for a value that is not a finite number.
+        """
+        return np.array(
+            [
+                [self._number(f"{self.file}:{line}: column {k}", text) for k, text in enumerate(row, 1)]
+                for line, row in self._rows
+            ]
+        )
+
+    def _split(self, line: int, text: str) -> list[list[str]]:
+        try:
+            return [[value.strip() for value in row] for row in csv.reader([text])]
+        except csv.Error as error:
+            raise UserError(f"{self.file}:{line}: {error}") from error
 
     @staticmethod
     def _number(place: str, text: str) -> float:
@@ -54,12 +91,5 @@ class CsvTable:
         except ValueError:
             number = np.nan
         if not np.isfinite(number):
-            raise UserError(f"{place}: '{text}' is not a finite number")
+            raise UserError(f"{place}: needs a finite number, got '{text}'")
         return number
-
-
-def _split(file: str, k: int, line: str) -> list[list[str]]:
-    try:
-        return list(csv.reader([line]))
-    except csv.Error as error:
-        raise UserError(f"'{file}', line {k}: {error}") from error

@@ -53,7 +53,7 @@ class Measurements:
 
 
 def read(file: str, data: bytes, wanted: Wanted) -> Measurements:
-    """What a file says of a field. Raises `UserError` for what cannot be read, or does not fit."""
+    """The measurements of a field in a file. Raises `UserError` for what cannot be read, or does not fit."""
     return (_of_trajectory if data.startswith(_SIGNATURE) else _of_table)(file, data, wanted)
 
 
@@ -65,13 +65,13 @@ def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
     found = np.full((len(times), len(wanted.nodes), values.shape[1]), np.nan)
     for place, m, row, value in zip(table.places, moment, rows, values, strict=True):
         if not np.isnan(found[m, row, 0]):
-            raise UserError(f"{place}: time {times[m]:.10g} comes twice; leave one of them out")
+            raise UserError(f"{place}: time {times[m]:.10g} is given twice; remove one row")
         found[m, row] = value
     places = [table.places[k] for k in first]
     if (lacking := np.argwhere(np.isnan(found[:, :, 0]))).size:
         m, row = lacking[0]
         node = _called(wanted, wanted.nodes[row])
-        raise UserError(f"{places[m]}: at time {times[m]:.10g} there is nothing of node {node}; add it")
+        raise UserError(f"{places[m]}: node {node} is missing at time {times[m]:.10g}; add a row")
     return Measurements(times, found.reshape(*found.shape[:2], *wanted.shape), places)
 
 
@@ -81,7 +81,7 @@ def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
         return [wanted.field]
     if wanted.shape[0] > 3:
         told = f"'{wanted.field}' has {wanted.shape[0]} numbers at each node"
-        raise UserError(f"'{table.file}': {told}, and columns are x, y, z; write a trajectory in HDF5")
+        raise UserError(f"{table.file}: {told}, and columns are x, y, z; write a trajectory in HDF5")
     axes = "xyz"[: wanted.shape[0]]
     plain, own = list(axes), [f"{wanted.field}{axis}" for axis in axes]
     return own if own[0] in table.columns else plain
@@ -92,7 +92,7 @@ def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
     if "node" not in table.columns:
         if len(wanted.nodes) > 1:
             raise UserError(
-                f"'{table.file}' has no column 'node', and there are {len(wanted.nodes)} nodes to tell apart;"
+                f"{table.file}: needs a column 'node' to tell {len(wanted.nodes)} nodes apart;"
                 " add it, or limit the loss to one with `body`"
             )
         return [0] * len(table)
@@ -101,7 +101,7 @@ def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
     texts = table.texts("node")
     for place, text in zip(table.places, texts, strict=True):
         if text not in row_of:
-            raise UserError(f"{place}: the loss looks at no node '{text}' (it looks at: {_some(wanted)})")
+            raise UserError(f"{place}: column 'node': the loss has no node '{text}' (known: {_some(wanted)})")
     return [row_of[text] for text in texts]
 
 

@@ -172,13 +172,8 @@ class ElementHessians:
         each = m * (m + 1) // 2 * term.dtype.itemsize + 16 * blocks * (blocks + 1)
         if isinstance(term.elements, Pairs):
             each += 20 * m * m // 2
-        free = memory.available()
-        if count * each > free or count * m * (m + 1) // 2 > MOST:
-            many = f"its {count} elements" if not isinstance(term.elements, Pairs) else f"its {count} pairs"
-            raise EnergyError(
-                f"'{term.name}': the Hessian of {many} needs {memory.size(count * each)} of memory,"
-                f" {memory.size(free)} are free; use potential.product, which gives it times any tangent"
-            )
+        many = f"its {count} {'pairs' if isinstance(term.elements, Pairs) else 'elements'}"
+        _require(count * m * (m + 1) // 2, count * each, f"'{term.name}': the Hessian of {many}")
 
 
 @dataclass(frozen=True)
@@ -240,11 +235,7 @@ class Pattern:
         """Numbers in each row of a vertex."""
         lengths = np.repeat(self.length, width)
         indptr = np.concatenate([[0], np.cumsum(lengths)])
-        if indptr[-1] > MOST or 24 * indptr[-1] > (free := memory.available()):
-            raise EnergyError(
-                f"a Hessian of {indptr[-1]} numbers needs {memory.size(24 * int(indptr[-1]))} of memory,"
-                f" {memory.size(free if indptr[-1] <= MOST else MOST * 24)} are free; use potential.product"
-            )
+        _require(int(indptr[-1]), 24 * int(indptr[-1]), f"a Hessian of {indptr[-1]} numbers")
         self._place = indptr[layout.row[row]] + before[:-1] - before[begin[row]]
         columns = np.repeat(layout.row[column] - before[:-1], width[column]) + np.arange(before[-1])
         shift = np.repeat(before[begin[:-1]], width) - indptr[:-1]
@@ -381,3 +372,11 @@ def _sums(packed: Any, rows: int, columns: int, square: bool) -> str:
     return "".join(
         f"{line}\n" for line in ("for k in range(start.shape[0] - 1):", *(f"    {x}" for x in lines))
     )
+
+
+def _require(numbers: int, size: int, what: str) -> None:
+    """Raise `EnergyError` for more numbers than an index can count, and for more bytes than are free."""
+    cure = "use potential.product, which is the Hessian times a tangent"
+    if numbers > MOST:
+        raise EnergyError(f"{what}: needs at most {MOST} numbers, got {numbers}; {cure}")
+    memory.require(size, what, cure, EnergyError)

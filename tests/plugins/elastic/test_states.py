@@ -14,8 +14,8 @@ from minusgrad.app import cli
 from minusgrad.app.runs import Run, build
 from minusgrad.assembly.simulation import Simulation
 from minusgrad.check import term_check
+from minusgrad.engine import memory
 from minusgrad.errors import SceneError
-from minusgrad_elastic import states
 from minusgrad_elastic.mesh import Mesh
 from tests.support.continuum import Moduli, outward, principal
 
@@ -486,7 +486,7 @@ def test_a_mistake_is_refused_with_place_and_cure(scene, case: str) -> None:
 
 
 def test_counts_that_do_not_fit_are_refused_before_anything_is_made(scene, monkeypatch) -> None:
-    monkeypatch.setattr(states, "available", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "available", lambda: 1_000_000)
     for text, place, count, need in (
         (RECTANGLE.replace("[3, 2]", "[50, 20]"), "7:9: state.cells", 2000, "2 MB"),
         (BOX.replace("[2, 2, 3]", "[10, 10, 2]"), "7:9: state.cells", 1200, "1.2 MB"),
@@ -494,18 +494,14 @@ def test_counts_that_do_not_fit_are_refused_before_anything_is_made(scene, monke
         (DISC.replace("rings = 3", "rings = 20"), "7:9: state.rings", 2400, "2.4 MB"),
     ):
         path = scene(text)
-        assert complaint(path) == (
-            f"{path}:{place}: makes {count} cells: they need {need} of memory, 1 MB are free"
-        )
+        assert complaint(path) == (f"{path}:{place}: {count} cells: {need} of memory needed, 1 MB free")
     assert build(scene(RECTANGLE.replace("[3, 2]", "[20, 20]"))).state
 
 
 def test_a_mesh_beyond_this_machine(scene) -> None:
     """Each count alone would fit."""
     path = scene(BOX.replace("[2, 2, 3]", "[100000, 100000, 100000]"))
-    told = (
-        rf"{path}:7:9: state\.cells: makes 6{'0' * 15} cells: they need 6e\+06 TB of memory, \S+ .B are free"
-    )
+    told = rf"{path}:7:9: state\.cells: 6{'0' * 15} cells: 6e\+06 TB of memory needed, \S+ .B free"
     assert re.fullmatch(told, complaint(path))
 
 

@@ -20,13 +20,14 @@ from minusgrad import Fields, Node, hookimpl, local_energy
 from minusgrad.app.runs import build
 from minusgrad.assembly.contexts import ObserverContext, StateContext
 from minusgrad.energies.fields import State
+from minusgrad.engine import memory
 from minusgrad.errors import EnergyError, SceneError, UserError
 from minusgrad.files.h5md import Raster
 from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.scene.units import UnitSystem
 from minusgrad.steppers.holds import Holds
-from minusgrad_laser import canvas, images, paths, stencils
+from minusgrad_laser import images, stencils
 from minusgrad_laser.observers import OBSERVERS, travel
 from minusgrad_laser.states import LaserPath
 
@@ -602,30 +603,32 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "a.tif", lambda p: saved(GREY_IMAGE, p, save_all=True, append_images=[GREY_IMAGE]),
         RIGHT | {"target": IMAGE.replace("png", "tif")},
         "'a.tif' has 2 pages; save the one that is meant as a file of its own"),
-    "an empty path": ("a.csv", lambda _: b"", {"path": FILE}, "'a.csv' has no rows"),
+    "an empty path": ("a.csv", lambda _: b"", {"path": FILE}, "a.csv: has no rows"),
     "a path of no points": (
-        "a.csv", lambda _: b"x,y\n", {"path": FILE}, "'a.csv' has 0 points; a path has 2 at least"),
+        "a.csv", lambda _: b"x,y\n", {"path": FILE},
+        "a.csv: has no rows below the column names; add at least one"),
     "a path of no length": (
         "a.csv", lambda _: b"x,y\n1,2\n", {"path": FILE}, "'a.csv' has 1 points; a path has 2 at least"),
     "a path without y": (
-        "a.csv", lambda _: b"x,z\n1,2\n", {"path": FILE}, "'a.csv' has no column 'y' (it has: x, z)"),
+        "a.csv", lambda _: b"x,z\n1,2\n", {"path": FILE}, "a.csv: no column named 'y' (known: x, z)"),
     "a path with two x": (
-        "a.csv", lambda _: b"x,y,x\n1,2,3\n", {"path": FILE}, "'a.csv' has 2 columns 'x' (it has: x, y, x)"),
+        "a.csv", lambda _: b"x,y,x\n1,2,3\n", {"path": FILE},
+        "a.csv: 2 columns are named 'x'; give each its own name"),
     "a row that is short": (
         "a.csv", lambda _: b"# plot\nx,y\n1,2\n3\n", {"path": FILE},
-        "'a.csv', line 4: 1 values, and 2 in the first row"),
+        "a.csv:4: needs 2 values, as the first row has, got 1"),
     "a point that is no number": (
         "a.csv", lambda _: b"x,y\n1,2\n3,four\n", {"path": FILE},
-        "'a.csv', line 3, column 'y': 'four' is not a finite number"),
+        "a.csv:3: column 'y': needs a finite number, got 'four'"),
     "NaN power": (
         "a.csv", lambda _: b"x,y,power\n1,2,1\n# on\n3,4,nan\n", {"path": FILE, "power": ""},
-        "'a.csv', line 4, column 'power': 'nan' is not a finite number"),
+        "a.csv:4: column 'power': needs a finite number, got 'nan'"),
     "negative power": (
         "a.csv", lambda _: b"x,y,power\n1,2,1\n3,4,-0.5\n", {"path": FILE, "power": ""},
-        "'a.csv', line 3, column 'power': '-0.5' cannot be; a power is at least 0"),
+        "a.csv:3: column 'power': needs a power of at least 0, got '-0.5'"),
     "zero speed": (
         "a.csv", lambda _: b"x,y,speed\n1,2,0\n3,4,1\n", {"path": FILE, "speed": ""},
-        "'a.csv', line 2, column 'speed': '0' cannot be; a speed is above 0"),
+        "a.csv:2: column 'speed': needs a speed above 0, got '0'"),
     "power twice": (
         "a.csv", lambda _: b"x,y,power\n1,2,1\n3,4,1\n", {"path": FILE},
         "power: the path's file has it too"),
@@ -650,7 +653,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "'s.npy': no sample of the spot is above 0, so it deposits nothing"),
     "a spot of words": (
         "s.csv", lambda _: b"1,2\n3,x\n", {"stencil": SPOT_FILE.replace("npy", "csv")},
-        "'s.csv', line 2, value 2: 'x' is not a finite number"),
+        "s.csv:2: column 2: needs a finite number, got 'x'"),
 }  # fmt: skip
 
 
@@ -663,13 +666,12 @@ def test_refused_files(scene, tmp_path, case: str) -> None:
 
 def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypatch) -> None:
     """Nor is Pillow's own limit in the way of one that fits; it is put back."""
-    monkeypatch.setattr(canvas, "available", lambda: 5_000_000_000)
+    monkeypatch.setattr(memory, "available", lambda: 5_000_000_000)
     monkeypatch.setattr(images, "_channels", lambda image: pytest.fail("decoded"))
     (tmp_path / "a.png").write_bytes(png_claiming(60_000, 50_000))
     limit = Image.MAX_IMAGE_PIXELS
     assert complaint(scene(**RIGHT)) == (
-        "4:2: state: 'a.png' has 60000 x 50000 pixels: 3000000000 cells need 600 GB of memory, 5 GB are free;"
-        " scale it down"
+        "4:2: state: 'a.png': 60000 x 50000 pixels: 600 GB of memory needed, 5 GB free; scale it down"
     )
     assert limit == Image.MAX_IMAGE_PIXELS
 
@@ -681,16 +683,15 @@ def test_pillows_own_limit_is_not_in_the_way(start, tmp_path, monkeypatch) -> No
 
 
 def test_counts_beyond_the_memory(scene, monkeypatch) -> None:
-    monkeypatch.setattr(canvas, "available", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "available", lambda: 1_000_000)
     assert complaint(scene(canvas="{ size = [100, 200] }")) == (
-        "6:19: state.canvas.size: 20000 cells need 4 MB of memory, 1 MB are free"
+        "6:19: state.canvas.size: 20000 cells: 4 MB of memory needed, 1 MB free"
     )
-    monkeypatch.setattr(paths, "available", lambda: 1_000_000)
-    cure = "MB of memory, 1 MB are free; take a larger pitch or spacing"
+    cure = "MB of memory needed, 1 MB free; increase `pitch` or `spacing`"
     hatch = '{ kind = "hatch", pitch = 1.0, spacing = 1.2 }'
-    assert complaint(scene(path=hatch)) == f"4:2: state: path: 1020 points need 2.04 {cure}"
+    assert complaint(scene(path=hatch)) == f"4:2: state: path: 1020 points: 2.04 {cure}"
     spiral = '{ kind = "spiral", pitch = 1.0, spacing = 0.6 }'
-    assert complaint(scene(path=spiral)) == f"4:2: state: path: 1102 points need 2.2 {cure}"
+    assert complaint(scene(path=spiral)) == f"4:2: state: path: 1102 points: 2.2 {cure}"
 
 
 def test_without_pillow_the_extra_is_named(scene, tmp_path, monkeypatch) -> None:

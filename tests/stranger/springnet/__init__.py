@@ -1,6 +1,6 @@
 """Nets of springs for minusgrad: the energy of a strut, and a tube of them to start from."""
 
-from minusgrad import hookimpl
+from minusgrad.plugin import hookimpl
 
 
 @hookimpl

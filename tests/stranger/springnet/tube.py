@@ -12,9 +12,19 @@ from typing import Annotated
 import numpy as np
 from pydantic import Field
 
-from minusgrad import Body, Datum, Motion, Node, Parameter, State, local_energy
-from minusgrad.assembly.contexts import StateContext
-from minusgrad.scene.records import Quantity, Record, quantities
+from minusgrad.plugin import (
+    Body,
+    Datum,
+    Motion,
+    Node,
+    Parameter,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    local_energy,
+    quantities,
+)
 
 
 @local_energy(

@@ -1,0 +1,83 @@
+"""Everything that a plugin may import: the door for authors of energies, states, steppers and observers.
+
+    from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti          an energy
+    from minusgrad.plugin import Body, Motion, Quantity, Record, State, quantities   an initial state
+    from minusgrad.plugin import hookimpl                                          its registration
+
+These names are kept from version to version, as those of `minusgrad` and `minusgrad.torch` are; every other
+module may change. `ti` is the engine in use, Taichi or Quadrants; `memory` and `random` are modules;
+`SCHEMES` are the symplectic schemes by name.
+
+Names are loaded when they are first used.
+"""
+
+from __future__ import annotations
+
+from . import _door
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+    from .assembly.contexts import ObserverContext, StateContext, StepperContext
+    from .assembly.hookspecs import hookimpl
+    from .assembly.observers import Observer
+    from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
+    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
+    from .energies.local_map import Cell, local_map
+    from .energies.staged_energy import Between, Stage, staged_energy
+    from .engine import memory, random
+    from .engine.special_functions import erf
+    from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
+    from .files.csv_table import CsvTable
+    from .potential.potential import Potential
+    from .scene.records import Quantity, Record, quantities
+    from .scene.tagged_unions import ByForm, ByKind, one_or_each
+    from .scene.units import UnitSystem
+    from .steppers.holds import Holds
+    from .steppers.integrator import Integrator
+    from .steppers.minimiser import Minimiser
+    from .steppers.outcomes import SearchStatus, Tolerances
+    from .steppers.schemes import SCHEMES, Scheme
+    from .steppers.stepper import Stepper
+    from .steppers.unknowns import Unknown
+
+    ti: Any
+
+_HOMES = {
+    "assembly.contexts": "ObserverContext StateContext StepperContext",
+    "assembly.hookspecs": "hookimpl",
+    "assembly.observers": "Observer",
+    "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
+    "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
+    "energies.local_map": "Cell local_map",
+    "energies.staged_energy": "Between Stage staged_energy",
+    "engine": "memory random",
+    "engine.runtime": "ti",
+    "engine.special_functions": "erf",
+    "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
+    "files.csv_table": "CsvTable",
+    "potential.potential": "Potential",
+    "scene.records": "Quantity Record quantities",
+    "scene.tagged_unions": "ByForm ByKind one_or_each",
+    "scene.units": "UnitSystem",
+    "steppers.holds": "Holds",
+    "steppers.integrator": "Integrator",
+    "steppers.minimiser": "Minimiser",
+    "steppers.outcomes": "SearchStatus Tolerances",
+    "steppers.schemes": "SCHEMES Scheme",
+    "steppers.stepper": "Stepper",
+    "steppers.unknowns": "Unknown",
+}
+
+__all__ = [
+    "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError", "Fields",
+    "Grid", "Hold", "Holds", "Integrator", "Linear", "Minimiser", "MinusgradError", "Motion", "Node",
+    "NonFiniteError", "Observer", "ObserverContext", "Parameter", "Potential", "Quantity", "Record",
+    "RunFailedError", "Scheme", "SearchStatus", "Stage", "State", "StateContext", "Stepper", "StepperContext",
+    "Table", "Time", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl",
+    "local_energy", "local_map", "memory", "one_or_each", "ordered_sum", "quantities", "random",
+    "staged_energy", "ti",
+]  # fmt: skip
+
+__getattr__, __dir__ = _door(__name__, _HOMES)

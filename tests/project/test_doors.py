@@ -1,0 +1,77 @@
+"""The public doors: they load lazily, show their names, and document them."""
+
+import ast
+import rlcompleter
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import minusgrad
+import minusgrad.plugin
+import minusgrad.torch
+from tests.project.package_map import CORE
+from tests.project.test_packages import imports
+
+LAZY = [minusgrad, minusgrad.plugin]
+DOORS = [*LAZY, minusgrad.torch]
+FILES = {minusgrad: CORE / "__init__.py", minusgrad.plugin: CORE / "plugin.py"}
+CONSTANTS = {"SCHEMES", "hookimpl", "ti"}
+"""Names of values, which their module documents."""
+
+
+def called(door: ModuleType) -> str:
+    return door.__name__
+
+
+@pytest.mark.parametrize("door", LAZY, ids=called)
+def test_a_door_loads_nothing_of_the_house(door: ModuleType) -> None:
+    code = (
+        f"import sys, {door.__name__}\n"
+        "print([m for m in sys.modules if m.startswith('minusgrad.') and m != 'minusgrad.plugin'])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+    used = {module for _, module, _ in imports(FILES[door].read_text())}
+    assert used <= {"__future__", "."}
+
+
+@pytest.mark.parametrize("door", LAZY, ids=called)
+def test_type_checkers_see_the_names_that_a_door_loads(door: ModuleType) -> None:
+    """The imports for type checkers, the table of homes and `__all__` name the same things."""
+    (block,) = (
+        node
+        for node in ast.parse(FILES[door].read_text()).body
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+    )
+    seen = {
+        alias.name: node.module
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.level == 1
+        for alias in node.names
+    }
+    homes = {name: home for home, names in door._HOMES.items() for name in names.split()}
+    assert seen | {"ti": "engine.runtime"} == homes
+    assert door.__all__ == sorted(homes, key=isort_key)
+    assert all(hasattr(door, name) for name in door.__all__)
+
+
+def isort_key(name: str) -> tuple[bool, bool, str]:
+    """Constants, classes, functions."""
+    return not name.isupper(), not name[0].isupper(), name
+
+
+@pytest.mark.parametrize("door", DOORS, ids=called)
+def test_dir_and_the_tab_key_show_the_public_names(door: ModuleType) -> None:
+    assert set(door.__all__) <= set(dir(door))
+    completer = rlcompleter.Completer({"door": door})
+    found = {text.partition("(")[0] for text in completer.attr_matches("door.")}
+    assert {f"door.{name}" for name in door.__all__} <= found
+
+
+@pytest.mark.parametrize("door", LAZY, ids=called)
+def test_dir_shows_nothing_else(door: ModuleType) -> None:
+    assert {name for name in dir(door) if not name.startswith("__")} == set(door.__all__)
+    with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute 'Recrod'"):
+        _ = door.Recrod
