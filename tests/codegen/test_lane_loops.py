@@ -32,7 +32,7 @@ def test_both_layouts_compute_the_same(
         d = instance.dimensions[-1]
         potential = instance.potential(np.random.default_rng(7), d, n=29, e=37, precision=precision)
         (name,) = potential.terms
-        assert isinstance(potential._work[name].emitter, Lanes) == (wanted and name not in PLAIN)
+        assert isinstance(potential.kernels[name].emitter, Lanes) == (wanted and name not in PLAIN)
         found[wanted] = everything(potential)
     for what, expected in found[False].items():
         assert found[True][what].dtype == expected.dtype
@@ -80,7 +80,7 @@ def test_bits_do_not_depend_on_threads(name: str, monkeypatch: pytest.MonkeyPatc
 
 def test_small_terms_have_no_lanes(engine: None) -> None:
     small = CANONICAL["spring"].potential(np.random.default_rng(1), 2)
-    assert type(small._work["spring"].emitter) is Emitter
+    assert type(small.kernels["spring"].emitter) is Emitter
     assert small.in_lanes == []
     large = CANONICAL["spring"].potential(np.random.default_rng(1), 2, n=400, e=20_000)
     assert large.in_lanes == ["spring"]

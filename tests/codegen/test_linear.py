@@ -14,6 +14,7 @@ from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
 from minusgrad.energies.term import Term
 from minusgrad.errors import EnergyError
+from minusgrad.potential.fused_code import FusedCode
 from minusgrad.potential.term_kernels import TermKernels
 from minusgrad.symbolic.plain_python import evaluate
 from minusgrad.symbolic.tensors import Tensor
@@ -377,7 +378,7 @@ def test_a_hexahedron_in_few_statements():
         data = {"gradients": weights, "volume": volume}
         stiff = {"youngs_modulus": 2.6, "poissons_ratio": 0.3}
         term = bind(neo_hookean, there, tuples=rows, data=data, parameters=stiff)
-        text = Potential(there, [term]).gradient_code({"x": np.zeros(there["x"].shape)}).text
+        text = FusedCode(Potential(there, [term])).gradient({"x": np.zeros(there["x"].shape)}).text
         lines[k] = text.count("\n")
     assert lines[8] < 500
     assert lines[8] - lines[4] < 4 * (3 + 3 + 9 + 9 + 9 + 9 + 9)

@@ -44,7 +44,7 @@ def test_both_layouts_compute_the_same(
         in_lanes(monkeypatch, wanted)
         potential = instance.potential(np.random.default_rng(7), 1, n=size, precision=precision)
         (name,) = potential.terms
-        assert type(potential._work[name].emitter) is (NodeLanes if wanted else Emitter)
+        assert type(potential.kernels[name].emitter) is (NodeLanes if wanted else Emitter)
         found[wanted] = everything(potential) | asked_singly(potential)
     for what, expected in found[False].items():
         assert found[True][what].dtype == expected.dtype
@@ -211,7 +211,7 @@ ASKED = {
     "forward": lambda potential: potential.refresh(),
     "adjoint": lambda potential: potential.gradient("x"),
     "parameter": lambda potential: potential.gradient("stencil_dose.peak"),
-    "along": lambda potential: potential.given_tangents({"x": np.ones(40)}),
+    "along": lambda potential: potential.map_output_tangents({"x": np.ones(40)}),
     "product": lambda potential: potential.product({"y": np.linspace(0.0, 1.0, 40)}, "x"),
 }
 WRONG = {
@@ -313,7 +313,7 @@ def test_wrong_tangents_are_refused_again_and_again(monkeypatch: pytest.MonkeyPa
     )
     for _ in range(2):
         with pytest.raises(MiscompiledError):
-            potential.given_tangents({"x": np.ones(40)})
+            potential.map_output_tangents({"x": np.ones(40)})
 
 
 def _around(p, q):

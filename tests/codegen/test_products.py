@@ -234,11 +234,12 @@ def test_what_cannot_be_asked() -> None:
         potential.product({"readout.k": 1.0}, "y")
 
 
-def test_what_maps_give_moves_with_what_it_is_made_of() -> None:
+def test_a_map_output_has_no_tangent_of_its_own() -> None:
     potential = instances.MAPS["electron_density"].potential(np.random.default_rng(1), 2)
-    (given,) = potential.given
-    with pytest.raises(EnergyError, match=f"'{given}' is what maps give; it moves with"):
-        potential.product({given: np.ones(6)}, "x")
+    (output,) = potential.map_outputs
+    text = rf"'{output}' is computed by a map and has no tangent of its own; give tangents of its inputs"
+    with pytest.raises(EnergyError, match=text):
+        potential.product({output: np.ones(6)}, "x")
 
 
 def two_terms() -> Potential:
@@ -291,7 +292,7 @@ def test_products_by_parameters_leave_no_kernels_behind() -> None:
     for k in range(20):
         potential.product({"spring.stiffness": float(k)}, "x")
         potential.product({"spring.stiffness": np.full(2, float(k)), "x": np.ones((3, 2))}, "x")
-    assert len(potential._work["spring"]._sweeps) == 2
+    assert len(potential.kernels["spring"]._sweeps) == 2
 
 
 def test_the_time_is_no_field() -> None:

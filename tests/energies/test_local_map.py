@@ -124,7 +124,7 @@ def window_of(potential: Potential) -> list[int | None]:
 
 def loops_of(potential: Potential) -> MapLoops:
     (name,) = potential.maps
-    return potential._work[name].emitter
+    return potential.kernels[name].emitter
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -421,11 +421,11 @@ def test_a_chain_in_single_precision() -> None:
 def test_maps_stand_in_the_order_in_which_they_are_read() -> None:
     potential = chain()
     density, shifted, threshold = potential.maps.values()
-    text = "map 'shift' gives to 'rho' after map 'threshold' has read it; list it before"
+    text = "map 'shift' writes 'rho' after map 'threshold' has read it; list it before"
     with pytest.raises(EnergyError, match=f"^{re.escape(text)}$"):
         Potential(potential.fields, [], [density, threshold, shifted])
     itself = bind(energies.threshold, potential.fields, gives="rho", parameters={"level": 1.0})
-    text = "map 'threshold' gives to 'rho' after map 'threshold' has read it; list it before"
+    text = "map 'threshold' writes 'rho' after map 'threshold' has read it; list it before"
     with pytest.raises(EnergyError, match=f"^{re.escape(text)}$"):
         Potential(potential.fields, [], [density, itself])
     turned = Potential(potential.fields, list(potential.terms.values()), [shifted, density, threshold])
@@ -1288,7 +1288,7 @@ def test_what_a_map_gives_is_not_read_without_the_map() -> None:
     dose = bind(hat, fields, grid=Grid((9,)), gives="dose")
     term = bind(readout_of, fields)
     with pytest.raises(
-        EnergyError, match=r"^readout_of reads 'dose', which a map gives that is not here; add it"
+        EnergyError, match=r"^readout_of: reads 'dose', the output of a map that is missing here; add the map"
     ):
         Potential(fields, [term])
     Potential(fields, [term], frozen=True)

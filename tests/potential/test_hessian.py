@@ -327,7 +327,7 @@ def test_elements_are_those_of_a_term_that_reads_the_field() -> None:
 
 def test_sums_within_a_function_are_refused_with_the_cure() -> None:
     potential = MAPS["electron_density"].potential(np.random.default_rng(1), 2)
-    (given,) = potential.given
+    (given,) = potential.map_outputs
     told = f"'readout' reads '{given}', which maps give from x: this Hessian is no sum over elements"
     with pytest.raises(EnergyError, match=f"{told}; use potential.product"):
         potential.hessian("x")

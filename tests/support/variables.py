@@ -13,7 +13,7 @@ def names(potential: Potential) -> dict[str, float]:
         for argument in part.energy.differentiable:
             role = part.energy.roles[argument]
             if isinstance(role, Node):
-                if part.fields[argument].name not in potential.given:
+                if part.fields[argument].name not in potential.map_outputs:
                     found[part.fields[argument].name] = role.scale
             elif isinstance(role, Time):
                 found["t"] = role.scale

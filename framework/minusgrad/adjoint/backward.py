@@ -25,6 +25,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
 from ..errors import EnergyError
+from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.integrator import Integrator
 
@@ -207,8 +208,9 @@ class Backward:
 
     def _sweep(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
         """What is asked, from zero, with the changes of parameters taken."""
-        swept = potential.sweep_code(asked, prefix)  # first: it makes the buffers that changes are taken from
-        taken = [potential.changes_code(n, self.place[n], self.parameters[n], prefix) for n in asked.changes]
+        code = FusedCode(potential, prefix)
+        swept = code.sweep(asked)  # first: it makes the buffers that changes are taken from
+        taken = [code.changes(n, self.place[n], self.parameters[n]) for n in asked.changes]
         return Code.joined([*zeros(asked), swept, *taken])
 
     # Pieces
@@ -389,7 +391,7 @@ def arguments(potential: Potential) -> list[str]:
 
 def _felt(potential: Potential, moved: set[str]) -> set[str]:
     """The terms that depend on what moves or on what maps give; and the maps, which change if those do."""
-    moved = moved | set(potential.given)
+    moved = moved | set(potential.map_outputs)
     felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}
     return felt | set(potential.maps)
 

@@ -96,7 +96,7 @@ class Loss:
 
     def _looked_at(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
         """The tangents of all fields that the terms read, those that maps give among them."""
-        whole = dict(tangent) | self.potential.given_tangents(tangent, t)
+        whole = dict(tangent) | self.potential.map_output_tangents(tangent, t)
         return {n: w for n, w in whole.items() if n in self._terms.reads}
 
     @cached_property

@@ -17,7 +17,7 @@ import numpy as np
 from ..engine import storage
 from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError
-from ..potential.potential import refuse_non_finite
+from ..potential.non_finite import refuse_non_finite
 from ..steppers.integrator import Integrator, inertia
 from ..steppers.tape import Tape
 from .backward import Backward

@@ -47,7 +47,7 @@ class FitParameter:
 class RunObjective:
     """Value, gradient and Gauss-Newton matrix of the loss of a run, over the fields of its parameters."""
 
-    given: Mapping[str, Field] = {}
+    map_outputs: Mapping[str, Field] = {}
 
     def __init__(self, rollout: DifferentiableRun, parameters: Sequence[FitParameter]):
         self.rollout, self.parameters = rollout, {p.name: p for p in parameters}

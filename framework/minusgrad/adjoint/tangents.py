@@ -22,6 +22,7 @@ from ..energies.fields import Motion
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real
 from ..errors import EnergyError
+from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.integrator import Integrator
 from .backward import HALF, owner, zeros
@@ -71,7 +72,7 @@ class Sensitivity:
         """Tangents of parameters where kernels read them: others may have asked since."""
         for potential in (self.one.potential, self.one.dissipation):
             if potential:
-                potential.put_tangents(self._own(potential))
+                FusedCode(potential).put_tangents(self._own(potential))
 
     def advance(self, steps: int) -> None:
         """Move the state and its tangent by so many steps."""
@@ -156,7 +157,7 @@ class Sensitivity:
         return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
 
     def _swept(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
-        return Code.joined([*zeros(asked), potential.sweep_code(asked, prefix)])
+        return Code.joined([*zeros(asked), FusedCode(potential, prefix).sweep(asked)])
 
     # Pieces
 

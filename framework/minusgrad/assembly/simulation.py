@@ -32,7 +32,8 @@ from ..errors import (
 from ..files.checkpoint import Snapshot
 from ..files.h5md import Raster
 from ..files.trajectory import Recorder
-from ..potential.potential import Potential, refuse_non_finite
+from ..potential.non_finite import refuse_non_finite
+from ..potential.potential import Potential
 from ..potential.staged_term import bind_staged
 from ..scene.document import Block, HoldTable
 from ..scene.records import quantities

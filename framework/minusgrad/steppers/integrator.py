@@ -34,7 +34,9 @@ from ..energies.fields import Field, Motion, ordered_sum
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel
 from ..errors import CheckpointError, EnergyError, NonFiniteError
-from ..potential.potential import Potential, first_bad
+from ..potential.fused_code import FusedCode
+from ..potential.non_finite import first_non_finite_node
+from ..potential.potential import Potential
 from .heat_bath import Bath
 from .holds import Holds
 from .moves import Friction, Moves
@@ -92,8 +94,9 @@ class Integrator(Stepper):
         self.bath, number = bath, ("first",) if bath else ()
         self._kick, self._drift = BoundKernel(moves.kick(), "h"), BoundKernel(moves.drift(), "h", *number)
         self._rub = BoundKernel(moves.rub(), "t", "h") if self.friction else None
-        cost = potential.statements(self.gradient) * len(scheme.drifts)
-        cost += 4 * dissipation.statements(self.friction.force) if dissipation and self.friction else 0
+        cost = FusedCode(potential).statements(self.gradient) * len(scheme.drifts)
+        if dissipation and self.friction:
+            cost += 4 * FusedCode(dissipation).statements(self.friction.force)
         small = cost <= SMALL
         steps = moves.steps(scheme) if small else None
         fits = steps and len(steps.arrays) <= MOST_ARRAYS
@@ -336,7 +339,7 @@ class Integrator(Stepper):
     def _outgrown(self) -> str | None:
         """The first moving field and node that are not finite."""
         for field in self.moving:
-            if (node := first_bad(field.values)) is not None:
+            if (node := first_non_finite_node(field.values)) is not None:
                 return f"field '{field.name}', node {node} grew beyond all numbers; try a smaller dt"
         return None
 

@@ -14,6 +14,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import Code, at_each, real, zeroed
 from ..errors import EnergyError
+from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .heat_bath import Bath
 from .holds import Holds
@@ -66,7 +67,7 @@ class Moves:
             self.holds.code(),
             self._noted_positions(len(scheme.drifts)),
             *(zeroed(f"g_{name}", array) for name, array in self.gradient.items()),
-            self.potential.gradient_code(self.gradient),
+            FusedCode(self.potential).gradient(self.gradient),
             Code("h = kicks[move + 1] * dt\n"),
             *self._kick_and_work(),
         ]
@@ -92,7 +93,7 @@ class Moves:
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""
-        rates = self.potential.rate_code("work[0] = work[0] + h * {}")
+        rates = FusedCode(self.potential).rates("work[0] = work[0] + h * {}")
         pieces = [self.kick(), *(rate.naming(work=self.work) for rate in rates)]
         if self.holds.moving:
             forces = {name: f"g_{name}" for name in self.gradient}
@@ -116,7 +117,7 @@ class Moves:
         """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
         assert self.friction
         pieces = [zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
-        pieces.append(self.friction.dissipation.gradient_code(self.friction.force, "loss"))
+        pieces.append(FusedCode(self.friction.dissipation, "loss").gradient(self.friction.force))
         for motion in self.motions:
             force, before = self.friction.force[motion.velocity], self.friction.before[motion.velocity]
             pieces.append(self._accelerated(motion, f"g_{motion.velocity}", force, h, before))

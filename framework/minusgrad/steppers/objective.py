@@ -24,7 +24,7 @@ class Objective(Protocol):
         """The names of the fields that the value depends on."""
 
     @property
-    def given(self) -> Mapping[str, Field]:
+    def map_outputs(self) -> Mapping[str, Field]:
         """The fields that are computed from others, by name: they cannot be unknowns."""
 
     def roles_of(self, name: str) -> list[tuple[str, Bounded]]:

@@ -145,7 +145,7 @@ def _check(objective: Objective, unknowns: Sequence[Unknown], free: Mapping[str,
 
 def _check_unknown(objective: Objective, unknown: Unknown) -> None:
     name = objective.fields[unknown.field].name
-    if name in objective.given:
+    if name in objective.map_outputs:
         made_of = ", ".join(sorted(objective.reads))
         raise EnergyError(f"'{name}': is computed by a map; seek the fields that it depends on: {made_of}")
     bound = objective.reads

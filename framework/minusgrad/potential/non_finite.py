@@ -1,0 +1,51 @@
+"""Non-finite numbers: the first field, map output or force with a NaN or an infinity, and its node."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..energies.term import Term
+from ..engine import storage
+from ..errors import NonFiniteError
+from .staged_term import StagedTerm
+from .term_kernels import TermKernels
+from .term_request import targets_of
+
+
+def first_non_finite_node(values: np.ndarray) -> int | None:
+    """The first row of `values`, (n, ...), with a NaN or an infinity; None if all are finite."""
+    finite = np.isfinite(values).reshape(len(values), -1).all(axis=1)
+    return None if finite.all() else int(np.argmin(finite))
+
+
+def refuse_non_finite(fields: Sequence[Field], where: str) -> None:
+    """Raise `NonFiniteError`, whose text `where` begins, for the first field that is not finite."""
+    for field in fields:
+        if (node := first_non_finite_node(field.values)) is not None:
+            raise NonFiniteError(f"{where}: field '{field.name}', node {node} is not finite")
+
+
+def non_finite_field(fields: Iterable[Field], what: str = "field") -> str | None:
+    """The first field that is not finite, and its node, as a text; None if all are finite."""
+    for field in fields:
+        if (node := first_non_finite_node(field.values)) is not None:
+            return f"{what} '{field.name}', node {node} is not finite"
+    return None
+
+
+def non_finite_force(
+    name: str, part: Term | StagedTerm, kernels: TermKernels | StagedTerm, fields: Iterable[Field], t: float
+) -> str | None:
+    """The first of `fields` on which this term's force is not finite, and its node; None if all are finite.
+
+    Of a map, the force is that of its local energy, adjoint . output.
+    """
+    for field in fields:
+        out: Any = storage.allocate(np.zeros_like(field.values))
+        if targets := targets_of(part, {field.name: out}):
+            kernels.gradient_into(targets, t)
+        if (node := first_non_finite_node(storage.host(out))) is not None:
+            return f"term '{name}', node {node}: its force on '{field.name}' is not finite"
+    return None

@@ -1,0 +1,90 @@
+"""Names and shapes in derivative requests: fields "x", arguments "term.argument", the time "t"."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..codegen.derivative_request import DerivativeRequest
+from ..energies.fields import Fields
+from ..energies.term import Term
+from ..errors import EnergyError
+from .map_chain import MapChain
+from .staged_term import StagedTerm
+from .term_kernels import TermKernels
+
+
+class RequestValidation:
+    """Refuses, with `EnergyError`, requests that name what the potential lacks, or give other shapes."""
+
+    def __init__(
+        self,
+        fields: Fields,
+        parts: Mapping[str, Term | StagedTerm],
+        kernels: Mapping[str, TermKernels | StagedTerm],
+        chain: MapChain,
+    ):
+        self._fields, self._parts, self._kernels, self._chain = fields, parts, kernels, chain
+
+    def check(self, request: DerivativeRequest) -> None:
+        """Every name exists, every target array stands for one derivative, no map output has a tangent."""
+        for name in (*request.gradient, *request.product):
+            self._fields[name]
+        targets = [*request.gradient.values(), *request.product.values()]
+        if len({id(array) for array in targets}) < len(targets):
+            raise EnergyError("one array stands for two derivatives; each needs an array of its own")
+        if found := [n for n in (*request.slopes, *request.changes) if n in self._fields]:
+            raise EnergyError(f"'{found[0]}' is a field: its derivatives go into an array of its shape")
+        for name in (*request.slopes, *request.changes, *request.tangents):
+            if name in self._chain.outputs and name in request.tangents:
+                raise EnergyError(
+                    f"'{name}' is computed by a map and has no tangent of its own; give tangents of its"
+                    f" inputs ({', '.join(self._inputs())})"
+                )
+            if name != "t" and name not in self._fields:
+                self._check_argument(name, request.tangents)
+
+    def check_tangent(self, name: str, values: Any) -> None:
+        """The values are real, in the shape of the field or argument, or one number for an argument."""
+        if np.asarray(values).dtype.kind not in "iuf":
+            raise EnergyError(f"the tangent of '{name}' needs real numbers")
+        if name in self._fields:
+            right: tuple[int, ...] = self._fields[name].shape
+            if np.shape(values) != right:
+                shapes = f"{list(np.shape(values))}, the field {list(right)}"
+                raise EnergyError(f"the tangent of '{name}' has shape {shapes}")
+            return
+        if name != "t":
+            self._check_argument(name, (name,))
+        if np.shape(values) not in ((), right := self.shape(name)):
+            shapes = f"{list(np.shape(values))}, its values {list(right)}"
+            raise EnergyError(f"the tangent of '{name}' has shape {shapes}")
+
+    def shape(self, name: str) -> tuple[int, ...]:
+        """The shape of the values of "term.argument"; () of the time."""
+        term, _, argument = name.partition(".")
+        return () if name == "t" else self._kernels[term].shape(argument)
+
+    def kernels(self, term: str) -> TermKernels | StagedTerm:
+        """The kernels of a term or map. Raises `EnergyError` for an unknown name."""
+        if term not in self._kernels:
+            raise EnergyError(f"no term named '{term}' (there are: {', '.join(self._kernels)})")
+        return self._kernels[term]
+
+    def _check_argument(self, name: str, tangents: Collection[str]) -> None:
+        """ "term.argument" has a derivative; of arguments that are linear in a field no tangent is taken."""
+        term, dot, argument = name.partition(".")
+        if not dot:
+            self._fields[name]
+        self.kernels(term)
+        part = self._parts[term]
+        known = [a for a in part.energy.differentiable if a not in part.fields]
+        known += [] if name in tangents else getattr(part.energy, "linear", ())
+        if argument not in known:
+            there = ", ".join(known) or "none"
+            raise EnergyError(f"{term} has no derivative with respect to '{argument}' (there are: {there})")
+
+    def _inputs(self) -> list[str]:
+        """The fields that maps read and none of them writes."""
+        read = {f.name for part in self._chain.maps.values() for f in part.fields.values()}
+        return sorted(read - set(self._chain.outputs))

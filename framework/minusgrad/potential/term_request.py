@@ -1,0 +1,76 @@
+"""The part of a derivative request that concerns one term, by the term's own arguments.
+
+A request names fields "x", arguments "term.argument" and the time "t"; a term knows its arguments only.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..codegen.derivative_request import DerivativeRequest, Derivatives
+from ..codegen.map_loops import ADJOINT
+from ..energies.local_energy import Time
+from ..energies.term import Term
+from .staged_term import StagedTerm
+
+
+def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:
+    """The request to one term of the sum; nothing changes where none of its arguments has a tangent."""
+    return _request(name, part, request, tangents_of(name, part, request.tangents), request.value)
+
+
+def map_request(name: str, part: Term, request: DerivativeRequest, adjoint_tangent: Any) -> DerivativeRequest:
+    """The request to the local energy of a map, adjoint . output, which is no part of U."""
+    tangents = tangents_of(name, part, request.tangents)
+    if request.tangents:
+        tangents[ADJOINT] = adjoint_tangent
+    return _request(name, part, request, tangents, value=False)
+
+
+def _request(
+    name: str,
+    part: Term | StagedTerm,
+    request: DerivativeRequest,
+    tangents: Mapping[str, Any],
+    value: bool,
+) -> DerivativeRequest:
+    return DerivativeRequest(
+        value=value,
+        gradient=targets_of(part, request.gradient),
+        slopes=_arguments_of(name, part, request.slopes),
+        product=targets_of(part, request.product) if tangents else {},
+        changes=_arguments_of(name, part, request.changes) if tangents else (),
+        tangents=tangents,
+    )
+
+
+def tangents_of(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:
+    """The tangents of a term's own arguments, by argument."""
+    found = {a: tangents[f.name] for a, f in part.fields.items() if f.name in tangents}
+    for argument in part.energy.roles:
+        if f"{name}.{argument}" in tangents:
+            found[argument] = tangents[f"{name}.{argument}"]
+    return found | {a: tangents["t"] for a in part.energy.of_role(Time) if "t" in tangents}
+
+
+def targets_of(part: Term | StagedTerm, targets: Mapping[str, Any]) -> dict[str, Any]:
+    """The target arrays of a term's node fields, by argument; `targets` are by field."""
+    return {a: targets[field.name] for a, field in part.fields.items() if field.name in targets}
+
+
+def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> tuple[str, ...]:
+    """The term's arguments among "term.argument" and "t"."""
+    found = [n.partition(".")[2] for n in names if n.partition(".")[0] == name]
+    return *found, *(a for a in part.energy.of_role(Time) if "t" in names)
+
+
+def add_answer(total: Derivatives, name: str, part: Term | StagedTerm, answer: Derivatives) -> None:
+    """Add a term's derivatives to those of the sum, under the names of the potential."""
+    total.value += answer.value
+    clocks = part.energy.of_role(Time)
+    for into, found in ((total.slopes, answer.slopes), (total.changes, answer.changes)):
+        for argument, values in found.items():
+            if argument in clocks:
+                into["t"] = into.get("t", np.zeros(())) + values
+            into[f"{name}.{argument}"] = values
