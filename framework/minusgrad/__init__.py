@@ -4,7 +4,8 @@
     minusgrad.run("scenes/two_body.toml")                       run a scene; also fit, resume, build
 
 This is the door for users. Authors of plugins import from `minusgrad.plugin`, PyTorch users from
-`minusgrad.torch`; every other module is internal. `ti` is the engine in use, Taichi or Quadrants.
+`minusgrad.torch`; every other module is internal. `ti` is the engine in use, Taichi or Quadrants;
+`hookimpl` marks the hooks of a plugin.
 
 Names are loaded when they are first used, so that reading a scene or printing help needs no Taichi.
 """

@@ -1,8 +1,8 @@
-"""What can go wrong, and the exit code each kind ends the program with.
+"""Exceptions, each with the exit code of the program, and pieces of their messages.
 
     0 done   1 findings   2 the user's mistake   3 the run failed   4 interrupted and resumable
 
-Every message says what was asked, where, and what exists or cures it.
+A message reads `<object>: <what is wrong>, got <value>; <cure>`.
 """
 
 from __future__ import annotations
@@ -15,13 +15,16 @@ if TYPE_CHECKING:
 
 
 class MinusgradError(Exception):
-    """Root of all errors that minusgrad raises on purpose."""
+    """Base class of all errors that minusgrad raises on purpose; `exit_code` is that of the command line."""
 
     exit_code = 3
 
 
 class UserError(MinusgradError):
-    """The user's mistake: one clear message with the place and the cure."""
+    """A mistake of the user: the command line prints the message alone, without a traceback.
+
+    Plugins raise it for wrong input; the message is shown with its place in the scene.
+    """
 
     exit_code = 2
 
@@ -46,11 +49,14 @@ class SceneError(UserError):
 
 
 class UnitError(UserError):
-    """An unknown unit, or one of the wrong dimension."""
+    """An unknown unit, or one of the wrong dimension. `UnitSystem.convert` and `quantities` raise it."""
 
 
 class EnergyError(UserError):
-    """An energy's declaration contradicts its function, or a pair energy is not symmetric."""
+    """A mistake in an energy or in its use, such as a declaration that contradicts its function.
+
+    The message begins with the energy, map or field.
+    """
 
 
 class TraceError(UserError):
@@ -78,11 +84,11 @@ class CheckpointError(UserError):
 
 
 class RunFailedError(MinusgradError):
-    """The run stopped for a named reason; the last good checkpoint stands."""
+    """A run stopped for the reason in the message. Its last good checkpoint is kept."""
 
 
 class NonFiniteError(RunFailedError):
-    """A state, force or energy became infinite or not a number."""
+    """A state, force or energy became infinite or NaN. The message names step, term and node."""
 
 
 class MiscompiledError(MinusgradError):

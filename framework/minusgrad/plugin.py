@@ -5,8 +5,8 @@
     from minusgrad.plugin import hookimpl                                          its registration
 
 These names are kept from version to version, as those of `minusgrad` and `minusgrad.torch` are; every other
-module may change. `ti` is the engine in use, Taichi or Quadrants; `memory` and `random` are modules;
-`SCHEMES` are the symplectic schemes by name.
+module may change. `ti` is the engine in use, Taichi or Quadrants; `hookimpl` marks a hook; `memory` and
+`random` are modules; `SCHEMES` are the symplectic schemes by name.
 
 Names are loaded when they are first used.
 """

@@ -1,10 +1,13 @@
 """The public doors: they load lazily, show their names, and document them."""
 
 import ast
+import inspect
+import re
 import rlcompleter
 import subprocess
 import sys
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -75,3 +78,41 @@ def test_dir_shows_nothing_else(door: ModuleType) -> None:
     assert {name for name in dir(door) if not name.startswith("__")} == set(door.__all__)
     with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute 'Recrod'"):
         _ = door.Recrod
+
+
+def public() -> dict[str, Any]:
+    """Every public name, and of modules among them every function; constants are left out."""
+    found = {f"{door.__name__}.{n}": getattr(door, n) for door in DOORS for n in door.__all__}
+    found = {name: value for name, value in found.items() if name.rpartition(".")[2] not in CONSTANTS}
+    for name, value in list(found.items()):
+        if inspect.ismodule(value):
+            own = {n: f for n, f in vars(value).items() if inspect.isfunction(f) and n[0] != "_"}
+            found |= {f"{name}.{n}": f for n, f in own.items() if f.__module__ == value.__name__}
+    return found
+
+
+def raises(value: Any) -> bool:
+    """True if its own body, or that of its constructor, has a `raise`."""
+    if inspect.isclass(value):
+        made = (value.__dict__.get(n) for n in ("__init__", "__post_init__"))
+        return any(raises(function) for function in made if function is not None)
+    if not inspect.isfunction(value) or value.__code__.co_filename == "<string>":  # of a dataclass
+        return False
+    tree = ast.parse(inspect.cleandoc("\n" + inspect.getsource(value)))
+    return any(isinstance(node, ast.Raise) and node.exc is not None for node in ast.walk(tree))
+
+
+@pytest.mark.parametrize("name", public())
+def test_a_public_name_is_documented(name: str) -> None:
+    """More than a sentence, and the errors that it raises itself."""
+    value = public()[name]
+    text = " ".join((value.__doc__ or "").split())
+    assert len(re.findall(r"[.;:](?: |$)", text)) > 1, text
+    if raises(value):
+        assert "aises" in text, text
+
+
+def test_constants_are_documented_by_their_module() -> None:
+    for door in LAZY:
+        missing = [n for n in CONSTANTS & set(door.__all__) if f"`{n}`" not in (door.__doc__ or "")]
+        assert missing == []

@@ -13,8 +13,6 @@ from tests.project.package_map import CORE, DOORS, PACKAGES, ROOT, modules
 PAGES = ["ARCHITECTURE.md", "CONTRIBUTING.md", "tests/traps/README.md", "docs/plugins.md", "docs/python.md"]
 PLANNED = (
     "steppers/evolution",
-    "minusgrad.plugin",
-    "minusgrad.plugin.random",
     "app/verbs",
     "app/verbs/",
     "tests/README.md",

@@ -1,4 +1,4 @@
-"""What a plugin's maker is given, and nothing more: to start, to move, to look."""
+"""Contexts: the arguments of `make` in a plugin's models of states, steppers and observers."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -18,16 +18,23 @@ from ..steppers.stepper import Stepper
 
 @dataclass
 class StateContext:
-    """For states: the run's units, its seed, and the files beside the scene."""
+    """The argument of a state model's `make`: the run's units, its seed, and the files beside the scene.
+
+        x = context.units.convert("5 km", "m")
+        data = context.read("bodies.csv")
+        rng = context.random("positions")
+
+    seed: that of the scene. folder: the folder of the scene. Raises `UserError` where a file cannot be read.
+    """
 
     units: UnitSystem
     seed: int
     folder: Path
     files: dict[str, bytes] = field(default_factory=dict)
-    """What has been read, by name: copied into the run folder, so that a run needs nothing else."""
+    """The files that were read, by name. They are copied into the run folder."""
 
     remarks: list[str] = field(default_factory=list)
-    """What the user should know of how the state was made."""
+    """Remarks for the user about the state, shown when the run ends."""
 
     def read(self, name: str) -> bytes:
         """The bytes of a file beside the scene. Raises `UserError` if it is missing or lies elsewhere."""
@@ -42,14 +49,19 @@ class StateContext:
         return self.files[name]
 
     def random(self, stream: str) -> np.random.Generator:
-        """Random numbers of the scene's seed, another sequence for each named stream (Philox counters)."""
+        """A generator of random numbers for the scene's seed and a named stream (Philox)."""
         key = hashlib.sha256(f"{self.seed}/{stream}".encode()).digest()[:16]
         return np.random.Generator(np.random.Philox(key=np.frombuffer(key, np.uint64)))
 
 
 @dataclass(frozen=True)
 class StepperContext:
-    """For steppers: the potential, what moves and what is held, what rubs, if anything; the run's seed."""
+    """The argument of a stepper model's `make`.
+
+    units: the run's unit system. potential: U of the scene. motions: the fields that move. holds: the
+    components with prescribed motion, which a stepper must apply. dissipation: R(v, x, t) of the scene's
+    friction, None without any. seed: that of the scene.
+    """
 
     units: UnitSystem
     potential: Potential
@@ -61,9 +73,12 @@ class StepperContext:
 
 @dataclass(frozen=True)
 class ObserverContext:
-    """For observers: what moves, what is held, what it started from, and where to note what is seen.
+    """The argument of an observer model's `make`.
 
-    `grids`: the grid that a field lies on, by field.
+    units: the run's unit system. stepper: it moves the fields, which are in `stepper.potential.fields`.
+    recorder: takes the numbers that an observer records. labels: the names of fields in files, by field.
+    state: the initial state. holds: the components with prescribed motion. dissipation: R of the scene's
+    friction, None without any. grids: the name of the grid that a field lies on, by field.
     """
 
     units: UnitSystem

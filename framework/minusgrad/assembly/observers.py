@@ -1,4 +1,4 @@
-"""What observers report: energies, momenta, reactions, frames.
+"""Observers: energies, momenta, reactions of supports, frames of fields.
 
     kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
@@ -56,7 +56,16 @@ def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
 
 
 class Observer:
-    """An observer: where it looks, and when."""
+    """Base class of observers: `observe` is called every so many steps, reads fields and records numbers.
+
+        class Height(Observer):
+            def observe(self):
+                z = self.fields["x"].values[:, 2]
+                self.recorder.record_observables(self.stepper.step, self.stepper.time, {"height": z.max()})
+
+    stepper: it moves the fields. recorder: takes what is recorded. every: the number of steps from one call
+    to the next. An observer never writes a field. One with a memory saves it by `state` and `restore`.
+    """
 
     def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
         self.stepper, self.recorder, self.trigger = stepper, recorder, Every(every)

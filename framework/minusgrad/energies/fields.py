@@ -59,7 +59,12 @@ class Field:
 
 @dataclass(frozen=True, eq=False)
 class Body:
-    """Nodes under a name: their numbers, or a range of them."""
+    """Nodes under a name, so that energies, holds and observers can be limited to them.
+
+        Body("left", [0, 1, 2])
+
+    name: what scenes call it. nodes: their numbers from 0, or a range; kept as an array (n,) of int32.
+    """
 
     name: str
     nodes: np.ndarray
@@ -71,9 +76,12 @@ class Body:
 
 @dataclass(frozen=True)
 class Motion:
-    """A field that moves: its velocity, and the inertia that resists (a field's name, or one number).
+    """A field that moves by Newton's law: dv/dt = -(dU/dfield) / inertia.
 
-    kinetic energy = sum of inertia v^2 / 2; dv/dt = -(dU/dfield) / inertia.
+        Motion("x", "v", "m")
+
+    position: the name of the field, [unit]. velocity: that of its velocity, [unit/s], of the same shape.
+    inertia: the name of a field (n,), or one number. The kinetic energy is the sum of inertia v^2 / 2.
     """
 
     position: str
@@ -83,12 +91,13 @@ class Motion:
 
 @dataclass(frozen=True, eq=False)
 class Hold:
-    """Components of a field that do not move freely: clamped where they start, or moved as prescribed.
+    """Components of a field with prescribed motion: clamped where they start, or moved along a path.
 
     x(t) = x(0) + displacement r(t / duration) + velocity t        r(s) = s^3 (10 - 15 s + 6 s^2), 0 <= s <= 1
 
-    Without a duration the displacement is there from the start. `axes` are the components held (None: all);
-    displacement and velocity have one number for each. `name` is what reports call it. r has two continuous
+    name: what reports call it. field: the field's name. nodes: their numbers. axes: the components that are
+    held (None: all). displacement [the field's unit] and velocity have one number for each of them; without a
+    `duration` [the run's unit of time] the whole displacement is there from the start. r has two continuous
     derivatives (Flash & Hogan 1985, J. Neurosci. 5, 1688: the path of least jerk).
     """
 
@@ -103,10 +112,12 @@ class Hold:
 
 @dataclass(frozen=True)
 class Grid:
-    """Cells in rows and columns (or in as many axes as `shape` has), the last axis contiguous.
+    """A regular grid of cells that a map can add to, in 1, 2 or 3 axes; the last axis is contiguous.
 
     Cell (row, column) is centred at y = row `spacing`, x = column `spacing`, in the run's unit of length.
     Of a field over the grid, shape (cells, ...), it is node row * columns + column. `fields`: those over it.
+    Raises `EnergyError` for another number of axes, for no cells along one, and for a spacing that is not
+    positive.
     """
 
     shape: tuple[int, ...]
@@ -126,13 +137,17 @@ class Grid:
 
 @dataclass(frozen=True, kw_only=True)
 class State:
-    """What a scene starts from, in the run's units.
+    """The initial state of a scene, as a plugin's state model makes it; numbers are in the run's units.
 
-    fields by name, shape (n, ...), and the unit of each as an SI unit ("m s^-1"); which of them move; bodies;
-    lists of tuples, shape (E, k), and data of their elements by list and argument; what is held; `labels`:
-    the names under which fields are recorded (H5MD's `position`, `velocity`); names of the nodes; `shown`:
-    the lists that a picture of the state is drawn with; grids of cells; tables of numbers, by the argument of
-    an energy that looks them up.
+        State(fields={"x": x, "v": v, "m": m}, units={"x": "m", "v": "m s^-1", "m": "kg"},
+              motions=(Motion("x", "v", "m"),), tuples={"edges": edges}, data={"edges": {"rest": rest}})
+
+    fields: arrays (n, ...) by name. units: the SI unit of each. motions: which fields move. bodies: nodes by
+    name. tuples: lists of elements, arrays (E, k) of node numbers, by name. data: arrays (E, ...) of their
+    elements, by list and by argument of an energy. holds: components with prescribed motion. labels: the
+    names under which fields are recorded (H5MD's `position`, `velocity`). names: those of the nodes. shown:
+    the lists that a picture is drawn with. grids: grids of cells by name. tables: arrays of constants by the
+    argument of an energy.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -150,7 +165,14 @@ class State:
 
 
 class Fields(Mapping[str, Field]):
-    """The fields of a scene by name, all of one precision; `derived` are those that maps give."""
+    """The fields of a scene by name, all of one precision: `fields["x"].values` is an array (n, ...).
+
+        fields = Fields({"x": x, "m": m}, {"x": "m", "m": "kg"}, precision="f64")
+
+    values: arrays by name, which are copied. units: SI units by name (default: "1"). precision: "f64" or
+    "f32". `derived` are the names of fields that maps compute. Raises `EnergyError` for an empty array, for a
+    field called "t", and where a name is looked up that does not exist.
+    """
 
     def __init__(
         self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"

@@ -68,15 +68,27 @@ class Bounded(Role):
 
 @dataclass(frozen=True)
 class Node(Bounded):
-    """A field over nodes; the function receives the element's nodes as a list, `x[0]`, `x[1]`, ...
+    """Role of an argument that is a field over nodes: `x[0]`, `x[1]`, ... are the element's nodes.
 
-    A minimiser keeps to its bounds.
+        x=Node("m", ("d",))                  positions; "d" is the dimension of the scene's space
+        T=Node("K", bounds=(0.0, inf))       one number for each node
+
+    unit: an SI unit. shape: that of one value, () for a number. scale: the size of a physically meaningful
+    change, in `unit`; checks draw values of this size. bounds: the values that the function is defined for,
+    inclusive unless `open`; minimisers stay within them. reason: why, for the message. Over "nodes" the
+    argument is the node's value itself. U has a gradient with respect to it.
     """
 
 
 @dataclass(frozen=True)
 class Datum(Role):
-    """One value for each element, constant unless `differentiable`; integers when `integer`."""
+    """Role of an argument with one value for each element, such as a spring's length at rest.
+
+        rest=Datum("m")
+
+    unit, shape and scale are those of `Node`. differentiable: U has a gradient with respect to it. integer:
+    the values are whole numbers, such as a charge number.
+    """
 
     differentiable: bool = False
     integer: bool = False
@@ -84,9 +96,12 @@ class Datum(Role):
 
 @dataclass(frozen=True)
 class Parameter(Bounded):
-    """One value for all elements, or one for each body or element: the function cannot tell.
+    """Role of an argument that a scene sets: one value for all elements, or one for each body or element.
 
-    `default` (in `unit`) may be left out, then every scene must give it.
+        G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2")
+
+    unit, shape, scale, bounds, open and reason are those of `Node`. default: a number in `unit`, or a
+    quantity as text; without a default every scene must set it. U has a gradient with respect to it.
     """
 
     default: float | str | None = None
@@ -94,16 +109,22 @@ class Parameter(Bounded):
 
 @dataclass(frozen=True)
 class Time(Role):
-    """The time t of the step [run's time unit], for energies that depend on it explicitly."""
+    """Role of an argument that is the time t of the step, for energies that depend on it explicitly.
+
+    The unit is the run's unit of time. A run reports the work dU/dt that such an energy does.
+    """
 
     unit: str = "s"
 
 
 @dataclass(frozen=True)
 class Table(Role):
-    """Constant numbers along `axes` axes: `table[k, l]`, zero outside, and `table.shape`.
+    """Role of an argument that is an array of constants, looked up as `table[k, l]`; zero outside its shape.
 
-    Places are whole numbers: between its numbers a table has the values that the function makes of them.
+        stencil=Table(axes=2)
+
+    axes: the number of indices, which are whole numbers. The function may read `table.shape`; interpolation
+    between the entries is up to it. The state provides the array under the argument's name.
     """
 
     axes: int = 1
@@ -111,9 +132,12 @@ class Table(Role):
 
 @dataclass(frozen=True)
 class Linear:
-    """F = sum_a x_a (x) w_a over an element's nodes a: node field `field`, weights `weights` (k, ...).
+    """Argument that is made from others: F = sum_a x_a (x) w_a over an element's nodes a.
 
-    The weights of an element sum to zero, so that F does not change when all of it is moved: with w_a the
+        F=Linear("x", "gradients")           the deformation gradient of a simplex
+
+    field: the name of the node field x. weights: the name of the datum w, shape (k, ...) for k nodes. The
+    weights of an element sum to zero, so that F does not change when all of it is moved: with w_a the
     gradients of shape functions F is the deformation gradient. F has the shape of x_a followed by that of
     w_a. Field and weights have roles of their own beside it, and need not be arguments of the function.
     """

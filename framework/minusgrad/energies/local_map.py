@@ -28,11 +28,14 @@ from .local_energy import Linear, LocalEnergy, Parameter, Role, Table, declared,
 
 @dataclass(frozen=True)
 class Cell(Role):
-    """The cell that receives: its whole-number place on the grid, `at[0]` the row, `at[1]` the column.
+    """Role of a map's argument that is the receiving cell of a grid: `at[0]` is its row, `at[1]` its column.
+
+        at=Cell(window=reached, spacing="pixel")
 
     `window(...)` takes some of the map's arguments, by their names, and returns the lowest and the highest
     cell that the element reaches, one number for each axis: `return [low, low], [high, high]`, which are
-    rounded outward. Where f is not zero outside, it is cut off. `spacing`: the argument that is the grid's.
+    rounded outward. Where f is not zero outside, it is cut off. `spacing`: the
+    parameter that receives the grid's spacing [m].
     """
 
     window: Callable | None = None

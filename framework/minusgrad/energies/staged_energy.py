@@ -49,15 +49,16 @@ Example = Callable[[np.random.Generator], Mapping[str, Any]]
 
 @dataclass(frozen=True)
 class Stage:
-    """One launch of a kernel. Its array arguments are read, but for those that it `writes`.
+    """One launch of a kernel in a staged energy. Its array arguments are read, except those that it `writes`.
 
-    `rename`: an argument takes another array than that of its own name, {"x": "x3"}.
-    `numbers`: values of its arguments that are plain numbers; they are constants.
-    `recompute`: what it writes need not be kept: another stage may fill the array anew, and the reverse pass
-    runs this stage again just before it needs what was there.
-    `backward`: a kernel, or a Python function, in the place of Taichi's reverse. It takes any arguments of
-    the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads those of what the
-    stage writes and adds to those of what it reads. With it the stage may be a Python function, too.
+        Stage(deposit, writes=("grid",))
+
+    `rename`: an argument takes another array than that of its own name, {"x": "x3"}. `numbers`: values of its
+    arguments that are plain numbers; they are constants. `recompute`: its output need not be kept: another
+    stage may overwrite the array, and the reverse pass runs this stage again just before it needs the old
+    values. `backward`: a kernel, or a Python function, in the place of Taichi's reverse. It takes any
+    arguments of the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads those of
+    what the stage writes and adds to those of what it reads. With it the stage may be a Python function, too.
     """
 
     kernel: Any
@@ -89,10 +90,11 @@ class Stage:
 
 @dataclass(frozen=True)
 class Between:
-    """An intermediate array of real numbers.
+    """An intermediate array of real numbers in a staged energy: Between(("cells",)).
 
-    In its shape "n" is the number of nodes ("n_x" that of field argument x, where they differ), "d" the
-    dimension of space; other names are known from the shapes of data and parameters, or given when bound.
+    shape: numbers and names. In it "n" is the number of nodes ("n_x" that of field argument x, where they
+    differ), "d" the dimension of space; other names are known from the shapes of data and parameters, or
+    given when bound.
     """
 
     shape: Shape
@@ -100,7 +102,12 @@ class Between:
 
 @dataclass(frozen=True)
 class Staged:
-    """A named energy in stages; made by `staged_energy`. U is the sum of its `outputs`."""
+    """A named energy made of kernels, as `staged_energy` returns it: U is the sum of its `outputs`.
+
+    `bind_staged` binds it to fields. stages: the kernels in order. between: the intermediate arrays by name.
+    roles: its inputs by name. claim: a line that says what it is. symmetries: those that it is declared to
+    have.
+    """
 
     name: str
     stages: tuple[Stage, ...]
@@ -133,11 +140,10 @@ def staged_energy(
     symmetries: Sequence[str] = (),
     **roles: Role,
 ) -> Staged:
-    """An energy from kernels, one after another. `roles` say what the inputs are, as in a local energy.
+    """Make an energy from Taichi kernels, launched one after another; `roles` describe its inputs.
 
-    `claim`: what it is, in a line. `example`: what `minusgrad check NAME` is to ask it with, by argument, and
-    numbers for names in shapes; nobody else knows which lengths fit together.
-    `symmetries`: see `local_energy`.
+    `claim`: a line that says what it is. `example`: a function that draws inputs for `minusgrad check NAME`,
+    by argument, and numbers for the names in shapes. `symmetries`: see `local_energy`.
 
     A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
     scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the

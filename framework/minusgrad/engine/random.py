@@ -1,12 +1,12 @@
-"""Random numbers that are functions, and no state: of a seed, a stream, a step and an index.
+"""Counter-based random numbers: functions of a seed, a stream, a step and an index, without a state.
 
     uniform(seed, stream, step, index)    in (0, 1), 52 bits
     normal(seed, stream, step, index)     of mean 0 and variance 1
 
-So a run that was cut draws what the whole one draws, whatever the threads, and a draw that is left out moves
-no other. `uniforms` and `normals` are NumPy's, for arrays; `uniform` and `normal` are the same as Taichi
-functions, for kernels of one's own: seed, step and index as integers (or whole numbers in f64), stream as
-`stream("name")` gives it. Equal arguments give equal numbers: another purpose needs another stream.
+A resumed run draws the same numbers as an uninterrupted one, with any number of threads, and leaving out one
+draw changes no other. `uniforms` and `normals` are NumPy's, for arrays; `uniform` and `normal` are the same
+as Taichi functions, for kernels of one's own: seed, step and index as integers (or whole numbers in f64),
+stream as `stream("name")` gives it. Equal arguments give equal numbers: another purpose needs another stream.
 
 Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw 2011, SC '11): counter (index, stream, low and high
 half of step), key (low and high half of seed); normals by Box and Muller (1958, Ann. Math. Stat. 29, 610).
@@ -26,11 +26,11 @@ _ROUNDS = 10
 _LOW = 0xFFFFFFFF
 NAMES = ("uniform", "normal")
 PREFIX = "random_"
-"""Kernels that are written by us call them `random_uniform` and `random_normal`."""
+"""Emitted kernels call them `random_uniform` and `random_normal`."""
 
 
 def stream(name: str) -> int:
-    """The number of a stream, from its name: 32 bits of SHA-256."""
+    """The number of a stream from its name: the first 32 bits of SHA-256."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "little")
 
 
@@ -60,13 +60,20 @@ def _open(high: np.ndarray, low: np.ndarray) -> np.ndarray:
 
 
 def uniforms(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
-    """Uniform in (0, 1), for each index (an integer below 2^32, or an array of them)."""
+    """Numbers uniform in (0, 1), as an array of the shape of `index`.
+
+    seed, step: integers below 2^64. stream: an integer, see `stream`. index: an integer below 2^32, or an
+    array of them; each gets its own number.
+    """
     words = _words(seed, stream, step, index)
     return _open(words[..., 0], words[..., 1])
 
 
 def normals(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
-    """Normally distributed, for each index (an integer below 2^32, or an array of them)."""
+    """Numbers of the standard normal distribution (mean 0, variance 1), as an array of the shape of `index`.
+
+    The arguments are those of `uniforms`. Box and Muller 1958.
+    """
     words = _words(seed, stream, step, index)
     radius = np.sqrt(-2.0 * np.log(_open(words[..., 0], words[..., 1])))
     return radius * np.cos(2.0 * np.pi * _open(words[..., 2], words[..., 3]))
@@ -76,7 +83,7 @@ def normals(seed: int, stream: int, step: int, index: Any) -> np.ndarray:
 
 
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
-    """The Taichi functions that a kernel's text calls, by the names it calls them."""
+    """The Taichi functions that a kernel's text calls, by their names: for `codegen`."""
     return {PREFIX + name: _function(ti, name) for name in NAMES if PREFIX + name in text}
 
 

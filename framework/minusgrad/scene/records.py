@@ -1,10 +1,11 @@
-"""What the tables of a scene are judged by: strict frozen records, and numbers that may carry a unit.
+"""Records: models of a scene's tables, strict and frozen, with numbers that may have a unit.
 
     class Gravity(Record):
         G: Annotated[float | str, Quantity("m^3 kg^-1 s^-2")] = "6.67430e-11 m^3 kg^-1 s^-2"
         softening: Annotated[float | str, Quantity("m", "nonnegative")] = 0.0
 
-A record may use lists or tuples, nested records, unions and pydantic's bounds. It never sees its own `kind`.
+A record may use lists or tuples, nested records, unions and pydantic's bounds. The key `kind` is removed
+before.
 """
 
 import math
@@ -22,22 +23,33 @@ _SIGNS = {"positive": "needs a quantity above 0", "nonnegative": "needs a quanti
 
 
 class Record(BaseModel):
-    """A frozen table: no conversion of types, no unknown keys, no infinity or nan."""
+    """Base class of the models of a scene's tables, a frozen pydantic model.
+
+        class Disc(Record):
+            radius: Annotated[float | str, Quantity("m", "positive")]
+
+    Values are not converted from one type to another; unknown keys, infinity and NaN are refused. Raises
+    pydantic's `ValidationError`, which a scene reports with line and column.
+    """
 
     model_config = ConfigDict(strict=True, extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class AnyBlock(Record, extra="allow"):
-    """A table with a kind; whoever knows the kind judges the rest."""
+    """A table with a `kind`, whose other keys the model of that kind validates."""
 
     kind: str
 
 
 @dataclass(frozen=True)
 class Quantity:
-    """Marks a field as a number in the run's units, or a text like "5 km" of the dimension of `unit`.
+    """Marks a field of a record as a physical quantity: a number in the run's units, or a text like "5 km".
 
-    Raises UnitError where `unit` itself is not one. The value stays as written; `quantities` converts it.
+        length: Annotated[float | str, Quantity("m", "positive")]
+
+    unit: an SI unit; the quantity must have its dimension. sign: "any", "positive" (above 0) or
+    "nonnegative". The value stays as written, and `quantities` converts it. Raises `UnitError` if `unit` is
+    not a unit.
     """
 
     unit: str
@@ -75,9 +87,11 @@ class Quantity:
 
 
 def quantities(model: BaseModel, system: UnitSystem) -> dict[str, Any]:
-    """The model's fields by name, each quantity (also in lists and nested records) a float in `system`.
+    """The fields of a record by name, with every quantity as a float in the units of `system`.
 
-    Raises UnitError where a text is no such quantity; a model that `Document.judge` accepted raises none.
+    Quantities in lists, tables and nested records are converted too; all other values are as written. Raises
+    `UnitError` for a text that is not a quantity of the field's dimension, which validation has refused
+    before.
     """
     fields = type(model).model_fields
     units = {name: _quantity((field.annotation, *field.metadata)) for name, field in fields.items()}

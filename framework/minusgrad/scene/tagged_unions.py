@@ -72,7 +72,10 @@ class ByForm:
 
 
 def one_or_each(value: Any) -> str:
-    """The form of a value: "each" if it is a list, else "one"."""
+    """The form of a value for `ByForm`: "each" if it is a list or a tuple, else "one".
+
+    value: as it is written in the scene.
+    """
     return "each" if isinstance(value, (list, tuple)) else "one"
 
 

@@ -1,4 +1,4 @@
-"""Units: what a number in a scene means, and its value in the system that the run computes in.
+"""Units and unit systems: conversion of quantities to the units that a run computes in.
 
     "5 day" = 5 x 86400 s        [units] time = "day"  ->  5.0
 
@@ -172,7 +172,13 @@ def _rounded(value: Fraction, what: str) -> float:
 
 @dataclass(frozen=True)
 class UnitSystem:
-    """The units a run computes in: one name for each of BASE, or none at all (dimensionless)."""
+    """The units that a run computes in: one for each of m, kg, s, K, A, mol, or none (dimensionless).
+
+        UnitSystem.of("AU", "Msun", "day").convert("1 km/s", "m s^-1")         in AU/day
+
+    names: the names of the units; none for a dimensionless system, in which quantities with a unit are
+    refused.
+    """
 
     names: tuple[str, ...] = BASE
 

@@ -49,9 +49,14 @@ SMALL = 10_000_000
 
 
 class Integrator(Stepper):
-    """Advances the moving fields of a potential by a scheme, in place.
+    """Advances the moving fields of a potential by a symplectic scheme, in place.
 
-    With a `tape`, what the way back needs is written down as it goes.
+        Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt=0.01).advance(100)
+
+    motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
+    run's unit of time]. holds: components with prescribed motion. dissipation: R(v, x, t) of friction. bath:
+    a heat bath. Raises `EnergyError` without motions, `NonFiniteError` where a step gives infinity or NaN.
+    With a `tape`, the steps record what the adjoint needs.
     """
 
     def __init__(

@@ -12,7 +12,7 @@ from ..errors import EnergyError
 
 @dataclass(frozen=True)
 class SearchStatus:
-    """How a search stands.
+    """The state of a search for a minimum, from which `Tolerances` decide whether it ends.
 
     `residual`: the largest component of the projected gradient dU/dz. `change`: the largest |dz| of the last
     step (infinite before the first). `pinned`: every component is at a bound, and U pushes it beyond.

@@ -11,7 +11,13 @@ from itertools import accumulate, pairwise
 
 @dataclass(frozen=True)
 class Scheme:
-    """Kick and drift coefficients of one step, kicks first; one kick more than drifts."""
+    """A symplectic splitting scheme: the kick and drift coefficients of one step, kicks first.
+
+        Scheme(order=2, kicks=(0.5, 0.5), drifts=(1.0,))            leapfrog
+
+    order: the order of the error in dt. kicks: fractions of the step, one more than drifts. drifts: fractions
+    whose sum is 1. Sources: Verlet 1967, Yoshida 1990 (see the module).
+    """
 
     order: int
     kicks: tuple[float, ...]
