@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from minusgrad import Body, Datum, Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
-from minusgrad.elements.elements import Gather, Pairs, Tuples
+from minusgrad.elements.all_pairs import AllPairs
+from minusgrad.elements.gather import Gather
+from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.engine import kernels, runtime, storage
 from minusgrad.errors import EnergyError, UnitError
 from minusgrad.steppers import integrator
@@ -303,8 +305,8 @@ def test_a_gather_keeps_the_order_of_the_slots() -> None:
 
 
 def test_elements_are_counted() -> None:
-    assert Pairs(np.arange(5, dtype=np.int32)).elements == 10
-    assert Tuples.of([[0, 1], [1, 2]], 2, 3).elements == 2
+    assert AllPairs(np.arange(5, dtype=np.int32)).count == 10
+    assert NodeTuples.of([[0, 1], [1, 2]], 2, 3).count == 2
 
 
 # Parameters -----------------------------------------------------------------------------------------
@@ -365,7 +367,7 @@ def test_bodies_limit_tuples_with_their_data_and_parameters() -> None:
         data={"rest": rest[kept]},
         parameters={"k": k[kept]},
     )
-    assert limited.elements.elements == 2
+    assert limited.elements.count == 2
     assert Potential(fields, [limited]).value() == Potential(fields, [alone]).value()
     with pytest.raises(EnergyError, match="none of its 6 tuples lies in the bodies"):
         spring_term(fields, bodies=[Body("end", range(6, 7))], parameters={"k": 1.0})

@@ -14,7 +14,7 @@ import minusgrad
 from minusgrad.assembly import observers
 from minusgrad.assembly.observers import Frames
 from minusgrad.codegen.term_loops import Emitter
-from minusgrad.elements.elements import Gather
+from minusgrad.elements.gather import Gather
 from minusgrad.energies.fields import ordered_sum
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.scheduler import Every, Pace
@@ -118,8 +118,8 @@ FUSED = {
     "forces not cleared": (text("g_x[n, 0] = 0.0", "g_x[n, 0] = 0.5 * g_x[n, 0]"), order("leapfrog")),
     "forces on the other body": (text("g_x[n0,", "g_x[1 - n0,"), order("leapfrog")),
     "every second pair missed by its target": (text("range(i + 1, n)", "range(i + 2, n)"), momentum),
-    "pair counted twice": (method(Emitter, "_pair_loop", twice_the_first_range), momentum),
-    "pair's energy counted twice": (method(Emitter, "_pair_loop", twice_the_first_range), energy),
+    "pair counted twice": (method(Emitter, "_target_loop", twice_the_first_range), momentum),
+    "pair's energy counted twice": (method(Emitter, "_target_loop", twice_the_first_range), energy),
     "gradient reversed": (
         method(differentiation, "gradient", lambda right, *args: [-1.0 * g for g in right(*args)]),
         order("leapfrog"),
@@ -160,7 +160,7 @@ UNFUSED = {
     "forces not renewed": (method(Integrator, "evaluate", lambda *_: None), order("leapfrog")),
     "forces at the step's start": (method(Integrator, "_times", times_at_the_start), work("leapfrog")),
     "forces at the times of kicks": (method(Integrator, "_times", times_at_the_kicks), work("yoshida4")),
-    "pair counted twice": (method(Emitter, "_pair_loop", twice_the_first_range), momentum),
+    "pair counted twice": (method(Emitter, "_target_loop", twice_the_first_range), momentum),
 }
 
 

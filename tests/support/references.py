@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from minusgrad import ti
-from minusgrad.elements.elements import Pairs
 from minusgrad.energies.local_energy import Datum, Node, Parameter, Table, Time
 from minusgrad.energies.local_map import LocalMap
 from minusgrad.energies.term import Term
@@ -30,7 +29,7 @@ STEP = 1e-3
 def elements(term: Term) -> np.ndarray:
     """The nodes of every element, shape (E, k): pairs as a list, of a map in both orders."""
     nodes = term.elements.nodes
-    if not isinstance(term.elements, Pairs):
+    if not term.elements.unordered:
         return nodes
     paired = permutations if isinstance(term.energy, LocalMap) else combinations
     return np.array(list(paired(nodes.tolist(), 2)))

@@ -66,25 +66,25 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
             f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
             f" {', '.join(OWN)}, and none that begin with _"
         )
-    over = "nodes" if isinstance(energy, Staged) else energy.over
+    each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
-    definitions: dict[str, Any] = {a: _definition(role, over) for a, role in roles.items()}
+    definitions: dict[str, Any] = {a: _definition(role, each) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
     return cast("type[Record]", model)
 
 
-def _definition(role: Parameter | Datum, over: str | int) -> tuple[Any, Any]:
-    """Type and default of one key: one value; where elements are listed, also one for each of them."""
+def _definition(role: Parameter | Datum, each: bool) -> tuple[Any, Any]:
+    """Type and default of one key: one value; where elements can have their own (`each`), several."""
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
         one = tuple[one, ...]
     forms = {"one": one}
-    if isinstance(role, Datum) or over != "pairs":
+    if isinstance(role, Datum) or each:
         forms["each"] = tuple[one, ...]
-    if isinstance(role, Parameter) and over != "pairs":
+    if isinstance(role, Parameter) and each:
         forms["by body"] = dict[str, one]
     several = _one_of(forms, len(role.shape))
     needed = isinstance(role, Parameter) and role.default is None

@@ -46,7 +46,7 @@ def pieces(term: Term, elements: Iterator[tuple[Any, Mapping[str, Any]]], weight
             found += [weights[p] * of_map({**values, **at}) for p, at in _cells(term, values)]
         else:
             found.append(weights[nodes[0]] * of_map(values))
-            if term.energy.over == "pairs":
+            if term.elements.unordered:
                 exchanged = {a: v[::-1] if a in term.fields else v for a, v in values.items()}
                 found.append(weights[nodes[1]] * of_map(exchanged))
     return found

@@ -25,7 +25,6 @@ from itertools import chain, islice
 
 import numpy as np
 
-from ..elements.elements import Pairs
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Datum, LocalEnergy, Node, Parameter, Time
 from ..energies.staged_energy import Staged
@@ -55,7 +54,7 @@ from .questions import (
 from .stage_check import stages
 from .symmetries import Symmetries
 from .term_kinks import kinks
-from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, elements, part
+from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, part
 
 STATES = 3
 """Random states, besides the given one."""
@@ -134,7 +133,7 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
                 direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
             yield _with_lines(subject, path(subject, knob, direction))
         declared = () if potential.maps else term.energy.symmetries
-        among = None if isinstance(term, StagedTerm) else np.unique(term.elements.nodes)
+        among = None if isinstance(term, StagedTerm) else term.elements.members
         yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
     _put(fields, start)
     yield from kinks(TermSubject(potential, term, t, "", usual), fields)
@@ -225,12 +224,12 @@ def _value(subject: TermSubject) -> Finding:
         compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
         weights = of.fields["probe_weight"].values
         each = np.array(
-            pieces(small, zip(elements(small), arguments(small, subject.t), strict=True), weights)
+            pieces(small, zip(small.elements.tuples(), arguments(small, subject.t), strict=True), weights)
         )
     else:
         compiled = Potential(of.fields, [small], frozen=True).value(subject.t)
         each = np.array(list(map(small.energy.evaluator(), arguments(small, subject.t))))
-    share = small.elements.elements / max(subject.term.elements.elements, 1)
+    share = small.elements.count / max(subject.term.elements.count, 1)
     expected, scale = ordered_sum(each), max(ordered_sum(np.abs(each)), share * subject.usual) or 1.0
     error = abs(compiled - expected) / scale
     text = f"compiled {compiled:.17g}, plain Python {expected:.17g}"
@@ -256,8 +255,8 @@ def _window(subject: TermSubject) -> Finding:
 
 def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
     """The size of a field's variation within an element, or among all nodes where an element has only one."""
-    if isinstance(term, StagedTerm) or isinstance(term.elements, Pairs) or term.arity == 1:
+    if isinstance(term, StagedTerm) or term.elements.loop.dense or term.arity == 1:
         return spread(values)
-    corners = values[term.elements.nodes].astype(np.float64)
+    corners = values[term.elements.tuples()].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]
     return float(np.sqrt(np.mean(legs**2))) or spread(values)

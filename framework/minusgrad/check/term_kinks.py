@@ -12,7 +12,7 @@ from ..engine import storage
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
 from .questions import Finding
-from .term_subject import TermSubject, elements, part
+from .term_subject import TermSubject, part
 
 
 def kinks(subject: TermSubject, fields: Mapping[str, Field]) -> Iterator[Finding]:
@@ -46,7 +46,7 @@ def _kink(subject: TermSubject, argument: str, words: str) -> Finding:
 def _is_kink_at_rest(subject: TermSubject, made: Linear) -> bool:
     """Of one element whose F is the unit matrix to the last bit: a corner of the unit cube."""
     one = part(subject.term, np.random.default_rng(0), tuples=1)
-    field, row = one.fields[made.field], elements(one)[0]
+    field, row = one.fields[made.field], one.elements.tuples()[0]
     d, start = field.shape[1], field.values.copy()
     if len(row) <= d:
         return False
@@ -62,8 +62,8 @@ def _is_kink_at_rest(subject: TermSubject, made: Linear) -> bool:
 
 
 def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    if not isinstance(term, StagedTerm) and term.arity > 1 and len(elements(term)):
-        first, second = list(elements(term)[0])[:2]
+    if not isinstance(term, StagedTerm) and term.arity > 1 and term.elements.count:
+        first, second = term.elements.tuples()[0][:2]
         together = values.copy()
         together[first] = together[second]
         yield "where two nodes coincide", together

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Pairs, Tuples
-from ..energies.term import Term, Values
+from ..energies.parameter_values import Values
+from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
 from .questions import EPS, Finding
 
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
-"""A term with more nodes in pairs, or more tuples, is judged on a random part of them."""
+"""A term with more targets, or more tuples, is judged on a random part of them."""
 
 
 @dataclass
@@ -54,13 +54,12 @@ class TermSubject:
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
     """The term, on a random part of its elements if there are many. A copy: its parameters may be turned."""
     parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
-    if isinstance(term.elements, Pairs):
-        chosen = np.sort(rng.permutation(term.elements.nodes)[:nodes])
-        return replace(term, elements=Pairs(chosen), parameters=parameters, shared={})
-    rows = np.sort(rng.permutation(term.elements.elements)[:tuples])
+    some, rows = term.elements.part(rng, elements=tuples, targets=nodes)
+    if rows is None:
+        return replace(term, elements=some, parameters=parameters, shared={})
     return replace(
         term,
-        elements=Tuples(term.elements.nodes[rows]),
+        elements=some,
         data={a: storage.allocate(storage.host(v)[rows]) for a, v in term.data.items()},
         parameters={
             a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
@@ -69,14 +68,6 @@ def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: 
     )
 
 
-def elements(term: Term) -> Any:
-    """The nodes of every element of a term."""
-    nodes = term.elements.nodes
-    if isinstance(term.elements, Pairs):
-        return [(i, j) for a, i in enumerate(nodes) for j in nodes[:a]]
-    return nodes
-
-
 def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
     """The arguments of every element of a term, as its function receives them."""
-    return (term.arguments(e, element, t) for e, element in enumerate(elements(term)))
+    return (term.arguments(e, element, t) for e, element in enumerate(term.elements.tuples()))

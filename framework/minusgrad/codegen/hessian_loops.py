@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Pairs, Tuples
+from ..elements.node_tuples import NodeTuples
 from ..energies.term import in_blocks
 from ..engine import lane_blocks
 from ..engine.kernels import Code
@@ -36,16 +36,14 @@ from .tracing import Trace
 class HessianLoops(Emitter):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`.
 
-    A pair is an element of two nodes, each unordered pair once.
+    They go element by element, also where the loop of the elements is over targets.
     """
 
     def __init__(self, emitter: Emitter):
         term, arrays = emitter.term, dict(emitter._arrays)
-        if isinstance(term.elements, Pairs):
-            nodes = term.elements.nodes
-            low, high = np.triu_indices(len(nodes), 1)
-            term = replace(term, elements=Tuples(np.stack([nodes[low], nodes[high]], axis=1)))
-            del arrays["nodes"]
+        if emitter.loop.per_target:
+            arrays = {name: array for name, array in arrays.items() if name not in term.elements.arrays()}
+            term = replace(term, elements=NodeTuples(term.elements.tuples()))
         super().__init__(term, arrays)
 
     def size(self, arguments: Sequence[str]) -> int:
@@ -71,7 +69,7 @@ class HessianLoops(Emitter):
         """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
 
     def _halves(self, name: str, numbers: int) -> Any:
-        return self._own(name, np.zeros((len(self.term.elements.nodes), numbers), self.term.dtype))
+        return self._own(name, np.zeros((self.term.elements.rows, numbers), self.term.dtype))
 
     def _entry(self, out: str, number: str) -> str:
         """Where a number of element e is written."""
@@ -216,7 +214,7 @@ class LaneHessians(HessianLoops, Lanes):
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
         name = f"a number of d2u/d{' '.join(arguments)}2"
         wanted = [Number(name, graph) for graph in lower(traced.value, leaves)]
-        left = lane_blocks.rows(self._arrays[f"hessian_{'_'.join(arguments)}"], len(self.term.elements.nodes))
+        left = lane_blocks.rows(self._arrays[f"hessian_{'_'.join(arguments)}"], self.term.elements.rows)
         look(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
 
     def _halves(self, name: str, numbers: int) -> Any:

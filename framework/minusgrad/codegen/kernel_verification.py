@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Pairs
 from ..energies.local_energy import Datum, Node, Time
 from ..energies.term import Term
 from ..engine import runtime, storage
@@ -26,7 +25,7 @@ from .statements import is_tangent
 from .tracing import Trace
 
 SAMPLES = 8
-"""Elements that are looked at; of pairs two targets, with all their sources."""
+"""Elements that are looked at; where a loop is over targets, two of them, with all their sources."""
 ROOM = {"float32": 1e-2, "float64": 1e-6}
 """What may be off, in parts of the largest numbers: a wrong kernel is off by all of them."""
 CONDITION = 1e3
@@ -51,8 +50,8 @@ class Number:
 
 
 @dataclass(frozen=True)
-class Elements:
-    """Some elements of a term, or the pairs of one target: their rows, and the nodes in each slot."""
+class Sample:
+    """Some elements of a term, or those of one target: their rows, and the nodes in each slot."""
 
     term: Term
     rows: np.ndarray
@@ -147,17 +146,17 @@ def look(
     rows, room = sampled(term), ROOM[term.dtype.name]
     graphs = [number.graph for number in wanted]
     expected, allowed = np.zeros((2, len(wanted), len(rows)))
-    if isinstance(term.elements, Pairs):
+    if term.elements.loop.per_target:
         for k, target in enumerate(rows):
-            pairs, nodes = _pairs_of(term, target, t, tangents), term.elements.nodes
-            before = np.arange(len(nodes)) < target
-            for n, (exact, moved) in enumerate(pairs.numbers(graphs, term.dtype)):
-                taken = before if wanted[n].once else np.arange(len(nodes)) != target
+            tuples, counted = term.elements.of_row(target)
+            some = Sample(term, np.full(len(tuples), target), list(tuples.T), t, tangents)
+            for n, (exact, moved) in enumerate(some.numbers(graphs, term.dtype)):
+                taken = counted if wanted[n].once else slice(None)
                 expected[n, k] = exact[taken].sum()
                 allowed[n, k] = room * np.abs(exact[taken]).sum() + CONDITION * moved[taken].sum()
-        _compare_plainly(pairs, traced, [0, target // 2])
+        _compare_plainly(some, traced, [0, counted.sum() // 2])
     else:
-        some = Elements(term, rows, term.elements.nodes[rows].T, t, tangents)
+        some = Sample(term, rows, list(term.elements.nodes[rows].T), t, tangents)
         for n, (exact, moved) in enumerate(some.numbers(graphs, term.dtype)):
             expected[n], allowed[n] = exact, room * np.abs(exact).max() + CONDITION * moved
         _compare_plainly(some, traced, [0, len(rows) - 1])
@@ -183,9 +182,9 @@ def compared(
 
 @quiet
 def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
-    """Compare the sum of the energy over all elements (of tuples) with what the graph says of each."""
+    """Compare the sum of the energy over all elements with the sum that the graph gives."""
     nodes = term.elements.nodes
-    every = Elements(term, np.arange(len(nodes)), list(nodes.T), t)
+    every = Sample(term, np.arange(len(nodes)), list(nodes.T), t)
     ((exact, moved),) = every.numbers([traced.value], term.dtype)
     room = ROOM[term.dtype.name] * np.abs(exact).sum() + CONDITION * moved.sum()
     room += len(nodes) * float(np.finfo(term.dtype).tiny)
@@ -201,21 +200,14 @@ def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
 
 
 def sampled(term: Term) -> np.ndarray:
-    """The elements that are looked at; of pairs, targets."""
-    last = len(term.elements.nodes) - 1
-    if isinstance(term.elements, Pairs):
+    """The rows that are looked at: elements, or targets."""
+    last = term.elements.rows - 1
+    if term.elements.loop.per_target:
         return np.unique([last // 2 + 1, last])
     return np.unique(np.linspace(0, last, SAMPLES).astype(int))
 
 
-def _pairs_of(term: Term, target: int, t: float, tangents: Mapping[str, Any]) -> Elements:
-    nodes = term.elements.nodes
-    return Elements(
-        term, np.full(len(nodes), target), [np.full_like(nodes, nodes[target]), nodes], t, tangents
-    )
-
-
-def _compare_plainly(some: Elements, traced: Trace, chosen: Sequence[int]) -> None:
+def _compare_plainly(some: Sample, traced: Trace, chosen: Sequence[int]) -> None:
     """The graph of the energy against the function itself."""
     ((of_graph, moved),) = some.numbers([traced.value], np.dtype(np.float64))
     evaluate = some.term.energy.evaluator()

@@ -6,7 +6,8 @@ Compilers make vectors of plain loops, and seldom of these, where an element rea
 So one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a
 vector. What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs
 to nodes is read lane by lane. A last block that is not full computes its last element several times, and
-nobody reads that. Of pairs a block of targets stands in the lanes, and each source is given to all of them.
+those copies are never read. Where a loop is over targets, a block of targets stands in the lanes, and each
+source is given to all of them.
 
 Energies over single nodes need no blocks (`node_lanes`).
 """
@@ -14,11 +15,13 @@ Energies over single nodes need no blocks (`node_lanes`).
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
+from math import inf
 from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Gather, Pairs
+from ..elements.gather import Gather
+from ..elements.loops import Loop
 from ..energies.fields import Field
 from ..energies.local_energy import Datum
 from ..energies.term import Term, in_blocks
@@ -46,14 +49,19 @@ STRETCH = 256
 
 def loops_of_energy(term: Term) -> Emitter:
     """The loops of a term, in lanes where they serve it: many elements, and the right operations."""
-    if not runtime.lanes(term.dtype) or len(term.elements.nodes) < (
-        LEAST_TARGETS if isinstance(term.elements, Pairs) else LEAST_TUPLES
-    ):
+    if not runtime.lanes(term.dtype) or term.elements.rows < least_rows(term.elements.loop):
         return Emitter(term)
     single = term.arity == 1
     if (single and not one_of_each(term)) or not serve(of_term(term).value):
         return Emitter(term)
     return NodeLanes(term) if single else Lanes(term)
+
+
+def least_rows(loop: Loop) -> float:
+    """From how many iterations on a loop is run in lanes; infinity where there are no such loops."""
+    if loop.per_target:
+        return LEAST_TARGETS if loop.dense else inf
+    return LEAST_TUPLES
 
 
 class Lanes(AllVectors, Emitter):
@@ -73,19 +81,19 @@ class Lanes(AllVectors, Emitter):
     def verify(self, wanted: DerivativeRequest, t: float) -> None:
         """With vectors kept whole the compilers are not trusted blindly (`runtime.whole_vectors`)."""
         traced = self._trace()
-        places = list(wanted.places(traced, range(1 if self.pairs else self.term.arity)))
+        places = list(wanted.places(traced, self.loop.slots(self.term.arity)))
         graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
         numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
         look(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
 
     def _left(self, places: Sequence[Place], rows: np.ndarray) -> list[np.ndarray]:
-        """What a sweep has left at these places of some elements; of pairs, targets."""
+        """The numbers that a sweep has left at these places of some elements (or targets)."""
         count, found = sum(not place.summed for place in places), []
         sums = iter(range(count))
         for place in places:
             if place.summed:
                 name, number = place.buffer, place.column
-            elif self.pairs:
+            elif self.loop.per_target:
                 name, number = self._sums(count), next(sums)
             else:
                 name, number = f"slot_{place.buffer}", self._number(place)
@@ -115,9 +123,9 @@ class Lanes(AllVectors, Emitter):
             text = re.sub(rf"\[n{slot}\b", f"[n{slot}[{{lane}}]", text)
         return re.sub(r"\[e\b", "[e_{lane}", text)
 
-    # Tuples
+    # Element by element
 
-    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into blocks, then per node over its slots."""
         nodal = [place for place in places if not place.summed]
         wanted = outputs(value, places, along)
@@ -151,13 +159,13 @@ class Lanes(AllVectors, Emitter):
         return place.slot * int(np.prod(shape, dtype=int)) + component
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
-        count = self._count
+        count = self._blocks
         its = f"range(chunk * {CHUNK}, ti.min((chunk + 1) * {CHUNK}, {count}))"
         inner = [f"for block in {its}:", *indented(lines)]
         return dealt("chunk", f"({count} + {CHUNK - 1}) // {CHUNK}", [*before, *inner])
 
     @property
-    def _count(self) -> str:
+    def _blocks(self) -> str:
         """How many blocks of elements there are."""
         return f"({self.prefix}nodes.shape[0] + {self.wide - 1}) // {self.wide}"
 
@@ -184,7 +192,7 @@ class Lanes(AllVectors, Emitter):
 
     def _rowed(self, leaves: Iterable[Scalar]) -> dict[str, Field]:
         """The arrays of node fields, or of their tangents, that tuples read in rows of four numbers."""
-        fields = {} if self.pairs else self.term.fields
+        fields = {} if self.loop.per_target else self.term.fields
         nodal = [leaf for leaf in leaves if leaf.value[0] in fields]
         named = {self._nodal(leaf).partition("[")[0]: fields[leaf.value[0]] for leaf in nodal}
         return {array: field for array, field in named.items() if field.shape[1:] in ROWS}
@@ -207,9 +215,9 @@ class Lanes(AllVectors, Emitter):
         slow at these.
         """
         p, first = self.prefix, [place for place in places if place.slot == 0]
-        gather = Gather.of(self.term.elements.nodes, len(next(iter(self.term.fields.values()))))
-        self._own("start", gather.start)
-        terms = [self._slot_of_node(place, gather) for place in first]
+        assert self._gather is not None
+        self._own("start", self._gather.start)
+        terms = [self._slot_of_node(place, self._gather) for place in first]
         size = 1 << max(len(first) - 1, 1).bit_length()
         zeros = [f"{self.type}(0.0)"] * size
         inner = [
@@ -235,12 +243,12 @@ class Lanes(AllVectors, Emitter):
             self._own(slots, at.astype(np.int32))
         return f"{self.prefix}{buffer}_flat[at_{slots} + {self._number(place) * self.wide}]", slots
 
-    # Pairs
+    # Target by target
 
-    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+    def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """A block of targets over all sources before the block, behind it, and in it, where lanes differ.
 
-        What is summed takes each pair once: sources before the target.
+        Sums over elements count each pair once: sources before the target.
         """
         count = f"{self.prefix}nodes.shape[0]"
         wanted = outputs(value, places, along)
@@ -283,7 +291,7 @@ class Lanes(AllVectors, Emitter):
             *end,
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
-        loop = dealt("block", self._count, block)
+        loop = dealt("block", self._blocks, block)
         return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
 
     def _given_to_all(self, fetch: str) -> str:
@@ -322,12 +330,12 @@ class Lanes(AllVectors, Emitter):
     def _own_blocks(self, name: str, numbers: int, dtype: np.dtype) -> lane_blocks.Blocks:
         """Blocks of so many numbers of an element; `..._flat` is the same memory, number by number."""
         if name not in self._arrays:
-            made = lane_blocks.zeros(len(self.term.elements.nodes), numbers, self.wide, dtype)
+            made = lane_blocks.zeros(self.term.elements.rows, numbers, self.wide, dtype)
             self._arrays[name], self._arrays[f"{name}_flat"] = made, lane_blocks.flat(made)
         return self._arrays[name]
 
     def total(self) -> tuple[Code, Any]:
-        if self.pairs:
+        if self.loop.per_target:
             return self.value()
         (values, _), (sums, buffer) = self.value(), self._summed()
         return Code.joined([values, sums]), buffer
@@ -337,4 +345,4 @@ class Lanes(AllVectors, Emitter):
         return f"{self.prefix}{buffer}_flat[{lane_blocks.place(element, column, numbers, self.wide)}]"
 
     def rows(self, buffer: Any) -> np.ndarray:
-        return lane_blocks.rows(buffer, len(self.term.elements.nodes))
+        return lane_blocks.rows(buffer, self.term.elements.rows)

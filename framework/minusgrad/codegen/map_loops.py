@@ -1,6 +1,6 @@
 """The loops of local maps: what elements add to a field, and how its adjoint comes back to them.
 
-    forward   y_p += f(e)                  tuples: gathered per receiver; pairs: receiver i reads all j != i
+    forward   y_p += f(e)                  gathered per receiver; or per target, over its sources
     adjoint   dU/dq += lambda_p df/dq      the gradient of the local energy lambda_p f, with lambda = dU/dy
 
 Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy,
@@ -13,12 +13,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..elements.elements import Gather
+from ..elements.gather import Gather
 from ..energies.fields import Field
 from ..energies.local_energy import Node
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine.kernels import Code
+from ..errors import EnergyError
 from ..symbolic import differentiation
 from ..symbolic.scalar import Scalar
 from .derivative_request import WHOLE, DerivativeRequest, tangents
@@ -30,19 +31,22 @@ ADJOINT = "lambda"
 
 
 class MapLoops(Emitter):
-    """The loops of one map over nodes, pairs or tuples; `adjoint` is a field like the one it gives to."""
+    """The loops of one map to nodes; `adjoint` is a field like the one it gives to."""
 
     def __init__(self, term: Term, adjoint: Field):
         assert isinstance(term.energy, LocalMap)
         assert term.gives is not None
+        if term.elements.unordered and not term.elements.loop.per_target:
+            kind = type(term.elements).__name__
+            raise EnergyError(f"map '{term.name}': unordered pairs need a loop over targets, got {kind}")
         self.map, self.given = term.energy, term.gives
         weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
         super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
 
     @property
     def gives_to_all(self) -> bool:
-        """Whether every receiver is given a sum, if of nothing."""
-        return not self.pairs or self.writes_every_node
+        """True if the loops write every receiver; their output then needs no zeroing."""
+        return not self.loop.per_target or self.writes_every_node
 
     def forward(
         self, along: Mapping[str, Any] | None = None, into: Any = None, overwrite: bool = False
@@ -68,16 +72,16 @@ class MapLoops(Emitter):
 
     def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
         value = given(Emitter._trace(self), moved)
-        if self.pairs:
+        if self.loop.per_target:
             after = [f"{out}[n0] = s0" if overwrite else f"{out}[n0] = {out}[n0] + s0"]
-            both = [("range(0, i)", [0]), ("range(i + 1, n)", [0])]
-            return self._pair_loop([value], both, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
+            every = [(some, [0]) for some in self.loop.sources]
+            return self._target_loop([value], every, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
         receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
         self._own("giving_start", receivers.start)
         self._own("giving", receivers.slots)
         self._buffers([WHOLE])
         return [
-            *self._tuple_sweep(value, [WHOLE], {}),
+            *self._by_element(value, [WHOLE], {}),
             f"for n in range({p}giving_start.shape[0] - 1):",
             "    a = ti.f64(0.0)",
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
@@ -86,9 +90,9 @@ class MapLoops(Emitter):
         ]
 
     def _trace(self) -> Trace:
-        """The local energy lambda_p f; over pairs both ways."""
+        """The local energy lambda_p f; of unordered pairs both ways."""
         traced = super()._trace()
-        slots = range(2 if self.pairs else self.term.arity)
+        slots = range(self.term.arity)
         weights = [traced.graph.input(ADJOINT, s, ()) for s in slots]
         value = weights[0] * traced.value
         if traced.mirrored is not None:

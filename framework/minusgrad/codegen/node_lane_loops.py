@@ -76,13 +76,13 @@ class NodeLanes(AllVectors, Emitter):
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         if not _in_vectors(places):
             return super()._buffers(places)
-        parts = max(len(self.term.elements.nodes) // PART, 1)
+        parts = max(self.term.elements.rows // PART, 1)
         return {place.buffer: self._own("parts", np.zeros((parts, 1))) for place in places if place.summed}
 
-    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         if not _in_vectors(places):
             plain = Emitter(self.term, self._arrays).named(self.prefix)
-            lines = plain._tuple_sweep(value, places, along)
+            lines = plain._by_element(value, places, along)
             self._arrays |= plain._arrays
             return lines
         p, wide, count = self.prefix, self.wide, f"{self.prefix}nodes.shape[0]"

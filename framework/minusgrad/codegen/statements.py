@@ -12,7 +12,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..elements.elements import Pairs
 from ..energies.local_energy import Datum, Node, Time
 from ..energies.term import Term
 from ..engine import storage
@@ -41,9 +40,10 @@ class Statements:
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
         self.term, self.prefix = term, ""
         self.type = f"ti.{storage.ENGINE_DTYPES[term.dtype.name]}"
-        self.pairs = isinstance(term.elements, Pairs)
+        self.loop = term.elements.loop
         self._arrays: dict[str, Any] = dict(arrays or {})
-        self._own("nodes", term.elements.nodes)
+        for name, array in term.elements.arrays().items():
+            self._own(name, array)
         self.scalars = self._packed()
 
     def named(self, prefix: str) -> Self:

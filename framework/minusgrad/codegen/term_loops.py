@@ -1,12 +1,13 @@
 """Graphs to straight-line Taichi: the loops that evaluate a term and its derivatives.
 
-    sums      per element (pairs: per target, over sources j < i), summed by the caller in fixed order
-    of nodes  tuples: per element, then gathered per node in fixed order; pairs: target i reads all j != i
+    sums      per element (or per target, over the sources counted there), summed by the caller in fixed order
+    of nodes  per element, then gathered per node in fixed order; or per target, over all of its sources
 
-One sweep computes any of U, gradients and their changes along tangents (`sweep`), so that they share work.
+Which of the two loops it is, the elements say (`elements.loops`). One sweep computes any of U, gradients and
+their changes along tangents (`sweep`), so that they share work.
 
-No atomics anywhere, so the bits do not depend on the number of threads. What the arrays look like in
-memory (the packed sources of a pair, the element buffers) is known here and nowhere else.
+No atomics anywhere, so the bits do not depend on the number of threads. The layout of arrays in memory
+(packed sources, element buffers) is known here and nowhere else.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Gather
+from ..elements.gather import Gather
+from ..elements.loops import Sources
 from ..engine import storage
 from ..engine.kernels import Code
 from ..errors import EnergyError
@@ -43,7 +45,7 @@ class Emitter(Statements):
         return self._swept(wanted, WHOLE)
 
     def totalled(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
-        """As `sweep`; but of the energy "total", the sums over blocks of elements (pairs: over targets)."""
+        """As `sweep`; but of the energy "total", the sums over blocks of elements (or over targets)."""
         if wanted.value and self._apart:
             return self._swept(wanted, TOTAL)
         code, buffers = self.sweep(wanted)
@@ -56,11 +58,11 @@ class Emitter(Statements):
         """Loops and buffers, the energy in this place."""
         self._check_shapes(wanted)
         traced = self._trace()
-        slots = range(1 if self.pairs else self.term.arity)
+        slots = self.loop.slots(self.term.arity)
         places = [energy if p is WHOLE else p for p in wanted.places(traced, slots)]
         along = tangents(traced, list(wanted.tangents))
         buffers = self._buffers(places)
-        loops = self._pair_sweep if self.pairs else self._tuple_sweep
+        loops = self._by_target if self.loop.per_target else self._by_element
         return self._code(loops(traced.value, places, along), wanted), buffers
 
     def value(self) -> tuple[Code, Any]:
@@ -70,14 +72,14 @@ class Emitter(Statements):
 
     def total(self) -> tuple[Code, Any]:
         """The loops that sum the energy over blocks of elements, shape (blocks, 1) in f64, and the buffer."""
-        if self.pairs:
+        if self.loop.per_target:
             return self.value()
         code, buffers = self._swept(DerivativeRequest(value=True), TOTAL)
         return code, buffers["total"]
 
     def _summed(self) -> tuple[Code, Any]:
         """The loops that sum a buffer of partial energies as `total` does, and the buffer of the sums."""
-        if self.pairs:
+        if self.loop.per_target:
             return Code(""), self._arrays["value"]
         buffers = self._buffers([TOTAL])
         return self._code(self._in_blocks(["", f"    s += {self.row('value', 0)}"], True)), buffers["total"]
@@ -100,7 +102,7 @@ class Emitter(Statements):
         return self._code([f"for e in range({p}nodes.shape[0]):", *indented(lines)]).naming(**{into: array})
 
     def row(self, buffer: str, column: int) -> str:
-        """The number of element e (pairs: of target e) in a buffer that a sweep has filled."""
+        """The text of a number of element (or target) e in a buffer that a sweep fills."""
         return f"{self.prefix}{buffer}[e, {column}]"
 
     def rows(self, buffer: Any) -> np.ndarray:
@@ -128,14 +130,14 @@ class Emitter(Statements):
                 )
 
     def _trace(self) -> Trace:
-        return of_term(self.term)  # anew each time: the text depends on what is asked, not on what was before
+        return of_term(self.term)  # at every call: the text depends on the request alone, not on earlier ones
 
     # Loops
 
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
-        """A row for each element (pairs: for each target), by name; of the total, for each block."""
+        """A row for each element (or target), by name; of the total, for each block."""
         widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
-        rows = len(self.term.elements.nodes)
+        rows = self.term.elements.rows
         return {
             name: self._own(name, np.zeros((-(-rows // BLOCK) if name == TOTAL.buffer else rows, width)))
             for name, width in widths.items()
@@ -143,19 +145,26 @@ class Emitter(Statements):
 
     @cached_property
     def writes_every_node(self) -> bool:
-        """Whether every node of the fields is given a sum, if of nothing."""
-        gathered = not self.pairs and not self._apart
-        return gathered or len(self.term.elements.nodes) == len(next(iter(self.term.fields.values())))
+        """True if the loops write every node of the fields; their output then needs no zeroing."""
+        return self._gather is not None or self.term.elements.rows == self._count
+
+    @property
+    def _count(self) -> int:
+        """The nodes of the fields."""
+        return len(next(iter(self.term.fields.values())))
 
     @cached_property
-    def _apart(self) -> bool:
-        """Whether elements are single nodes, each another."""
-        nodes = self.term.elements.nodes
-        return not self.pairs and self.term.arity == 1 and len(np.unique(nodes)) == len(nodes)
+    def _gather(self) -> Gather | None:
+        return self.term.elements.gather(self._count)
 
-    def _tuple_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+    @property
+    def _apart(self) -> bool:
+        """True if elements are single nodes, each a different one: each writes its own node."""
+        return self._gather is None and not self.loop.per_target
+
+    def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
-        p, arity, nodes = self.prefix, self.term.arity, self.term.elements.nodes
+        p, arity, elements = self.prefix, self.term.arity, self.term.elements
         nodal = [place for place in places if not place.summed]
 
         def line(place: Place) -> str:
@@ -171,14 +180,13 @@ class Emitter(Statements):
         loop = self._element_loop(value, places, along, [line(place) for place in places])
         if TOTAL in places:
             return self._in_blocks(loop, True)
-        if self._apart or not nodal:
+        if self._gather is None or not nodal:
             return self._in_blocks(loop) if nodal else loop
-        gather = Gather.of(nodes, len(next(iter(self.term.fields.values()))))
-        self._own("start", gather.start)
-        self._own("slots", gather.slots)
+        self._own("start", self._gather.start)
+        self._own("slots", self._gather.slots)
         for place in nodal:
             shape = self.term.fields[place.argument].shape[1:]
-            self._own(f"slot_{place.buffer}", np.zeros((nodes.size, *shape), self.term.dtype))
+            self._own(f"slot_{place.buffer}", np.zeros((elements.rows * arity, *shape), self.term.dtype))
         return [*loop, *self._gather_loop([place for place in nodal if place.slot == 0])]
 
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
@@ -198,8 +206,8 @@ class Emitter(Statements):
         at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
         return f"{at} = {text}" if place.overwrite else f"{at} = {at} + {text}"
 
-    def _pair_sweep(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
-        """What is summed takes each pair once; nodes read all others.
+    def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """Sums over elements count each pair once; nodes read all of their sources.
 
         By symmetry under exchange, dU/d(target) needs only the derivative in slot 0.
         """
@@ -215,9 +223,8 @@ class Emitter(Statements):
         ]
         nodal = [k for k in count if not places[k].summed]
         wanted = outputs(value, places, along)
-        return self._pair_loop(
-            wanted, [("range(0, i)", count), ("range(i + 1, n)", nodal)], before, add, after
-        )
+        ranges = [(some, count if some.counted else nodal) for some in self.loop.sources]
+        return self._target_loop(wanted, ranges, before, add, after)
 
     def _element_loop(
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
@@ -245,24 +252,24 @@ class Emitter(Statements):
     def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of element e, and its leaves."""
         every = self.term.arity == 1 and np.array_equal(
-            self.term.elements.nodes[:, 0], np.arange(len(self.term.elements.nodes))
+            self.term.elements.nodes[:, 0], np.arange(self.term.elements.rows)
         )
         nodes = (
             ["n0 = e"] if every else [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
         )
         return [*nodes, *(self._load(leaf) for leaf in leaves)]
 
-    def _pair_loop(
+    def _target_loop(
         self,
         wanted: list[Scalar],
-        ranges: Sequence[tuple[str, Sequence[int]]],
+        ranges: Sequence[tuple[Sources, Sequence[int]]],
         before: list[str],
         add: list[str],
         after: list[str],
     ) -> list[str]:
         """Sources packed component by component (structure of arrays), then target i over sources j.
 
-        `ranges` of j, each with the numbers (of `wanted`) that are added there.
+        `ranges`: the inner loops over j, each with the numbers (of `wanted`) that are added there.
         """
         p, leaves = self.prefix, list(inputs(wanted))
         pack, fetch, late = self._sources(leaves)
@@ -270,9 +277,10 @@ class Emitter(Statements):
         target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
         adds = filled(add, texts)
         sweeps = []
-        for r, numbers in ranges:
+        for some, numbers in ranges:
             if numbers:
-                sweeps += [f"for j in {r}:", *indented([*fetch, *lines, *(adds[k] for k in numbers)])]
+                header, *begin = (line.format(p=p) for line in (some.header, *some.begin))
+                sweeps += [header, *indented([*begin, *fetch, *lines, *(adds[k] for k in numbers)])]
         return [
             *pack,
             f"for i in range({p}nodes.shape[0]):",
@@ -281,7 +289,7 @@ class Emitter(Statements):
 
     def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], set[int]]:
         """A loop that packs the sources, the statements that read source j, and which leaves are its."""
-        n, late = len(self.term.elements.nodes), [leaf for leaf in leaves if leaf.value[1] == 1]
+        n, late = self.term.elements.rows, [leaf for leaf in leaves if leaf.value[1] == 1]
         for packed in {_packed_in(leaf) for leaf in late}:
             self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
         at = [f"{self.prefix}{_packed_in(leaf)}[{self._source_row(leaf)}, j]" for leaf in late]
@@ -304,5 +312,5 @@ class Emitter(Statements):
 
 
 def _packed_in(leaf: Scalar) -> str:
-    """The array that the sources of pairs are packed into."""
+    """The array that sources are packed into."""
     return DOT * is_tangent(leaf) + "source"

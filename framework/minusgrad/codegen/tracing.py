@@ -39,7 +39,7 @@ class Trace:
 
     `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for what
     is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell along each axis;
-    of a map over pairs `mirrored`, the value with the two nodes exchanged.
+    of a map over unordered pairs `mirrored`, the value with the two nodes exchanged.
     """
 
     graph: Graph
@@ -90,7 +90,7 @@ def trace(
     if not isinstance(energy, LocalMap):
         return Trace(graph, value, inputs)
     exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
-    mirrored = traced(exchanged) if energy.over == "pairs" else None
+    mirrored = traced(exchanged) if energy.element_kind.unordered else None
     return Trace(graph, value, inputs, _window(energy, graph, functions, values, paths), mirrored)
 
 

@@ -65,8 +65,8 @@ class WindowLoops(MapLoops):
         self.band = max(BAND[len(self.shape)], -(-self.shape[0] // bands))
         self._reads, self._begin = self._known_reads()
         self._floors = self._rounded()
-        self._own("floors", np.zeros((term.elements.elements, max(len(self._floors), 1))))
-        self._own("window", np.zeros((term.elements.elements, 2 * len(self.shape)), np.int32))
+        self._own("floors", np.zeros((term.elements.count, max(len(self._floors), 1))))
+        self._own("window", np.zeros((term.elements.count, 2 * len(self.shape)), np.int32))
 
     # Loops
 

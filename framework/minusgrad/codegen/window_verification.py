@@ -15,7 +15,7 @@ import numpy as np
 from ..energies.term import Term
 from ..engine import storage
 from ..symbolic.scalar import Scalar
-from .kernel_verification import CONDITION, ROOM, Elements, Number, compared, quiet, sampled
+from .kernel_verification import CONDITION, ROOM, Number, Sample, compared, quiet, sampled
 from .map_loops import ADJOINT
 from .statements import is_tangent
 
@@ -41,7 +41,7 @@ class Windows:
 
 
 @dataclass(frozen=True)
-class AtCells(Elements):
+class AtCells(Sample):
     """Some elements, each at one cell of its window."""
 
     cells: np.ndarray = field(kw_only=True)

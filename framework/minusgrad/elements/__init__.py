@@ -1,5 +1,5 @@
-"""Who interacts with whom: single nodes, lists of node tuples, all pairs.
+"""Who interacts with whom: single nodes, lists of node tuples, all pairs; later neighbours, trees, grids.
 
-Enters: node numbers. Leaves: `Elements`, which know their number, their nodes, and how sums over them are
-gathered without atomics. May import: `errors`.
+Enters: node numbers. Leaves: `Elements`, which know their number, their nodes, the loop that kernels run over
+them, how sums over them are gathered without atomics, and when they have to be rebuilt. May import: `errors`.
 """

@@ -1,71 +1,99 @@
-"""Who interacts with whom: the elements that an energy is summed over.
+"""Elements: who interacts with whom in a sum of local energies.
 
-`Tuples`: a list of node tuples, shape (E, k); single nodes are tuples of one.
-`Pairs`: every unordered pair of a set of nodes, once.
-`Gather`: for every row, the slots that contribute to it, in fixed order: sums need no atomics, and have
-the same bits at any number of threads.
+    U = sum over elements e of u(fields at the nodes of e, ...)
+
+A new kind of interaction (neighbours within a cutoff, a tree, a grid) is a subclass of `Elements`: it lists
+its nodes, names the loop that kernels run (`loops`), and says when it changes (`rebuild`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
 
 import numpy as np
 
-from ..errors import EnergyError
+from .gather import Gather
+from .loops import Loop
 
 
-@dataclass(frozen=True)
-class Tuples:
-    """Elements as rows of node numbers, shape (E, k), int32."""
+class Elements(ABC):
+    """The elements that an energy is summed over.
 
+    A subclass gives `arity`, `loop`, `nodes`, `tuples`, `part`; the rest follows, and may be overridden.
+
+    unordered   pairs, each listed once: u(a, b) = u(b, a); a map gives both ways
+    fixed       never changes; otherwise `rebuild` is called before every evaluation
+    """
+
+    unordered: ClassVar[bool] = False
+    fixed: ClassVar[bool] = True
     nodes: np.ndarray
-
-    @classmethod
-    def of(cls, rows: Sequence | np.ndarray, arity: int | None, count: int, what: str = "tuples") -> "Tuples":
-        """Checked tuples of `arity` (None: any) over `count` nodes.
-
-        Raises `EnergyError` with the first bad row.
-        """
-        nodes = np.asarray(rows)
-        fits = nodes.ndim == 2 and nodes.size > 0 and nodes.shape[1] == (arity or nodes.shape[1])
-        if not fits or nodes.dtype.kind not in "iu":
-            shape, many = f"{nodes.dtype} of shape {list(nodes.shape)}", f"{arity} " if arity else ""
-            raise EnergyError(f"{what}: needs rows of {many}node numbers, got {shape}")
-        outside = ((nodes < 0) | (nodes >= count)).any(axis=1)
-        if outside.any():
-            row = int(np.argmax(outside))
-            found = nodes[row].tolist()
-            raise EnergyError(f"{what}: row {row} = {found} names a node outside 0..{count - 1}")
-        return cls(np.ascontiguousarray(nodes, dtype=np.int32))
+    """What the loop runs over, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
 
     @property
-    def elements(self) -> int:
+    @abstractmethod
+    def arity(self) -> int:
+        """k: the nodes of one element."""
+
+    @property
+    @abstractmethod
+    def loop(self) -> Loop:
+        """The loop that kernels run over them."""
+
+    @abstractmethod
+    def tuples(self) -> np.ndarray:
+        """The nodes of every element, shape (count, k): for plain evaluation, Hessians and messages."""
+
+    @abstractmethod
+    def part(
+        self, rng: np.random.Generator, elements: int, targets: int
+    ) -> tuple["Elements", np.ndarray | None]:
+        """A random part of the same kind, at most so many elements (or targets, where the loop has targets).
+
+        Returns the part, and the rows of elements in it for values by element; None if there are no such.
+        """
+
+    @property
+    def count(self) -> int:
+        """E: how many elements there are."""
+        return len(self.tuples())
+
+    @property
+    def rows(self) -> int:
+        """How many iterations the loop has: rows of the buffers that kernels fill."""
         return len(self.nodes)
 
-
-@dataclass(frozen=True)
-class Pairs:
-    """All unordered pairs of these nodes, shape (n,), int32."""
-
-    nodes: np.ndarray
+    @property
+    def members(self) -> np.ndarray:
+        """The nodes that stand in any element, in increasing order."""
+        return np.unique(self.nodes)
 
     @property
-    def elements(self) -> int:
-        return len(self.nodes) * (len(self.nodes) - 1) // 2
+    def own_values(self) -> bool:
+        """True if data and parameters may have a value for each element."""
+        return self.fixed and not self.loop.per_target
 
+    def arrays(self) -> dict[str, np.ndarray]:
+        """The arrays that the loop's text names, int32; always `nodes`."""
+        return {"nodes": self.nodes}
 
-@dataclass(frozen=True)
-class Gather:
-    """Row r receives slots[start[r] : start[r + 1]], in that order; int32."""
+    def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        """The elements of one iteration: their nodes, (n, k), and which of them are counted there, (n,)."""
+        if self.loop.per_target:
+            raise NotImplementedError(f"{type(self).__name__} needs `of_row`: its loop is over targets")
+        return self.nodes[row : row + 1], np.ones(1, bool)
 
-    start: np.ndarray
-    slots: np.ndarray
+    def gather(self, nodes: int) -> Gather | None:
+        """How what slots receive is summed by node; None where each iteration has a node of its own."""
+        if self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows):
+            return None
+        return Gather.of(self.nodes, nodes)
 
-    @classmethod
-    def of(cls, rows: np.ndarray, count: int) -> "Gather":
-        """`rows[slot]` is the row that a slot belongs to; slots keep their order within a row."""
-        flat = np.ravel(rows)
-        slots = np.argsort(flat, kind="stable").astype(np.int32)
-        start = np.zeros(count + 1, np.int32)
-        start[1:] = np.cumsum(np.bincount(flat, minlength=count))
-        return cls(start, slots)
+    def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
+        """The elements at these node fields, by argument of the energy; self as long as they still hold.
+
+        `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes the term's
+        kernels for what it returns. A kernel of many steps never comes back here, so integrators and
+        adjoints fuse steps only where all elements are fixed.
+        """
+        return self

@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ..elements.element_kind import ElementKind, kind_of
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
@@ -168,9 +169,14 @@ class LocalEnergy:
         return tuple(inspect.signature(self.function).parameters)
 
     @property
+    def element_kind(self) -> ElementKind:
+        """What `over` means: the nodes of an element, and whether a list says which elements there are."""
+        return kind_of(self.over)
+
+    @property
     def listed(self) -> bool:
         """Whether the elements come from a list of tuples."""
-        return self.over not in ("nodes", "pairs")
+        return self.element_kind.listed
 
     @property
     def shaping(self) -> list[Linear]:
@@ -213,8 +219,7 @@ class LocalEnergy:
         Parameters are drawn within their bounds around their default; vectors get d components, tuples of
         any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
         """
-        named = {"nodes": 1, "pairs": 2, "tuples": d + 1}
-        k = named[self.over] if isinstance(self.over, str) else self.over
+        k = self.element_kind.arity or d + 1
         values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
         for made in self.linear.values():
             values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
@@ -311,7 +316,7 @@ def local_energy(
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
-        if over == "pairs":
+        if energy.element_kind.unordered:
             _check_exchange_anywhere(energy)
         return energy
 
@@ -363,8 +368,7 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
 def _check_declaration(
     name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
 ) -> None:
-    if over not in ("nodes", "pairs", "tuples") and not (isinstance(over, int) and over >= 1):
-        raise EnergyError(f"{name}: over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes")
+    kind = kind_of(over, name)
     if missing := [a for a in arguments if a not in roles and a not in linear]:
         raise EnergyError(f"{name}: no role for argument {', '.join(missing)}")
     used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
@@ -372,7 +376,7 @@ def _check_declaration(
         raise EnergyError(f"{name}: a role for {', '.join(extra)}, which the function does not take")
     if not any(isinstance(role, Node) for role in roles.values()):
         raise EnergyError(f"{name}: no argument is a Node field")
-    if over == "pairs" and any(isinstance(role, Datum) for role in roles.values()):
+    if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
         raise EnergyError(f"{name}: a pair has no data of its own; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: two arguments are the Time; there is one")

@@ -103,7 +103,7 @@ def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:
     what = f"map '{made.name}'"
     if len(cells) > 1:
         raise EnergyError(f"{what}: {', '.join(cells)} are Cells; an element gives to one at a time")
-    if made.over == "pairs":
+    if made.element_kind.unordered:
         raise EnergyError(f"{what}: pairs give to their nodes; to give to cells sum over nodes or tuples")
     if made.window is None:
         raise EnergyError(f"{what}: {cells[0]} needs a window: a function that says which cells are reached")

@@ -1,37 +1,22 @@
 """A term: an energy with its elements, and each argument bound to the array it is read from."""
 
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
-from ..elements.elements import Pairs, Tuples
+from ..elements.elements import Elements
 from ..engine import lane_blocks, storage
-from ..errors import EnergyError, UnitError
-from ..scene.units import UnitSystem, parse_unit
+from ..errors import EnergyError
+from ..scene.units import UnitSystem
+from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
-from .local_energy import (
-    Datum,
-    LocalEnergy,
-    Node,
-    Parameter,
-    Role,
-    Table,
-    Time,
-    check_exchange,
-    concrete,
-    identifier,
-)
+from .local_energy import Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete, identifier
 from .local_map import LocalMap
-
-
-@dataclass
-class Values:
-    """A parameter's values: rows (R, *shape of one), and for each element its row (None: all have row 0)."""
-
-    rows: np.ndarray
-    index: np.ndarray | None = None
+from .node_fields import check_fields, node_fields
+from .parameter_values import Values, parameter_values
+from .term_spec import TermSpec
 
 
 @dataclass
@@ -40,7 +25,7 @@ class Term:
 
     name: str
     energy: LocalEnergy
-    elements: Tuples | Pairs
+    elements: Elements
     fields: dict[str, Field]
     data: dict[str, np.ndarray]
     parameters: dict[str, Values]
@@ -49,7 +34,74 @@ class Term:
     gives: Field | None = None
     grid: Grid | None = None
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
-    """The arrays of parameters' values, and of data in blocks, for all potentials that the term stands in."""
+    """The arrays of parameters' values, and of data in blocks, for all potentials that have this term."""
+
+    @classmethod
+    def of(cls, spec: TermSpec, fields: Fields) -> "Term":
+        """A specification bound to fields, checked. Raises `EnergyError` naming term and argument."""
+        spec = spec.checked()
+        bound = node_fields(spec, fields)
+        elements, kept = spec.among(_length(bound))
+        check_fields(spec.label, spec.energy, bound, fields.derived, elements.members)
+        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, grid=spec.grid)
+        term._take_data(spec, kept)
+        term._take_parameters(spec, kept)
+        spec.refuse_unknown()
+        term._check_weights()
+        term._take_tables(spec)
+        term._take_output(spec, fields)
+        return term
+
+    def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
+        for argument, role in self.energy.of_role(Datum).items():
+            what = f"{self.name}.{argument}"
+            if argument not in spec.data:
+                raise EnergyError(f"{what}: every element needs a value, none is given")
+            if not self.elements.own_values:
+                kind = type(self.elements).__name__
+                raise EnergyError(
+                    f"{what}: {kind} have no values of their own; use Node fields or Parameters"
+                )
+            value = spec.data[argument]
+            shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
+            self.data[argument] = storage.allocate(datum(what, role, value, shape, kept, self.dtype))
+
+    def _take_parameters(self, spec: TermSpec, kept: np.ndarray) -> None:
+        for argument, role in self.energy.of_role(Parameter).items():
+            shape, count = concrete(role.shape, self.dimension), _length(self.fields)
+            self.parameters[argument] = parameter_values(
+                spec, argument, shape, self.elements, kept, count, self.dtype
+            )
+
+    def _check_weights(self) -> None:
+        for made in self.energy.linear.values():
+            weights = storage.host(self.data[made.weights])
+            check_weights(f"{self.name}.{made.weights}", self.arity, weights)
+
+    def _take_tables(self, spec: TermSpec) -> None:
+        for argument, role in self.energy.of_role(Table).items():
+            what = f"{self.name}.{argument}"
+            self.tables[argument] = table(what, role, spec.tables.get(argument), self.dtype)
+
+    def _take_output(self, spec: TermSpec, fields: Fields) -> None:
+        """The field that a map gives, made here; of an energy there is none."""
+        if isinstance(self.energy, LocalMap):
+            receivers = len(self.grid) if self.grid else _length(self.fields)
+            name = identifier(spec.gives or self.energy.gives, "a field")
+            self.gives = fields.derive(name, receivers, self.energy.unit)
+        elif spec.gives is not None:
+            raise EnergyError(f"{self.name}: is no map, and gives no field '{spec.gives}'")
+        elif self.elements.unordered:
+            self._check_exchange()
+
+    def _check_exchange(self) -> None:
+        """The energy of a few pairs at the present fields does not change when their nodes are exchanged."""
+        rng, nodes = np.random.default_rng(0), self.elements.members
+        parameters = {a: v.rows[0].astype(np.float64) for a, v in self.parameters.items()}
+        for _ in range(16 if len(nodes) > 1 else 0):
+            chosen = rng.choice(nodes, 2, replace=False)
+            fields = {a: [f.values[n].astype(np.float64) for n in chosen] for a, f in self.fields.items()}
+            check_exchange(self.energy, fields | parameters | dict.fromkeys(self.energy.of_role(Time), 0.0))
 
     @property
     def dimension(self) -> int | None:
@@ -61,14 +113,20 @@ class Term:
     @property
     def arity(self) -> int:
         """k: the nodes of one element."""
-        return 2 if isinstance(self.elements, Pairs) else self.elements.nodes.shape[1]
+        return self.elements.arity
 
     def shape(self, argument: str) -> tuple[int, ...]:
-        """Of one value of a datum, a parameter, or of what is Linear in a field."""
+        """Of one value of a datum, a parameter, or an argument that is Linear in a field."""
         if argument in self.energy.linear:
             made = self.energy.linear[argument]
             return (*self.fields[made.field].shape[1:], *self.shape(made.weights)[1:])
         return concrete(self.energy.roles[argument].shape, self.dimension, self.arity)
+
+    def rebuild(self) -> Elements:
+        """The elements at the present fields, which from now on are the term's."""
+        if not self.elements.fixed:
+            self.elements = self.elements.rebuild({a: f.values for a, f in self.fields.items()})
+        return self.elements
 
     def set_datum(self, argument: str, values: Any) -> None:
         """Give the elements other values of a datum, of the same shape."""
@@ -79,7 +137,7 @@ class Term:
             lane_blocks.store(copy, held)
 
     def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
-        """The arguments of one element, as its function receives them; the numbers of nodes in f64."""
+        """The arguments of one element, as its function receives them; node fields in f64."""
         fields = {a: [f.values[n].astype(np.float64) for n in nodes] for a, f in self.fields.items()}
         data = {a: storage.host(v)[element] for a, v in self.data.items()}
         parameters = {
@@ -109,12 +167,18 @@ def in_blocks(argument: str) -> str:
     return f"blocks_of_{argument}"
 
 
+def _length(bound: Mapping[str, Field]) -> int:
+    """How many nodes the fields have."""
+    return len(next(iter(bound.values())))
+
+
 def bind(
     energy: LocalEnergy,
     fields: Fields,
     *,
     name: str | None = None,
     tuples: Sequence | np.ndarray | None = None,
+    elements: Elements | None = None,
     bodies: Sequence[Body] = (),
     renamed: Mapping[str, str] | None = None,
     data: Mapping[str, Any] | None = None,
@@ -124,288 +188,35 @@ def bind(
     grid: Grid | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
-    """Bind an energy's (or a map's) arguments to the fields, data and parameter values of a scene.
+    """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
 
-    `bodies` limits it to their nodes, and to the tuples that lie wholly in them (none: all). `renamed` gives
-    a node field argument another field than the one of its own name. A parameter is one value, one for each
-    of `bodies` (a mapping by body name), or one for each element (an array). `tables` by argument. What a map
-    gives is called `gives` (default: as it was declared); `grid`: the cells it gives to. Raises `EnergyError`
-    naming the term and argument.
+    name        of the term in reports and in "term.argument"; default: the energy's
+    tuples      node numbers of the elements, (E, k), for an energy over tuples
+    elements    an object of another kind (`elements.elements.Elements`) in the place of the usual one
+    bodies      limit the term to their nodes, and to the tuples that lie wholly in them; default: all nodes
+    renamed     node field arguments to names of fields; default: the field of the argument's own name
+    data        by argument, one value for each element: shape (E, ...) or of one value for all
+    parameters  by argument: one value, one for each of `bodies` (a mapping by name), or one for each element;
+                in the units of the fields
+    tables      by argument, arrays of numbers
+    gives       the name of the field that a map computes; default: as it was declared
+    grid        the cells that a map gives to
+    units       the run's units, in which defaults are taken; default: SI
+
+    Returns the term. Raises `EnergyError` naming the term and argument.
     """
-    name = identifier(name or energy.name, "a term")
-    renamed, data, parameters = renamed or {}, data or {}, parameters or {}
-    refuse_strange(name, renamed, energy.of_role(Node))
-    grid, parameters = _gridded(name, energy, grid, parameters)
-    bound = {a: fields[renamed.get(a, a)] for a in energy.of_role(Node)}
-    count = _common(name, {a: len(f) for a, f in bound.items()})
-    nodes = _nodes(name, bodies, count)
-    elements, kept = _elements(name, energy, nodes, tuples, count)
-    term = Term(name, energy, elements, bound, {}, {}, fields.dtype, grid=grid)
-    _check_space(term)
-    _check_units(term)
-    _check_bounds(term, fields.derived)
-    for argument, role in energy.of_role(Datum).items():
-        if argument not in data:
-            raise EnergyError(f"{name}.{argument}: every element needs a value, none is given")
-        d = term.dimension or _told(role, data[argument])
-        shape = (len(kept), *concrete(role.shape, d, term.arity))
-        dtype = np.dtype(np.int32) if role.integer else fields.dtype
-        values = _shaped(f"{name}.{argument}", data[argument], shape, dtype)
-        term.data[argument] = storage.allocate(values[kept])
-    for argument, role in energy.of_role(Parameter).items():
-        value = (
-            parameters[argument] if argument in parameters else default_of(f"{name}.{argument}", role, units)
-        )
-        shape = concrete(role.shape, term.dimension)
-        term.parameters[argument] = _values(term, argument, role, value, bodies, kept, shape)
-    if unknown := [a for a in (*data, *parameters) if a not in {**term.data, **term.parameters}]:
-        raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
-    if unknown := [a for a in tables or {} if a not in energy.of_role(Table)]:
-        raise EnergyError(f"{name}: no table named {', '.join(unknown)}")
-    for made in energy.linear.values():
-        _check_weights(term, made.weights)
-    for argument, role in energy.of_role(Table).items():
-        term.tables[argument] = _table(f"{name}.{argument}", role, (tables or {}).get(argument), fields.dtype)
-    if isinstance(energy, LocalMap):
-        receivers = len(grid) if grid else count
-        term.gives = fields.derive(identifier(gives or energy.gives, "a field"), receivers, energy.unit)
-    elif gives is not None:
-        raise EnergyError(f"{name}: is no map, and gives no field '{gives}'")
-    elif isinstance(elements, Pairs):
-        _check_exchange_here(term)
-    return term
-
-
-def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, Any]) -> None:
-    """Raises `EnergyError` where something else than a node field argument is given a field."""
-    if strange := [a for a in renamed if a not in nodal]:
-        there = ", ".join(nodal)
-        raise EnergyError(
-            f"{name}: has no node field '{strange[0]}' to give '{renamed[strange[0]]}' (it has: {there})"
-        )
-
-
-def _gridded(
-    name: str, energy: LocalEnergy, grid: Grid | None, parameters: Mapping[str, Any]
-) -> tuple[Grid | None, Mapping[str, Any]]:
-    """The grid that a map gives to, if it gives to cells, and its spacing among the parameters."""
-    if not isinstance(energy, LocalMap) or energy.cell is None:
-        if grid is not None:
-            raise EnergyError(f"{name}: gives nothing to cells; leave the grid out")
-        return None, parameters
-    if grid is None:
-        raise EnergyError(f"{name}: gives to the cells of a grid, and there is none")
-    if energy.spacing in parameters:
-        raise EnergyError(f"{name}.{energy.spacing}: is the grid's spacing; leave it out")
-    return grid, {**parameters, energy.spacing: grid.spacing} if energy.spacing else parameters
-
-
-def _table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
-    if numbers is None:
-        raise EnergyError(f"{what}: needs a table of numbers, none is given")
-    table = np.asarray(numbers)
-    with np.errstate(over="ignore"):
-        held = table.astype(dtype) if table.dtype.kind in "iuf" else None
-    if held is None or not np.isfinite(held).all():
-        raise EnergyError(f"{what}: needs finite numbers")
-    if table.ndim != role.axes or not table.size:
-        raise EnergyError(
-            f"{what}: has shape {list(table.shape)}; it needs {role.axes} axes, none of them empty"
-        )
-    return held
-
-
-def _told(role: Datum, given: Any) -> int | None:
-    """The dimension of space that a datum's values tell by their shape."""
-    shape = np.shape(given)
-    if "d" not in role.shape or len(shape) < len(role.shape):
-        return None
-    return shape[role.shape.index("d") - len(role.shape)]
-
-
-def _nodes(name: str, bodies: Sequence[Body], count: int) -> np.ndarray:
-    """The nodes of the bodies, or all.
-
-    Raises `EnergyError` for a node that the fields do not have, or that two bodies name: kernels do not look.
-    """
-    if not bodies:
-        return np.arange(count, dtype=np.int32)
-    nodes = np.concatenate([b.nodes for b in bodies])
-    if (outside := nodes[(nodes < 0) | (nodes >= count)]).size:
-        raise EnergyError(f"{name}: no node {outside[0]}; its fields have {count} nodes")
-    found, times = np.unique(nodes, return_counts=True)
-    if (times > 1).any():
-        names = ", ".join(b.name for b in bodies)
-        raise EnergyError(
-            f"{name}: node {found[times > 1][0]} is in two of the bodies {names}; name each node once"
-        )
-    return nodes
-
-
-def _check_weights(term: Term, argument: str) -> None:
-    """Weights of an element sum to zero: only then is what they make blind to a motion of the whole."""
-    if term.arity == 1:
-        raise EnergyError(f"{term.name}.{argument}: one node alone has no weights that sum to zero, but zero")
-    weights = storage.host(term.data[argument]).astype(np.float64)
-    weights = weights.reshape(*weights.shape[:2], -1)
-    left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))
-    if (off := left > 100.0 * np.finfo(term.dtype).eps * size).any():
-        e = int(np.argmax(off))
-        raise EnergyError(
-            f"{term.name}.{argument}: the weights of element {e} sum to {left[e]:g}, and not to zero: what"
-            " they make would change when the whole element is moved"
-        )
-
-
-def _check_exchange_here(term: Term) -> None:
-    """The state's own pairs, a few of them, do not change when their nodes are exchanged."""
-    rng, nodes = np.random.default_rng(0), term.elements.nodes
-    parameters = {a: v.rows[0].astype(np.float64) for a, v in term.parameters.items()}
-    for _ in range(16):
-        chosen = rng.choice(nodes, 2, replace=False)
-        fields = {a: [f.values[n].astype(np.float64) for n in chosen] for a, f in term.fields.items()}
-        check_exchange(term.energy, fields | parameters | dict.fromkeys(term.energy.of_role(Time), 0.0))
-
-
-def _common(name: str, counts: Mapping[str, int]) -> int:
-    if len(set(counts.values())) != 1:
-        sizes = ", ".join(f"{a} has {n}" for a, n in counts.items())
-        raise EnergyError(f"{name}: its node fields differ in length: {sizes}")
-    return next(iter(counts.values()))
-
-
-def _elements(
-    name: str, energy: LocalEnergy, nodes: np.ndarray, tuples: Any, count: int
-) -> tuple[Tuples | Pairs, np.ndarray]:
-    """The elements, and which of those given they are: tuples that leave the bodies do not take part."""
-    every = np.ones(len(nodes), bool)
-    if energy.over == "pairs":
-        if len(nodes) < 2:
-            raise EnergyError(f"{name}: a pair needs two nodes, there is {len(nodes)}")
-        return Pairs(nodes), every
-    if energy.over == "nodes":
-        return Tuples(np.ascontiguousarray(nodes[:, None])), every
-    arity = energy.over if isinstance(energy.over, int) else None
-    if tuples is None:
-        many = f"{arity} nodes in each" if arity else "as many nodes in each"
-        raise EnergyError(f"{name}: needs its elements, e.g. tuples = [{list(range(arity or 3))}], {many}")
-    rows = Tuples.of(tuples, arity, count, f"{name}.tuples").nodes
-    kept = np.asarray(np.isin(rows, nodes).all(axis=1))
-    if not kept.any():
-        raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in the bodies it is limited to")
-    return Tuples(np.ascontiguousarray(rows[kept])), kept
-
-
-def _check_space(term: Term) -> None:
-    """The node fields have the shapes of their roles, with one dimension of space."""
-    d: int | None = None
-    for argument, role in term.energy.of_role(Node).items():
-        shape = term.fields[argument].shape[1:]
-        if len(shape) == len(role.shape) and "d" in role.shape:
-            d = d or shape[role.shape.index("d")]
-        wanted = tuple(d if s == "d" else s for s in role.shape)
-        if shape != wanted:
-            shown = "a scalar" if not shape else f"of shape {list(shape)}"
-            expected = "a scalar" if not role.shape else f"of shape {list(role.shape)}"
-            raise EnergyError(
-                f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at each node,"
-                f" not {expected}"
-            )
-
-
-def _check_units(term: Term) -> None:
-    """A field of another dimension than its argument is refused; a field without a unit is taken on trust."""
-    for argument, role in term.energy.of_role(Node).items():
-        check_unit(f"{term.name}.{argument}", term.fields[argument], role)
-
-
-def check_unit(what: str, field: Field, role: Role) -> None:
-    """Raises `EnergyError` for a field of another dimension than its role."""
-    if field.unit != "1" and parse_unit(field.unit).dimension != parse_unit(role.unit).dimension:
-        raise EnergyError(f"{what}: field '{field.name}' is in {field.unit}, not {role.unit}")
-
-
-def _check_bounds(term: Term, derived: Set[str]) -> None:
-    """The fields start within the bounds of their roles; what maps give is not made yet."""
-    nodes = np.flatnonzero(np.bincount(term.elements.nodes.ravel()))
-    for argument, role in term.energy.of_role(Node).items():
-        if term.fields[argument].name in derived:
-            continue
-        values = term.fields[argument].values[nodes]
-        if np.isfinite(values).all() and not role.admits(values):
-            flat = values.reshape(len(values), -1)
-            first = next(k for k, row in enumerate(flat) if not role.admits(row))
-            shown = flat[first].tolist() if flat.shape[1] > 1 else f"{flat[first, 0]:g}"
-            raise EnergyError(
-                f"{term.name}.{argument}: field '{term.fields[argument].name}' is {shown} at node"
-                f" {nodes[first]}, not {role.limits()}"
-            )
-
-
-def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    given = np.asarray(value)
-    if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
-        raise EnergyError(f"{what}: needs finite numbers")
-    with np.errstate(invalid="ignore", over="ignore"):
-        array = given.astype(dtype)
-    if dtype.kind == "i" and (array != given).any():
-        raise EnergyError(f"{what}: needs whole numbers below 2^31, not {given[array != given].flat[0]}")
-    if array.shape != shape:
-        if array.shape != shape[1:]:
-            raise EnergyError(
-                f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}"
-            )
-        array = np.broadcast_to(array, shape)
-    return array
-
-
-def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
-    """A parameter's default in the run's units. Raises `EnergyError` where there is none that can be used."""
-    if not isinstance(role, Parameter) or role.default is None:
-        raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
-    try:
-        return (units or UnitSystem.si()).convert(role.default, role.unit)
-    except UnitError as error:
-        raise EnergyError(f"{what}: its default cannot be used: {error}") from None
-
-
-def _values(
-    term: Term,
-    argument: str,
-    role: Parameter,
-    value: Any,
-    bodies: Sequence[Body],
-    kept: np.ndarray,
-    shape: tuple[int, ...],
-) -> Values:
-    what = f"{term.name}.{argument}"
-    index = None
-    if isinstance(value, Mapping):
-        value, index = _by_body(what, term, value, bodies)
-    rows = np.asarray(value, dtype=np.float64)
-    if rows.shape == shape:
-        rows = rows[None]
-    elif index is None:
-        if isinstance(term.elements, Pairs) or rows.shape != (len(kept), *shape):
-            raise EnergyError(f"{what}: has shape {list(rows.shape)}; one value has {list(shape)}")
-        rows = rows[kept]
-        index = np.arange(len(rows), dtype=np.int32)
-    if not role.admits(rows):
-        raise EnergyError(f"{what}: {value} is not {role.limits()}")
-    return Values(rows.astype(term.dtype), index)
-
-
-def _by_body(what: str, term: Term, value: Mapping, bodies: Sequence[Body]) -> tuple[list, np.ndarray]:
-    if isinstance(term.elements, Pairs):
-        raise EnergyError(f"{what}: a pair may span two bodies; a value for each node is a Node field")
-    if {b.name for b in bodies} != set(value):
-        names = ", ".join(b.name for b in bodies) or "none: say which `body`"
-        raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
-    row_of_node = np.full(len(next(iter(term.fields.values()))), -1)
-    for row, body in enumerate(bodies):
-        row_of_node[body.nodes] = row
-    rows = row_of_node[term.elements.nodes]
-    if (spans := (rows != rows[:, :1]).any(axis=1)).any():
-        nodes = term.elements.nodes[np.argmax(spans)].tolist()
-        raise EnergyError(f"{what}: the tuple {nodes} spans two bodies; give one value for each element")
-    return [value[b.name] for b in bodies], rows[:, 0].astype(np.int32)
+    spec = TermSpec(
+        energy,
+        name=name,
+        tuples=tuples,
+        elements=elements,
+        bodies=bodies,
+        renamed=renamed or {},
+        data=data or {},
+        parameters=parameters or {},
+        tables=tables or {},
+        gives=gives,
+        grid=grid,
+        units=units,
+    )
+    return Term.of(spec, fields)

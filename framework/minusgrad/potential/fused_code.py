@@ -1,7 +1,8 @@
 """Code of a potential's gradients and products, for larger kernels: a whole time step, or its reverse.
 
 A larger kernel has the scalar `t`; the loops add to its target arrays. Maps and staged terms, whose kernels
-are launched one by one, have no such code.
+are launched one by one, have no such code. Neither have terms whose elements are rebuilt between steps: the
+larger kernel would keep the arrays of the old ones.
 """
 
 import math
@@ -12,6 +13,7 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..codegen.term_loops import Emitter
 from ..energies.local_energy import Time
 from ..engine.kernels import Code
+from ..errors import EnergyError
 from .potential import Potential
 from .term_kernels import TermKernels
 from .term_request import targets_of, term_request
@@ -72,15 +74,15 @@ class FusedCode:
     def statements(self, targets: Mapping[str, Any]) -> float:
         """About how many statements one gradient executes: the cost of a serial step.
 
-        Infinite with maps or staged terms.
+        Infinite with maps or staged terms, and with elements that are rebuilt between steps.
         """
-        potential = self.potential
-        if potential.maps or not all(isinstance(k, TermKernels) for k in potential.kernels.values()):
+        potential, kernels = self.potential, self.potential.kernels.values()
+        if potential.maps or not potential.fixed or not all(isinstance(k, TermKernels) for k in kernels):
             return math.inf
         total = 0
         for name, term in potential.terms.items():
             if wanted := targets_of(term, targets):
-                total += term.elements.elements * self._emitter(name).gradient(wanted).text.count("\n")
+                total += term.elements.count * self._emitter(name).gradient(wanted).text.count("\n")
         return total
 
     def _named(self, name: str) -> Emitter:
@@ -88,6 +90,11 @@ class FusedCode:
         return self._emitter(name).named(f"{self.prefix}{list(self.potential.terms).index(name)}_")
 
     def _emitter(self, name: str) -> Emitter:
+        if not (elements := self.potential.terms[name].elements).fixed:
+            raise EnergyError(
+                f"term '{name}': cannot stand in a kernel of several steps, because its elements are rebuilt"
+                f" between steps, got {type(elements).__name__}; use fixed elements"
+            )
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
         return kernels.emitter

@@ -24,7 +24,7 @@ from ..codegen.hessian_loops import HessianLoops, LaneHessians
 from ..codegen.lane_loops import Lanes
 from ..codegen.semidefinite import PROJECTIONS, projection
 from ..codegen.term_loops import Emitter
-from ..elements.elements import Gather, Pairs
+from ..elements.gather import Gather
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import lane_blocks as blocks
@@ -166,13 +166,16 @@ class ElementHessians:
         return [0, *np.cumsum(sizes)[:-1].tolist()]
 
     def _refuse_beyond_memory(self) -> None:
-        """Room for the elements, and of pairs, each with each, for the matrix: 20 bytes a number."""
+        """Memory for the elements; of unordered pairs also for the matrix, 20 bytes a number.
+
+        Each pair has a block of the matrix to itself; other elements share theirs.
+        """
         term, blocks = self.term, len(self.arguments) * self.term.arity
-        m, count = sum(self.widths) * term.arity, term.elements.elements
+        m, count = sum(self.widths) * term.arity, term.elements.count
         each = m * (m + 1) // 2 * term.dtype.itemsize + 16 * blocks * (blocks + 1)
-        if isinstance(term.elements, Pairs):
+        if term.elements.unordered:
             each += 20 * m * m // 2
-        many = f"its {count} {'pairs' if isinstance(term.elements, Pairs) else 'elements'}"
+        many = f"its {count} {'pairs' if term.elements.unordered else 'elements'}"
         _require(count * m * (m + 1) // 2, count * each, f"'{term.name}': the Hessian of {many}")
 
 

@@ -32,6 +32,11 @@ class MapChain:
         }
         self.adjoint_tangents = {n: f.twin() for n, f in self.adjoints.items()}
         self._tangents = {n: f.twin() for n, f in self.adjoints.items()}
+        self.compile()
+
+    def compile(self) -> None:
+        """The kernels of all maps, for their elements as they are."""
+        maps = self.maps.values()
         self.loops = {m.name: loops_of(m, self.adjoints[m.gives.name]) for m in maps if m.gives}
         outputs = [loops.given for loops in self.loops.values()]
         self._kernels = [

@@ -68,12 +68,18 @@ class Potential:
         self.map_outputs = self._chain.outputs
         if not frozen:
             self._refuse_orphans()
-        self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}
-        emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
-        self._hessians = Hessians(fields, self.parts, self.maps, emitters)
-        self._validation = RequestValidation(fields, self.parts, self.kernels, self._chain)
+        self._changing = [p for p in self.parts.values() if isinstance(p, Term) and not p.elements.fixed]
+        self._elements = [term.elements for term in self._changing]
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
+        self._compile()
+
+    def _compile(self) -> None:
+        """The kernels of all parts, for their elements as they are; plans and Hessians hold them."""
+        self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}
+        emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
+        self._hessians = Hessians(self.fields, self.parts, self.maps, emitters)
+        self._validation = RequestValidation(self.fields, self.parts, self.kernels, self._chain)
         self._plans: dict[tuple, RequestPlan] = {}
 
     def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
@@ -129,8 +135,25 @@ class Potential:
     # Value
 
     def refresh(self, t: float = 0.0) -> None:
-        """Recompute the map outputs from the present fields."""
+        """Rebuild elements that are out of date, then recompute the map outputs from the present fields.
+
+        Every evaluation begins with it. Elements see the map outputs of the refresh before.
+        """
+        if self._changing:
+            self._rebuild()
         self._chain.refresh(t)
+
+    def _rebuild(self) -> None:
+        elements = [term.rebuild() for term in self._changing]
+        if any(new is not old for new, old in zip(elements, self._elements, strict=True)):
+            self._elements = elements
+            self._chain.compile()
+            self._compile()
+
+    @property
+    def fixed(self) -> bool:
+        """True if no term's elements are ever rebuilt, so that a kernel may take several steps."""
+        return not self._changing
 
     def by_term(self, t: float = 0.0) -> dict[str, float]:
         """The energy of each term at time t, by name; summed in fixed order in double precision."""
@@ -151,10 +174,11 @@ class Potential:
 
         Raises `EnergyError` for an unknown name, a map, and a staged term.
         """
-        kernels = self._validation.kernels(name)
-        if not isinstance(kernels, TermKernels) or name in self.maps:
+        if not isinstance(self._validation.kernels(name), TermKernels) or name in self.maps:
             raise EnergyError(f"'{name}' is no sum over elements that have an energy each")
         self.refresh(t)
+        kernels = self.kernels[name]
+        assert isinstance(kernels, TermKernels)
         return kernels.by_element(t)
 
     # Derivatives
@@ -238,10 +262,10 @@ class Potential:
         energies.
         """
         key = request.key({*request.gradient, *request.product})
-        plan = None if request.tangents else self._plans.get(key)
-        if plan is None:
+        if request.tangents or key not in self._plans:
             self._validation.check(request)
-        self.refresh(t)
+        self.refresh(t)  # where elements have changed, all plans are dropped
+        plan = None if request.tangents else self._plans.get(key)
         if plan is None:
             tangents = self._chain.with_outputs(request.tangents, t)
             plan = RequestPlan.of(request, tangents, self.terms, self._chain, self.kernels)
@@ -315,6 +339,8 @@ class Potential:
         """dU/dy of all map outputs y, at the present fields."""
         if self.maps:
             self.sweep(DerivativeRequest(), t)
+        else:
+            self.refresh(t)
 
     def _output(self, field: str) -> Any:
         """An array for gradients with respect to a field, kept for the next call."""

@@ -13,8 +13,10 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields, ordered_sum
 from ..energies.local_energy import Datum, Node, Parameter, Role, Shape, Time, identifier
+from ..energies.node_fields import check_unit
+from ..energies.parameter_values import default_of
 from ..energies.staged_energy import Stage, Staged, arguments
-from ..energies.term import check_unit, default_of, refuse_strange
+from ..energies.term_spec import refuse_strange
 from ..engine import runtime, storage
 from ..errors import EnergyError
 from ..lint.stage_rules import NEITHER, check_stacks

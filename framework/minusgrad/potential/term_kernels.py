@@ -12,7 +12,8 @@ from ..codegen.window_lane_loops import WindowLanes, suits
 from ..codegen.window_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
-from ..energies.term import Term, Values
+from ..energies.parameter_values import Values
+from ..energies.term import Term
 from ..engine.kernels import BoundKernel
 from ..errors import EnergyError
 
@@ -34,7 +35,7 @@ class TermKernels:
 
     @property
     def writes_every_node(self) -> bool:
-        """Whether a sweep gives to every node of its fields, so that it can begin their arrays anew."""
+        """True if the kernels write every node of the fields; their output then needs no zeroing."""
         return self.emitter.writes_every_node
 
     def value(self, t: float) -> float:
@@ -108,7 +109,7 @@ class TermKernels:
         if argument in term.parameters:
             return self.parameter(argument).shape
         of_one = term.shape(argument)
-        return of_one if argument in term.energy.of_role(Time) else (term.elements.elements, *of_one)
+        return of_one if argument in term.energy.of_role(Time) else (term.elements.count, *of_one)
 
     def parameter(self, argument: str) -> np.ndarray:
         """The values of a parameter: shape of one value, or rows of them."""

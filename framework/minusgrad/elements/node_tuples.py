@@ -1,0 +1,58 @@
+"""Elements as a list of node tuples: springs, triangles, cells; single nodes are tuples of one."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..errors import EnergyError
+from .elements import Elements
+from .loops import EachElement, Loop
+
+
+@dataclass(frozen=True)
+class NodeTuples(Elements):
+    """Elements as rows of node numbers, shape (E, k), int32."""
+
+    nodes: np.ndarray
+
+    @classmethod
+    def of(
+        cls, rows: Sequence | np.ndarray, arity: int | None, count: int, what: str = "tuples"
+    ) -> "NodeTuples":
+        """Checked tuples of `arity` (None: any) over `count` nodes.
+
+        Raises `EnergyError` with the first bad row.
+        """
+        nodes = np.asarray(rows)
+        fits = nodes.ndim == 2 and nodes.size > 0 and nodes.shape[1] == (arity or nodes.shape[1])
+        if not fits or nodes.dtype.kind not in "iu":
+            shape, many = f"{nodes.dtype} of shape {list(nodes.shape)}", f"{arity} " if arity else ""
+            raise EnergyError(f"{what}: needs rows of {many}node numbers, got {shape}")
+        outside = ((nodes < 0) | (nodes >= count)).any(axis=1)
+        if outside.any():
+            row = int(np.argmax(outside))
+            found = nodes[row].tolist()
+            raise EnergyError(f"{what}: row {row} = {found} names a node outside 0..{count - 1}")
+        return cls(np.ascontiguousarray(nodes, dtype=np.int32))
+
+    @property
+    def arity(self) -> int:
+        return self.nodes.shape[1]
+
+    @property
+    def loop(self) -> Loop:
+        return EachElement()
+
+    @property
+    def count(self) -> int:
+        return len(self.nodes)
+
+    def tuples(self) -> np.ndarray:
+        return self.nodes
+
+    def part(
+        self, rng: np.random.Generator, elements: int, targets: int
+    ) -> tuple["NodeTuples", np.ndarray | None]:
+        rows = np.sort(rng.permutation(self.count)[:elements])
+        return NodeTuples(self.nodes[rows]), rows

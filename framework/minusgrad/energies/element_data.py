@@ -1,0 +1,76 @@
+"""Constant numbers of a term: data of its elements, weights among them, and tables."""
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import EnergyError
+from .local_energy import Datum, Table
+
+
+def datum(
+    what: str, role: Datum, value: Any, shape: tuple[int, ...], kept: np.ndarray, dtype: np.dtype
+) -> np.ndarray:
+    """A datum's values for the elements `kept` of all that were listed; `shape`: of one element's value.
+
+    Raises `EnergyError` for values that are not finite, not of this shape, or not whole where they should be.
+    """
+    return _shaped(what, value, (len(kept), *shape), np.dtype(np.int32) if role.integer else dtype)[kept]
+
+
+def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
+    given = np.asarray(value)
+    if given.dtype.kind not in "iuf" or not np.isfinite(given).all():
+        raise EnergyError(f"{what}: needs finite numbers")
+    with np.errstate(invalid="ignore", over="ignore"):
+        array = given.astype(dtype)
+    if dtype.kind == "i" and (array != given).any():
+        raise EnergyError(f"{what}: needs whole numbers below 2^31, not {given[array != given].flat[0]}")
+    if array.shape != shape:
+        if array.shape != shape[1:]:
+            raise EnergyError(
+                f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}"
+            )
+        array = np.broadcast_to(array, shape)
+    return array
+
+
+def dimension_of(role: Datum, value: Any) -> int | None:
+    """The dimension of space that a datum's shape implies; None if it implies none."""
+    shape = np.shape(value)
+    if "d" not in role.shape or len(shape) < len(role.shape):
+        return None
+    return shape[role.shape.index("d") - len(role.shape)]
+
+
+def check_weights(what: str, arity: int, values: np.ndarray) -> None:
+    """Weights of each element sum to zero: only then is F invariant under translation of the element.
+
+    Raises `EnergyError`.
+    """
+    if arity == 1:
+        raise EnergyError(f"{what}: one node alone has no weights that sum to zero, but zero")
+    weights = values.astype(np.float64).reshape(*values.shape[:2], -1)
+    left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))
+    if (off := left > 100.0 * np.finfo(values.dtype).eps * size).any():
+        e = int(np.argmax(off))
+        raise EnergyError(
+            f"{what}: the weights of element {e} sum to {left[e]:g}, and not to zero: what"
+            " they make would change when the whole element is moved"
+        )
+
+
+def table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
+    """A table's numbers in the run's precision. Raises `EnergyError` for none, or of another shape."""
+    if numbers is None:
+        raise EnergyError(f"{what}: needs a table of numbers, none is given")
+    array = np.asarray(numbers)
+    with np.errstate(over="ignore"):
+        held = array.astype(dtype) if array.dtype.kind in "iuf" else None
+    if held is None or not np.isfinite(held).all():
+        raise EnergyError(f"{what}: needs finite numbers")
+    if array.ndim != role.axes or not array.size:
+        raise EnergyError(
+            f"{what}: has shape {list(array.shape)}; it needs {role.axes} axes, none of them empty"
+        )
+    return held

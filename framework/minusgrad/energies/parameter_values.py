@@ -1,0 +1,84 @@
+"""Values of a parameter: one for all elements, one for each body, or one for each element."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..elements.elements import Elements
+from ..errors import EnergyError, UnitError
+from ..scene.units import UnitSystem
+from .fields import Body
+from .local_energy import Parameter, Role
+from .term_spec import TermSpec
+
+
+@dataclass
+class Values:
+    """A parameter's values: rows (R, *shape of one), and for each element its row (None: all have row 0)."""
+
+    rows: np.ndarray
+    index: np.ndarray | None = None
+
+
+def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
+    """A parameter's default in the run's units. Raises `EnergyError` where there is none that can be used."""
+    if not isinstance(role, Parameter) or role.default is None:
+        raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
+    try:
+        return (units or UnitSystem.si()).convert(role.default, role.unit)
+    except UnitError as error:
+        raise EnergyError(f"{what}: its default cannot be used: {error}") from None
+
+
+def parameter_values(
+    spec: TermSpec,
+    argument: str,
+    shape: tuple[int, ...],
+    elements: Elements,
+    kept: np.ndarray,
+    count: int,
+    dtype: np.dtype,
+) -> Values:
+    """The values of one parameter, as the specification gives them, or its default.
+
+    `shape`: of one value; `kept`: the listed elements that take part; `count`: the nodes of the fields.
+    Raises `EnergyError` for another shape, for values out of bounds, or for one value each where elements
+    cannot have their own.
+    """
+    role, what = spec.energy.roles[argument], f"{spec.label}.{argument}"
+    assert isinstance(role, Parameter)
+    value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
+    given, index = value, None
+    if isinstance(value, Mapping):
+        given, index = _by_body(what, elements, count, value, spec.bodies)
+    rows = np.asarray(given, dtype=np.float64)
+    if rows.shape == shape:
+        rows = rows[None]
+    elif index is None:
+        if not elements.own_values or rows.shape != (len(kept), *shape):
+            raise EnergyError(f"{what}: has shape {list(rows.shape)}; one value has {list(shape)}")
+        rows = rows[kept]
+        index = np.arange(len(rows), dtype=np.int32)
+    if not role.admits(rows):
+        raise EnergyError(f"{what}: {given} is not {role.limits()}")
+    return Values(rows.astype(dtype), index)
+
+
+def _by_body(
+    what: str, elements: Elements, count: int, value: Mapping, bodies: Sequence[Body]
+) -> tuple[list, np.ndarray]:
+    """The values of the bodies, and for each element the row of its body."""
+    if not elements.own_values:
+        raise EnergyError(f"{what}: a pair may span two bodies; a value for each node is a Node field")
+    if {b.name for b in bodies} != set(value):
+        names = ", ".join(b.name for b in bodies) or "none: say which `body`"
+        raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
+    row_of_node = np.full(count, -1)
+    for row, body in enumerate(bodies):
+        row_of_node[body.nodes] = row
+    rows = row_of_node[elements.nodes]
+    if (spans := (rows != rows[:, :1]).any(axis=1)).any():
+        nodes = elements.nodes[np.argmax(spans)].tolist()
+        raise EnergyError(f"{what}: the tuple {nodes} spans two bodies; give one value for each element")
+    return [value[b.name] for b in bodies], rows[:, 0].astype(np.int32)

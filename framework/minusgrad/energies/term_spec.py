@@ -1,0 +1,102 @@
+"""A term's specification: an energy, and all that a scene says about it, before it meets the fields."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from ..elements import element_kind
+from ..elements.elements import Elements
+from ..errors import EnergyError
+from ..scene.units import UnitSystem
+from .fields import Body, Grid
+from .local_energy import Datum, LocalEnergy, Node, Parameter, Table, identifier
+from .local_map import LocalMap
+
+
+@dataclass(frozen=True)
+class TermSpec:
+    """What `Term.of` binds to fields; the keywords of `bind`, which explains them."""
+
+    energy: LocalEnergy
+    name: str | None = None
+    tuples: Sequence | np.ndarray | None = None
+    elements: Elements | None = None
+    bodies: Sequence[Body] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    data: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    tables: Mapping[str, Any] = field(default_factory=dict)
+    gives: str | None = None
+    grid: Grid | None = None
+    units: UnitSystem | None = None
+
+    @property
+    def label(self) -> str:
+        """The name of the term, which begins its messages."""
+        return self.name or self.energy.name
+
+    def checked(self) -> "TermSpec":
+        """The same with the grid's spacing among the parameters. Raises `EnergyError` for names and grids."""
+        identifier(self.label, "a term")
+        refuse_strange(self.label, self.renamed, self.energy.of_role(Node))
+        return self._with_spacing()
+
+    def _with_spacing(self) -> "TermSpec":
+        of_map = self.energy
+        if not isinstance(of_map, LocalMap) or of_map.cell is None:
+            if self.grid is not None:
+                raise EnergyError(f"{self.label}: gives nothing to cells; leave the grid out")
+            return self
+        if self.grid is None:
+            raise EnergyError(f"{self.label}: gives to the cells of a grid, and there is none")
+        if of_map.spacing in self.parameters:
+            raise EnergyError(f"{self.label}.{of_map.spacing}: is the grid's spacing; leave it out")
+        spacing = {of_map.spacing: self.grid.spacing} if of_map.spacing else {}
+        return replace(self, parameters={**self.parameters, **spacing})
+
+    def refuse_unknown(self) -> None:
+        """Raises `EnergyError` for data, parameters and tables that the energy does not have."""
+        own = {**self.energy.of_role(Datum), **self.energy.of_role(Parameter)}
+        if unknown := [a for a in (*self.data, *self.parameters) if a not in own]:
+            raise EnergyError(f"{self.label}: no datum or parameter named {', '.join(unknown)}")
+        if unknown := [a for a in self.tables if a not in self.energy.of_role(Table)]:
+            raise EnergyError(f"{self.label}: no table named {', '.join(unknown)}")
+
+    def among(self, count: int) -> tuple[Elements, np.ndarray]:
+        """The elements over `count` nodes, and which of the listed ones they are, as a mask.
+
+        Tuples that leave the bodies do not take part. Raises `EnergyError`.
+        """
+        if self.elements is None:
+            nodes = self._nodes(count)
+            return element_kind.usual(self.energy.element_kind, self.label, nodes, self.tuples, count)
+        if self.bodies or self.tuples is not None:
+            raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")
+        element_kind.check_given(self.energy.element_kind, self.elements, self.label, count)
+        return self.elements, np.ones(self.elements.rows, bool)
+
+    def _nodes(self, count: int) -> np.ndarray:
+        """The nodes of the bodies, or all. Raises `EnergyError` for nodes out of range, or in two bodies."""
+        if not self.bodies:
+            return np.arange(count, dtype=np.int32)
+        nodes = np.concatenate([b.nodes for b in self.bodies])
+        if (outside := nodes[(nodes < 0) | (nodes >= count)]).size:
+            raise EnergyError(f"{self.label}: no node {outside[0]}; its fields have {count} nodes")
+        found, times = np.unique(nodes, return_counts=True)
+        if (times > 1).any():
+            names, node = ", ".join(b.name for b in self.bodies), found[times > 1][0]
+            raise EnergyError(
+                f"{self.label}: node {node} is in two of the bodies {names}; name each node once"
+            )
+        return nodes
+
+
+def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, Any]) -> None:
+    """Raises `EnergyError` if a field is given to an argument that is not a node field."""
+    if strange := [a for a in renamed if a not in nodal]:
+        there = ", ".join(nodal)
+        raise EnergyError(
+            f"{name}: has no node field '{strange[0]}' to give '{renamed[strange[0]]}' (it has: {there})"
+        )
