@@ -1,4 +1,4 @@
-"""Elements as a list of node tuples: springs, triangles, cells; single nodes are tuples of one."""
+"""Elements as a list of node tuples, all of one length; single nodes are tuples of one."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
