@@ -22,7 +22,7 @@ from minusgrad.adjoint.standard_errors import standard_errors
 from minusgrad.app import cli
 from minusgrad.app.runs import build, fit, resume, run
 from minusgrad.assembly.estimates import Estimate, combination, rounded
-from minusgrad.assembly.fit_parameters import Parameters
+from minusgrad.assembly.fit_parameters import FitParameters
 from minusgrad.assembly.registry import Registry
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine.memory import bytes_of
@@ -186,7 +186,11 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
         ("fit.parameters.q", {}, "fit.parameters.q: no field named 'q' (there are: x, v, m)"),
         ("fit.parameters", {"spring.k": {}}, "no term is called 'spring' (there are: tether)"),
         ("fit.parameters", {"tether.q": {}}, "tether has no parameter 'q' (there are: k)"),
-        ("fit.parameters", {"tether.k": {"body": "left"}}, "is a parameter of a term: `body` limits initial"),
+        (
+            "fit.parameters",
+            {"tether.k": {"body": "left"}},
+            "a parameter of a term has no `body`; leave it out",
+        ),
         ("fit.parameters.v.body", "middle", "no body named 'middle' (there are: left, right)"),
         ("fit.parameters.v.start", [1.0, 2.0, 3.0], "start has shape [3], needs [1, 2] or [2]"),
         ("fit.parameters.v.lower", 0.1, "starts at 0, which is not between its bounds 0.1 and inf"),
@@ -241,7 +245,7 @@ def test_what_no_search_would_move_is_refused(here: Path) -> None:
     assert not (here / "run").exists()
     allowed = {"run.allow_dead": True, "fit.iterations": 1}
     done = fit("swing.toml", allowed, "run", plugins)
-    assert done.simulation.objective.fields["stepped.k"].values == [1.0]
+    assert done.parameter_fit.objective.fields["stepped.k"].values == [1.0]
 
 
 def test_a_smooth_fit_is_not_asked_for_dead_numbers(here: Path) -> None:
@@ -257,7 +261,7 @@ def test_losses_of_other_kinds_look_at_steps(here: Path) -> None:
         ({"every": 20}, (0, 20, 40)),
     ):
         done = fitted(adam | {"fit.loss.0": {"kind": "reach", **when}}, force=True)
-        assert done.simulation.observed.losses[0].steps == steps
+        assert done.parameter_fit.observed.losses[0].steps == steps
     for when, message in (
         ({"every": 20, "steps": "last"}, "fit.loss.0.every: either `steps` or `every`, not both"),
         ({"steps": [41]}, "fit.loss.0: looks at step 41, and the run ends at 40; needed: [run] steps = 41"),
@@ -281,7 +285,7 @@ def test_a_scene_with_a_fit_runs_and_one_without_cannot_be_fitted(here: Path, to
     code, _, err = told("fit", "plain.toml", "--plugin", PLUGIN)
     assert (code, err) == (
         2,
-        "minusgrad: plain.toml: has no [fit], so nothing is sought; `minusgrad run` runs it\n",
+        "minusgrad: plain.toml: has no [fit]; add one, or run the scene with `minusgrad run`\n",
     )
 
 
@@ -388,7 +392,7 @@ def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
     (segment,) = (done.folder / "traj").glob("*40.*.h5")
     (here / "x.h5").write_bytes(segment.read_bytes())
     found = fitted({"fit.loss.0.data": "x.h5"})
-    assert found.simulation.observed.losses[0].steps == tuple(range(4, 41, 4))
+    assert found.parameter_fit.observed.losses[0].steps == tuple(range(4, 41, 4))
     np.testing.assert_allclose(found.estimates.parameters[0].values, K, rtol=1e-8)
     np.testing.assert_allclose(found.estimates.parameters[1].values, V[0], rtol=1e-8)
     assert found.estimates.loss < 1e-12
@@ -401,10 +405,10 @@ def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
 
 def test_units_of_a_file_and_of_the_scene() -> None:
     """A table in days and AU in a run that computes in hours and gigametres; a trajectory tells its own."""
-    from minusgrad.assembly.fit_losses import Clock, Observed
+    from minusgrad.assembly.fit_losses import Clock, FitLosses
     from minusgrad.scene.units import UnitSystem
 
-    observer = object.__new__(Observed)
+    observer = object.__new__(FitLosses)
     observer.simulation = SimpleNamespace(units=UnitSystem.of("Gm", "kg", "h"))
     model = SimpleNamespace(data="x.csv", unit="AU", time_unit="day")
     assert observer._size(model, "unit", None, "m") == pytest.approx(149.5978707, rel=1e-15)
@@ -412,7 +416,7 @@ def test_units_of_a_file_and_of_the_scene() -> None:
     bare = SimpleNamespace(data="x.h5", unit=None, time_unit=None)
     assert observer._size(bare, "unit", None, "m") == 1.0
     assert observer._size(bare, "time_unit", 86400.0, "s") == 24.0
-    with pytest.raises(UserError, match=r"'x.csv' says itself what unit it is in; leave `unit` out"):
+    with pytest.raises(UserError, match=r"'x.csv': gives its own unit; leave `unit` out"):
         observer._size(model, "unit", 1.0, "m")
     assert Clock(0.1, 40, "s").steps(SimpleNamespace(times=np.array([0.3, 0.7]), places=["a", "b"])) == (3, 7)
 
@@ -572,25 +576,25 @@ def test_the_oscillators_are_those_on_paper() -> None:
 def test_the_rollout_is_that_in_complex_numbers(here: Path) -> None:
     """Loss, gradients and the Gauss-Newton matrix, of all that may be sought together."""
     overrides = {"fit.parameters": {"tether.k": {}, "x": {}, "v": {}, "m": {"body": "right"}}}
-    simulation = fitted(overrides | {"fit.iterations": 0}).simulation
-    rollout, coordinates = simulation.rollout, simulation.search.coordinates
-    swing = Swing(simulation.integrator, simulation.observed.losses, 40)
+    one = fitted(overrides | {"fit.iterations": 0}).parameter_fit
+    rollout, coordinates = one.rollout, one.search.coordinates
+    swing = Swing(one.integrator, one.observed.losses, 40)
     (loss, slopes), (expected, others) = (
         one.evaluate(["tether.k", "x", "v", "m"]) for one in (rollout, swing)
     )
     assert loss == pytest.approx(expected, rel=1e-13)
     for name, slope in slopes.items():
         np.testing.assert_allclose(slope, others[name], atol=1e-12 * np.abs(others[name]).max())
-    matrix = simulation.objective.curvature(coordinates.directions())
-    simulation.objective.rollout = swing
-    best = simulation.objective.curvature(coordinates.directions())
+    matrix = one.objective.curvature(coordinates.directions())
+    one.objective.rollout = swing
+    best = one.objective.curvature(coordinates.directions())
     np.testing.assert_allclose(matrix, best, atol=1e-12 * np.abs(best).max())
     assert matrix.shape == (16, 16)
 
 
 def test_an_objective_is_the_loss_of_the_run(here: Path) -> None:
     """Value and gradient where p is not what the scene has, against the formula and its differences."""
-    objective = fitted({"fit.iterations": 0}).simulation.objective
+    objective = fitted({"fit.iterations": 0}).parameter_fit.objective
     k, v = K + 0.1, V[0] + 0.2
 
     def loss(k: np.ndarray, v: np.ndarray) -> float:
@@ -851,12 +855,12 @@ def test_a_fit_finds_what_made_the_data_with_the_errors_of_theory(here: Path) ->
 
 def test_errors_are_those_of_many_data(here: Path) -> None:
     """Pulls of 40 fits have the mean 0 and the width 1: within four standard errors of each."""
-    simulation, pulls = fitted({"fit.iterations": 0}).simulation, []
-    (loss,), objective = simulation.observed.losses, simulation.objective
-    objective.rollout = Swing(simulation.integrator, [loss], 40)
+    one, pulls = fitted({"fit.iterations": 0}).parameter_fit, []
+    (loss,), objective = one.observed.losses, one.objective
+    objective.rollout = Swing(one.integrator, [loss], 40)
     for seed in range(40):
         loss.data["misfit.target"][...] = list(observed(seed).values())
-        search = GaussNewton(objective, simulation.parameters.unknowns, free=simulation.parameters.free)
+        search = GaussNewton(objective, one.parameters.unknowns, free=one.parameters.free)
         search.advance(8)
         z = search.coordinates
         errors = standard_errors(
@@ -891,7 +895,7 @@ def test_without_sigma_it_is_what_is_left_over(here: Path) -> None:
 )
 def test_other_methods_find_the_same(overrides: dict, here: Path) -> None:
     best, done = fitted(), fitted(overrides, "other")
-    assert done.outcome == "converged", done.simulation.stepper.verdict
+    assert done.outcome == "converged", done.parameter_fit.stepper.verdict
     np.testing.assert_allclose(numbers(done)[0], numbers(best)[0], rtol=1e-5)
     np.testing.assert_allclose(numbers(done)[1], numbers(best)[1], rtol=1e-4)
 
@@ -930,19 +934,21 @@ def test_what_is_not_determined_is_told(here: Path, told) -> None:
 
 def test_where_a_search_starts_and_what_it_leaves_alone(here: Path) -> None:
     at_start = fitted({"fit.iterations": 0, "fit.parameters.v.start": [0.7, 0.8]})
-    objective, fields = at_start.simulation.objective, at_start.simulation.fields
+    objective, fields = at_start.parameter_fit.objective, at_start.simulation.fields
     np.testing.assert_array_equal(objective.fields["v"].values, [[0.7, 0.8], [0.3, 0.0], [0.1, 0.0]])
     np.testing.assert_array_equal(fields["v"].values, objective.fields["v"].values)
-    right = parameters({}, {"v": {"body": "right", "start": [[0.7, 0.8]]}}).sought[0]
+    right = parameters({}, {"v": {"body": "right", "start": [[0.7, 0.8]]}}).listed[0]
     np.testing.assert_array_equal(right.start, [[0.0, 0.5], [0.7, 0.8], [0.1, 0.0]])
     done = fitted({"fit.parameters.v.start": [0.7, 0.8]}, "other")
-    np.testing.assert_array_equal(done.simulation.objective.fields["v"].values[1:], [[0.3, 0.0], [0.1, 0.0]])
+    np.testing.assert_array_equal(
+        done.parameter_fit.objective.fields["v"].values[1:], [[0.3, 0.0], [0.1, 0.0]]
+    )
 
 
 def test_parameters_keep_to_the_bounds_of_their_roles(here: Path) -> None:
-    simulation = fitted({"fit.iterations": 0}).simulation
-    np.testing.assert_array_equal(simulation.search.coordinates.lower, [0.0, 0.0, 0.0, -np.inf, -np.inf])
-    np.testing.assert_array_equal(simulation.search.coordinates.scale, [1.0, 1.0, 1.0, 0.5, 0.5])
+    one = fitted({"fit.iterations": 0}).parameter_fit
+    np.testing.assert_array_equal(one.search.coordinates.lower, [0.0, 0.0, 0.0, -np.inf, -np.inf])
+    np.testing.assert_array_equal(one.search.coordinates.scale, [1.0, 1.0, 1.0, 0.5, 0.5])
 
 
 def test_a_table_for_some_bodies_in_any_order(here: Path) -> None:
@@ -955,11 +961,11 @@ def test_a_table_for_some_bodies_in_any_order(here: Path) -> None:
     assert np.isnan(errors[2])
 
 
-def parameters(overrides: dict, tables: dict[str, dict]) -> Parameters:
+def parameters(overrides: dict, tables: dict[str, dict]) -> FitParameters:
     plain = {"plugins": ["elastic"], "fit": {"method": "lbfgs", "iterations": 1, "parameters": tables}}
     plain["fit"]["loss"] = [{"kind": "reach"}]
     simulation = build("swing.toml", plain | overrides, [oscillators])
-    return Parameters(simulation, simulation.scene.fit.parameters)
+    return FitParameters(simulation, simulation.scene.fit.parameters)
 
 
 def test_what_is_held_is_not_sought(here: Path) -> None:
@@ -971,7 +977,7 @@ def test_what_is_held_is_not_sought(here: Path) -> None:
 def test_friction_has_parameters_too(here: Path) -> None:
     friction = {"dissipation": [{"kind": "mass_damping", "rate": 2.0}]}
     found = parameters(friction, {"mass_damping.rate": {"start": 3.0, "upper": 4.0, "rate": 7.0}})
-    (sought,), (unknown,) = found.sought, found.unknowns
+    (sought,), (unknown,) = found.listed, found.unknowns
     assert unknown == Unknown("mass_damping.rate", scale=3.0, lower=0.0, upper=4.0, rate=7.0)
     assert found.simulation.dissipation.parameter("mass_damping.rate") == 2.0
     sought.put(np.array(3.5))
@@ -1094,7 +1100,7 @@ def test_a_budget_that_is_too_small_is_told_at_its_place(here: Path) -> None:
     with pytest.raises(SceneError, match="fit: "):
         fitted({"fit.memory": 100})
     best, lean = fitted(), fitted({"fit.memory": "2.2 kB"}, "lean")
-    assert best.simulation.plan != lean.simulation.plan
+    assert best.parameter_fit.plan != lean.parameter_fit.plan
     np.testing.assert_array_equal(numbers(best)[0], numbers(lean)[0])
 
 

@@ -25,7 +25,7 @@ import pytest
 
 from minusgrad.app import cli
 from minusgrad.app.runs import build
-from minusgrad.assembly.fit import Fitting
+from minusgrad.assembly.fit import ParameterFit
 from minusgrad.assembly.registry import Registry
 from minusgrad.assembly.validation import judge
 from minusgrad.errors import Problem, SceneError, UserError
@@ -575,7 +575,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
     }
 
 
-MADE = {"stretch": build, "weigh_a_planet": lambda path: Fitting(judge(load(path)))}
+MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(judge(load(path)))}
 
 
 @pytest.mark.parametrize(

@@ -230,9 +230,9 @@ def _fit(a: argparse.Namespace) -> int:
     from .progress import progress
     from .runs import fit
 
-    def told(fitting: Any) -> None:
+    def told(job: Any) -> None:
         if not a.json:
-            print(fitting.plan, flush=True)
+            print(job.plan, flush=True)
 
     done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, told, a.max_hours)
     return _found(done, a.json)
@@ -252,7 +252,7 @@ def _found(fit: Any, for_programs: bool) -> int:
 
     _complain(*fit.remarks)
     _warned(fit.simulation.registry)
-    failed = int(fit.simulation.stepper.failed)
+    failed = int(fit.parameter_fit.search.failed)
     if for_programs:
         _print_json({"folder": str(fit.folder)} | fit.estimates.as_dict())
         return failed

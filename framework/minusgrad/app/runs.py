@@ -19,7 +19,8 @@ from typing import Any
 
 from ..assembly import provenance
 from ..assembly.estimates import Estimates
-from ..assembly.fit import Fitting
+from ..assembly.fit import ParameterFit
+from ..assembly.job import Job
 from ..assembly.simulation import Simulation
 from ..assembly.validation import judge
 from ..engine import runtime
@@ -69,9 +70,13 @@ class Run:
 
 @dataclass(frozen=True)
 class Fit(Run):
-    """A finished fit: a run of iterations, and what it has found (in the folder as fit.json, too)."""
+    """A finished fit: its estimates (in the folder as fit.json, too), and the parameter fit that found them.
+
+    `simulation` is the run that was fitted; it was last run with the parameters that were evaluated last.
+    """
 
     estimates: Estimates | None = None
+    parameter_fit: ParameterFit | None = None
 
 
 class Saver:
@@ -80,25 +85,25 @@ class Saver:
     `saved` is the step of the last one that is safe on disk.
     """
 
-    def __init__(self, simulation: Simulation, folder: RunDir, writer: Writer, saved: int | None = None):
-        self.simulation, self.folder, self.writer = simulation, folder, writer
-        self.trigger = Every(simulation.between_saves)
+    def __init__(self, job: Job, folder: RunDir, writer: Writer, saved: int | None = None):
+        self.job, self.folder, self.writer = job, folder, writer
+        self.trigger = Every(job.between_saves)
         self.saved = saved
         self.remarks: list[str] = []
 
     def observe(self) -> None:
         """Save this moment, once the one before is written. Raises what went wrong with that."""
         self.writer.wait()  # before the copy: two moments at once would be too much memory
-        snapshot, recorded = self.simulation.snapshot(), self.simulation.recorder.take()
+        snapshot, recorded = self.job.snapshot(), self.job.recorder.take()
         self.writer.begin(partial(self._save, snapshot, recorded, seal=True))
 
     def interrupt(self) -> None:
         """Save a moment that the schedule does not ask for, at once."""
         self.writer.wait()
-        self._save(self.simulation.snapshot(), self.simulation.recorder, seal=False)
+        self._save(self.job.snapshot(), self.job.recorder, seal=False)
 
     def _save(self, snapshot: Snapshot, recorded: Recorder, seal: bool) -> None:
-        kept = self.simulation.scene.checkpoint
+        kept = self.job.scene.checkpoint
         self.remarks += self.folder.save(snapshot, recorded, kept.keep, seal, kept.keep_every)
         self.saved = snapshot.step
 
@@ -142,19 +147,19 @@ def fit(
     plugins: Plugins = (),
     force: bool = False,
     progress: Progress = quiet,
-    told: Callable[[Fitting], None] = lambda fitting: None,
+    told: Callable[[ParameterFit], None] = lambda job: None,
     max_hours: float | None = None,
 ) -> Fit:
     """Do the `[fit]` of a scene in a new folder (`runs/NAME-fit`, where `out` is not given).
 
     `told` hears of the fit before it begins. Raises as `run` does; `resume` goes on after a signal.
     """
-    fitting = Fitting(judge(load(scene, as_overrides(overrides)), plugins))
-    fitting.refuse_dead()
-    fitting.look()
-    told(fitting)
+    job = ParameterFit(judge(load(scene, as_overrides(overrides)), plugins))
+    job.refuse_dead()
+    job.look()
+    told(job)
     path = _chosen(out, Path("runs") / f"{Path(scene).stem}-fit")
-    done = _begun(fitting, path, force, progress, max_hours)
+    done = _begun(job, path, force, progress, max_hours)
     assert isinstance(done, Fit)
     return done
 
@@ -164,23 +169,23 @@ def _chosen(out: Path | str | None, otherwise: Path) -> Path:
 
 
 def _begun(
-    simulation: Simulation, path: Path, force: bool, progress: Progress, max_hours: float | None
+    job: Simulation | ParameterFit, path: Path, force: bool, progress: Progress, max_hours: float | None
 ) -> Run:
     """Run into a folder that is new, or with `force` made new."""
-    with RunDir.create(path, simulation.scene.source, simulation.scene.overrides, force) as folder:
+    with RunDir.create(path, job.scene.source, job.scene.overrides, force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
-        for name, data in simulation.start_files.items():
+        for name, data in job.start_files.items():
             target = path / INPUTS / name
             target.parent.mkdir(parents=True, exist_ok=True)
             durable.replace(target, data)
-        threads = simulation.scene.runtime.threads
-        plugins, engine = list(simulation.registry.plugins), runtime.engine_name()
-        lanes = simulation.potential.in_lanes
+        threads = job.scene.runtime.threads
+        plugins, engine = list(job.registry.plugins), runtime.engine_name()
+        lanes = job.lanes
         folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins)
         with Writer() as writer:
-            saver = Saver(simulation, folder, writer)
-            saver.remarks += simulation.starting.remarks
-            return _finished(simulation, saver, progress, max_hours)
+            saver = Saver(job, folder, writer)
+            saver.remarks += job.remarks
+            return _finished(job, saver, progress, max_hours)
 
 
 def resume(
@@ -199,12 +204,12 @@ def resume(
     with RunDir.open(path) as folder:
         with _refusals(folder):
             snapshot, remarks = folder.restore()
-            simulation = _as_it_was(folder, snapshot, plugins, allow_changed, remarks)
-        kept = simulation.scene.checkpoint
+            job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks)
+        kept = job.scene.checkpoint
         with Writer() as writer:
-            saver = Saver(simulation, folder, writer, snapshot.step)
+            saver = Saver(job, folder, writer, snapshot.step)
             saver.remarks += [*remarks, *folder.tidy(kept.keep, kept.keep_every)]
-            return _finished(simulation, saver, progress, max_hours)
+            return _finished(job, saver, progress, max_hours)
 
 
 @contextmanager
@@ -219,47 +224,48 @@ def _refusals(folder: RunDir) -> Iterator[None]:
 
 def _as_it_was(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
-) -> Simulation:
-    """The simulation at a saved moment; `remarks` get what has changed since. Raises as `resume` does."""
+) -> Simulation | ParameterFit:
+    """The job at a saved moment; `remarks` get what has changed since. Raises as `resume` does."""
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins)
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
     document = load(path / "scene.toml", _overrides(folder))
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
-    kind = Fitting if snapshot.meta.get("fit") is True else Simulation
-    simulation = kind(judge(document, plugins), path / INPUTS)
-    grave, light = provenance.differences(snapshot.meta, simulation.facts())
+    judged = judge(document, plugins)
+    fits = snapshot.meta.get("fit") is True
+    job = ParameterFit(judged, path / INPUTS) if fits else Simulation(judged, path / INPUTS)
+    grave, light = provenance.differences(snapshot.meta, job.facts())
     if grave and not allow_changed:
         told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
         raise CheckpointError("\n".join(told))
     if grave or light:
         remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
         folder.journal("changed", differences=[*grave, *light])
-    simulation.restore(snapshot, changed=bool(grave))
+    job.restore(snapshot, changed=bool(grave))
     if grave:
-        simulation.stepper.evaluate()  # the saved forces may be those of another scene
-    return simulation
+        job.stepper.evaluate()  # the saved forces may be those of another scene
+    return job
 
 
-def _finished(simulation: Simulation, saver: Saver, progress: Progress, max_hours: float | None) -> Run:
+def _finished(
+    job: Simulation | ParameterFit, saver: Saver, progress: Progress, max_hours: float | None
+) -> Run:
     """Run to the last step, or save and raise if asked to stop, or when the hours are over."""
-    folder, stepper, last = saver.folder, simulation.stepper, simulation.last
-    files = [
-        plugin.target for plugin in simulation.registry.plugins.values() if plugin.distribution == "file"
-    ]
+    folder, stepper, last = saver.folder, job.stepper, job.last
+    files = [plugin.target for plugin in job.registry.plugins.values() if plugin.distribution == "file"]
     again = f"go on with: {_resume_line(folder.path, files)}"
     estimates: Estimates | None = None
     try:
         with stop_requests(max_hours) as asked, progress(stepper.step, last) as tell:
             if saver.saved is None:
                 saver.observe()
-            outcome = scheduler.run(stepper, last, simulation.observers, saver, asked, tell)
+            outcome = scheduler.run(stepper, last, job.observers, saver, asked, tell)
             if outcome == "interrupted":
                 saver.interrupt()
             saver.writer.wait()
-            if outcome != "interrupted" and isinstance(simulation, Fitting):
-                estimates = _estimated(simulation, folder)
+            if outcome != "interrupted" and isinstance(job, ParameterFit):
+                estimates = _estimated(job, folder)
     except KeyboardInterrupt:
         _settle(saver)
         folder.journal("interrupted", step=stepper.step)
@@ -276,8 +282,10 @@ def _finished(simulation: Simulation, saver: Saver, progress: Progress, max_hour
         folder.journal("interrupted", step=stepper.step)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
     folder.journal("finished", step=stepper.step, outcome=outcome)
-    done = Run(folder.path, simulation, outcome, tuple(saver.remarks))
-    return Fit(**vars(done), estimates=estimates) if estimates is not None else done
+    remarks = tuple(saver.remarks)
+    if isinstance(job, ParameterFit):
+        return Fit(folder.path, job.simulation, outcome, remarks, estimates, job)
+    return Run(folder.path, job, outcome, remarks)
 
 
 def _settle(saver: Saver) -> None:
@@ -286,9 +294,9 @@ def _settle(saver: Saver) -> None:
         saver.writer.wait()
 
 
-def _estimated(fitting: Fitting, folder: RunDir) -> Estimates:
-    """What the fit has found, written into its folder."""
-    estimates = fitting.estimates()
+def _estimated(fit: ParameterFit, folder: RunDir) -> Estimates:
+    """The estimates of a fit, written into its folder."""
+    estimates = fit.estimates()
     text = json.dumps(estimates.as_dict(), indent=1) + "\n"
     durable.replace(folder.path / FIT, text.encode())
     return estimates

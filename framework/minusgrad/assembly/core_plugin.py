@@ -1,4 +1,4 @@
-"""The core's own steppers, observers and states, entering by the same door as a stranger's."""
+"""The steppers and observers of the core, registered like those of a plugin."""
 
 from collections.abc import Mapping
 from math import inf
@@ -86,8 +86,8 @@ class Langevin(Record):
         )
 
 
-class Sought(Record):
-    """A field that a minimiser looks for; scale and bounds are in its unit."""
+class UnknownField(Record):
+    """An unknown field of a minimiser; scale and bounds are in its unit."""
 
     scale: float | str = 1.0
     lower: float | str | None = None
@@ -110,19 +110,21 @@ class Search(Record):
     """
 
     method: ClassVar[type[Minimiser]]
-    fields: dict[str, Sought] = {}  # noqa: RUF012  (pydantic copies it)
+    fields: dict[str, UnknownField] = {}  # noqa: RUF012  (pydantic copies it)
     gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
     change: Annotated[float, Limits(ge=0.0)] | None = None
     time: Annotated[float | str, Quantity("s")] = 0.0
 
     def make(self, context: StepperContext) -> Minimiser:
         values = quantities(self, context.units)
-        sought = self.fields or {m.position: Sought() for m in context.motions}
+        tables = self.fields or {m.position: UnknownField() for m in context.motions}
         known = context.potential.fields
-        unknowns = [table.unknown(known[name], context.units) for name, table in sought.items()]
+        unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
         own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
-        enough = Tolerances(values["gradient"], values["change"])
-        return self.method(context.potential, unknowns, enough, t=values["time"], holds=context.holds, **own)
+        tolerances = Tolerances(values["gradient"], values["change"])
+        return self.method(
+            context.potential, unknowns, tolerances, t=values["time"], holds=context.holds, **own
+        )
 
 
 class GradientDescentBlock(Search):

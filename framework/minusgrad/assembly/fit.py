@@ -1,4 +1,4 @@
-"""From a scene with `[fit]` to a search: the run as a function of what is sought, and who minimises it.
+"""Parameter estimation: from a scene with `[fit]` to the search for the parameters that fit its data.
 
 simulation -> losses over its states -> rollout -> objective -> minimiser, with a report of each iteration
 """
@@ -15,8 +15,8 @@ from ..adjoint.standard_errors import StandardErrors, standard_errors
 from ..check.dead_fields import CAUSE, CURE, Candidate
 from ..energies.fields import Field
 from ..errors import Problem, SceneError, UserError
+from ..files.checkpoint import Snapshot
 from ..files.trajectory import Recorder
-from ..scene.fit_table import FitTable
 from ..steppers.first_order import Adam
 from ..steppers.gauss_newton import GaussNewton
 from ..steppers.integrator import Integrator
@@ -24,80 +24,136 @@ from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
 from ..steppers.outcomes import Tolerances
 from ..steppers.unknowns import Unknown
+from . import job
 from .estimates import Estimate, Estimates, combination
-from .fit_losses import Observed
-from .fit_parameters import Parameters
+from .fit_losses import FitLosses
+from .fit_parameters import FitParameters
 from .observers import FitHistory
 from .simulation import Simulation
 from .validation import ValidatedScene
 
 METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
-SETTLED = 1e-8
-"""Gauss-Newton ends where no z changes by more, unless the scene asks for something else."""
+CHANGE = 1e-8
+"""Gauss-Newton ends where no z changes by more, unless the scene gives a tolerance."""
 MOST_ERRORS = 1000
-"""Beyond so many numbers standard errors are not computed: each needs a run of its own."""
+"""Standard errors of more numbers are not computed: each of them needs a run of its own."""
 
 
 class Uncertainty(NamedTuple):
-    """Errors of z and where they are from; the sigma that they are to be multiplied by, if it was sought."""
+    """Standard errors of z and their origin in words; the sigma to multiply them by, if it was estimated."""
 
     found: StandardErrors
-    told: str
+    origin: str
     sigma: float | None = None
     reduced: float | None = None
 
 
-class Fitting(Simulation):
-    """A scene's fit, at iteration 0: `stepper` is the search, `integrator` what the scene moves with."""
+class ParameterFit:
+    """The fit of a scene, at iteration 0: a job whose steps are the iterations of a minimiser.
+
+    It has the `simulation` of the run, the `objective` that runs it, and the `search` that minimises the
+    objective; its recorder and observers are of the search. Those of the simulation stay unused.
+    """
 
     def __init__(self, judged: ValidatedScene, folder: Path | None = None):
         if judged.scene.fit is None:
             raise UserError(
-                f"{judged.scene.path}: has no [fit], so nothing is sought; `minusgrad run` runs it"
+                f"{judged.scene.path}: has no [fit]; add one, or run the scene with `minusgrad run`"
             )
-        super().__init__(judged, folder)
-        self.table: FitTable = judged.scene.fit
+        self.simulation, self.table = Simulation(judged, folder), judged.scene.fit
+        self.scene, self.registry, self.units = judged.scene, judged.registry, self.simulation.units
+        self.placed = self.simulation.placed
         self.integrator = self._integrator()
-        self.observed = Observed(self, judged.models, self.integrator.dt)
-        self.parameters = Parameters(self, self.table.parameters)
+        self.observed = FitLosses(self.simulation, judged.models, self.integrator.dt)
+        self.parameters = FitParameters(self.simulation, self.table.parameters)
         with self.placed(("fit",)):
             losses, last, budget = self.observed.losses, self.observed.last, self.table.budget
             self.rollout = Rollout(self.integrator, losses, last, budget)
-            self.objective = RunObjective(self.rollout, self.parameters.sought)
+            self.objective = RunObjective(self.rollout, self.parameters.listed)
             self.search = self._search()
-        self.stepper: Any = self.search
         seconds = self.units.symbol("s"), self.units.in_si("s")
-        self.recorder = Recorder(self._recorded_units_of_fit(), seconds)
+        self.recorder = Recorder(self._recorded_units(), seconds)
         self.observers = [FitHistory(self.search, self.recorder, 1)]
-
-    # The simulation's interface, for iterations in the place of steps
-
-    @property
-    def last(self) -> int:
-        return self.table.iterations
-
-    @property
-    def between_saves(self) -> int:
-        return self.table.between_saves
 
     @property
     def plan(self) -> str:
         """How the states on the way are stored and recomputed."""
         return str(self.rollout.plan)
 
+    # The job
+
+    @property
+    def stepper(self) -> Minimiser:
+        """The search: its steps are iterations."""
+        return self.search
+
+    @property
+    def last(self) -> int:
+        """The most iterations."""
+        return self.table.iterations
+
+    @property
+    def between_saves(self) -> int:
+        """Iterations from one checkpoint to the next."""
+        return self.table.between_saves
+
+    @property
+    def start_files(self) -> dict[str, bytes]:
+        """The files that the scene read, data among them, by their names relative to its folder."""
+        return self.simulation.start_files
+
+    @property
+    def remarks(self) -> list[str]:
+        """What the user should know of how the initial state was made."""
+        return self.simulation.remarks
+
+    @property
+    def lanes(self) -> list[str]:
+        """The terms that are evaluated in lanes."""
+        return self.simulation.lanes
+
+    @property
+    def saved_fields(self) -> dict[str, Field]:
+        """The parameters, as fields of the objective."""
+        return dict(self.objective.fields)
+
     def facts(self) -> dict[str, Any]:
-        return super().facts() | {"fit": True}
+        """The origin of a checkpoint, and that it is one of a fit."""
+        return self.simulation.facts() | {"fit": True}
+
+    def look(self) -> None:
+        """Observe iteration 0. Raises `SceneError` if rows until a checkpoint need too much memory."""
+        job.first_look(self)
+
+    def snapshot(self) -> Snapshot:
+        """A copy of the present moment, from which `restore` continues bit for bit."""
+        return job.snapshot(self)
+
+    def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
+        """Go back to a saved moment. Raises `CheckpointError` if it does not fit this fit."""
+        job.restore(self, snapshot, changed)
+
+    def refresh(self) -> None:
+        """Nothing: the objective writes the parameters into the run before each evaluation."""
+
+    def refuse_dead(self) -> None:
+        """Raise `SceneError` for parameters on which the loss depends although its gradient is zero.
+
+        [run] allow_dead = true allows them.
+        """
+        if not self.scene.run.allow_dead and (problems := [*self._dead()]):
+            raise SceneError(problems)
 
     def _dead(self) -> Iterator[Problem]:
-        yield from super()._dead()
+        yield from self.simulation.dead_fields()
         rng = np.random.default_rng(0)
-        for unknown in self.parameters.unknowns if self.suspects else ():
+        for unknown in self.parameters.unknowns if self.simulation.suspects else ():
             name = unknown.field
-            if self._suspect(unknown).is_dead(rng):
+            if self._candidate(unknown).is_dead(rng):
                 text = f"the loss changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
                 yield self.scene.document.problem(("fit", "parameters", name), text)
 
-    def _suspect(self, unknown: Unknown) -> Candidate:
+    def _candidate(self, unknown: Unknown) -> Candidate:
         objective, name = self.objective, unknown.field
         field, found = self.objective.fields[name], np.zeros(self.objective.fields[name].shape)
 
@@ -105,48 +161,45 @@ class Fitting(Simulation):
             objective.evaluate_into({name: found})
             return found
 
-        free = self.parameters.free[name]
         return Candidate(
             field.values.copy(),
             field.set,
             objective.value,
             objective.magnitude,
             gradient,
-            free,
+            self.parameters.free[name],
             unknown.lower,
             unknown.upper,
         )
 
-    def _kept(self) -> dict[str, Field]:
-        return dict(self.objective.fields)
+    # Building
 
-    def _recorded_units_of_fit(self) -> dict[str, tuple[str, float]]:
+    def _recorded_units(self) -> dict[str, tuple[str, float]]:
         units = {f"parameters/{n}": f.unit for n, f in self.objective.fields.items()}
         units |= {"loss": "1", "slope": "1"}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}
 
-    # Building
-
     def _integrator(self) -> Integrator:
-        if not isinstance(self.stepper, Integrator):
+        stepper = self.simulation.stepper
+        if not isinstance(stepper, Integrator):
             text = (
                 "a fit is of what moves in time, and this searches for a minimum; use leapfrog, yoshida4, ..."
             )
             raise SceneError([self.scene.document.problem(("stepper", "kind"), text)])
-        return self.stepper
+        return stepper
 
     def _search(self) -> Minimiser:
         gradient, change = self.table.gradient, self.table.change
         if self.table.method == "gauss_newton" and gradient is None and change is None:
-            change = SETTLED
+            change = CHANGE
         method: Callable[..., Minimiser] = METHODS[self.table.method]
-        enough, free = Tolerances(gradient, change), self.parameters.free
-        return method(self.objective, self.parameters.unknowns, enough, free=free, **self.table.own)
+        tolerances, free = Tolerances(gradient, change), self.parameters.free
+        return method(self.objective, self.parameters.unknowns, tolerances, free=free, **self.table.own)
 
-    # What came out
+    # The result
 
     def estimates(self) -> Estimates:
-        """The values found, with standard errors where the loss is a sum of squares."""
+        """The values of the parameters, with standard errors if the loss is a sum of squares."""
         search, uncertainty = self.search, self._uncertainty()
         sigma = 1.0 if uncertainty.sigma is None else uncertainty.sigma
         found = self._each(uncertainty.found.errors * search.coordinates.scale * sigma)
@@ -158,18 +211,18 @@ class Fitting(Simulation):
             loss=search.energy,
             observations=self.observed.count,
             parameters=found,
-            errors_from=uncertainty.told,
+            errors_from=uncertainty.origin,
             sigma=uncertainty.sigma,
             reduced=uncertainty.reduced,
             undetermined=[combination(one, labels) for one in uncertainty.found.undetermined],
         )
 
     def _each(self, errors: np.ndarray) -> list[Estimate]:
-        """What was found of each parameter: of its free components."""
+        """The estimate of each parameter, for its free components."""
         spread = self.search.coordinates.spread
         free, errors_of, moving = spread(np.ones_like(errors) > 0.0), spread(errors), spread(self._moving())
         found = []
-        for s in self.parameters.sought:
+        for s in self.parameters.listed:
             mine = free[s.name]
             places = np.argwhere(mine.reshape(np.shape(s.start))).tolist()
             labels = [self.parameters.label(s.name, place) for place in places]
@@ -180,13 +233,13 @@ class Fitting(Simulation):
         return found
 
     def _moving(self) -> np.ndarray:
-        """The components that are at no bound."""
+        """Which components of z are at no bound, (P,)."""
         c = self.search.coordinates
         z = c.read() / c.scale
         return (c.lower < z) & (z < c.upper)
 
     def _uncertainty(self) -> Uncertainty:
-        """How well the data determine what was found."""
+        """How well the data determine the parameters."""
         count = len(self.search.coordinates)
         nothing = StandardErrors(np.full(count, np.nan), [])
         if not self.observed.squares:
@@ -194,7 +247,7 @@ class Fitting(Simulation):
         if count > MOST_ERRORS:
             return Uncertainty(nothing, f"none, because more than {MOST_ERRORS} numbers are sought")
         curvature = self.objective.curvature(self.search.coordinates.directions())
-        found = standard_errors(curvature, self._moving(), self.fields.dtype)
+        found = standard_errors(curvature, self._moving(), self.simulation.fields.dtype)
         spare = self.observed.count - found.determined
         reduced = 2.0 * self.search.energy / spare if spare > 0 else None
         if self.observed.with_sigma:
@@ -203,5 +256,5 @@ class Fitting(Simulation):
             )
         if reduced is None:
             return Uncertainty(nothing, "none, because there are no more observations than parameters")
-        told = "from the Gauss-Newton Hessian of the loss and sigma = sqrt(2 loss / (n - p))"
-        return Uncertainty(found, told, sigma=float(np.sqrt(reduced)))
+        origin = "from the Gauss-Newton Hessian of the loss and sigma = sqrt(2 loss / (n - p))"
+        return Uncertainty(found, origin, sigma=float(np.sqrt(reduced)))

@@ -1,4 +1,4 @@
-"""From `[[fit.loss]]` to losses: measurements in the run's units, at the steps of their times."""
+"""The losses of a fit, from `[[fit.loss]]`: measurements in the run's units, at the steps of their times."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,19 +21,19 @@ from ..scene.units import UnitSystem
 from .simulation import Simulation
 
 NEAR = 1e-6
-"""How far from a step a measurement may be, in parts of dt."""
+"""The largest distance of a measurement's time from a step, in units of dt."""
 
 
 @dataclass(frozen=True)
 class Clock:
-    """The steps that a run has: to `last`, of `dt` [`symbol`]."""
+    """The steps of a run: `last` steps of `dt` [`symbol`]."""
 
     dt: float
     last: int
     symbol: str
 
     def steps(self, measured: Measurements) -> tuple[int, ...]:
-        """Those of the measurements' times. Raises `UserError` for a time that has none of its own."""
+        """The steps at the times of measurements. Raises `UserError` for a time without a step of its own."""
         steps = np.rint(measured.times / self.dt)
         for place, t, step in zip(measured.places, measured.times, steps, strict=True):
             self._check(place, float(t), float(step))
@@ -54,7 +54,7 @@ class Clock:
             raise UserError(f"{what} is step {step:.10g}, and the run ends at {self.last}; {cure}")
 
 
-class Observed:
+class FitLosses:
     """The losses of a scene's fit, over the fields of its simulation."""
 
     def __init__(self, simulation: Simulation, models: dict[Any, Any], dt: float):
@@ -67,22 +67,22 @@ class Observed:
 
     @property
     def squares(self) -> bool:
-        """Whether all of them are misfits."""
+        """True if all losses are misfits, so that their sum is one of squares."""
         return all(isinstance(model, Misfit) for model in self.models)
 
     @property
     def with_sigma(self) -> bool:
-        """Whether the misfits say how exact the measurements are."""
+        """True if the misfits give the standard deviation of their measurements."""
         return any(isinstance(model, Misfit) and model.sigma is not None for model in self.models)
 
     @property
     def count(self) -> int:
-        """How many numbers were measured."""
+        """The number of measured components."""
         return sum(data.size for loss in self.losses for data in loss.data.values())
 
     @property
     def last(self) -> int:
-        """The last step that anybody looks at."""
+        """The last step that a loss depends on."""
         return max(step for loss in self.losses for step in loss.steps)
 
     def _loss(self, block: Block, model: Any) -> Loss:
@@ -122,7 +122,7 @@ class Observed:
         return Loss(self._potential(term), steps, {f"{term.name}.target": targets})
 
     def _measured(self, model: Misfit, field: Field, bodies: Sequence[Body]) -> Measurements:
-        """Times and values in the run's units."""
+        """Times (T,) and values (T, nodes, ...) in the run's units."""
         simulation = self.simulation
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         label = simulation.state.labels.get(field.name, field.name)
@@ -133,17 +133,17 @@ class Observed:
         unit = self._size(model, "unit", found.unit, field.unit)
         return Measurements(found.times * time, found.values * unit, found.places)
 
-    def _size(self, model: Misfit, key: str, told: float | None, unit: str) -> float:
-        """What one of the file's units is in the run's."""
+    def _size(self, model: Misfit, key: str, stored: float | None, unit: str) -> float:
+        """One unit of the file in the run's units; `stored`: its size in SI, if the file gives it."""
         own, units = getattr(model, key), self.simulation.units
-        if told is None:
+        if stored is None:
             return 1.0 if own is None else units.convert(f"1 {own}", UnitSystem.si().symbol(unit))
         if own is not None:
-            raise UserError(f"'{model.data}' says itself what unit it is in; leave `{key}` out")
-        return told / units.in_si(unit)
+            raise UserError(f"'{model.data}': gives its own unit; leave `{key}` out")
+        return stored / units.in_si(unit)
 
     def _potential(self, term: Term) -> Potential:
-        """The term alone; with the maps, if it reads what they give."""
+        """The term alone; with the maps, if it reads a field that they compute."""
         fields, maps = self.simulation.fields, self.simulation.potential.maps
         derived = any(field.name in fields.derived for field in term.fields.values())
         return Potential(fields, [term], list(maps.values()) if derived else [])

@@ -1,4 +1,4 @@
-"""From `[fit.parameters]` to what is sought: initial fields and parameters of terms, in their bounds."""
+"""The parameters of a fit, from `[fit.parameters]`: initial fields and parameters of terms, with bounds."""
 
 from functools import partial
 from math import inf
@@ -16,12 +16,16 @@ from ..steppers.unknowns import Unknown, within_role
 from .simulation import Simulation
 
 
-class Parameters:
-    """What a scene's fit looks for: `sought`, `unknowns`; `free`, by name: which components may move."""
+class FitParameters:
+    """The parameters of a scene's fit, as `listed` for the run and as `unknowns` for the minimiser.
+
+    `free`: the mask of each, by name (`steppers.holds`): of an initial field its free components on the
+    bodies given, of a parameter of a term all.
+    """
 
     def __init__(self, simulation: Simulation, tables: dict[str, SoughtTable]):
         self.simulation = simulation
-        self.sought: list[FitParameter] = []
+        self.listed: list[FitParameter] = []
         self.unknowns: list[Unknown] = []
         self.free: dict[str, np.ndarray] = {}
         for name, table in tables.items():
@@ -29,7 +33,7 @@ class Parameters:
                 self._add(name, table)
 
     def label(self, name: str, place: list[int]) -> str:
-        """`m[saturn]`, `x[jupiter].y`, `gravity.G`, `spring.k[7]`: what one component is called."""
+        """The name of one component: `m[saturn]`, `x[jupiter].y`, `gravity.G`, `spring.k[7]`."""
         if not place:
             return name
         names = () if "." in name else self.simulation.state.names
@@ -37,8 +41,8 @@ class Parameters:
         return f"{name}[{names[place[0]] if names else place[0]}]{axes}"
 
     def _add(self, name: str, table: SoughtTable) -> None:
-        sought, free = self._of_term(name, table) if "." in name else self._of_field(name, table)
-        chosen, unit = np.atleast_1d(sought.start)[free], sought.unit
+        parameter, free = self._of_term(name, table) if "." in name else self._of_field(name, table)
+        chosen, unit = np.atleast_1d(parameter.start)[free], parameter.unit
         size = float(np.abs(chosen).max(initial=0.0)) or 1.0
         unknown = Unknown(
             name,
@@ -50,16 +54,16 @@ class Parameters:
         for what, role in self._roles(name):
             unknown = within_role(unknown, what, role)
         _refuse_outside(chosen, unknown)
-        self.sought.append(sought)
+        self.listed.append(parameter)
         self.unknowns.append(unknown)
         self.free[name] = free
 
     def _of_field(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """An initial field; what is held is not free."""
+        """An initial field, without its held components."""
         simulation = self.simulation
         field = simulation.fields[name]
         if name in simulation.fields.derived:
-            raise EnergyError(f"'{name}' is what maps give; look for what it is made of")
+            raise EnergyError(f"'{name}': is computed by a map; fit the fields that it depends on")
         bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
         free[nodes] = simulation.holds.free(name)[nodes]
@@ -69,20 +73,20 @@ class Parameters:
         return FitParameter(name, start, field.set, field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """A parameter of the potential, or of what rubs."""
+        """A parameter of the potential or of the dissipation."""
         if table.body is not None:
-            raise EnergyError(f"'{name}' is a parameter of a term: `body` limits initial fields")
+            raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
         potential = self._owner(term)
         start = potential.parameter(name).astype(np.float64)
         unit = potential.parts[term].energy.roles[argument].unit
         if table.start is not None:
             start = np.array(self._start(table.start, unit, start.shape))
-        sought = FitParameter(name, start, partial(potential.set_parameter, name), unit)
-        return sought, np.ones(np.atleast_1d(start).shape, bool)
+        parameter = FitParameter(name, start, partial(potential.set_parameter, name), unit)
+        return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
     def _owner(self, term: str) -> Potential:
-        """The potential, or the dissipation, that has a term."""
+        """The potential or the dissipation, whichever has the term."""
         both = [p for p in (self.simulation.potential, self.simulation.dissipation) if p is not None]
         known = [name for potential in both for name in potential.parts]
         if known.count(term) != 1:
@@ -91,7 +95,7 @@ class Parameters:
         return next(potential for potential in both if term in potential.parts)
 
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
-        """The roles that a field or a parameter plays, each with its argument's name."""
+        """The roles of a field or a parameter, each with the name of its argument."""
         term, _, argument = name.partition(".")
         potential = self._owner(term) if argument else self.simulation.potential
         return potential.roles_of(name)

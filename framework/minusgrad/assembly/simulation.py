@@ -19,13 +19,10 @@ from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
 from ..engine import memory, runtime
 from ..errors import (
-    CheckpointError,
     EnergyError,
     MinusgradError,
-    NonFiniteError,
     PluginError,
     Problem,
-    RunFailedError,
     SceneError,
     UserError,
 )
@@ -42,7 +39,7 @@ from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
-from . import provenance
+from . import job, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .observers import Observer
 from .registry import blamed
@@ -100,32 +97,27 @@ class Simulation:
         """The files that the scene read, by their names relative to its folder."""
         return self.starting.files
 
-    def look(self) -> None:
-        """The observers' look at step 0.
+    @property
+    def remarks(self) -> list[str]:
+        """What the user should know of how the initial state was made."""
+        return self.starting.remarks
 
-        Raises `SceneError` for one whose notes until the next checkpoint would not fit into the memory.
-        """
-        run, often = self.last, self.between_saves
-        for number, observer in enumerate(self.observers):
-            before = self._noted()
-            try:
-                observer.observe()
-            except NonFiniteError:
-                raise
-            except RunFailedError as error:  # two that record one name
-                raise SceneError([self.scene.document.problem(("observe", number), str(error))]) from error
-            rows = min(run, often or run) // max(observer.trigger.n, 1) + 1
-            need = 3 * rows * (self._noted() - before)  # the rows, the file's image, and the bytes to write
-            with self.placed(("observe", number)):
-                cure = "observe less often, or save more often: [checkpoint] every"
-                memory.require(need, f"{rows} rows until the next checkpoint", cure)
+    @property
+    def lanes(self) -> list[str]:
+        """The terms that are evaluated in lanes."""
+        return self.potential.in_lanes
+
+    def look(self) -> None:
+        """Observe step 0. Raises `SceneError` if the rows until the next checkpoint need too much memory."""
+        job.first_look(self)
 
     def refuse_dead(self) -> None:
-        """Raises `SceneError` for what U changes with and whose gradient is zero, unless allowed."""
-        if not self.scene.run.allow_dead and (problems := [*self._dead()]):
+        """Raise `SceneError` for fields on which U depends although its gradient is zero, unless allowed."""
+        if not self.scene.run.allow_dead and (problems := [*self.dead_fields()]):
             raise SceneError(problems)
 
-    def _dead(self) -> Iterator[Problem]:
+    def dead_fields(self) -> Iterator[Problem]:
+        """The fields on which U depends although its gradient is zero (`check.dead_fields`)."""
         for name, term in dead_fields(self.potential, self.suspects, self.stepper.time):
             text = f"U changes with '{name}', {CAUSE}, and nothing would move {name}; {CURE}"
             yield self.scene.document.problem(self._terms[term], text)
@@ -139,9 +131,6 @@ class Simulation:
     def between_saves(self) -> int:
         """Steps from one checkpoint to the next; 0: there is only that of the end."""
         return self.scene.checkpoint.every
-
-    def _noted(self) -> int:
-        return sum(array.nbytes for array in self.recorder.state().values())
 
     # Building
 
@@ -334,53 +323,26 @@ class Simulation:
 
     # Saving and restoring
 
-    def snapshot(self) -> Snapshot:
-        """This moment, whole: whoever restores it goes on as if nothing had happened.
-
-        All of it is copied: it is written while the run goes on, and a plugin may give what it works with.
-        """
-        arrays = {f"fields/{n}": f.values.copy() for n, f in self._kept().items()}
-        arrays |= {f"stepper/{n}": np.array(a) for n, a in self.stepper.state().items()}
-        for k, observer in enumerate(self.observers):
-            arrays |= {f"observers/{k}/{n}": np.array(a) for n, a in observer.state().items()}
-        units = {f"fields/{n}": self.units.symbol(f.unit) for n, f in self._kept().items()}
-        s = self.stepper
-        return Snapshot(s.step, s.time, s.dt, arrays, units, self.facts(), self.scene.source)
-
-    def _kept(self) -> dict[str, Field]:
-        """The fields that are saved: what maps give follows from them."""
+    @property
+    def saved_fields(self) -> dict[str, Field]:
+        """The fields that a checkpoint holds: without those that maps compute."""
         return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
 
+    def snapshot(self) -> Snapshot:
+        """A copy of the present moment, from which `restore` continues bit for bit."""
+        return job.snapshot(self)
+
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Take up a saved moment; of a scene that has `changed` since, observers that do not fit begin anew.
+        """Go back to a saved moment; if the scene has `changed`, observers that do not fit start afresh.
 
-        Raises `CheckpointError` if it does not fit this scene: an array is missing, or is nobody's.
+        Raises `CheckpointError` if it does not fit this scene: an array is missing, or there is one too many.
         """
-        saved = snapshot.under("fields")
-        if not changed:
-            self._refuse_others(snapshot)
-        for name, field in self._kept().items():
-            if name not in saved or saved[name].shape != field.shape:
-                raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
-            field.set(saved[name])
-        self.stepper.restore(snapshot.under("stepper"))
-        self.holds.place(self.stepper.time)  # a search never ends that finds held nodes elsewhere
-        self.potential.refresh(self.stepper.time)
-        for k, observer in enumerate(self.observers):
-            remembered = snapshot.under(f"observers/{k}")
-            if remembered.keys() == observer.state().keys():
-                observer.restore(remembered)
-        self.recorder.restore(snapshot.under("recorder"))
+        job.restore(self, snapshot, changed)
 
-    def _refuse_others(self, snapshot: Snapshot) -> None:
-        """Raise `CheckpointError` unless the moment holds just what fields, stepper and observers declare."""
-        owners = {"fields": set(self._kept()), "stepper": set(self.stepper.state())}
-        owners |= {f"observers/{k}": set(observer.state()) for k, observer in enumerate(self.observers)}
-        declared = {f"{owner}/{name}" for owner, names in owners.items() for name in names}
-        there = {name for name in snapshot.arrays if not name.startswith("recorder/")}
-        if wrong := sorted(declared ^ there):
-            what = "lacks" if wrong[0] in declared else "has, and nobody asks for,"
-            raise CheckpointError(f"the checkpoint {what} '{wrong[0]}': it does not fit this scene")
+    def refresh(self) -> None:
+        """Set held components to their prescribed values at the present time, and recompute all maps."""
+        self.holds.place(self.stepper.time)  # a minimiser cannot converge with held nodes elsewhere
+        self.potential.refresh(self.stepper.time)
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint says of its origin."""
