@@ -3,7 +3,7 @@
 judged scene -> state -> fields, terms, potential -> stepper -> observers
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,11 +12,10 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
-from ..energies import term as terms
-from ..energies.fields import Body, Field, Fields, Grid, Hold, State
-from ..energies.local_energy import Datum, LocalEnergy, Table, identifier
-from ..energies.local_map import LocalMap
+from ..energies.fields import Body, Field, Fields, Hold, State
+from ..energies.local_energy import Datum, identifier
 from ..energies.staged_energy import Staged
+from ..energies.term import Term
 from ..engine import memory, runtime
 from ..errors import (
     EnergyError,
@@ -31,9 +30,8 @@ from ..files.h5md import Raster
 from ..files.trajectory import Recorder
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
-from ..potential.staged_term import bind_staged
+from ..potential.staged_term import StagedTerm, bind_staged
 from ..scene.document import Block, HoldTable
-from ..scene.records import quantities
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
@@ -43,6 +41,7 @@ from . import job, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .observers import Observer
 from .registry import blamed
+from .term_block import TermBlock, bodies_named
 from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
@@ -176,56 +175,30 @@ class Simulation:
         """The energy, or map, of a block, bound to the fields as the block says."""
         energy = self._judged.entries[block.path].energy
         assert energy is not None
-        model, roles = self._judged.models[block.path], energy.roles
-        given = {a: v for a, v in quantities(model, self.units).items() if v is not None and a in roles}
-        data = {a: v for a, v in given.items() if isinstance(roles[a], Datum)}
+        found = TermBlock(energy, self._judged.models[block.path], self.state, self.units)
         with self.placed(block.path):
-            if isinstance(energy, Staged):
-                staged = bind_staged(
-                    energy,
-                    self.fields,
-                    name=model.name,
-                    renamed=model.fields,
-                    data={a: v for a, v in self.state.tables.items() if a in energy.of_role(Datum)} | data,
-                    parameters={a: v for a, v in given.items() if a not in data},
-                    sizes=model.sizes,
-                    units=self.units,
-                )
-                self.suspects.add(staged.name)
-                return staged
-            tuples, found = self._tuples(getattr(model, "tuples", None), energy, data)
-            term = terms.bind(
-                energy,
-                self.fields,
-                name=model.name,
-                tuples=tuples,
-                bodies=self.bodies(model.body if model.body is not None else _named_in(given)),
-                renamed=model.fields,
-                data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | data,
-                parameters={a: v for a, v in given.items() if a not in data},
-                tables={a: v for a, v in self.state.tables.items() if a in energy.of_role(Table)},
-                gives=getattr(model, "gives", None),
-                grid=self._grid(energy, getattr(model, "grid", None)),
-                units=self.units,
-            )
-            if rounds(of_term(term)):  # what the engine cannot follow is told here
-                self.suspects.add(term.name)
-            return term
+            return self._staged_term(energy, found) if isinstance(energy, Staged) else self._local_term(found)
 
-    def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
-        """The grid that a map gives to: as named, or the only one of the state."""
-        grids = self.state.grids
-        if not isinstance(energy, LocalMap) or energy.cell is None:
-            if named is not None:
-                raise EnergyError(
-                    f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"
-                )
-            return None
-        name = named or (next(iter(grids)) if len(grids) == 1 else "")
-        if name not in grids:
-            what = f"no grid named '{name}'" if name else "say which `grid`"
-            raise EnergyError(f"{what} (there are: {', '.join(grids) or 'none'})")
-        return grids[name]
+    def _local_term(self, block: TermBlock) -> Term:
+        term = Term.of(block.spec(), self.fields)
+        if rounds(of_term(term)):  # raises for an energy that cannot be traced
+            self.suspects.add(term.name)
+        return term
+
+    def _staged_term(self, energy: Staged, block: TermBlock) -> StagedTerm:
+        model: Any = block.model
+        staged = bind_staged(
+            energy,
+            self.fields,
+            name=model.name,
+            renamed=model.fields,
+            data=block.tables(Datum) | block.data,
+            parameters=block.parameters,
+            sizes=model.sizes,
+            units=self.units,
+        )
+        self.suspects.add(staged.name)
+        return staged
 
     def _places(self) -> dict[str, str]:
         """The grid that each field over one lies on, by field."""
@@ -273,33 +246,7 @@ class Simulation:
 
     def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
         """The state's bodies of these names; none if no name is given."""
-        known = {b.name: b for b in self.state.bodies}
-        if names == ():
-            raise EnergyError("body = [] names no body; leave it out for all nodes")
-        names = () if names is None else (names,) if isinstance(names, str) else names
-        if missing := [n for n in names if n not in known]:
-            raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
-        return [known[n] for n in names]
-
-    def _tuples(
-        self, named: Any, energy: LocalEnergy, given: Mapping[str, Any]
-    ) -> tuple[Any, dict[str, np.ndarray]]:
-        """The rows and the data of a list of the state, or the rows as written.
-
-        Where none is named, it is the one list of that length that has the data that the block does not give.
-        """
-        if not energy.listed or (named is not None and not isinstance(named, str)):
-            return named, {}
-        lists, data = self.state.tuples, self.state.data
-        known = [n for n, rows in lists.items() if energy.over in ("tuples", rows.shape[1])]
-        needed = set(energy.of_role(Datum)) - set(given)
-        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
-        name = named or (able[0] if len(able) == 1 else None)
-        if name not in known:
-            kind = "tuples" if energy.over == "tuples" else f"{energy.over}-tuples"
-            what = f"no list of {kind} named '{name}'" if name else "say which `tuples`"
-            raise EnergyError(f"{what} (there are: {', '.join(known) or 'none'})")
-        return lists[name], dict(data.get(name, {}))
+        return bodies_named(self.state, names)
 
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
@@ -349,9 +296,3 @@ class Simulation:
         used = {entry.owner.name: entry.owner for entry in self._judged.entries.values()}
         facts = provenance.facts(self.scene, self.start_files, self.registry, used.values())
         return facts | {"names": list(self.state.names)}
-
-
-def _named_in(given: dict[str, Any]) -> tuple[str, ...] | None:
-    """The bodies for which a parameter has values of their own; None if no parameter has."""
-    tables = [value for value in given.values() if isinstance(value, dict)]
-    return tuple(tables[0]) if tables else None

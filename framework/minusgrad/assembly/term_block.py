@@ -1,0 +1,108 @@
+"""From the block of an energy or a map to a term's specification: names become arrays of the state."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Body, Grid, State
+from ..energies.local_energy import Datum, LocalEnergy, Table
+from ..energies.local_map import LocalMap
+from ..energies.staged_energy import Staged
+from ..energies.term_spec import TermSpec
+from ..errors import EnergyError
+from ..scene.records import Record, quantities
+from ..scene.units import UnitSystem
+
+
+class TermBlock:
+    """An energy, the model of its block, and the state that the block names bodies, lists and grids of."""
+
+    def __init__(self, energy: LocalEnergy | Staged, model: Record, state: State, units: UnitSystem):
+        self.energy, self.model, self.state, self.units = energy, model, state, units
+        roles, written = energy.roles, quantities(model, units)
+        self._given = {a: v for a, v in written.items() if v is not None and a in roles}
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """The data that the block gives."""
+        return {a: v for a, v in self._given.items() if isinstance(self.energy.roles[a], Datum)}
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters that the block gives."""
+        return {a: v for a, v in self._given.items() if a not in self.data}
+
+    def tables(self, role: type) -> dict[str, np.ndarray]:
+        """The tables of the state that stand for arguments of this role."""
+        return {a: v for a, v in self.state.tables.items() if a in self.energy.of_role(role)}
+
+    def spec(self) -> TermSpec:
+        """What the term is made of. Raises `EnergyError` for names that the state does not have."""
+        energy, model = self.energy, self.model
+        assert isinstance(energy, LocalEnergy)
+        tuples, found = self._tuples(getattr(model, "tuples", None), energy)
+        body = getattr(model, "body", None)
+        return TermSpec(
+            energy,
+            name=getattr(model, "name", None),
+            tuples=tuples,
+            bodies=bodies_named(self.state, body if body is not None else self._bodies_of_parameters()),
+            renamed=getattr(model, "fields", {}),
+            data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | self.data,
+            parameters=self.parameters,
+            tables=self.tables(Table),
+            gives=getattr(model, "gives", None),
+            grid=self._grid(energy, getattr(model, "grid", None)),
+            units=self.units,
+        )
+
+    def _tuples(self, named: Any, energy: LocalEnergy) -> tuple[Any, Mapping[str, np.ndarray]]:
+        """The rows and the data of a list of the state, or the rows as written.
+
+        Where none is named, it is the one list of that length that has the data that the block does not give.
+        """
+        if not energy.listed or (named is not None and not isinstance(named, str)):
+            return named, {}
+        lists, data = self.state.tuples, self.state.data
+        arity = energy.element_kind.arity
+        known = [n for n, rows in lists.items() if arity in (None, rows.shape[1])]
+        needed = set(energy.of_role(Datum)) - set(self.data)
+        able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
+        name = named or (able[0] if len(able) == 1 else None)
+        if name not in known:
+            kind = f"{arity}-tuples" if arity else "tuples"
+            what = f"no list of {kind} named '{name}'" if name else "say which `tuples`"
+            raise EnergyError(f"{what} (there are: {', '.join(known) or 'none'})")
+        return lists[name], data.get(name, {})
+
+    def _bodies_of_parameters(self) -> tuple[str, ...] | None:
+        """The bodies for which a parameter has values of their own; None if no parameter has."""
+        tables = [value for value in self._given.values() if isinstance(value, dict)]
+        return tuple(tables[0]) if tables else None
+
+    def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
+        """The grid that a map gives to: as named, or the only one of the state."""
+        grids = self.state.grids
+        if not isinstance(energy, LocalMap) or energy.cell is None:
+            if named is not None:
+                raise EnergyError(
+                    f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"
+                )
+            return None
+        name = named or (next(iter(grids)) if len(grids) == 1 else "")
+        if name not in grids:
+            what = f"no grid named '{name}'" if name else "say which `grid`"
+            raise EnergyError(f"{what} (there are: {', '.join(grids) or 'none'})")
+        return grids[name]
+
+
+def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:
+    """The state's bodies of these names; none if no name is given. Raises `EnergyError`."""
+    known = {b.name: b for b in state.bodies}
+    if names == ():
+        raise EnergyError("body = [] names no body; leave it out for all nodes")
+    names = () if names is None else (names,) if isinstance(names, str) else names
+    if missing := [n for n in names if n not in known]:
+        raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
+    return [known[n] for n in names]
