@@ -935,12 +935,12 @@ def test_a_table_is_read_at_whole_numbers() -> None:
         return heights[0] * x[0]
 
     fields = Fields({"x": [1.0]})
-    cure = "a table is read at whole numbers; write ti.cast(ti.floor(...), ti.i32)"
+    cure = ": table: is read at integers, got a real number; write ti.cast(ti.floor(...), ti.i32)"
     with pytest.raises(TraceError, match=re.escape(cure)):
         Potential(fields, [bind(between, fields, tables={"heights": HEIGHTS})]).value()
     with pytest.raises(TraceError, match=re.escape(cure)):
         between.evaluator()({"x": [1.0], "heights": HEIGHTS})
-    with pytest.raises(TraceError, match="heights has 2 axes and is read at 1 numbers"):
+    with pytest.raises(TraceError, match=r"heights: is a table with 2 axes, got 1 numbers; give"):
         Potential(fields, [bind(flat, fields, tables={"heights": [HEIGHTS]})]).value()
 
 
@@ -1111,7 +1111,7 @@ def no_numbers(x):
 def test_a_window_gives_two_corners(window: Callable) -> None:
     made = declared(at=Cell(window=window), function=unwindowed)
     fields = Fields({"x": [1.0]})
-    text = "map 'm': its window returns two lists, the lowest and the highest cell, of 2 numbers each"
+    text = "map 'm': its window must return the lowest and the highest cell; return two lists of 2 numbers"
     with pytest.raises(TraceError, match=f"^{text}$"):
         Potential(fields, [], [bind(made, fields, grid=Grid((3, 3)))])
 

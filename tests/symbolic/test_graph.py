@@ -188,11 +188,14 @@ def test_a_choice_between_integers_is_an_integer(graph: Graph, i: Scalar, x: Sca
 
 def test_only_truths_and_integers_decide(graph: Graph, i: Scalar, x: Scalar) -> None:
     assert graph.apply("select", i, 1.0, 2.0).args[0].op == "ne"
-    with pytest.raises(TypeError, match=r"a real number is no condition; compare it: `x != 0.0`"):
+    with pytest.raises(TypeError, match=r"^condition: must be .*, got a real number; write `x != 0.0`$"):
         graph.apply("select", x, 1.0, 2.0)
-    with pytest.raises(TypeError, match=r"a comparison is no number; write ti.select\(condition, 1.0, 0.0\)"):
+    with pytest.raises(
+        TypeError,
+        match=r"^operand: must be .*, got a comparison; write ti.select\(condition, 1.0",
+    ):
         (x > 0.0) * x
-    with pytest.raises(TypeError, match=r"& and \| join comparisons"):
+    with pytest.raises(TypeError, match=r"^& and \|: join comparisons, got an integer; compare it: n != 0$"):
         i & 1
 
 
@@ -206,11 +209,13 @@ def test_known_truths_fold(graph: Graph, x: Scalar) -> None:
 
 
 def test_python_cannot_take_the_number_out(graph: Graph, x: Scalar) -> None:
-    with pytest.raises(TypeError, match="put into math or numpy; use ti"):
+    with pytest.raises(
+        TypeError, match=r"^float: its argument has no value before .*; use the functions of ti$"
+    ):
         math.sqrt(x)
-    with pytest.raises(TypeError, match="cannot count or choose an element"):
+    with pytest.raises(TypeError, match=r"^range or index: has no value before the kernel runs; write"):
         range(x)
-    with pytest.raises(TypeError, match="has no truth of its own here"):
+    with pytest.raises(TypeError, match=r"^condition: has no value before the kernel runs; use ti.select$"):
         bool(x > 0.0)
     assert list(range(graph.constant(2))) == [0, 1]
     assert math.sqrt(graph.constant(4)) == 2.0

@@ -117,8 +117,8 @@ def _window(
                 raise TypeError
         except TypeError:
             raise TraceError(
-                f"map '{energy.name}': its window returns two lists, the lowest and the highest cell, of"
-                f" {axes} numbers each"
+                f"map '{energy.name}': its window must return the lowest and the highest cell; return two"
+                f" lists of {axes} numbers"
             ) from None
         return graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])
 
@@ -137,7 +137,10 @@ class _Table:
     def __getitem__(self, places: Any) -> Scalar:
         places = places if isinstance(places, tuple) else (places,)
         if len(places) != len(self.shape):
-            raise TypeError(f"{self._name} has {len(self.shape)} axes and is read at {len(places)} numbers")
+            raise TypeError(
+                f"{self._name}: is a table with {len(self.shape)} axes, got {len(places)} numbers; give one"
+                " for each axis"
+            )
         return self._graph.lookup(self._name, *places)
 
 
@@ -174,7 +177,7 @@ class _Paths:
         self.ways += not scripted  # the other outcome will be a run of its own
         if self.ways > PATHS:
             raise TraceError(
-                f"{here()}: more than {PATHS} ways through the branches of this energy; use ti.select"
+                f"{here()}: branches: at most {PATHS} ways lead through an energy, got more; use ti.select"
             )
         outcome = scripted[0] if scripted else True
         self.taken.append((condition, outcome))

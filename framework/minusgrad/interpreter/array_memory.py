@@ -9,7 +9,7 @@ import numpy as np
 
 from ..errors import TraceError
 from ..symbolic.rewriting import here
-from ..symbolic.tensors import Tensor, flat
+from ..symbolic.tensors import Tensor, flat, wrong_count
 
 
 class OutsideError(TraceError):
@@ -81,7 +81,9 @@ class Memory:
             index = [0] * len(self.axes) if set(self.axes) <= {1} else index
         place = [self.follower.count(i, f"chooses a place of {self.name}") for i in index]
         if len(place) != len(self.axes):
-            raise TypeError(f"{self.name} has {len(self.axes)} axes and is used with {len(place)} numbers")
+            raise TypeError(
+                f"{self.name}: has {len(self.axes)} axes, got {len(place)} indices; give one for each axis"
+            )
         for i, n in zip(place, self.axes, strict=True):
             if not 0 <= i < n:
                 told = ", ".join(map(str, place))
@@ -144,5 +146,5 @@ def _entries(value: Any, width: int) -> list[Any]:
     if len(entries) == 1:
         return entries * width
     if len(entries) != width:
-        raise TypeError(f"{len(entries)} numbers are put in the place of {width}")
+        raise TypeError(wrong_count(width, len(entries)))
     return entries

@@ -1,10 +1,10 @@
-"""The expression graph: scalars that remember how they were computed.
+"""Expression graphs with common subexpressions merged: scalars that remember how they were computed.
 
 Equal expressions are one node, arguments come before their users (`serial`), and every new node passes
-through the rules of `folding`.
+through the rules of `simplification`.
 
 A node is real, an integer, or a truth (the outcome of a comparison). As in Taichi, integers beside a real
-number become real; a truth only decides, it is no number.
+number become real; a truth serves as a condition only.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -14,6 +14,8 @@ from typing import Any
 from .operations import OPERATIONS, TRUTHS
 from .scalar import Number, Scalar
 from .simplification import RULES, folded
+
+REAL_PLACE = "table: is read at integers, got a real number; write ti.cast(ti.floor(...), ti.i32)"
 
 
 class Graph:
@@ -31,7 +33,7 @@ class Graph:
     def constant(self, value: Number) -> Scalar:
         whole = isinstance(value, int)
         if value != value:
-            raise ValueError("nan is no number to compute with")
+            raise ValueError("constant: must be a number, got nan; leave the case out with ti.select")
         return self._node("constant", (), int(value) if whole else float(value), whole)
 
     def input(self, *key: Any, integer: bool = False) -> Scalar:
@@ -54,7 +56,7 @@ class Graph:
         """The number at a place of a table, zero outside of it; it does not change with the place."""
         scalars = tuple(p if isinstance(p, Scalar) else self.constant(p) for p in places)
         if not all(p.integer for p in scalars):
-            raise TypeError("a table is read at whole numbers; write ti.cast(ti.floor(...), ti.i32)")
+            raise TypeError(REAL_PLACE)
         return self._node("lookup", scalars, table)
 
     def rebuilt(self, node: Scalar, args: tuple[Scalar, ...]) -> Scalar:
@@ -62,11 +64,11 @@ class Graph:
         return self.lookup(node.value, *args) if node.op == "lookup" else self.apply(node.op, *args)
 
     def truth(self, condition: Scalar) -> Scalar:
-        """What decides when `condition` is asked: itself, or whether an integer is not zero."""
+        """The truth of a condition: itself, or `n != 0` of an integer."""
         if condition.op in TRUTHS or condition.number is not None:
             return condition
         if not condition.integer:
-            raise TypeError("a real number is no condition; compare it: `x != 0.0`")
+            raise TypeError("condition: must be a comparison, got a real number; write `x != 0.0`")
         return self.apply("ne", condition, 0)
 
     def _alike(self, op: str, args: list[Scalar]) -> tuple[Scalar, ...]:
@@ -75,9 +77,11 @@ class Graph:
             return (self.truth(args[0]), *self._alike("", args[1:]))
         if op in ("and", "or"):
             if not all(a.op in TRUTHS or a.number is not None for a in args):
-                raise TypeError("& and | join comparisons; they do not work on the bits of integers")
+                raise TypeError("& and |: join comparisons, got an integer; compare it: n != 0")
         elif any(a.op in TRUTHS for a in args):
-            raise TypeError("a comparison is no number; write ti.select(condition, 1.0, 0.0)")
+            raise TypeError(
+                "operand: must be a number, got a comparison; write ti.select(condition, 1.0, 0.0)"
+            )
         elif op != "to_real" and not all(a.integer for a in args):
             return tuple([self.apply("to_real", a) if a.integer else a for a in args])
         return tuple(args)

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .graph import REAL_PLACE
 from .operations import OPERATIONS
 from .rewriting import Types, missing, number, rebind, run, unknown, unprinted
 
@@ -107,7 +108,7 @@ class Lookup:
     def __getitem__(self, places):
         places = places if isinstance(places, tuple) else (places,)
         if not all(isinstance(p, (int, np.integer)) for p in places):
-            raise TypeError("a table is read at whole numbers; write ti.cast(ti.floor(...), ti.i32)")
+            raise TypeError(REAL_PLACE)
         inside = all(0 <= p < n for p, n in zip(places, self.shape, strict=True))
         return self.numbers[places] if inside else np.float64(0.0)
 

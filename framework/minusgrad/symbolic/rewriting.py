@@ -11,7 +11,6 @@ differently, is refused here, with file, line and cure.
 import ast
 import builtins
 import inspect
-import re
 import sys
 import textwrap
 import traceback
@@ -23,27 +22,27 @@ from weakref import WeakKeyDictionary
 
 from ..engine import runtime, special_functions
 from ..errors import MinusgradError, TraceError, suggestion
+from .error_explanations import explanation, with_cure
 from .tensors import TRUNCATES, as_real, is_integer
 
-CURE = "write it with static loops, `if` and ti.select, or as staged kernels"
 REFUSED = {
-    ast.While: "a `while` loop runs an unknown number of times",
-    ast.Try: "`try` has no meaning in an energy",
-    ast.With: "`with` has no meaning in an energy",
-    ast.Lambda: "a `lambda` cannot be compiled by Taichi",
-    ast.FunctionDef: "a function inside a function cannot be compiled by Taichi",
-    ast.Global: "an energy writes no globals",
-    ast.Nonlocal: "an energy writes no outer names",
-    ast.Yield: "an energy returns one number",
-    ast.Await: "an energy returns one number",
-    ast.ClassDef: "a class has no meaning in an energy",
-    ast.Delete: "a `del` cannot be compiled by Taichi",
-    ast.Raise: "a `raise` has no meaning in an energy",
-    ast.Match: "a `match` cannot be compiled by Taichi",
-    ast.Import: "an import has no meaning in an energy",
-    ast.ImportFrom: "an import has no meaning in an energy",
+    ast.While: "`while`: runs an unknown number of times",
+    ast.Try: "`try`: has no meaning in an energy",
+    ast.With: "`with`: has no meaning in an energy",
+    ast.Lambda: "`lambda`: cannot be compiled by Taichi; define the function beside the energy",
+    ast.FunctionDef: "`def` inside a function: cannot be compiled by Taichi; define it beside the energy",
+    ast.Global: "`global`: an energy cannot write names outside of it; return the value",
+    ast.Nonlocal: "`nonlocal`: an energy cannot write names outside of it; return the value",
+    ast.Yield: "`yield`: an energy returns one number; add up and return the sum",
+    ast.Await: "`await`: an energy returns one number; call it outside of the energy",
+    ast.ClassDef: "`class`: has no meaning in an energy; use vectors, matrices and lists of them",
+    ast.Delete: "`del`: cannot be compiled by Taichi; take it out",
+    ast.Raise: "`raise`: has no meaning in an energy; check values before the energy is bound",
+    ast.Match: "`match`: cannot be compiled by Taichi; write `if` and `elif`",
+    ast.Import: "`import`: has no meaning in an energy; put it at the top of the file",
+    ast.ImportFrom: "`import`: has no meaning in an energy; put it at the top of the file",
 }
-RETURNED = {"NoneType": "nothing", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
+RETURNED = {"NoneType": "None", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
 MARK = "__minusgrad_stand_in__"
 LENT = """
     degrees eye fract log2 mod radians reflect refract rot_by_axis rot_yaw_pitch_roll rotation2d rotation3d
@@ -61,7 +60,7 @@ CURES = {
     "wraps round; use ti.i32 or ti.i64, whole numbers that are exact to 2^53 here": (
         "i8 i16 u8 u16 u32 u64 int8 int16 uint8 uint16 uint32 uint64 uvec2 uvec3 uvec4"
     ),
-    "is no number; compare instead: x != 0.0": "u1 uint1",
+    "is a truth, which energies do not store as a number; compare: x != 0.0": "u1 uint1",
     "works on the bits of a number, which have no derivative; use arithmetic and comparisons": (
         "bit_cast bit_shr popcnt clz frexp"
     ),
@@ -92,13 +91,6 @@ CURES = {
     SHOWS: "static_print",
 }
 """Why some of Taichi's names are no part of energies and what to write instead, and which."""
-OPERATORS = {
-    "~": "; the opposite of a comparison is `not`",
-    "^": "; a power is **, and of two comparisons one is `(a and not b) or (b and not a)`",
-    "<<": "; write a * 2**n",
-    ">>": "; write a // 2**n",
-}
-"""What to write instead of an operator that works on bits."""
 
 
 def rebind(function: Callable, namespace: Any) -> Callable:
@@ -119,17 +111,23 @@ def run(body: Callable, arguments: Sequence[Any]) -> Any:
         raise
     except Exception as error:
         frames = traceback.walk_tb(error.__traceback__)
-        places = [_place(frame, line) for frame, line in frames if frame.f_globals.get(MARK)]
-        where = places[-1] if places else _place_of(body)
-        raise TraceError(f"{where}: {_told(error)}; the engine cannot follow this: {CURE}") from error
+        places = [(frame, line) for frame, line in frames if frame.f_globals.get(MARK)]
+        if not places:
+            raise TraceError(f"{_place_of(body)}: {with_cure(str(error))}") from error
+        frame, line = places[-1]
+        raise TraceError(f"{_place(frame, line)}: {explanation(error, frame, line)}") from error
 
 
 def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
     """What `run` returns; refused unless it is a number."""
     value = run(body, arguments)
     if not is_number(value):
-        what = RETURNED.get(type(value).__name__, f"a {type(value).__name__}")
-        raise TraceError(f"{_place_of(body)}: it returns {what}; an energy returns one real number")
+        given = RETURNED.get(type(value).__name__, f"a {type(value).__name__}")
+        name = body.__code__.co_name
+        raise TraceError(
+            f"{_place_of(body)}: '{name}': must return one real number, got {given}; return the energy of one"
+            " element"
+        )
     return value
 
 
@@ -147,13 +145,6 @@ def here() -> str:
     while frame is not None and not frame.f_globals.get(MARK):
         frame = frame.f_back
     return "<energy>" if frame is None else _place(frame, frame.f_lineno)
-
-
-def _told(error: Exception) -> str:
-    """A Python error, with a cure where an operator is the trouble."""
-    symbol = re.search(r"(?:operand type\(s\) for|operand type for unary) ([^:]+): ", str(error))
-    told = " (a negative constant to a broken power)" if "'complex'" in str(error) else ""
-    return f"{error}{told}{OPERATORS.get(symbol[1] if symbol else '', '')}"
 
 
 def _place(frame: FrameType, line: int) -> str:
@@ -187,7 +178,7 @@ class Rebinder:
             except AttributeError as error:
                 line = rewritten.uses.get(name, function.__code__.co_firstlineno)
                 where = f"{rewritten.code.co_filename}:{line}"
-                raise TraceError(f"{where}: {name}: {error}; {CURE}") from None
+                raise TraceError(f"{where}: {with_cure(f'{name} is {error}')}") from None
         exec(rewritten.code, scope)
         body = scope[function.__code__.co_name]
         body.__defaults__ = function.__defaults__
@@ -249,14 +240,16 @@ def missing(name: str, namespace: Any) -> Callable:
 def unknown(name: str, namespace: Any) -> AttributeError:
     """The error for a name of `ti` that has no stand-in."""
     known = [n for n in dir(namespace) if not n.startswith("_")]
-    cures = [f": it {cure}" for cure, names in CURES.items() if name in names.split()]
-    cure = cures[0] if cures else suggestion(name, [*known, *LENT])
-    return AttributeError(f"ti.{name} is not part of the language of energies{cure}")
+    for cure, names in CURES.items():
+        if name in names.split():
+            return AttributeError(f"ti.{name}: {cure}")
+    near = suggestion(name, [*known, *LENT])
+    return AttributeError(f"ti.{name}: is not in the language of energies{near}")
 
 
 def unprinted(*_: Any, **__: Any) -> None:
     """`print` in an energy."""
-    raise TypeError(f"print {SHOWS}")
+    raise TypeError(f"print: {SHOWS}")
 
 
 def _of_engine(function: Callable) -> bool:
@@ -307,12 +300,15 @@ def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
         tree = ast.Module([], [])
     definition = tree.body[0] if tree.body else None
     if not isinstance(definition, ast.FunctionDef):
-        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
+        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
     ast.increment_lineno(tree, first - 1)
     if function.__name__ == "<lambda>":
-        raise TraceError(f"{file}:{first}: an energy is a function that begins with `def`")
+        raise TraceError(f"{file}:{first}: energy: must be a function that begins with `def`")
     if definition.name != function.__code__.co_name:
-        raise TraceError(f"{file}:{first}: the file has changed since '{function.__name__}' was imported")
+        raise TraceError(
+            f"{file}:{first}: '{function.__name__}': its file has changed since it was imported; start"
+            " Python again"
+        )
     definition.decorator_list = []
     definition.args.defaults = [ast.Constant(None) for _ in definition.args.defaults]
     definition.body = _docless(definition.body)
@@ -338,7 +334,9 @@ class Rewriter(ast.NodeTransformer):
     def function(self, definition: ast.FunctionDef) -> ast.FunctionDef:
         arguments = definition.args
         if arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
-            raise self._refusal(definition, "Taichi knows no *args and no keyword-only arguments")
+            raise self._refusal(
+                definition, "*args: Taichi has none, and no keyword-only arguments; name every argument"
+            )
         self.returns, definition.returns = definition.returns, None
         prologue = [ast.parse("__types__ = {}").body[0]]
         prologue += [self._argument(a) for a in (*arguments.posonlyargs, *arguments.args)]
@@ -365,7 +363,7 @@ class Rewriter(ast.NodeTransformer):
         return super().generic_visit(node)
 
     def _refusal(self, node: Any, reason: str) -> TraceError:
-        return TraceError(f"{self.file}:{node.lineno}: {reason}; {CURE}")
+        return TraceError(f"{self.file}:{node.lineno}: {with_cure(reason)}")
 
     # Statements
 
@@ -388,13 +386,15 @@ class Rewriter(ast.NodeTransformer):
         self.generic_visit(node)
         node.value = call("__copied__", node.value)
         if len(node.targets) > 1 and not all(isinstance(t, ast.Name) for t in node.targets):
-            raise self._refusal(node, "of several targets of one assignment, each is a name")
+            raise self._refusal(node, "assignment: several targets must be names; write a statement for each")
         return self._settled(node, node.targets)
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> list[ast.stmt]:
         self.generic_visit(node)
         if not isinstance(node.target, ast.Name) or node.value is None:
-            raise self._refusal(node, "an annotated assignment gives one name a value")
+            raise self._refusal(
+                node, "annotated assignment: must give one name a value; write `u: ti.f64 = 0.0`"
+            )
         cast = ast.Assign([node.target], ast.Call(node.annotation, [node.value], []))
         return self._settled(ast.copy_location(cast, node), [node.target])
 
@@ -414,10 +414,12 @@ class Rewriter(ast.NodeTransformer):
         for name in written(targets):
             if name in self.templates:
                 raise self._refusal(
-                    node, f"'{name}' is a ti.template() argument: its caller would see it change"
+                    node,
+                    f"'{name}': is a ti.template() argument, which its caller would see change; use another"
+                    " name",
                 )
             if name in self.loops:
-                raise self._refusal(node, f"'{name}' is the variable of a loop: use another name")
+                raise self._refusal(node, f"'{name}': is the variable of a loop; use another name")
             value = self._assigned(name, ast.Name(name, ast.Load()))
             statements.append(ast.Assign([ast.Name(name, ast.Store())], value))
         return [ast.copy_location(statement, node) for statement in statements]
@@ -448,7 +450,7 @@ def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
     """
     began_integer = integers.setdefault(name, is_integer(value))
     if began_integer and not is_integer(value):
-        raise TypeError(f"'{name}' {TRUNCATES}, or use another name")
+        raise TypeError(f"'{name}': {TRUNCATES}, or use another name")
     return copied(value if began_integer else as_real(value))
 
 

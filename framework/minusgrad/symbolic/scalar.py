@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any, Protocol
 
 Number = int | float
+UNREADABLE = "has no value before the kernel runs"
 
 
 class Expressions(Protocol):
@@ -131,17 +132,17 @@ class Scalar:
         if self.number is not None:
             return bool(self.number)
         if self.graph.decide is None:
-            raise TypeError("a symbolic value has no truth of its own here")
+            raise TypeError(f"condition: {UNREADABLE}; use ti.select")
         return self.graph.decide(self.graph.truth(self))
 
     def __float__(self) -> float:
         if self.number is None:
-            raise TypeError("a value known only to the running kernel is put into math or numpy; use ti")
+            raise TypeError(f"float: its argument {UNREADABLE}; use the functions of ti")
         return float(self.number)
 
     def __index__(self) -> int:
         if self.number is None or not self.integer:
-            raise TypeError("a value known only to the running kernel cannot count or choose an element")
+            raise TypeError(f"range or index: {UNREADABLE}; write static loops with `if` and ti.select")
         return int(self.number)
 
     def as_real(self) -> "Scalar":

@@ -71,7 +71,10 @@ class Symbolic:
     def _function(self, op: str, arity: int) -> Callable[..., Any]:
         def function(*values: Any) -> Any:
             if len(values) != arity:
-                raise TypeError(f"ti.{op}: takes {arity} argument{'s' * (arity > 1)}, got {len(values)}")
+                names = ", ".join("abc"[:arity])
+                raise TypeError(
+                    f"ti.{op}: takes {arity} arguments, got {len(values)}; write ti.{op}({names})"
+                )
             return self._apply(op, *values)
 
         return function
@@ -161,7 +164,10 @@ class Symbolic:
         """A tensor from numbers, lists and tensors, one after another; one number fills it."""
         entries, size = list(flat(parts)), math.prod(shape)
         if len(entries) not in (1, size):
-            raise TypeError(f"{len(entries)} numbers do not make a tensor of shape {list(shape)}")
+            raise TypeError(
+                f"tensor of shape {list(shape)}: takes {size} numbers, got {len(entries)}; give one for each"
+                " entry, or one for all"
+            )
         return self.cast(Tensor(shape, entries * (size // len(entries)), self), dtype)
 
     def dot(self, a: Tensor, b: Tensor) -> Any:

@@ -10,12 +10,14 @@ from operator import add, and_, eq, floordiv, ge, gt, le, lt, mod, mul, ne, or_,
 from operator import index as to_index
 from typing import Any
 
+from ..errors import suggestion
+
 LARGEST = 4
 """Rows of a matrix whose determinant Taichi computes."""
 SWIZZLES = ("xyzw", "rgba", "stpq")
 MAKERS = ("zero", "one", "unit", "identity", "diag", "rows", "cols")
 """Methods of the class `ti.Matrix`, not of a matrix."""
-TRUNCATES = "began as an integer and is given a real number, which Taichi truncates; begin with 0.0"
+TRUNCATES = "began as an integer, got a real number, which Taichi truncates; begin with 0.0"
 
 
 def is_integer(value: Any) -> bool:
@@ -48,7 +50,10 @@ class Tensor:
         parts = [list(r) if isinstance(r, (Tensor, list, tuple)) else [r] for r in rows]
         nested = {isinstance(r, (Tensor, list, tuple)) for r in rows}
         if len(nested) != 1 or len(set(map(len, parts))) != 1:
-            raise TypeError("a vector is made of numbers, a matrix of rows of one length")
+            raise TypeError(
+                f"vector or matrix: must have rows of one length, got {', '.join(map(str, map(len, parts)))};"
+                " a vector takes numbers, a matrix rows"
+            )
         shape = (len(rows), len(parts[0])) if nested.pop() else (len(rows),)
         return cls(shape, [e for part in parts for e in part], functions)
 
@@ -77,8 +82,9 @@ class Tensor:
         return iter(self.entries) if len(self.shape) == 1 else (self.row(i) for i in range(self.n))
 
     def __bool__(self) -> bool:
-        told = "a vector has no truth of its own; say .any() or .all(), and & and | between comparisons"
-        raise TypeError(told)
+        raise TypeError(
+            "vector: has no single truth; write .any() or .all(), and & and | between comparisons"
+        )
 
     def get_shape(self) -> tuple[int, ...]:
         return self.shape
@@ -91,11 +97,16 @@ class Tensor:
     def _places(self, index: Any) -> list[range]:
         """The places that an index or slice chooses along each axis."""
         index = tuple(i if isinstance(i, slice) else to_index(i) for i in _axes(index))
-        outside = len(index) != len(self.shape) or any(
-            not 0 <= i < s for i, s in zip(index, self.shape, strict=True) if isinstance(i, int)
-        )
-        if outside:
-            raise IndexError(f"index {list(index)} of a tensor of shape {list(self.shape)}")
+        if len(index) != len(self.shape):
+            raise IndexError(
+                f"index: needs {len(self.shape)} numbers for shape {list(self.shape)}, got {list(index)};"
+                " a row of a matrix is A[i, :]"
+            )
+        if not all(0 <= i < s for i, s in zip(index, self.shape, strict=True) if isinstance(i, int)):
+            raise IndexError(
+                f"index: must be within shape {list(self.shape)}, got {list(index)}; they count from 0, and"
+                " none is negative"
+            )
         chosen = zip(index, self.shape, strict=True)
         return [range(s)[i] if isinstance(i, slice) else range(i, i + 1) for i, s in chosen]
 
@@ -116,25 +127,27 @@ class Tensor:
         several = isinstance(value, (Tensor, list, tuple))
         values = list(flat(value)) if several else [value] * len(offsets)
         if len(values) != len(offsets) or (several and len(offsets) == 1):
-            raise TypeError(f"{len(values)} numbers are put in the place of {len(offsets)}")
+            raise TypeError(wrong_count(len(offsets), len(values)))
         for offset, entry in zip(offsets, values, strict=True):
             self.entries[offset] = self._stored(entry)
 
     def _stored(self, value: Any) -> Any:
         """The value as this tensor holds it."""
         if self.integer and not is_integer(value):
-            raise TypeError(f"each entry {TRUNCATES}")
+            raise TypeError(f"entry: {TRUNCATES}")
         return value if self.integer else as_real(value)
 
     def __getattr__(self, name: str) -> Any:
         if (places := _swizzled(name)) is None or len(self.shape) != 1:
-            raise AttributeError(f"a tensor has no '{name}' that the engine knows{_cure(name)}")
+            raise AttributeError(f"tensor: has no '{name}'{_cure(name)}")
         chosen = [self[place] for place in places]
         return chosen[0] if len(name) == 1 else Tensor.of(chosen, self.functions)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if (places := _swizzled(name)) is None:
+        if name in self.__slots__:
             super().__setattr__(name, value)
+        elif (places := _swizzled(name)) is None:
+            raise AttributeError(f"vector: has no component '{name}'; write v.x or v[0]")
         else:
             self._put([o for place in places for o in self._offsets(self._places(place))], value)
 
@@ -149,7 +162,10 @@ class Tensor:
         """function(entry, ...) for each entry; others are tensors of the same shape or scalars."""
         for other in others:
             if isinstance(other, Tensor) and other.shape != self.shape:
-                raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together")
+                raise TypeError(
+                    f"operands: must have one shape, got {list(self.shape)} and {list(other.shape)}; take"
+                    " a part, such as v[0:2]"
+                )
         columns = [o.entries if isinstance(o, Tensor) else [o] * len(self.entries) for o in others]
         return self._like(function(*row) for row in zip(self.entries, *columns, strict=True))
 
@@ -239,7 +255,10 @@ class Tensor:
                 return self.dot(other)
             return other.transpose() @ self
         if self.m != other.n:
-            raise TypeError(f"shapes {list(self.shape)} and {list(other.shape)} do not go together in @")
+            raise TypeError(
+                f"@: needs as many columns on the left as rows on the right, got {list(self.shape)} and"
+                f" {list(other.shape)}; transpose one of them"
+            )
         if len(other.shape) == 1:
             return Tensor((self.n,), (row.dot(other) for row in self), self.functions)
         entries = (row.dot(column) for row, column in product(self, other.transpose()))
@@ -269,7 +288,10 @@ class Tensor:
         if a.shape == b.shape == (2,):
             return a[0] * b[1] - a[1] * b[0]
         if not a.shape == b.shape == (3,):
-            raise TypeError("a cross product takes two vectors of 2 or of 3 components")
+            raise TypeError(
+                f"cross: takes two vectors of 2 or of 3 components, got {list(a.shape)} and {list(b.shape)};"
+                " take components, such as v.xyz"
+            )
         return self._like(a[j] * b[k] - a[k] * b[j] for j, k in ((1, 2), (2, 0), (0, 1)))
 
     def outer_product(self, other: "Tensor") -> "Tensor":
@@ -281,7 +303,9 @@ class Tensor:
 
     def transpose(self) -> "Tensor":
         if len(self.shape) == 1:
-            raise TypeError("a vector has no transpose; for a @ b.transpose() write a.outer_product(b)")
+            raise TypeError(
+                "transpose: takes a matrix, got a vector; for a @ b.transpose() write a.outer_product(b)"
+            )
         entries = (self.entries[i * self.m + j] for j, i in product(range(self.m), range(self.n)))
         return Tensor((self.m, self.n), entries, self.functions)
 
@@ -305,17 +329,26 @@ class Tensor:
     def _order(self) -> int:
         """n of an n x n matrix."""
         if len(self.shape) != 2 or self.n != self.m:
-            raise TypeError(f"a square matrix is needed, not one of shape {list(self.shape)}")
+            raise TypeError(
+                "trace, determinant and inverse: take a square matrix, got shape"
+                f" {list(self.shape)}; use A.transpose() @ A"
+            )
         return self.n
 
     def _small(self) -> int:
         if self._order() > LARGEST:
-            raise TypeError(f"determinants and inverses go to {LARGEST} x {LARGEST}, as in Taichi")
+            raise TypeError(
+                f"determinant and inverse: go to {LARGEST} x {LARGEST} in Taichi, got {self.n} x {self.n};"
+                " eliminate in static loops"
+            )
         return self.n
 
     def _vector(self, operation: str) -> "Tensor":
         if len(self.shape) != 1:
-            raise TypeError(f"{operation} takes vectors; take columns with A[:, j], or (A * B).sum()")
+            raise TypeError(
+                f"{operation}: takes vectors, got shape {list(self.shape)}; take columns with A[:, j], or"
+                " (A * B).sum()"
+            )
         return self
 
     def _minor(self, i: int, j: int) -> Any:
@@ -353,6 +386,12 @@ class Tensor:
         self.entries = [self._stored(value)] * len(self.entries)
 
 
+def wrong_count(needed: int, given: int) -> str:
+    """The message for an assignment of as many numbers as do not fit."""
+    wanted = "one number" if needed == 1 else f"{needed} numbers"
+    return f"assignment: needs {wanted}, got a list of {given}; give one number for each entry"
+
+
 def _axes(index: Any) -> tuple:
     return index if isinstance(index, tuple) else (index,)
 
@@ -367,14 +406,14 @@ def flat(value: Any) -> Iterator[Any]:
 
 
 def _cure(method: str) -> str:
-    """What to write in the place of a method of Taichi's that has no meaning in an energy."""
+    """The cure for a method that tensors of energies lack."""
     if method in ("to_list", "to_numpy"):
         return "; read its entries: v[0], A[0, 1]"
     if method in ("field", "ndarray"):
         return "; arrays are arguments of the energy: a Node, Datum, Parameter or Table"
     if method in MAKERS:
         return f"; it makes a matrix: ti.Matrix.{method}(...)"
-    return ""
+    return suggestion(method, [n for n in dir(Tensor) if not n.startswith("_")])
 
 
 def _swizzled(name: str) -> list[int] | None:
