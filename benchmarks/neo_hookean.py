@@ -125,7 +125,7 @@ def our_product(solid: Solid, precision: str) -> Call:
 def our_hessians(solid: Solid, precision: str) -> Call:
     """The kernel under `potential.hessian` and `element_hessians`: the lower halves, where it leaves them."""
     potential = solid.potential(precision)
-    elements = potential._hessians._of_term("neo_hookean", ("x",))
+    elements = potential._hessians.of_term("neo_hookean", ("x",))
 
     def call() -> "Lower":
         elements.fill(0.0, None)

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from .errors import UserError
     from .interpreter.case import checked
     from .potential.potential import Potential
-    from .potential.staged_term import bind_staged
+    from .potential.staged_binding import bind_staged
 
     ti: Any
 
@@ -51,7 +51,7 @@ _HOMES = {
     "errors": "UserError",
     "interpreter.case": "checked",
     "potential.potential": "Potential",
-    "potential.staged_term": "bind_staged",
+    "potential.staged_binding": "bind_staged",
 }
 """The public names by the module that defines them; a test compares them with the imports above."""
 

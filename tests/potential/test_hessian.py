@@ -16,7 +16,7 @@ from minusgrad.energies.staged_energy import Stage, staged_energy
 from minusgrad.engine import memory, runtime, storage
 from minusgrad.engine.kernels import compiled
 from minusgrad.errors import EnergyError
-from minusgrad.potential.staged_term import bind_staged
+from minusgrad.potential.staged_binding import bind_staged
 from minusgrad_elastic.hyperelastic import st_venant_kirchhoff
 from minusgrad_elastic.springs import spring
 from minusgrad_gravity.gravity import gravity
@@ -303,8 +303,8 @@ def test_parameters_may_change() -> None:
     ("wrt", "options", "told"),
     [
         ("z", {}, "no field named 'z'"),
-        ((), {}, r"a Hessian is over different fields, at least one, and not over \[\]"),
-        (("x", "x"), {}, r"not over \[x, x\]"),
+        ((), {}, r"a Hessian needs one or more different fields, got \[\]"),
+        (("x", "x"), {}, r"needs one or more different fields, got \[x, x\]"),
         ("x", {"project": "abs "}, r"no projection 'abs ' \(there are: 'clamp', 'abs', and None\)"),
     ],
 )
@@ -328,13 +328,13 @@ def test_elements_are_those_of_a_term_that_reads_the_field() -> None:
 def test_sums_within_a_function_are_refused_with_the_cure() -> None:
     potential = MAPS["electron_density"].potential(np.random.default_rng(1), 2)
     (given,) = potential.map_outputs
-    told = f"'readout' reads '{given}', which maps give from x: this Hessian is no sum over elements"
+    told = f"'readout' reads '{given}', which a map computes from x: this Hessian is no sum over elements"
     with pytest.raises(EnergyError, match=f"{told}; use potential.product"):
         potential.hessian("x")
     with pytest.raises(EnergyError, match=told):
         potential.element_hessians("readout", "x")
     with pytest.raises(
-        EnergyError, match=f"'{given}' is what maps give; ask for the fields that it is made of"
+        EnergyError, match=f"'{given}' is computed by a map; give the fields that it depends on"
     ):
         potential.hessian(given)
     lean = potential.hessian("lean", T)  # which the map does not read
@@ -367,7 +367,7 @@ def test_stages_are_refused_where_they_read_the_field() -> None:
     fields = Fields({"x": [1.0, 2.0], "s": [1.0, 2.0]})
     staged = bind_staged(staged_energy("cubic", stages=[Stage(cubes, ("U",))], x=Node()), fields)
     potential = Potential(fields, [staged, bind(own, fields)])
-    told = "'cubic' runs as stages, which have no second derivatives: write it as a local energy"
+    told = "'cubic' is a staged energy, which has no second derivatives; write it as a local energy"
     with pytest.raises(EnergyError, match=told):
         potential.hessian("x")
     with pytest.raises(EnergyError, match=told):

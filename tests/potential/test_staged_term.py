@@ -676,7 +676,7 @@ def test_sizes_bounds_and_whole_numbers_are_checked() -> None:
     fields = Fields({"x": [1.0, 2.0]})
     stages = [Stage(sines, ("y",)), Stage(squares, ("U",), rename=X1)]
     energy = staged_energy("e", stages=stages, between={"y": Between(("rows",))}, x=Node())
-    text = "e.y: nothing says how many 'rows' is; give it in `sizes` (known: n_x = 2, n = 2)"
+    text = "e.y: the size of axis 'rows' is unknown; give it in `sizes` (known: n_x = 2, n = 2)"
     with pytest.raises(EnergyError, match=re.escape(text)):
         bind_staged(energy, fields)
     low = Parameter(bounds=(0.0, 1.0), reason="it is a share")
@@ -684,9 +684,9 @@ def test_sizes_bounds_and_whole_numbers_are_checked() -> None:
     with pytest.raises(EnergyError, match=re.escape("e.s: 2.0 is not within [0, 1]; it is a share")):
         bind_staged(energy, fields, parameters={"s": 2.0})
     energy = staged_energy("e", stages=[Stage(shared, ("U",))], x=Node(), s=Datum(integer=True))
-    with pytest.raises(EnergyError, match=re.escape("e.s: needs whole numbers below 2^31")):
+    with pytest.raises(EnergyError, match=re.escape("e.s: needs integers below 2^31 in size")):
         bind_staged(energy, fields, data={"s": 0.5})
-    with pytest.raises(EnergyError, match=re.escape("e.s: needs whole numbers below 2^31")):
+    with pytest.raises(EnergyError, match=re.escape("e.s: needs integers below 2^31 in size")):
         bind_staged(energy, fields, data={"s": 2**31})
 
 
@@ -846,7 +846,7 @@ USED = {
     ),
     "the same, where no text shows it, declared": (
         [Stage(spends_atomically, ("U", "y"))],
-        "e, stage 'spends_atomically': what it writes to 'U' depends on what was in 'y' before, and it",
+        "e, stage 'spends_atomically': its result in 'U' depends on the previous values of 'y', which it",
     ),
     "an input, where its number says so": (
         [Stage(drains, ("U",))],
@@ -886,12 +886,12 @@ USED = {
     "smallest": ([Stage(smallest, ("U",))], "atomic_min: Taichi reverses every atomic operation as an"),
     "added to and used": (
         [Stage(adds_and_uses, ("y", "U"))],
-        "e, stage 'adds_and_uses': what it writes to 'U' depends on what was in 'y' before",
+        "e, stage 'adds_and_uses': its result in 'U' depends on the previous values of 'y', which it writes",
     ),
     "second write": (
         [FILL, Stage(sines, ("y",)), ADD_Y],
-        "e, stage 'sines': overwrites 'y', which a stage before it has written; from the second write on"
-        " `+=` is the only way",
+        "e, stage 'sines': overwrites 'y', which a stage before it has written; use `+=` from"
+        " the second write on",
     ),
     "beside a loop": (
         [Stage(beside, ("U",))],
@@ -902,12 +902,12 @@ USED = {
     "while": ([Stage(until, ("U",))], "e, stage 'until': Taichi cannot reverse this kernel (Not supported)"),
     "template": (
         [Stage(ti.kernel(templated), ("U",))],
-        "e, stage 'templated': 'x' is to be a ti.types.ndarray, also where it is one number: plain numbers"
+        "e, stage 'templated': 'x' must be a ti.types.ndarray, even if it is one number; plain numbers"
         " and templates have no derivative",
     ),
     "integers between": (
         [Stage(ti.kernel(whole_between), ("y",)), ADD_Y],
-        "e: a kernel takes 'y' as i32; it holds real numbers, as all that has a derivative",
+        "e: a kernel takes 'y' as i32; it holds real numbers, as everything that has a derivative",
     ),
     "axes": (
         [Stage(ti.kernel(on_two_axes), ("U",))],
@@ -951,7 +951,7 @@ def test_kernels_that_differ_in_what_an_array_is_are_refused() -> None:
         for i in range(1):
             U[None] += x[i]
 
-    with pytest.raises(EnergyError, match="e: kernels differ in what 'x' is: f32, f64"):
+    with pytest.raises(EnergyError, match="e: kernels differ in the type of 'x', got f32, f64"):
         of_x([Stage(single, ("U",)), Stage(double, ("U",))]).value()
 
 

@@ -30,7 +30,11 @@ from ..files.h5md import Raster
 from ..files.trajectory import Recorder
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
+<<<<<<< HEAD
 from ..potential.staged_term import StagedTerm, bind_staged
+=======
+from ..potential.staged_binding import bind_staged
+>>>>>>> 330c392 (Staged terms, their arrays, binding and probe have files of their own; so have element Hessians, sparsity patterns and assembly)
 from ..scene.document import Block, HoldTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem

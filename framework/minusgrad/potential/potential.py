@@ -21,7 +21,7 @@ from ..energies.local_energy import Bounded, Node
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError
-from .hessian import Hessians
+from .hessian import PotentialHessians
 from .map_chain import MapChain
 from .non_finite import non_finite_field, non_finite_force
 from .request_plan import RequestPlan
@@ -78,7 +78,7 @@ class Potential:
         """The kernels of all parts, for their elements as they are; plans and Hessians hold them."""
         self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
-        self._hessians = Hessians(self.fields, self.parts, self.maps, emitters)
+        self._hessians = PotentialHessians(self.fields, self.parts, self.maps, emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self._chain)
         self._plans: dict[tuple, RequestPlan] = {}
 

@@ -20,7 +20,7 @@ from ..energies.staged_energy import Staged
 from ..energies.term import bind
 from ..errors import EnergyError
 from .potential import Potential
-from .staged_term import bind_staged
+from .staged_binding import bind_staged
 
 CANVAS = (32, 40)
 """The grid on which a map is judged that no scene binds."""

@@ -19,7 +19,8 @@ from ..energies.local_energy import Datum, Node, Parameter, Time, identifier
 from ..energies.staged_energy import Between, Stage, Staged, arguments, staged_energy
 from ..engine import runtime
 from ..errors import TensorError
-from ..potential.staged_term import StagedTerm, bind_staged
+from ..potential.staged_binding import bind_staged
+from ..potential.staged_term import StagedTerm
 from . import tensors as guests
 from .energy_function import ENGINE, Last, applied
 from .tensors import PRECISIONS

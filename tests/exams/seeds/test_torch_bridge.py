@@ -102,6 +102,6 @@ def templated(n: ti.i32, x: ti.template(), after: ti.template()):
 def test_templates_are_told_what_to_be_instead(vertices: np.ndarray) -> None:
     stage = Stage(templated, ("after",), numbers={"n": 5})
     energy = staged_energy("map", stages=[stage], between=LIKE_X, outputs=("after",), x=Node("m", ("d",)))
-    text = "map, stage 'templated': 'x' is to be a ti.types.ndarray"
+    text = "map, stage 'templated': 'x' must be a ti.types.ndarray"
     with pytest.raises(EnergyError, match=re.escape(text)):
         bind_staged(energy, Fields({"x": vertices})).value()

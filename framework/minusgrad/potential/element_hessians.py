@@ -1,0 +1,90 @@
+"""Element Hessians: the second derivatives of one term's element energies, small dense matrices.
+
+The rows of an element go by argument, slot (which of its nodes) and component.
+"""
+
+from collections.abc import Sequence
+from math import prod
+
+import numpy as np
+
+from ..codegen.hessian_loops import HessianLoops, LaneHessians
+from ..codegen.lane_loops import Lanes
+from ..codegen.semidefinite import projection
+from ..codegen.term_loops import Emitter
+from ..engine import lane_blocks as blocks
+from ..engine import memory, storage
+from ..engine.kernels import BoundKernel
+from ..errors import EnergyError
+
+MOST = 2**31 - 1
+"""Numbers in one array: kernels count in 32 bits."""
+
+
+class ElementHessians:
+    """The Hessians of one term's elements over some of its arguments, m rows each: see the head of this file.
+
+    `nodes` (E, slots) are the nodes of each element, `packed` the lower halves of the matrices, row by row.
+    """
+
+    def __init__(self, emitter: Emitter, arguments: Sequence[str]):
+        self.term, self.arguments = emitter.term, tuple(arguments)
+        self.fields = [self.term.fields[a] for a in arguments]
+        self.widths = [prod(f.shape[1:]) for f in self.fields]
+        self._require_memory()
+        loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
+        self.nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
+        code, self.packed = loops.hessians(arguments)
+        self._fill, self._loops, self._verified = BoundKernel(code, "t"), loops, False
+        self._projections: dict[str, BoundKernel] = {}
+
+    def fill(self, t: float, project: str | None) -> None:
+        """Compute the lower halves into `packed`, (E, m (m + 1) / 2) in rows or in blocks of lanes.
+
+        `project`: None, "clamp" or "abs" (`semidefinite`).
+        """
+        self._fill(t)
+        if not self._verified:
+            self._loops.verify_hessians(self.arguments, t)
+            self._verified = True
+        if project is not None:
+            if project not in self._projections:
+                self._projections[project] = projection(self.packed, self.rows, project)
+            self._projections[project]()
+
+    def full(self, t: float, project: str | None) -> np.ndarray:
+        """The full matrices, (E, m, m) in f64."""
+        self.fill(t, project)
+        packed = blocks.rows(storage.host(self.packed), len(self.nodes))
+        found = np.zeros((len(packed), self.rows, self.rows))
+        low, high = np.tril_indices(self.rows)
+        found[:, low, high] = found[:, high, low] = packed
+        return found
+
+    @property
+    def begins(self) -> list[int]:
+        """The first row of each (argument, slot)."""
+        arity = self.term.arity
+        sizes = np.repeat(self.widths, arity)
+        return [0, *np.cumsum(sizes)[:-1].tolist()]
+
+    def _require_memory(self) -> None:
+        """Memory for the elements; of unordered pairs also for the matrix, 20 bytes a number.
+
+        Each pair has a block of the matrix to itself; other elements share theirs.
+        """
+        term, blocks = self.term, len(self.arguments) * self.term.arity
+        m, count = sum(self.widths) * term.arity, term.elements.count
+        each = m * (m + 1) // 2 * term.dtype.itemsize + 16 * blocks * (blocks + 1)
+        if term.elements.unordered:
+            each += 20 * m * m // 2
+        many = f"its {count} {'pairs' if term.elements.unordered else 'elements'}"
+        require_room(count * m * (m + 1) // 2, count * each, f"'{term.name}': the Hessian of {many}")
+
+
+def require_room(numbers: int, size: int, what: str) -> None:
+    """Raise `EnergyError` for more numbers than an index can count, and for more bytes than are free."""
+    cure = "use potential.product, which is the Hessian times a tangent"
+    if numbers > MOST:
+        raise EnergyError(f"{what}: needs at most {MOST} numbers, got {numbers}; {cure}")
+    memory.require(size, what, cure, EnergyError)

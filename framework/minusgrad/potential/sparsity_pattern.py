@@ -1,0 +1,86 @@
+"""The sparsity pattern of a Hessian: which rows and columns meet in an element, as a CSR matrix.
+
+It holds every block of nodes that meet in an element, zeros too.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import prod
+
+import numpy as np
+
+from ..energies.fields import Field
+from .element_hessians import ElementHessians, require_room
+
+
+@dataclass(frozen=True)
+class DegreesOfFreedom:
+    """The numbering of a matrix over some fields: its rows, and their nodes ("vertices") across all fields.
+
+    A vertex is a node of a field; its rows are next to each other.
+    """
+
+    fields: Sequence[Field]
+
+    @cached_property
+    def widths(self) -> list[int]:
+        """Components of each field."""
+        return [prod(f.shape[1:]) for f in self.fields]
+
+    @cached_property
+    def first(self) -> np.ndarray:
+        """The first vertex of each field, and the number of all vertices; (fields + 1,)."""
+        return np.concatenate([[0], np.cumsum([len(f) for f in self.fields])]).astype(np.int64)
+
+    @cached_property
+    def width(self) -> np.ndarray:
+        """Rows of each vertex, (vertices,)."""
+        return np.repeat(self.widths, [len(f) for f in self.fields]).astype(np.int64)
+
+    @cached_property
+    def row(self) -> np.ndarray:
+        """The first row of each vertex, and the number of all rows; (vertices + 1,)."""
+        return np.concatenate([[0], np.cumsum(self.width)])
+
+    def number(self, field: Field) -> int:
+        """The place of a field among the fields."""
+        return next(k for k, f in enumerate(self.fields) if f is field)
+
+    def vertices(self, share: ElementHessians) -> np.ndarray:
+        """The vertices of each element, (E, arguments * slots)."""
+        return np.concatenate([self.first[self.number(f)] + share.nodes for f in share.fields], axis=1)
+
+
+class SparsityPattern:
+    """Which vertices share an element, and the matrix in CSR: `indptr`, `indices`, columns in order.
+
+    `blocks`: pairs of vertices (later, earlier), as later * vertices + earlier, sorted.
+    """
+
+    def __init__(self, dofs: DegreesOfFreedom, blocks: np.ndarray):
+        self.dofs, count = dofs, int(dofs.first[-1])
+        self.blocks = blocks
+        later, earlier = blocks // count, blocks % count
+        mirrored = earlier != later
+        keys = np.concatenate([blocks, earlier[mirrored] * count + later[mirrored]])
+        keys.sort()
+        self._count, self._keys = count, keys
+        row, column = keys // count, keys % count
+        width = dofs.width
+        before = np.concatenate([[0], np.cumsum(width[column])])
+        begin = np.searchsorted(keys, np.arange(count + 1, dtype=np.int64) * count)
+        self.length = before[begin[1:]] - before[begin[:-1]]
+        """How many numbers each row of a vertex has, (vertices,)."""
+        lengths = np.repeat(self.length, width)
+        indptr = np.concatenate([[0], np.cumsum(lengths)])
+        require_room(int(indptr[-1]), 24 * int(indptr[-1]), f"a Hessian of {indptr[-1]} numbers")
+        self._place = indptr[dofs.row[row]] + before[:-1] - before[begin[row]]
+        columns = np.repeat(dofs.row[column] - before[:-1], width[column]) + np.arange(before[-1])
+        shift = np.repeat(before[begin[:-1]], width) - indptr[:-1]
+        self.indptr = indptr.astype(np.int32)
+        self.indices = columns[np.arange(indptr[-1]) + np.repeat(shift, lengths)].astype(np.int32)
+
+    def place(self, later: np.ndarray, earlier: np.ndarray) -> np.ndarray:
+        """The places of the first numbers of these blocks in the matrix's data."""
+        return self._place[np.searchsorted(self._keys, later * self._count + earlier)]

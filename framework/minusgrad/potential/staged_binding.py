@@ -1,0 +1,87 @@
+"""Binding of staged energies: their inputs matched with a scene's fields, data and parameter values."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field, Fields
+from ..energies.local_energy import Datum, Node, Parameter, Role, Shape, Time, identifier
+from ..energies.node_fields import check_unit
+from ..energies.parameter_values import default_of
+from ..energies.staged_energy import Staged
+from ..energies.term_spec import refuse_strange
+from ..errors import EnergyError
+from ..scene.units import UnitSystem
+from .staged_term import StagedTerm
+
+
+def bind_staged(
+    energy: Staged,
+    fields: Fields,
+    *,
+    name: str | None = None,
+    renamed: Mapping[str, str] | None = None,
+    data: Mapping[str, Any] | None = None,
+    parameters: Mapping[str, Any] | None = None,
+    sizes: Mapping[str, int] | None = None,
+    units: UnitSystem | None = None,
+) -> StagedTerm:
+    """Bind the inputs of a staged energy to the fields, data and parameter values of a scene.
+
+    `name`: of the term, else that of the energy. `renamed`: arguments that read a field of another name.
+    `data` and `parameters` are by argument, in the units of `units`, and have the shapes that the energy
+    declares; parameters left out take their defaults. `sizes` gives numbers to names in shapes.
+
+    Raises `EnergyError` naming the term and argument: unknown names, wrong shapes and units, numbers that are
+    not finite or out of bounds.
+    """
+    name = identifier(name or energy.name, "a term")
+    refuse_strange(name, renamed or {}, energy.of_role(Node))
+    given, known = {**(data or {}), **(parameters or {})}, dict(sizes or {})
+    if unknown := [a for a in given if not isinstance(energy.roles.get(a), Datum | Parameter)]:
+        raise EnergyError(f"{name}: no datum or parameter named {', '.join(unknown)}")
+    bound: dict[str, Field] = {}
+    inputs: dict[str, np.ndarray] = {}
+    for argument, role in energy.roles.items():
+        what = f"{name}.{argument}"
+        if isinstance(role, Node):
+            bound[argument] = found = fields[(renamed or {}).get(argument, argument)]
+            check_unit(what, found, role)
+            _learn(what, (f"n_{argument}", *role.shape), found.shape, known)
+        elif not isinstance(role, Time):
+            value = given[argument] if argument in given else default_of(what, role, units)
+            inputs[argument] = _checked(what, value, role)
+            _learn(what, role.shape, inputs[argument].shape, known)
+    if len(lengths := {len(found) for found in bound.values()}) == 1:
+        known.setdefault("n", lengths.pop())
+    for array, made in energy.between.items():
+        if missing := [axis for axis in made.shape if isinstance(axis, str) and axis not in known]:
+            raise EnergyError(
+                f"{name}.{array}: the size of axis '{missing[0]}' is unknown; give it in `sizes`"
+                f" (known: {', '.join(f'{axis} = {size}' for axis, size in known.items())})"
+            )
+    return StagedTerm(name, energy, bound, inputs, known, fields.dtype)
+
+
+def _learn(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]) -> None:
+    """Match a role's axes with the shape found, and note the sizes of axes that were unknown."""
+    for axis, size in zip(axes, shape, strict=False):
+        if isinstance(axis, str):
+            known.setdefault(axis, size)
+    needed = [known.get(axis, axis) if isinstance(axis, str) else axis for axis in axes]
+    if list(shape) != needed:
+        raise EnergyError(f"{what}: has shape {list(shape)}, needs [{', '.join(map(str, needed))}]")
+
+
+def _checked(what: str, value: Any, role: Role) -> np.ndarray:
+    found = np.asarray(value)
+    if found.dtype.kind not in "iuf" or not found.size or not np.isfinite(found).all():
+        raise EnergyError(f"{what}: needs finite numbers")
+    if isinstance(role, Parameter) and not role.admits(found.astype(np.float64)):
+        raise EnergyError(f"{what}: {value} is not {role.limits()}")
+    if not (isinstance(role, Datum) and role.integer):
+        return found.astype(np.float64)
+    if (np.abs(found) >= 2**31).any() or (found != np.trunc(found)).any():
+        raise EnergyError(f"{what}: needs integers below 2^31 in size")
+    return found.astype(np.int32)
