@@ -61,8 +61,10 @@ def test_both_ways_are_taken(launches):
 
 
 ALONG_A_LINE = [(kind, True, True) for kind in SCHEMES]
-ALONG_A_LINE += [("leapfrog", rubs, held) for rubs, held in ((False, False), (True, False), (False, True))]
-LINES = pytest.mark.parametrize(("kind", "rubs", "held"), ALONG_A_LINE)
+ALONG_A_LINE += [
+    ("leapfrog", damped, held) for damped, held in ((False, False), (True, False), (False, True))
+]
+LINES = pytest.mark.parametrize(("kind", "damped", "held"), ALONG_A_LINE)
 SYSTEMS = pytest.mark.parametrize("system", [space, pair, mapped, net])
 
 
@@ -77,8 +79,8 @@ def assert_transposed(one: Integrator, looks=LOOKS, steps: int = STEPS, bound: f
 
 
 @LINES
-def test_back_is_there_transposed(kind, rubs, held, launches):
-    assert_transposed(line(kind, rubs, held))
+def test_back_is_there_transposed(kind, damped, held, launches):
+    assert_transposed(line(kind, damped, held))
 
 
 @SYSTEMS
@@ -121,8 +123,8 @@ def assert_differences(rollout: Rollout, h: float, bound: float = 1e-8) -> None:
 
 
 @LINES
-def test_gradient_against_differences(kind, rubs, held):
-    assert_differences(judged(line(kind, rubs, held)), 2e-3)
+def test_gradient_against_differences(kind, damped, held):
+    assert_differences(judged(line(kind, damped, held)), 2e-3)
 
 
 @SYSTEMS
@@ -218,9 +220,9 @@ def pushed(one: Integrator, direction: dict[str, np.ndarray]) -> dict[str, np.nd
     return direction | {n: direction[n] + held for n in ("q", "u")}
 
 
-@pytest.mark.parametrize(("rubs", "held"), [(True, True), (False, False)])
-def test_curvature_is_how_the_gradient_changes_where_nothing_is_left_over(rubs, held, launches):
-    one = line("leapfrog", rubs, held)
+@pytest.mark.parametrize(("damped", "held"), [(True, True), (False, False)])
+def test_curvature_is_how_the_gradient_changes_where_nothing_is_left_over(damped, held, launches):
+    one = line("leapfrog", damped, held)
     rollout, directions = fitted(one), [drawn(one, seed) for seed in (1, 2, 3)]
     found = rollout.curvature(directions)
     expected = np.zeros((3, 3))
@@ -366,7 +368,7 @@ def test_what_maps_give_is_no_name():
 
 
 def test_forces_that_depend_on_velocities_are_refused():
-    one = line(rubs=False)
+    one = line(damped=False)
     fields = one.potential.fields
     one.potential = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
     with pytest.raises(EnergyError, match="the potential depends on the velocity 'u'"):
@@ -657,10 +659,13 @@ UNFUSED = {
         transposed,
     ),
     "friction at another time": (
-        method(Backward, "_unrub", lambda right, self, t, *rows: right(self, t + 0.1, *rows)),
+        method(Backward, "_transposed_friction", lambda right, self, t, *rows: right(self, t + 0.1, *rows)),
         transposed,
     ),
-    "a tangent's friction forgotten": (method(Sensitivity, "_rub", lambda *_: None), transposed),
+    "a tangent's friction forgotten": (
+        method(Sensitivity, "_launch_half_friction", lambda *_: None),
+        transposed,
+    ),
     "parameters' changes added": (
         method(Backward, "_take", lambda right, self, found: right(self, {n: -a for n, a in found.items()})),
         transposed,

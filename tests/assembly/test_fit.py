@@ -182,7 +182,17 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
             'fit.method: needs a loss that is a sum of squares, kind = "misfit", and '
             '\'reach\' is none that it knows; use method = "lbfgs" or "adam"',
         ),
-        ("stepper", {"kind": "lbfgs"}, "stepper.kind: a fit is of what moves in time"),
+        (
+            "stepper",
+            {"kind": "lbfgs"},
+            "stepper.kind: stepper 'lbfgs': searches for a minimum, so a run of it has no derivative; use a"
+            " splitting scheme, such as leapfrog",
+        ),
+        (
+            "stepper",
+            {"kind": "langevin", "dt": 0.1, "friction": 1.0, "temperature": 0.0},
+            "stepper.kind: stepper 'langevin': a run in a heat bath has no derivative; use leapfrog",
+        ),
         ("fit.parameters.q", {}, "fit.parameters.q: no field named 'q' (there are: x, v, m)"),
         ("fit.parameters", {"spring.k": {}}, "no term is called 'spring' (there are: tether)"),
         ("fit.parameters", {"tether.q": {}}, "tether has no parameter 'q' (there are: k)"),

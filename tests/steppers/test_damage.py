@@ -19,6 +19,7 @@ from minusgrad.energies.fields import ordered_sum
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.scheduler import Every, Pace
 from minusgrad.steppers.schemes import SCHEMES, Scheme, composed, mirrored
+from minusgrad.steppers.single_moves import SingleMoves
 from minusgrad.symbolic import differentiation
 from tests.assembly import test_observers as looking
 from tests.exams import test_phi4 as lattice
@@ -49,12 +50,12 @@ def twice_the_first_range(right, self, outputs, ranges, *rest):
     return right(self, outputs, [ranges[0], *ranges], *rest)
 
 
-def times_at_the_start(right, self):
-    return [self.time for _ in right(self)]
+def time_at_the_start(right, self, drift):
+    return self.t0 + self.number * self.dt
 
 
-def times_at_the_kicks(right, self):
-    return [self.t0 + (self.step + f) * self.dt for f in accumulate(self.scheme.kicks[:-1])]
+def time_at_the_kick(right, self, drift):
+    return self.t0 + (self.number + list(accumulate(self.scheme.kicks))[drift]) * self.dt
 
 
 def observes_and_nudges(right, self):
@@ -157,9 +158,9 @@ FUSED = {
 
 UNFUSED = {
     "kick reversed": (text("- ti.f64(h) * (g_x", "+ ti.f64(h) * (g_x"), order("leapfrog")),
-    "forces not renewed": (method(Integrator, "evaluate", lambda *_: None), order("leapfrog")),
-    "forces at the step's start": (method(Integrator, "_times", times_at_the_start), work("leapfrog")),
-    "forces at the times of kicks": (method(Integrator, "_times", times_at_the_kicks), work("yoshida4")),
+    "forces not renewed": (method(SingleMoves, "_forces", lambda *_: None), order("leapfrog")),
+    "forces at the step's start": (method(SingleMoves, "_time_after", time_at_the_start), work("leapfrog")),
+    "forces at the times of kicks": (method(SingleMoves, "_time_after", time_at_the_kick), work("yoshida4")),
     "pair counted twice": (method(Emitter, "_target_loop", twice_the_first_range), momentum),
 }
 

@@ -22,6 +22,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.moves import Moves
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.single_moves import SingleMoves
 from minusgrad_elastic import generators, states
 from minusgrad_elastic.damping import mass_damping, strain_rate_damping
 from minusgrad_elastic.hyperelastic import neo_hookean
@@ -176,8 +177,8 @@ SPEED, ALONG = 1.7, np.array([0.8, 0.6])
 def free(kind: str, dt: float, drag, direction: np.ndarray, t0: float = 0.0) -> Integrator:
     """One body and nothing but drag; a second one at rest stays there."""
     fields = Fields({"x": np.zeros((2, 2)), "v": np.outer([SPEED, 0.0], direction), "m": [0.7, 1.0]})
-    rubs = Potential(fields, [bind(drag, fields)])
-    return Integrator(Potential(fields, []), [MOTION], SCHEMES[kind], dt, t0, dissipation=rubs)
+    damped = Potential(fields, [bind(drag, fields)])
+    return Integrator(Potential(fields, []), [MOTION], SCHEMES[kind], dt, t0, dissipation=damped)
 
 
 def quadratic(t: float) -> tuple[float, float]:
@@ -242,12 +243,12 @@ def _masses(dt: float, rate: float | None, kind: str = "leapfrog") -> Integrator
     begun = tangled(kind, dt)
     fields = begun.potential.fields
     ties = Potential(fields, [begun.potential.terms["tie"]])
-    rubs = (
+    damped = (
         Potential(fields, [bind(mass_damping, fields, parameters={"rate": rate})])
         if rate is not None
         else None
     )
-    return Integrator(ties, [MOTION], SCHEMES[kind], dt, dissipation=rubs)
+    return Integrator(ties, [MOTION], SCHEMES[kind], dt, dissipation=damped)
 
 
 # All at once --------------------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ def _masses(dt: float, rate: float | None, kind: str = "leapfrog") -> Integrator
 @pytest.mark.parametrize("kind", ["leapfrog", "yoshida4"])
 def test_all_at_once_against_a_fine_solution(kind):
     """Time-dependent forces and friction, moved supports: x, v, work and dissipated of order 2 (DOP853)."""
-    hand, span = tangled_by_hand(2, rubs=True), 0.7
+    hand, span = tangled_by_hand(2, damped=True), 0.7
     held, size = hand.held, hand.x.size
     start = np.concatenate([hand.x.ravel(), hand.v.ravel(), [0.0, 0.0]])
 
@@ -265,7 +266,7 @@ def test_all_at_once_against_a_fine_solution(kind):
         where, speed = hand.place(t)
         x = np.where(held, where, y[:size].reshape(held.shape))
         v = np.where(held, speed, y[size : 2 * size].reshape(held.shape))
-        force, friction = hand.force(x, t), hand.rub(v, x, t)
+        force, friction = hand.force(x, t), hand.friction(v, x, t)
         push = np.where(held, 0.0, -(force + friction) / hand.m)
         work = hand.rate(x, t) + ((force + friction) * v)[held].sum()
         return np.concatenate([np.where(held, speed, v).ravel(), push.ravel(), [work, (friction * v).sum()]])
@@ -293,7 +294,7 @@ def test_all_at_once_against_a_fine_solution(kind):
 def test_steps_by_hand(d, small, kind, monkeypatch):
     """In one kernel and in single launches."""
     monkeypatch.setattr(integrator, "SMALL", small)
-    stepper, hand = tangled(kind, 0.1, d), tangled_by_hand(d, rubs=True)
+    stepper, hand = tangled(kind, 0.1, d), tangled_by_hand(d, damped=True)
     own = hand.kinetic()[hand.held].sum()
     for k in range(8):
         hand.step(SCHEMES[kind], 0.3 + k * 0.1, 0.1)
@@ -339,9 +340,11 @@ def solid(d: int, dt: float = 0.01, cells: tuple[int, ...] = ()) -> Integrator:
     fields, cells, data = Fields(state.fields), state.tuples["cells"], state.data["cells"]
     stiff = {"youngs_modulus": 9.0, "poissons_ratio": 0.3}
     thick = {"viscosity": 0.11, "bulk_viscosity": 0.07}
-    rubs = [bind(strain_rate_damping, fields, tuples=cells, data=data, parameters=thick)]
+    damped = [bind(strain_rate_damping, fields, tuples=cells, data=data, parameters=thick)]
     potential = Potential(fields, [bind(neo_hookean, fields, tuples=cells, data=data, parameters=stiff)])
-    return Integrator(potential, state.motions, SCHEMES["leapfrog"], dt, dissipation=Potential(fields, rubs))
+    return Integrator(
+        potential, state.motions, SCHEMES["leapfrog"], dt, dissipation=Potential(fields, damped)
+    )
 
 
 def rotation(d: int, angle: float = 0.7) -> np.ndarray:
@@ -529,33 +532,33 @@ def test_no_friction_is_friction_of_nothing(launches):
 # Trouble ------------------------------------------------------------------------------------------------
 
 
-def two_lines(rubbed: str) -> Integrator:
-    """Two fields that move; one of them is rubbed."""
+def two_lines(slowed: str) -> Integrator:
+    """Two fields that move; one of them is damped."""
     fields = Fields(
         {"x": [[1.0, 0.5]], "v": [[0.3, 0.2]], "y": [[0.4, -0.5]], "w": [[0.6, -0.1]], "m": [0.7]}
     )
-    rubs = Potential(fields, [bind(mass_damping, fields, renamed={"v": rubbed}, parameters={"rate": 0.4})])
+    damped = Potential(fields, [bind(mass_damping, fields, renamed={"v": slowed}, parameters={"rate": 0.4})])
     return Integrator(
         Potential(fields, []),
         [Motion("x", "v", "m"), Motion("y", "w", 1.0)],
         SCHEMES["leapfrog"],
         0.1,
-        dissipation=rubs,
+        dissipation=damped,
     )
 
 
 def test_friction_of_one_field_leaves_the_other(launches):
     """R has the field's masses, the motion of y its own inertia of 1: -dR/dv is a force, whatever resists."""
     shares = {"v": 0.4, "w": 0.4 * 0.7}
-    for rubbed, other in (("v", "w"), ("w", "v")):
-        stepper = two_lines(rubbed)
+    for slowed, other in (("v", "w"), ("w", "v")):
+        stepper = two_lines(slowed)
         fields = stepper.potential.fields
         before = {n: fields[n].values.copy() for n in "vw"}
         stepper.advance(10)
         np.testing.assert_array_equal(fields[other].values, before[other])
-        a = 0.05 * shares[rubbed]
-        expected = before[rubbed] * (1.0 - a + 0.5 * a * a) ** 20
-        np.testing.assert_allclose(fields[rubbed].values, expected, rtol=1e-14)
+        a = 0.05 * shares[slowed]
+        expected = before[slowed] * (1.0 - a + 0.5 * a * a) ** 20
+        np.testing.assert_allclose(fields[slowed].values, expected, rtol=1e-14)
 
 
 @pytest.mark.parametrize("energy", [trap, neo_hookean])
@@ -590,43 +593,42 @@ def order(kind: str, motion: Dragged) -> Callable:
 by_hand = partial(test_steps_by_hand, 2, integrator.SMALL, "leapfrog", pytest.MonkeyPatch())
 balance = partial(test_a_dashpot_to_a_moved_support, "leapfrog")
 gusty = partial(test_drag_on_a_free_body, gusts, ALONG, 0.4, windy, "leapfrog")
-rub = Moves.rub
+apply_friction = Moves.apply_friction
 
 
 def kept_before(moves: Moves) -> Code:
-    """The part of `rub` that notes the velocities before it."""
-    moves.rubbed = lambda h: []
+    """The part of `apply_friction` that copies the velocities before it."""
+    moves.friction_stage = lambda h: []
     try:
-        return rub(moves)
+        return apply_friction(moves)
     finally:
-        del moves.rubbed
+        del moves.friction_stage
 
 
 def in_one_stage(right, self):
-    return Code.joined([kept_before(self), *self.rubbed("h")])
+    return Code.joined([kept_before(self), *self.friction_stage("h")])
 
 
 def with_the_kicks(right, self):
-    return Code.joined([right(self), kept_before(self), *self.rubbed("h")])
+    return Code.joined([right(self), kept_before(self), *self.friction_stage("h")])
 
 
 def within_kicks(patch: pytest.MonkeyPatch) -> None:
     """v <- v - h (dU/dx + dR/dv) / m, wherever leapfrog kicks."""
     method(Moves, "kick", with_the_kicks)(patch)
-    patch.setattr(Moves, "_half_a_step_of_friction", lambda self: [])
+    patch.setattr(Moves, "_half_a_step_of_friction", lambda self, move, number: [])
 
 
-def at_the_start(right, self):
+def at_the_start(right, self, move, number):
     """All of a step's friction before it."""
-    self.calls = getattr(self, "calls", 0) + 1
-    pieces = right(self)
-    return [Code("h = dt\n"), *pieces[1:]] if self.calls % 2 else []
+    pieces = right(self, move, number)
+    return [] if move.number else [Code("h = dt\n"), *pieces[1:]]
 
 
 SPLITTINGS = {
     "with the kicks": within_kicks,
     "all at the start": method(Moves, "_half_a_step_of_friction", at_the_start),
-    "one Euler stage": method(Moves, "rub", in_one_stage),
+    "one Euler stage": method(Moves, "apply_friction", in_one_stage),
 }
 
 
@@ -644,7 +646,7 @@ FUSED = {
         order("leapfrog", DAMPED),
     ),
     "forces not cleared": (text("g_u[n] = 0.0", "g_u[n] = 0.5 * g_u[n]"), order("leapfrog", DAMPED)),
-    "supports rubbed like the free": (text("free_x[n, 0] * g_v", "g_v"), by_hand),
+    "supports damped like the free": (text("free_x[n, 0] * g_v", "g_v"), by_hand),
     "second stage from the first": (
         text("f_u[n] = before_u[n] -", "f_u[n] = f_u[n] -"),
         order("leapfrog", DAMPED),
@@ -676,18 +678,23 @@ def _without_friction(self, stepper, recorder, every, holds, dissipation, right=
     right(self, stepper, recorder, every, holds, None)
 
 
-def once(right, self, t):
+def once(right, self, move):
     """Friction at the end of a step only, but all of it."""
-    if t != self.time:
-        right(self, t)
-        right(self, t)
+    if move.number:
+        right(self, move)
+        right(self, move)
+
+
+def at_the_start_time(right, self):
+    self.time = self.t0 + self.number * self.dt
+    right(self)
 
 
 UNFUSED = {
-    "friction at the step's end": (method(Integrator, "_rubbed", once), order("leapfrog", STRONG)),
+    "friction at the step's end": (method(SingleMoves, "_half_friction", once), order("leapfrog", STRONG)),
     "work against friction forgotten": (method(Holds, "power", lambda *_: 0.0), balance),
     "time of the step's start in both halves": (
-        method(Integrator, "_rubbed", lambda right, self, t: right(self, self.time)),
+        method(SingleMoves, "half_friction", at_the_start_time),
         gusty,
     ),
 }

@@ -228,7 +228,7 @@ def test_an_explicit_time_and_moved_supports_together(kind):
     motions = [Motion("x", "v", "m")]
 
     def error(steps: int) -> float:
-        begun = tangled(kind, 1.0 / steps, rubs=False)
+        begun = tangled(kind, 1.0 / steps, damped=False)
         steady = [h for h in tangle(2) if h.name != "rail"]
         steady.append(Hold("rail", "x", np.array([0, 2]), (1,), velocity=(0.6,)))
         fields = begun.potential.fields
@@ -247,7 +247,7 @@ def test_an_explicit_time_and_moved_supports_together(kind):
 @pytest.mark.parametrize("d", [2, 3])
 def test_steps_by_hand(d, kind, launches):
     """Rails, slides, nails and jumps in one field, some on the same node; a trap that depends on time."""
-    stepper, hand = tangled(kind, 0.1, d, rubs=False), tangled_by_hand(d, rubs=False)
+    stepper, hand = tangled(kind, 0.1, d, damped=False), tangled_by_hand(d, damped=False)
     own = hand.kinetic()[hand.held].sum()
     for k in range(14):
         hand.step(SCHEMES[kind], 0.3 + k * 0.1, 0.1)
@@ -417,7 +417,7 @@ def test_a_support_without_acceleration_has_no_inertia(t):
 
 def test_each_hold_counts_its_own_components():
     """Rails, slides, nails and jumps of one field: every held component in one sum, no free one in any."""
-    stepper = tangled("leapfrog", 0.1, 3, rubs=False)
+    stepper = tangled("leapfrog", 0.1, 3, damped=False)
     stepper.advance(4)
     look = reactions(stepper)
     look.observe()
@@ -477,7 +477,7 @@ def test_no_holds_no_reactions():
 
 def test_gradients_are_of_the_unconstrained_potential(launches):
     """A stepper with holds and one without see the same gradient, held components included."""
-    held = tangled("leapfrog", 0.1, rubs=False)
+    held = tangled("leapfrog", 0.1, damped=False)
     held.advance(5)
     x = position(held)
     pull = (1.0 + 0.5 * np.sin(1.7 * held.time)) * x
@@ -495,12 +495,12 @@ def test_gradients_are_of_the_unconstrained_potential(launches):
 @pytest.mark.parametrize("precision", ["f64", "f32"])
 @pytest.mark.parametrize("kind", ["symplectic_euler", "yoshida4"])
 def test_bits_do_not_depend_on_the_cuts(kind, precision, launches):
-    build = partial(tangled, kind, 0.013, rubs=False, precision=precision)
+    build = partial(tangled, kind, 0.013, damped=False, precision=precision)
     assert_splits(build, 300 if launches == "fused" else 30)
 
 
 def test_single_precision_follows_double(launches):
-    single, double = (tangled("leapfrog", 0.02, rubs=False, precision=p) for p in ("f32", "f64"))
+    single, double = (tangled("leapfrog", 0.02, damped=False, precision=p) for p in ("f32", "f64"))
     for stepper in (single, double):
         stepper.advance(50)
     np.testing.assert_allclose(position(single), position(double), atol=2e-5)
@@ -511,9 +511,9 @@ def test_single_precision_follows_double(launches):
 
 
 def test_both_ways_agree(monkeypatch):
-    fused = tangled("yoshida4", 0.05, rubs=False)
+    fused = tangled("yoshida4", 0.05, damped=False)
     monkeypatch.setattr(integrator, "SMALL", 0)
-    unfused = tangled("yoshida4", 0.05, rubs=False)
+    unfused = tangled("yoshida4", 0.05, damped=False)
     for stepper in (fused, unfused):
         stepper.advance(40)
     assert fused.fused
@@ -524,7 +524,7 @@ def test_both_ways_agree(monkeypatch):
 
 def resumed(kind: str, dt: float, fields: dict[str, np.ndarray], state: dict[str, np.ndarray]) -> Integrator:
     """A fresh stepper that takes up a saved moment."""
-    stepper = tangled(kind, dt, rubs=False)
+    stepper = tangled(kind, dt, damped=False)
     for name, values in fields.items():
         stepper.potential.fields[name].set(values)
     stepper.restore(state)
@@ -536,7 +536,7 @@ def saved(stepper: Integrator) -> tuple[dict[str, np.ndarray], dict[str, np.ndar
 
 
 def test_restored_goes_on_bit_for_bit(launches):
-    stepper = tangled("yoshida4", 0.05, rubs=False)
+    stepper = tangled("yoshida4", 0.05, damped=False)
     stepper.advance(12)
     again = resumed("yoshida4", 0.05, *saved(stepper))
     assert again.work == stepper.work
@@ -548,12 +548,12 @@ def test_restored_goes_on_bit_for_bit(launches):
 
 def test_with_another_dt_supports_go_on_where_they_were(launches):
     """In the middle of a ramp: the time, and what hangs on it, does not jump."""
-    stepper = tangled("leapfrog", 0.05, rubs=False)
+    stepper = tangled("leapfrog", 0.05, damped=False)
     stepper.advance(8)
     again = resumed("leapfrog", 0.02, *saved(stepper))
     assert again.time == pytest.approx(0.7, rel=1e-15)
     again.advance(5)
-    hand = tangled_by_hand(2, rubs=False)
+    hand = tangled_by_hand(2, damped=False)
     hand.put(0.8)
     held = hand.held
     np.testing.assert_allclose(position(again)[held], hand.x[held], rtol=1e-14)
@@ -562,14 +562,14 @@ def test_with_another_dt_supports_go_on_where_they_were(launches):
 
 def test_a_state_that_is_pushed_returns_to_its_supports(launches):
     """Whatever somebody writes into held components lasts for no step."""
-    stepper = tangled("leapfrog", 0.05, rubs=False)
+    stepper = tangled("leapfrog", 0.05, damped=False)
     stepper.advance(3)
     x, v = (stepper.potential.fields[n] for n in "xv")
     held = ~stepper.holds.free("x")
     x.set(np.where(held, 77.0, x.values))
     v.set(np.where(held, -5.0, v.values))
     stepper.advance(1)
-    hand = tangled_by_hand(2, rubs=False)
+    hand = tangled_by_hand(2, damped=False)
     hand.put(stepper.time)
     np.testing.assert_allclose(x.values[held], hand.x[held], rtol=1e-14)
     np.testing.assert_allclose(v.values[held], hand.v[held], rtol=1e-14, atol=1e-15)

@@ -191,7 +191,7 @@ def dragged(
     potential = Potential(
         fields, [bind(spring, fields, tuples=ends, parameters={"stiffness": K, "rest": REST})]
     )
-    rubs = [bind(damper, fields, tuples=ends, parameters={"drag": motion.drag})]
+    damped = [bind(damper, fields, tuples=ends, parameters={"drag": motion.drag})]
     motions = [Motion(x, v, "m")]
     holds = [
         Hold("idle", x, np.array([IDLE])),
@@ -211,7 +211,7 @@ def dragged(
         dt,
         motion.begin,
         Holds(fields, holds, motions),
-        Potential(fields, rubs) if motion.drag else None,
+        Potential(fields, damped) if motion.drag else None,
     )
 
 
@@ -230,8 +230,8 @@ def velocity(stepper: Integrator) -> np.ndarray:
 class ByHand:
     """The same scheme without the engine: forces, friction and supports as plain functions.
 
-    force(x, t) = dU/dx, rate(x, t) = dU/dt, rub(v, x, t) = dR/dv, place(t) = (x, v) at the components that
-    are `held`.
+    force(x, t) = dU/dx, rate(x, t) = dU/dt, friction(v, x, t) = dR/dv, place(t) = (x, v) at the components
+    that are `held`.
     """
 
     x: np.ndarray
@@ -240,20 +240,20 @@ class ByHand:
     held: np.ndarray
     force: Callable
     rate: Callable
-    rub: Callable
+    friction: Callable
     place: Callable
     work: float = 0.0
     dissipated: float = 0.0
 
     def step(self, scheme: Scheme, t: float, h: float) -> None:
-        self._rubbed(t, 0.5 * h)
+        self._slow(t, 0.5 * h)
         self._kicked(scheme.kicks[0] * h, t)
         for drift, kick in zip(scheme.drifts, scheme.kicks[1:], strict=True):
             self.x = self.x + drift * h * self.v
             t += drift * h
             self.put(t)
             self._kicked(kick * h, t)
-        self._rubbed(t, 0.5 * h)
+        self._slow(t, 0.5 * h)
 
     def put(self, t: float) -> None:
         x, v = self.place(t)
@@ -267,10 +267,10 @@ class ByHand:
         self.v = np.where(self.held, self.v, self.v - h * force / self.m)
         self.work += h * (self.rate(self.x, t) + (force * self.v)[self.held].sum())
 
-    def _rubbed(self, t: float, h: float) -> None:
+    def _slow(self, t: float, h: float) -> None:
         before, start = self.v, self.kinetic()
-        middle = np.where(self.held, before, before - 0.5 * h * self.rub(before, self.x, t) / self.m)
-        force = self.rub(middle, self.x, t)
+        middle = np.where(self.held, before, before - 0.5 * h * self.friction(before, self.x, t) / self.m)
+        force = self.friction(middle, self.x, t)
         self.v = np.where(self.held, before, before - h * force / self.m)
         through = h * (force * self.v)[self.held].sum()
         self.work += through
@@ -294,7 +294,7 @@ TIES = np.array([[0, 1], [1, 2], [2, 3], [3, 4], [4, 0], [1, 3]])
 
 
 def tangled(
-    kind: str, dt: float, d: int = 2, rubs: bool = True, precision: str = "f64", t0: float = 0.3
+    kind: str, dt: float, d: int = 2, damped: bool = True, precision: str = "f64", t0: float = 0.3
 ) -> Integrator:
     """Five nodes tied together in a trap that is modulated in time, in a mist; all kinds of holds at once."""
     rng = np.random.default_rng(d)
@@ -304,7 +304,7 @@ def tangled(
     )
     potential = Potential(fields, [bind(trap, fields), bind(tie, fields, tuples=TIES)])
     damper = bind(dashpot_in_space, fields, tuples=TIES, parameters={"drag": 0.4})
-    dissipation = Potential(fields, [bind(mist, fields), damper]) if rubs else None
+    dissipation = Potential(fields, [bind(mist, fields), damper]) if damped else None
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, list(tangle(d)), motions)
     return Integrator(potential, motions, SCHEMES[kind], dt, t0, holds, dissipation)
@@ -319,7 +319,7 @@ def tangle(d: int) -> Iterator[Hold]:
     yield Hold("jump", "x", np.array([4]), (up, 0), displacement=(0.3, -0.2))
 
 
-def tangled_by_hand(d: int, rubs: bool, t0: float = 0.3) -> ByHand:
+def tangled_by_hand(d: int, damped: bool, t0: float = 0.3) -> ByHand:
     """The same, at the same start, from the equations above."""
     rng = np.random.default_rng(d)
     x, v, m = rng.normal(size=(5, d)), rng.normal(size=(5, d)), rng.uniform(0.5, 2.0, (5, 1))
@@ -332,12 +332,12 @@ def tangled_by_hand(d: int, rubs: bool, t0: float = 0.3) -> ByHand:
         np.add.at(found, b, -pull)
         return found
 
-    def rub(v, x, t):
+    def friction(v, x, t):
         thick = 0.3 * (1.0 + 0.5 * np.sin(2.3 * t)) * (1.0 + (x * x).sum(axis=1, keepdims=True))
         found, drag = m * thick * v, 0.4 * (v[a] - v[b])
         np.add.at(found, a, drag)
         np.add.at(found, b, -drag)
-        return rubs * found
+        return damped * found
 
     def rate(x, t):
         return 0.5 * 0.5 * 1.7 * np.cos(1.7 * t) * (x * x).sum()
@@ -355,7 +355,7 @@ def tangled_by_hand(d: int, rubs: bool, t0: float = 0.3) -> ByHand:
         return x, v
 
     held[[0, 2, 4], d - 1] = held[[1, 2, 4], 0] = held[3] = True
-    made = ByHand(x, v, m, held, force, rate, rub, place)
+    made = ByHand(x, v, m, held, force, rate, friction, place)
     made.put(t0)
     return made
 

@@ -81,7 +81,7 @@ LINE = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2]])
 
 
 def line(
-    kind: str = "leapfrog", rubs: bool = True, held: bool = True, precision: str = "f64", dt: float = 0.1
+    kind: str = "leapfrog", damped: bool = True, held: bool = True, precision: str = "f64", dt: float = 0.1
 ) -> Integrator:
     """Four nodes on a line, each swinging about others, in mud; one clamped, one moved."""
     rng = np.random.default_rng(1)
@@ -97,7 +97,7 @@ def line(
         Hold("slide", "q", np.array([3]), displacement=(0.4,), duration=1.5, velocity=(0.2,)),
     ]
     holds = Holds(fields, some if held else [], motions)
-    dissipation = Potential(fields, [mire]) if rubs else None
+    dissipation = Potential(fields, [mire]) if damped else None
     return Integrator(potential, motions, SCHEMES[kind], dt, 0.3, holds, dissipation)
 
 
@@ -135,11 +135,11 @@ def space(kind: str = "yoshida4", precision: str = "f64") -> Integrator:
     fields = Fields(values, precision=precision)
     stiff = {"stiffness": rng.uniform(0.5, 2.0, 6), "rest": 0.9}
     terms = [bind(trap, fields), bind(coil_in_space, fields, tuples=TIES, parameters=stiff)]
-    rubs = [bind(mist, fields), bind(dashpot_in_space, fields, tuples=TIES, parameters={"drag": 0.4})]
+    damped = [bind(mist, fields), bind(dashpot_in_space, fields, tuples=TIES, parameters={"drag": 0.4})]
     motions = [Motion("x", "v", "m")]
     holds = Holds(fields, list(tangle(2)), motions)
     return Integrator(
-        Potential(fields, terms), motions, SCHEMES[kind], 0.05, 0.3, holds, Potential(fields, rubs)
+        Potential(fields, terms), motions, SCHEMES[kind], 0.05, 0.3, holds, Potential(fields, damped)
     )
 
 
@@ -177,7 +177,7 @@ def ended(one: Integrator, steps: int, budget: int = 1 << 30) -> Rollout:
     return Rollout(one, losses, steps, budget)
 
 
-# Two that move, one of which is rubbed; and what maps give -----------------------------------------------
+# Two that move, one of which is slowed; and what maps give -----------------------------------------------
 
 
 @local_energy("tug", over="nodes", phi=Node(), x=Node("m", ("d",)), k=Parameter("J m^-2", default=0.7))
@@ -188,7 +188,7 @@ def tug(phi, x, k):
 
 @local_energy("drag", over="nodes", v=Node("m s^-1", ("d",)), phi=Node(), c=Parameter("kg s^-1", default=0.3))
 def drag(v, phi, c):
-    """c (1 + phi^2) |v|^2 / 2: only the bodies are rubbed."""
+    """c (1 + phi^2) |v|^2 / 2: only the bodies are slowed."""
     return 0.5 * c * (1.0 + phi[0] * phi[0]) * v[0].norm_sqr()
 
 
@@ -199,8 +199,8 @@ def pair(kind: str = "leapfrog") -> Integrator:
     fields = Fields(values | {n: 0.5 * rng.normal(size=(4, 2)) for n in ("x", "v")})
     terms = [bind(site, fields), bind(link, fields, tuples=LINE), bind(tug, fields), bind(trap, fields)]
     motions = [Motion("phi", "pi", "m"), Motion("x", "v", 1.3)]
-    rubs = Potential(fields, [bind(drag, fields)])
-    return Integrator(Potential(fields, terms), motions, SCHEMES[kind], 0.1, dissipation=rubs)
+    damped = Potential(fields, [bind(drag, fields)])
+    return Integrator(Potential(fields, terms), motions, SCHEMES[kind], 0.1, dissipation=damped)
 
 
 @local_energy("bowl", over="nodes", y=Node(), k=Parameter("J", default=0.8))

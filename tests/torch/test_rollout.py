@@ -208,8 +208,6 @@ def test_a_run_that_explodes_says_where() -> None:
 
 
 REFUSED = {
-    "a rollout is of a run in time, and the scene's [stepper] searches for a minimum: choose an integrator,"
-    " such as leapfrog": lambda: rollout(SCENES / "stretch.toml", 3),
     "observe = [2, 2]: name each step once, in their order": lambda: rollout(NET, 3, observe=[2, 2]),
     "observe = [2, 1]: name each step once, in their order": lambda: rollout(NET, 3, observe=[2, 1]),
     "no 'spring.stifness' here; did you mean 'spring.stiffness'? (there are: x, v, m, spring.stiffness,"
@@ -235,11 +233,18 @@ def test_refused(text: str) -> None:
     assert str(told.value).startswith(text)
 
 
-def test_a_step_beyond_the_run_and_a_heat_bath_are_refused() -> None:
+def test_a_step_beyond_the_run_and_steppers_without_derivatives_are_refused() -> None:
     with pytest.raises(EnergyError, match="looks at step 9, and the run has steps 0 to 3"):
         rollout(NET, 3, observe=[9])
-    with pytest.raises(EnergyError, match="a heat bath has no way back"):
+    with pytest.raises(EnergyError) as refused:
         rollout(SCENES / "warm_crystal.toml", 3)
+    assert str(refused.value) == "stepper 'langevin': a run in a heat bath has no derivative; use leapfrog"
+    with pytest.raises(EnergyError) as refused:
+        rollout(SCENES / "stretch.toml", 3)
+    assert str(refused.value) == (
+        "stepper 'lbfgs': searches for a minimum, so a run of it has no derivative; use a splitting scheme,"
+        " such as leapfrog"
+    )
 
 
 def test_a_second_derivative_is_refused() -> None:

@@ -14,8 +14,8 @@ positions at kicks, velocities where something rubs.
 """
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -27,9 +27,18 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
-from ..steppers.integrator import Integrator
+from ..steppers.moves import coefficients
+from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, Move, rule
+from ..steppers.stepper import DifferentiableStepper
 
 HALF = "ti.f64(0.5) * h"
+
+
+class _Place(NamedTuple):
+    """A step by its number, and by its number on the tape."""
+
+    step: int
+    at: int
 
 
 class Backward:
@@ -40,11 +49,11 @@ class Backward:
     back has come to. Raises `EnergyError` for names that L cannot be differentiated by.
     """
 
-    def __init__(self, integrator: Integrator, names: Sequence[str]):
-        assert integrator.tape is not None
-        self.one, self.tape, self.motions = integrator, integrator.tape, integrator.motions
-        refuse_velocities(integrator)
-        owners = {n: owner(integrator, n) for n in names}
+    def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
+        assert stepper.tape is not None
+        self.one, self.tape, self.motions = stepper, stepper.tape, stepper.motions
+        refuse_velocities(stepper)
+        owners = {n: owner(stepper, n) for n in names}
         fields = self.one.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
@@ -54,12 +63,12 @@ class Backward:
         self.heavy = [m for m in self.motions if m.inertia in nodal]
         self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
         self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
-        self.pull = self._asked(self.one.potential, owners, self.force, self.kicked)
+        self.pull = self._request(self.one.potential, owners, self.force, self.kicked)
         if self.one.dissipation and self.one.friction:
-            self.rubbed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
-            self.rub = self._asked(self.one.dissipation, owners, self.one.friction.force, self.rubbed)
+            self.slowed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
+            self.friction = self._request(self.one.dissipation, owners, self.one.friction.force, self.slowed)
         self._run = KernelCache()
-        steps = self._steps() if integrator.fused else None
+        steps = self._steps() if stepper.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
         self._many = BoundKernel(steps, "steps", "first", "t0", "dt", "at") if steps and fits else None
 
@@ -88,7 +97,7 @@ class Backward:
         fields = self.one.potential.fields
         return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
 
-    def _asked(
+    def _request(
         self,
         potential: Potential,
         owners: Mapping[str, Potential | None],
@@ -121,34 +130,53 @@ class Backward:
         self._run("hold", self._hold)
 
     def _step(self, step: int, at: int) -> None:
+        """Step number `step`, which is number `at` on the tape."""
+        place = _Place(step, at)
+        rules: Mapping[type[Move], Callable[..., None]] = {
+            HalfFriction: self._launch_half_friction,
+            Kick: self._launch_kick,
+            Drift: self._launch_drift,
+            Forces: self._launch_forces,
+        }
+        for move in reversed(self.one.scheme.moves):
+            rule(rules, move, "adjoint")(move, place)
+
+    def _launch_kick(self, move: Kick, place: "_Place") -> None:
+        self._run("pull", self._pull, "h", self.one.scheme.kicks[move.number] * self.one.dt)
+
+    def _launch_forces(self, move: Forces, place: "_Place") -> None:
         s, one = self.one.scheme, self.one
-        self._unrub(one.t0 + (step + 1) * one.dt, (at + 1) * len(s.drifts), 2 * at + 1)
-        for move in reversed(range(len(s.drifts))):
-            self._run("pull", self._pull, "h", s.kicks[move + 1] * one.dt)
-            self._run("read", lambda: self.tape.read_positions("at"), "at", at * len(s.drifts) + move + 1)
-            self._transposed_kick(one.t0 + (step + s.ends[move]) * one.dt)
-            self._run("hold", self._hold)
-            self._run("drift", self._drift, "h", s.drifts[move] * one.dt)
-        self._run("pull", self._pull, "h", s.kicks[0] * one.dt)
-        self._unrub(one.t0 + step * one.dt, at * len(s.drifts), 2 * at)
+        row = place.at * len(s.drifts) + move.number + 1
+        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
+        self._transposed_kick(one.t0 + (place.step + s.ends[move.number]) * one.dt)
+
+    def _launch_drift(self, move: Drift, place: "_Place") -> None:
+        self._run("hold", self._hold)
+        self._run("drift", self._drift, "h", self.one.scheme.drifts[move.number] * self.one.dt)
+
+    def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
+        t = self.one.t0 + (place.step + move.number) * self.one.dt
+        self._transposed_friction(
+            t, (place.at + move.number) * len(self.one.scheme.drifts), 2 * place.at + move.number
+        )
 
     def _transposed_kick(self, t: float) -> None:
         self._take(self.one.potential.sweep(self.pull, t).changes)
         self._run("take", self._take_kick)
 
-    def _unrub(self, t: float, position: int, velocity: int) -> None:
+    def _transposed_friction(self, t: float, position: int, velocity: int) -> None:
         if self.one.dissipation is None:
             return
         h, moves = 0.5 * self.one.dt, self.one.moves
         self._run("read", lambda: self.tape.read_positions("at"), "at", position)
         self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
         self._run("remember", self._remember)
-        self._run("half", lambda: Code.joined(moves.rubbed(HALF)), "t", "h", t, h)
-        self._run("u", lambda: self._divided(self.rubbed, self._velocity_adjoints, "h"), "h", h)
-        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("half", lambda: Code.joined(moves.friction_stage(HALF)), "t", "h", t, h)
+        self._run("u", lambda: self._divided(self.slowed, self._velocity_adjoints, "h"), "h", h)
+        self._take(self.one.dissipation.sweep(self.friction, t).changes)
         self._run("take first", self._take_first)
-        self._run("u'", lambda: self._divided(self.rubbed, self.after, HALF), "h", h)
-        self._take(self.one.dissipation.sweep(self.rub, t).changes)
+        self._run("u'", lambda: self._divided(self.slowed, self.after, HALF), "h", h)
+        self._take(self.one.dissipation.sweep(self.friction, t).changes)
         self._run("take second", self._take_second)
 
     def _take(self, changes: Mapping[str, np.ndarray]) -> None:
@@ -162,46 +190,45 @@ class Backward:
 
         `at`: the number of the first of them on the tape.
         """
+        rules: Mapping[type[Move], Callable[..., list[Code]]] = {
+            HalfFriction: self._half_friction_code,
+            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
+            Drift: lambda move, number: [self._hold(), Code(f"h = drifts[{number}] * dt\n"), self._drift()],
+            Forces: self._forces_code,
+        }
         s = self.one.scheme
-        count = len(s.drifts)
-        move = [
-            Code(f"move = {count - 1} - back\nh = kicks[move + 1] * dt\n"),
-            self._pull(),
-            self.tape.read_positions(f"(at + sub) * {count} + move + 1"),
-            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+        step = s.sequence.reversed_code(
+            lambda move, number: rule(rules, move, "adjoint")(move, number), s.stages
+        )
+        begin = Code("sub = steps - 1 - k\n")
+        loop = Code.joined([begin, step]).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
+        return loop.naming(**coefficients(s))
+
+    def _forces_code(self, move: Forces, number: str) -> list[Code]:
+        return [
+            self.tape.read_positions(f"(at + sub) * {len(self.one.scheme.drifts)} + {number} + 1"),
+            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self._sweep(self.one.potential, self.pull, "term"),
             self._take_kick(),
-            self._hold(),
-            Code("h = drifts[move] * dt\n"),
-            self._drift(),
         ]
-        step = [
-            Code("sub = steps - 1 - k\nt = t0 + (first + ti.f64(sub + 1)) * dt\n"),
-            *self._unrubbed(f"(at + sub + 1) * {count}", "(at + sub) * 2 + 1"),
-            Code.joined(move).inside(f"for back in range({count}):"),
-            Code("h = kicks[0] * dt\n"),
-            self._pull(),
-            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
-            *self._unrubbed(f"(at + sub) * {count}", "(at + sub) * 2"),
-        ]
-        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
-        arrays = {name: storage.allocate(np.array(row)) for name, row in s.rows.items()}
-        return Code(loop.text, {**loop.arrays, **arrays})
 
-    def _unrubbed(self, position: str, velocity: str) -> list[Code]:
+    def _half_friction_code(self, move: HalfFriction, number: str) -> list[Code]:
+        later = " + 1" if move.number else ""
+        time = Code(f"t = t0 + (first + ti.f64(sub{later})) * dt\n")
         if self.one.dissipation is None:
-            return []
-        sweep = self._sweep(self.one.dissipation, self.rub, "loss")
+            return [time]
+        sweep = self._sweep(self.one.dissipation, self.friction, "loss")
         return [
+            time,
             Code("h = ti.f64(0.5) * dt\n"),
-            self.tape.read_positions(position),
-            self.tape.read_velocities(velocity),
+            self.tape.read_positions(f"(at + sub{later}) * {len(self.one.scheme.drifts)}"),
+            self.tape.read_velocities(f"(at + sub) * 2{later}"),
             self._remember(),
-            *self.one.moves.rubbed(HALF),
-            self._divided(self.rubbed, self._velocity_adjoints, "h"),
+            *self.one.moves.friction_stage(HALF),
+            self._divided(self.slowed, self._velocity_adjoints, "h"),
             sweep,
             self._take_first(),
-            self._divided(self.rubbed, self.after, HALF),
+            self._divided(self.slowed, self.after, HALF),
             sweep,
             self._take_second(),
         ]
@@ -267,8 +294,8 @@ class Backward:
             )
             for v in velocities
         ]
-        others = self._taken(self.rub, leave=velocities)
-        return Code.joined([*kept, *others, *self._weighed(self.rubbed, self._friction), *again])
+        others = self._taken(self.friction, leave=velocities)
+        return Code.joined([*kept, *others, *self._weighed(self.slowed, self._friction_force), *again])
 
     def _take_second(self) -> Code:
         """lv <- lv + n, and l <- l - (changes)"""
@@ -276,9 +303,11 @@ class Backward:
             self._copied(f"l_{v}", self.adjoints[v], f"l_{v}[{{at}}] + after_{v}[{{at}}]").naming(
                 **{f"after_{v}": self.after[v]}
             )
-            for v in self.rubbed
+            for v in self.slowed
         ]
-        return Code.joined([*added, *self._taken(self.rub), *self._weighed(self.rubbed, self._friction)])
+        return Code.joined(
+            [*added, *self._taken(self.friction), *self._weighed(self.slowed, self._friction_force)]
+        )
 
     def _taken(self, asked: DerivativeRequest, leave: Sequence[str] = ()) -> list[Code]:
         return [
@@ -333,7 +362,7 @@ class Backward:
             self._copied(f"before_{v}", self._before[v], f"f_{v}[{{at}}]").naming(
                 **{f"f_{v}": fields[v].array}
             )
-            for v in self.rubbed
+            for v in self.slowed
         )
 
     def _copied(self, name: str, array: Any, text: str) -> Code:
@@ -345,18 +374,18 @@ class Backward:
         return self.one.friction.before
 
     @property
-    def _friction(self) -> dict[str, Any]:
+    def _friction_force(self) -> dict[str, Any]:
         assert self.one.friction
         return self.one.friction.force
 
 
-def owner(integrator: Integrator, name: str) -> Potential | None:
+def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
     """The potential whose parameter or datum it is; None for a field.
 
     Raises `EnergyError` for what a run cannot be differentiated by.
     """
-    potentials = [p for p in (integrator.potential, integrator.dissipation) if p]
-    fields = [n for n in integrator.potential.fields if n not in integrator.potential.fields.derived]
+    potentials = [p for p in (stepper.potential, stepper.dissipation) if p]
+    fields = [n for n in stepper.potential.fields if n not in stepper.potential.fields.derived]
     if name in fields:
         return None
     for potential in potentials:
@@ -373,10 +402,10 @@ def zeros(asked: DerivativeRequest) -> list[Code]:
     return [zeroed(name, array) for name, array in targets.items()]
 
 
-def refuse_velocities(integrator: Integrator) -> None:
+def refuse_velocities(stepper: DifferentiableStepper) -> None:
     """Raise `EnergyError` where U depends on velocities: then no scheme here is symplectic."""
-    for motion in integrator.motions:
-        if motion.velocity in integrator.potential.reads:
+    for motion in stepper.motions:
+        if motion.velocity in stepper.potential.reads:
             raise EnergyError(
                 f"the potential depends on the velocity '{motion.velocity}': a run with such forces has no"
                 " derivative here"

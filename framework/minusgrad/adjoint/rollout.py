@@ -18,7 +18,8 @@ from ..engine import storage
 from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError
 from ..potential.non_finite import refuse_non_finite
-from ..steppers.integrator import Integrator, inertia
+from ..steppers.integrator import inertia
+from ..steppers.stepper import DifferentiableStepper, Stepper
 from ..steppers.tape import Tape
 from .backward import Backward
 from .losses import Loss, Seen
@@ -36,20 +37,23 @@ class Rollout:
     """
 
     def __init__(
-        self, integrator: Integrator, losses: Sequence[Loss | Seen], steps: int, budget: int = 1 << 30
+        self,
+        stepper: Stepper | DifferentiableStepper,
+        losses: Sequence[Loss | Seen],
+        steps: int,
+        budget: int = 1 << 30,
     ):
-        if integrator.bath is not None:
-            raise EnergyError("a run in a heat bath has no way back; use leapfrog")
-        self.one, self.losses, self.steps, self.budget = integrator, list(losses), steps, budget
+        self.one = stepper.differentiable()
+        self.losses, self.steps, self.budget = list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})
         if beyond := [k for k in self.observed if not 0 <= k <= steps]:
             raise EnergyError(f"a loss looks at step {beyond[0]}, and the run has steps 0 to {steps}")
         self.trouble = ""
-        self._state_size = sum(a.nbytes for a in self._state(integrator).values())
+        self._state_size = sum(a.nbytes for a in self._state(self.one).values())
         self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._longest)
         self._sensitivities: dict[tuple[str, ...], Sensitivity] = {}
         self._backward: dict[tuple[str, ...], Backward] = {}
-        self._recorded: Integrator | None = None
+        self._recorded: DifferentiableStepper | None = None
 
     # Questions
 
@@ -222,7 +226,7 @@ class Rollout:
         begin = bisect_right(self.observed, first) if first else 0
         return self.observed[begin : bisect_right(self.observed, end)]
 
-    def _go(self, one: Integrator, step: int) -> None:
+    def _go(self, one: DifferentiableStepper, step: int) -> None:
         if step > one.step:
             one.advance(step - one.step)
 
@@ -261,9 +265,7 @@ class Rollout:
         if self._recorded is None:
             one, rubs = self.one, self.one.dissipation is not None
             tape = Tape.of(one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), rubs)
-            self._recorded = Integrator(
-                one.potential, one.motions, one.scheme, one.dt, one.t0, one.holds, one.dissipation, tape
-            )
+            self._recorded = one.with_tape(tape)
         key = tuple(names)
         if key not in self._backward:
             self._backward[key] = Backward(self._recorded, names)
@@ -286,10 +288,10 @@ class Rollout:
         finally:
             self._restore(self.one, before)
 
-    def _state(self, one: Integrator) -> dict[str, np.ndarray]:
+    def _state(self, one: DifferentiableStepper) -> dict[str, np.ndarray]:
         return one.state() | {f"fields/{f.name}": f.values.copy() for f in one.moving}
 
-    def _restore(self, one: Integrator, state: Mapping[str, np.ndarray]) -> None:
+    def _restore(self, one: DifferentiableStepper, state: Mapping[str, np.ndarray]) -> None:
         for field in one.moving:
             field.set(state[f"fields/{field.name}"])
         one.restore(dict(state))

@@ -11,7 +11,7 @@ is the derivative of each move, taken beside it: exact for the discrete scheme, 
 by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -24,7 +24,9 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
-from ..steppers.integrator import Integrator
+from ..steppers.moves import STEPS, coefficients
+from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, Move, rule
+from ..steppers.stepper import DifferentiableStepper
 from .backward import HALF, owner, zeros
 
 
@@ -34,19 +36,21 @@ class Sensitivity:
     Raises `EnergyError` for names that a run cannot be differentiated by.
     """
 
-    def __init__(self, integrator: Integrator, names: Sequence[str]):
-        self.one, self.motions = integrator, integrator.motions
-        fields = integrator.potential.fields
+    def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
+        self.one, self.motions = stepper, stepper.motions
+        fields = stepper.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
-        owners = {n: owner(integrator, n) for n in names}
+        owners = {n: owner(stepper, n) for n in names}
         self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
         self._owners = owners
         self.bend = self._arrays(m.position for m in self.motions)
-        self.rubbed = self._arrays([m.velocity for m in self.motions] if integrator.dissipation else [])
-        self.before = self._arrays(self.rubbed)
-        self._whole = self._asked(integrator.potential)
-        self._rubs = self._asked(integrator.dissipation) if integrator.dissipation else DerivativeRequest()
+        self.slowed = self._arrays([m.velocity for m in self.motions] if stepper.dissipation else [])
+        self.before = self._arrays(self.slowed)
+        self._whole = self._request(stepper.potential)
+        losing = stepper.dissipation
+        self._friction = self._request(losing) if losing else DerivativeRequest()
+        self._time = 0.0
         self._many: BoundKernel | None = None
         self._run = KernelCache()
 
@@ -84,7 +88,7 @@ class Sensitivity:
                 self._step(self.one.step + step)
         self.one.step += steps
 
-    def _asked(self, potential: Potential) -> DerivativeRequest:
+    def _request(self, potential: Potential) -> DerivativeRequest:
         """The force and how it changes along the tangent."""
         own = self._own(potential)
         nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
@@ -94,7 +98,7 @@ class Sensitivity:
             )
         assert self.one.friction
         return DerivativeRequest(
-            gradient=dict(self.one.friction.force), product=dict(self.rubbed), tangents=nodal | own
+            gradient=dict(self.one.friction.force), product=dict(self.slowed), tangents=nodal | own
         )
 
     def _own(self, potential: Potential) -> dict[str, np.ndarray]:
@@ -103,56 +107,61 @@ class Sensitivity:
     # Step by step
 
     def _step(self, step: int) -> None:
-        s, one = self.one.scheme, self.one
-        self._rub(one.t0 + step * one.dt)
-        self._run("kick", self._kick, "h", s.kicks[0] * one.dt)
-        for drift, kick, end in zip(s.drifts, s.kicks[1:], s.ends, strict=True):
-            t = one.t0 + (step + end) * one.dt
-            self._run("drift", self._drift, "h", drift * one.dt)
-            one.holds.place(t)
-            self._run("hold", self._hold)
-            one.potential.sweep(self._whole, t)
-            self._run("kick", self._kick, "h", kick * one.dt)
-        self._rub(one.t0 + (step + 1) * one.dt)
+        one = self.one
+        rules: Mapping[type[Move], Callable[..., None]] = {
+            HalfFriction: self._launch_half_friction,
+            Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
+            Drift: lambda move: self._launch_drift(move, step),
+            Forces: self._launch_forces,
+        }
+        self._time = one.t0 + step * one.dt
+        for move in one.scheme.moves:
+            rule(rules, move, "tangent")(move)
 
-    def _rub(self, t: float) -> None:
+    def _launch_drift(self, move: Drift, step: int) -> None:
+        one = self.one
+        self._run("drift", self._drift, "h", one.scheme.drifts[move.number] * one.dt)
+        self._time = one.t0 + (step + one.scheme.ends[move.number]) * one.dt
+        one.holds.place(self._time)
+        self._run("hold", self._hold)
+
+    def _launch_forces(self, move: Forces) -> None:
+        self.one.potential.sweep(self._whole, self._time)
+
+    def _launch_half_friction(self, move: HalfFriction) -> None:
         if self.one.dissipation is None:
             return
         self._run("remember", self._remember)
         for h in (HALF, "h"):
-            self.one.dissipation.sweep(self._rubs, t)
-            self._run(f"rub {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
+            self.one.dissipation.sweep(self._friction, self._time)
+            self._run(f"friction {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
 
     def _steps(self) -> Code:
         """For a kernel of (steps, first, t0, dt)."""
+        rules: Mapping[type[Move], Callable[..., list[Code]]] = {
+            HalfFriction: self._half_a_step_of_friction,
+            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
+            Drift: self._drift_code,
+            Forces: lambda move, number: [self._swept(self.one.potential, self._whole, "term")],
+        }
         s = self.one.scheme
-        move = [
-            Code("h = drifts[move] * dt\n"),
+        begin = Code("t = t0 + (first + ti.f64(sub)) * dt\n")
+        step = s.sequence.code(lambda move, number: rule(rules, move, "tangent")(move, number))
+        return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
+
+    def _drift_code(self, move: Drift, number: str) -> list[Code]:
+        return [
+            Code(f"h = drifts[{number}] * dt\n"),
             self._drift(),
-            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self.one.holds.code(),
             self._hold(),
-            self._swept(self.one.potential, self._whole, "term"),
-            Code("h = kicks[move + 1] * dt\n"),
-            self._kick(),
         ]
-        step = [
-            Code("t = t0 + (first + ti.f64(sub)) * dt\n"),
-            *self._half_a_step_of_friction(),
-            Code("h = kicks[0] * dt\n"),
-            self._kick(),
-            Code.joined(move).inside("for move in range(drifts.shape[0]):"),
-            *self._half_a_step_of_friction(),
-        ]
-        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
-        return Code(
-            loop.text, {**loop.arrays, **{n: storage.allocate(np.array(r)) for n, r in s.rows.items()}}
-        )
 
-    def _half_a_step_of_friction(self) -> list[Code]:
+    def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
         if self.one.dissipation is None:
             return []
-        sweep = self._swept(self.one.dissipation, self._rubs, "loss")
+        sweep = self._swept(self.one.dissipation, self._friction, "loss")
         half = Code("h = ti.f64(0.5) * dt\n")
         return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
 
@@ -173,7 +182,7 @@ class Sensitivity:
         pieces = []
         for m in self.motions:
             v, force = m.velocity, self.one.friction.force[m.velocity]
-            pieces.append(self._accelerated(m, v, force, self.rubbed[v], h, remembered=True))
+            pieces.append(self._accelerated(m, v, force, self.slowed[v], h, remembered=True))
         return Code.joined(pieces)
 
     def _accelerated(

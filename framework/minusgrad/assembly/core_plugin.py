@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from math import inf
 from typing import Annotated, ClassVar
 
-from pydantic import BaseModel
+from pydantic import BaseModel, create_model
 from pydantic import Field as Limits
 
 from ..energies.fields import Field
@@ -16,7 +16,7 @@ from ..steppers.integrator import Integrator
 from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
 from ..steppers.outcomes import Tolerances
-from ..steppers.schemes import SCHEMES
+from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.unknowns import Unknown
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
@@ -41,28 +41,12 @@ class Splitting(Record):
         )
 
 
-class SymplecticEuler(Splitting):
-    """Kick, drift: order 1."""
-
-    scheme = "symplectic_euler"
-
-
-class Leapfrog(Splitting):
-    """Half kick, drift, forces, half kick: order 2."""
-
-    scheme = "leapfrog"
-
-
-class Yoshida4(Splitting):
-    """Three leapfrogs, the middle one backwards: order 4."""
-
-    scheme = "yoshida4"
-
-
-class Yoshida6(Splitting):
-    """Seven leapfrogs: order 6."""
-
-    scheme = "yoshida6"
+def splitting(kind: str, scheme: Scheme) -> type[Splitting]:
+    """The block of a scheme: one row in `SCHEMES` makes a kind of stepper."""
+    name = "".join(word.capitalize() for word in kind.split("_"))
+    model = create_model(name, __base__=Splitting, __doc__=scheme.summary, __module__=__name__)
+    model.scheme = kind
+    return model
 
 
 class Langevin(Record):
@@ -216,8 +200,9 @@ class FramesBlock(Looks):
 
 @hookimpl
 def register_steppers() -> Mapping[str, type[BaseModel]]:
-    integrators = {model.scheme: model for model in (SymplecticEuler, Leapfrog, Yoshida4, Yoshida6)}
-    return integrators | {
+    integrators = {kind: splitting(kind, scheme) for kind, scheme in SCHEMES.items()}
+    return {
+        **integrators,
         "langevin": Langevin,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,

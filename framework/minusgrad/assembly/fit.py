@@ -19,10 +19,10 @@ from ..files.checkpoint import Snapshot
 from ..files.trajectory import Recorder
 from ..steppers.first_order import Adam
 from ..steppers.gauss_newton import GaussNewton
-from ..steppers.integrator import Integrator
 from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
 from ..steppers.outcomes import Tolerances
+from ..steppers.stepper import DifferentiableStepper
 from ..steppers.unknowns import Unknown
 from . import job
 from .estimates import Estimate, Estimates, combination
@@ -63,7 +63,7 @@ class ParameterFit:
         self.simulation, self.table = Simulation(judged, folder), judged.scene.fit
         self.scene, self.registry, self.units = judged.scene, judged.registry, self.simulation.units
         self.placed = self.simulation.placed
-        self.integrator = self._integrator()
+        self.integrator = self._differentiable()
         self.observed = FitLosses(self.simulation, judged.models, self.integrator.dt)
         self.parameters = FitParameters(self.simulation, self.table.parameters)
         with self.placed(("fit",)):
@@ -179,14 +179,10 @@ class ParameterFit:
         units |= {"loss": "1", "slope": "1"}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}
 
-    def _integrator(self) -> Integrator:
-        stepper = self.simulation.stepper
-        if not isinstance(stepper, Integrator):
-            text = (
-                "a fit is of what moves in time, and this searches for a minimum; use leapfrog, yoshida4, ..."
-            )
-            raise SceneError([self.scene.document.problem(("stepper", "kind"), text)])
-        return stepper
+    def _differentiable(self) -> DifferentiableStepper:
+        """The scene's stepper. Raises `SceneError` if its runs have no derivatives."""
+        with self.placed(("stepper", "kind")):
+            return self.simulation.stepper.differentiable()
 
     def _search(self) -> Minimiser:
         gradient, change = self.table.gradient, self.table.change

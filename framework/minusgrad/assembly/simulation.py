@@ -30,11 +30,8 @@ from ..files.h5md import Raster
 from ..files.trajectory import Recorder
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
-<<<<<<< HEAD
-from ..potential.staged_term import StagedTerm, bind_staged
-=======
 from ..potential.staged_binding import bind_staged
->>>>>>> 330c392 (Staged terms, their arrays, binding and probe have files of their own; so have element Hessians, sparsity patterns and assembly)
+from ..potential.staged_term import StagedTerm
 from ..scene.document import Block, HoldTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem
@@ -78,6 +75,7 @@ class Simulation:
             self.units, self.potential, self.state.motions, self.holds, self.dissipation, scene.runtime.seed
         )
         self.stepper = self._made(scene.stepper, moving, Stepper)
+        self.stepper.kind = scene.stepper.kind
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")

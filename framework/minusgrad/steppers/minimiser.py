@@ -16,7 +16,7 @@ import numpy as np
 
 from ..energies.fields import Field, ordered_sum
 from ..engine import storage
-from ..errors import CheckpointError, NonFiniteError
+from ..errors import NonFiniteError
 from ..potential.potential import Potential
 from .holds import Holds
 from .objective import Objective
@@ -118,18 +118,11 @@ class Minimiser(Stepper):
 
     def state(self) -> dict[str, np.ndarray]:
         """All arrays that the next iteration depends on, without the fields."""
-        gradients = {f"gradient/{n}": storage.host(g).copy() for n, g in self.gradient.items()}
-        return gradients | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
+        return super().state() | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Give back what `state` took. Raises `CheckpointError` if anything is missing or does not fit."""
-        for name, present in self.state().items():
-            if name not in state or state[name].shape != present.shape:
-                raise CheckpointError(
-                    f"the checkpoint's 'stepper/{name}' is missing or does not fit this stepper"
-                )
-        for name, array in self.gradient.items():
-            storage.store(array, state[f"gradient/{name}"])
+        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        super().restore(state)
         for name in (*CLOCK, *self.kept):
             setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
 

@@ -1,6 +1,6 @@
-"""Kernels that move: a kick, a drift, friction, and many whole steps in one.
+"""Kernels that move the fields: a kick, a drift, friction, and many whole steps in one.
 
-The text of a step inside the one kernel is joined from the pieces of which single steps are made.
+The kernel of many steps is joined from the same pieces as single moves, in the sequence of the scheme.
 """
 
 from collections.abc import Mapping, Sequence
@@ -19,14 +19,18 @@ from ..potential.potential import Potential
 from .heat_bath import Bath
 from .holds import Holds
 from .schemes import Scheme
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, rule
 from .tape import Tape
+
+STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
+"""Header of the loop over steps, which is taken in order by one thread."""
 
 
 class Moves:
     """Loops over the nodes of everything that moves; `gradient` and `inertia` by the position's name.
 
-    `friction` (if anything rubs): dR/dv and the velocities before it, by the velocity's name. `work` and
-    `dissipated` are sums of one number each.
+    `friction` (if there is a dissipation): dR/dv and the velocities before it, by the velocity's name. `work`
+    and `dissipated` are sums of one number each.
     """
 
     def __init__(
@@ -46,50 +50,58 @@ class Moves:
         self.tape = tape
 
     def drift(self) -> Code:
-        """x <- x + h v; with a bath in its middle for scalars h and `first`, the number of the step."""
-        if self.bath is None:
-            return Code.joined(self._drift(motion) for motion in self.motions)
-        return Code.joined([Code("number = first\n"), *self._bathed(sums=False)])
+        """x <- x + h v"""
+        return Code.joined(self._drift(motion) for motion in self.motions)
+
+    def bath_drift(self, sums: bool = False) -> Code:
+        """`drift` with the bath in its middle, for scalars h and `number` (the step's).
+
+        With `sums` the heat is added up: in loops on one thread.
+        """
+        assert self.bath
+        pieces = []
+        for motion in self.motions:
+            x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
+            pieces.append(self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums))
+        return Code.joined(pieces)
 
     def kick(self) -> Code:
         """v <- v - h (dU/dx) / inertia"""
         return Code.joined(self._kick(motion) for motion in self.motions)
 
+    # Many steps in one kernel
+
     def steps(self, scheme: Scheme) -> Code:
         """For a kernel of (steps, first, t0, dt): so many steps of length dt from number `first` on.
 
-        With a tape also of `at`, the number of the first step on the tape: it is written as we go.
+        With a tape also of `at`, the number of the first step on the tape, which is written on the way.
         """
-        move = [
-            Code("h = drifts[move] * dt\n"),
-            *(self._bathed(sums=True) if self.bath else [self.drift()]),
-            Code("t = t0 + (first + ti.f64(sub) + ends[move]) * dt\n"),
+        rules = {
+            HalfFriction: self._half_a_step_of_friction,
+            Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
+            Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
+            BathDrift: lambda move, number: self._drift_and_place(number, scheme, self.bath_drift(sums=True)),
+            Forces: self._forces,
+        }
+        begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
+        step = scheme.sequence.code(lambda move, number: rule(rules, move, "integrator")(move, number))
+        loop = Code.joined([begin, step]).inside(STEPS)
+        return loop.naming(**coefficients(scheme))
+
+    def _drift_and_place(self, number: str, scheme: Scheme, drift: Code) -> list[Code]:
+        """A drift; then time, supports and the tape's row are those of its end."""
+        row = f"(at + sub) * {len(scheme.drifts)} + {number} + 1"
+        return [
+            Code(f"h = drifts[{number}] * dt\n"),
+            drift,
+            Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self.holds.code(),
-            self._noted_positions(len(scheme.drifts)),
-            *(zeroed(f"g_{name}", array) for name, array in self.gradient.items()),
-            FusedCode(self.potential).gradient(self.gradient),
-            Code("h = kicks[move + 1] * dt\n"),
-            *self._kick_and_work(),
+            self.tape.record_positions(row) if self.tape else Code(""),
         ]
-        step = [
-            Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n"),
-            self._noted_velocities("0"),
-            *self._half_a_step_of_friction(),
-            Code("h = kicks[0] * dt\n"),
-            *self._kick_and_work(),
-            Code.joined(move).inside("for move in range(drifts.shape[0]):"),
-            self._noted_velocities("1"),
-            *self._half_a_step_of_friction(),
-        ]
-        loop = Code.joined(step).inside("ti.loop_config(serialize=True)\nfor sub in range(steps):")
-        arrays = {name: storage.allocate(np.array(row)) for name, row in scheme.rows.items()}
-        return Code(loop.text, {**loop.arrays, **arrays})
 
-    def _noted_positions(self, moves: int) -> Code:
-        return self.tape.note_positions(f"(at + sub) * {moves} + move + 1") if self.tape else Code("")
-
-    def _noted_velocities(self, half: str) -> Code:
-        return self.tape.note_velocities(f"(at + sub) * 2 + {half}") if self.tape else Code("")
+    def _forces(self, move: Forces, number: str) -> list[Code]:
+        cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]
+        return [*cleared, FusedCode(self.potential).gradient(self.gradient)]
 
     def _kick_and_work(self) -> list[Code]:
         """A kick, and the work h dU/dt that an explicit time dependence does in it."""
@@ -100,7 +112,24 @@ class Moves:
             pieces.append(self.holds.power_code(forces, "work").naming(work=self.work))
         return pieces
 
-    def rub(self) -> Code:
+    def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
+        """Friction for half a step, and the energy that it takes."""
+        pieces = [self.tape.record_velocities(f"(at + sub) * 2 + {number}")] if self.tape else []
+        if not self.friction:
+            return pieces
+        pieces += [Code("h = ti.f64(0.5) * dt\n"), self.apply_friction()]
+        sums = {"dissipated": self.friction.dissipated}
+        for motion in self.motions:
+            pieces.append(self._lost(motion).naming(**sums))
+        if self.holds.moving:
+            forces = {m.position: f"g_{m.velocity}" for m in self.motions}
+            for name, total in (sums | {"work": self.work}).items():
+                pieces.append(self.holds.power_code(forces, name).naming(**{name: total}))
+        return pieces
+
+    # Friction
+
+    def apply_friction(self) -> Code:
         """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t."""
         assert self.friction
         velocities = [self.potential.fields[m.velocity] for m in self.motions]
@@ -111,9 +140,9 @@ class Moves:
             )
             for v in velocities
         ]
-        return Code.joined([*before, *self.rubbed("ti.f64(0.5) * h"), *self.rubbed("h")])
+        return Code.joined([*before, *self.friction_stage("ti.f64(0.5) * h"), *self.friction_stage("h")])
 
-    def rubbed(self, h: str) -> list[Code]:
+    def friction_stage(self, h: str) -> list[Code]:
         """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
         assert self.friction
         pieces = [zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
@@ -121,19 +150,6 @@ class Moves:
         for motion in self.motions:
             force, before = self.friction.force[motion.velocity], self.friction.before[motion.velocity]
             pieces.append(self._accelerated(motion, f"g_{motion.velocity}", force, h, before))
-        return pieces
-
-    def _half_a_step_of_friction(self) -> list[Code]:
-        """Friction, and what it costs, for half a step."""
-        if not self.friction:
-            return []
-        pieces, sums = [Code("h = ti.f64(0.5) * dt\n"), self.rub()], {"dissipated": self.friction.dissipated}
-        for motion in self.motions:
-            pieces.append(self._lost(motion).naming(**sums))
-        if self.holds.moving:
-            forces = {m.position: f"g_{m.velocity}" for m in self.motions}
-            for name, total in (sums | {"work": self.work}).items():
-                pieces.append(self.holds.power_code(forces, name).naming(**{name: total}))
         return pieces
 
     def _lost(self, motion: Motion) -> Code:
@@ -145,15 +161,6 @@ class Moves:
         line = f"dissipated[0] = dissipated[0] + ti.f64(0.5) * {mass} * ({old} * {old} - {new} * {new})"
         arrays = {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]}
         return Code(at_each(f"f_{v.name}", v.array, line), arrays | {f"i_{motion.position}": inertia})
-
-    def _bathed(self, sums: bool) -> list[Code]:
-        """Drifts with the bath in their middle, for scalars h and `number`."""
-        assert self.bath
-        pieces = []
-        for motion in self.motions:
-            x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
-            pieces.append(self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums))
-        return pieces
 
     def _drift(self, motion: Motion) -> Code:
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
@@ -191,6 +198,11 @@ class Friction:
     before: dict[str, Any]
     dissipated: Any
 
+    @property
+    def statements(self) -> float:
+        """The statements that one evaluation of dR/dv executes, about."""
+        return FusedCode(self.dissipation).statements(self.force)
+
     @classmethod
     def of(cls, dissipation: Potential, motions: Sequence[Motion]) -> "Friction":
         """Raises `EnergyError` for a term that resists nothing."""
@@ -199,6 +211,11 @@ class Friction:
         shapes = {m.velocity: np.zeros_like(dissipation.fields[m.velocity].values) for m in motions}
         force, before = ({v: storage.allocate(s) for v, s in shapes.items()} for _ in range(2))
         return cls(dissipation, force, before, storage.allocate(np.zeros(1)))
+
+
+def coefficients(scheme: Scheme) -> dict[str, Any]:
+    """The rows of a scheme as arrays for kernels, by name."""
+    return {name: storage.allocate(np.array(row)) for name, row in scheme.rows.items()}
 
 
 def refuse_idle(term: Term, motions: Sequence[Motion]) -> None:

@@ -5,8 +5,10 @@ order 4 and solution A of order 6 (Yoshida 1990, Phys. Lett. A 150, 262).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
+
+from .step_sequence import KICK_DRIFT_KICK, BathDrift, Drift, Move, StepSequence
 
 
 @dataclass(frozen=True)
@@ -16,12 +18,15 @@ class Scheme:
         Scheme(order=2, kicks=(0.5, 0.5), drifts=(1.0,))            leapfrog
 
     order: the order of the error in dt. kicks: fractions of the step, one more than drifts. drifts: fractions
-    whose sum is 1. Sources: Verlet 1967, Yoshida 1990 (see the module).
+    whose sum is 1. summary: a line for those who choose a scheme. sequence: the moves that use the
+    coefficients, if not kick, drift, kick. Sources: Verlet 1967, Yoshida 1990 (see the module).
     """
 
     order: int
     kicks: tuple[float, ...]
     drifts: tuple[float, ...]
+    summary: str = "Symplectic splitting."
+    sequence: StepSequence = KICK_DRIFT_KICK
 
     @property
     def ends(self) -> tuple[float, ...]:
@@ -33,12 +38,26 @@ class Scheme:
         """The coefficients as kernels take them, by name."""
         return {"kicks": self.kicks, "drifts": self.drifts, "ends": self.ends}
 
+    @property
+    def stages(self) -> int:
+        """How often the middle of the sequence is repeated."""
+        return len(self.rows[self.sequence.row])
 
-def composed(order: int, weights: Sequence[float]) -> Scheme:
+    @property
+    def moves(self) -> tuple[Move, ...]:
+        """The moves of one step, in their order."""
+        return self.sequence.unrolled(self.stages)
+
+    def in_bath(self) -> "Scheme":
+        """The same scheme, exchanging heat in the middle of every drift."""
+        return replace(self, sequence=self.sequence.replacing(Drift, BathDrift))
+
+
+def composed(order: int, weights: Sequence[float], summary: str = Scheme.summary) -> Scheme:
     """Leapfrogs of these step fractions one after another, neighbouring half kicks joined."""
     halves = [w / 2.0 for w in weights]
     kicks = (halves[0], *(a + b for a, b in pairwise(halves)), halves[-1])
-    return Scheme(order, kicks, tuple(weights))
+    return Scheme(order, kicks, tuple(weights), summary)
 
 
 def mirrored(*outer: float) -> list[float]:
@@ -46,9 +65,13 @@ def mirrored(*outer: float) -> list[float]:
     return [*outer, 1.0 - 2.0 * sum(outer), *reversed(outer)]
 
 
+TRIPLE_JUMP = mirrored(1.0 / (2.0 - 2.0 ** (1.0 / 3.0)))
+SOLUTION_A = mirrored(0.784513610477560, 0.235573213359357, -1.17767998417887)
+
 SCHEMES = {
-    "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,)),
-    "leapfrog": composed(2, [1.0]),
-    "yoshida4": composed(4, mirrored(1.0 / (2.0 - 2.0 ** (1.0 / 3.0)))),
-    "yoshida6": composed(6, mirrored(0.784513610477560, 0.235573213359357, -1.17767998417887)),
+    "symplectic_euler": Scheme(1, (1.0, 0.0), (1.0,), "Kick, drift: order 1."),
+    "leapfrog": composed(2, [1.0], "Half kick, drift, forces, half kick: order 2."),
+    "yoshida4": composed(4, TRIPLE_JUMP, "Three leapfrogs, the middle one backwards: order 4."),
+    "yoshida6": composed(6, SOLUTION_A, "Seven leapfrogs: order 6."),
 }
+"""By name, as scene files choose them: a row here is all that a new scheme needs."""

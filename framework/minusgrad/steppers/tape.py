@@ -52,23 +52,23 @@ class Tape:
         most = max(fields[m.position].values.size for m in motions)
         return max(1, (MOST_NUMBERS // most - 1) // max(moves, 2))
 
-    def note_positions(self, place: str) -> Code:
+    def record_positions(self, place: str) -> Code:
         """Writes the positions down in row `place`."""
-        return Code.joined(self._noted(n, array, place) for n, array in self.positions.items())
+        return Code.joined(self._copied(n, array, place) for n, array in self.positions.items())
 
-    def note_velocities(self, place: str) -> Code:
+    def record_velocities(self, place: str) -> Code:
         """Writes the velocities down in row `place`; nothing where nothing rubs."""
-        return Code.joined(self._noted(n, array, place) for n, array in self.velocities.items())
+        return Code.joined(self._copied(n, array, place) for n, array in self.velocities.items())
 
     def read_positions(self, place: str) -> Code:
         """Puts the fields where they were."""
-        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.positions.items())
+        return Code.joined(self._copied(n, array, place, back=True) for n, array in self.positions.items())
 
     def read_velocities(self, place: str) -> Code:
         """Gives the fields the velocities that they had."""
-        return Code.joined(self._noted(n, array, place, back=True) for n, array in self.velocities.items())
+        return Code.joined(self._copied(n, array, place, back=True) for n, array in self.velocities.items())
 
-    def _noted(self, name: str, array: Any, place: str, back: bool = False) -> Code:
+    def _copied(self, name: str, array: Any, place: str, back: bool = False) -> Code:
         field = self.fields[name]
         here, there = f"f_{name}[{{at}}]", f"tape_{name}[row, {{at}}]"
         line = f"{here} = {there}" if back else f"{there} = {here}"
@@ -76,9 +76,9 @@ class Tape:
         return Code(text, {f"f_{name}": field.array, f"tape_{name}": array})
 
 
-class Notes:
-    """The tape's own kernels, for steps that are launched move by move: each takes the row."""
+class TapeKernels:
+    """Kernels that write rows of a tape, for steps by single launches: each takes the row."""
 
     def __init__(self, tape: Tape):
-        self.positions = BoundKernel(tape.note_positions("at"), "at")
-        self.velocities = BoundKernel(tape.note_velocities("at"), "at") if tape.velocities else None
+        self.positions = BoundKernel(tape.record_positions("at"), "at")
+        self.velocities = BoundKernel(tape.record_velocities("at"), "at") if tape.velocities else None

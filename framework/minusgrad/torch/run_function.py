@@ -20,7 +20,6 @@ from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, TensorError
-from ..steppers.integrator import Integrator
 from . import tensors as guests
 from .energy_function import ENGINE, Input, Last, applied
 from .tensors import DTYPES, Guest
@@ -48,12 +47,7 @@ class Run(guests.Lasting):
     """
 
     def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
-        one = simulation.stepper
-        if not isinstance(one, Integrator):
-            raise TensorError(
-                "a rollout is of a run in time, and the scene's [stepper] searches for a minimum: choose an"
-                " integrator, such as leapfrog"
-            )
+        one = simulation.stepper.differentiable()
         self._one, fields = one, one.potential.fields
         for step in [steps, *(observe or ())]:
             if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
@@ -158,8 +152,8 @@ def rollout(
 
     A scene that `minusgrad.build` has made belongs to the function from now on. `memory`: bytes for what is
     stored for the way back; the observed states come on top. Raises `SceneError` with all the scene's
-    mistakes, `EnergyError` for a run that has no way back (a heat bath, forces that depend on velocities)
-    and for a budget that is too small, `TensorError` for steps that are no whole numbers.
+    mistakes, `EnergyError` for a run without a derivative (a minimiser, a heat bath, forces that depend on
+    velocities) and for a budget that is too small, `TensorError` for steps that are no whole numbers.
     """
     simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
     return Run(simulation, simulation.last if steps is None else steps, observe, memory)

@@ -1,0 +1,64 @@
+"""Diagnosis of a step whose result is not finite: the first move, term and node that give NaN or infinity."""
+
+from collections.abc import Callable
+
+from ..energies.fields import Field
+from ..potential.non_finite import first_non_finite_node
+from .single_moves import SingleMoves
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, Move, rule
+
+
+class NonFiniteDiagnosis:
+    """Takes a step move by move, and looks at the moving fields and at the forces after each.
+
+    `forces(t)` evaluates the forces at time t as the stepper does.
+    """
+
+    def __init__(self, single: SingleMoves, moving: list[Field], forces: Callable[[float], None]):
+        self.single, self.moving, self.forces = single, moving, forces
+
+    def first(self, number: int, t0: float, dt: float) -> str | None:
+        """What breaks first in step `number`; None if, move by move, nothing does.
+
+        The fields are left where it broke.
+        """
+        rules: dict[type[Move], Callable[..., str | None]] = {
+            HalfFriction: self._after_friction,
+            Kick: self._around_kick,
+            Drift: self._after_drift,
+            BathDrift: self._after_drift,
+            Forces: self._forces,
+        }
+        self.single.begin(number, t0, dt)
+        for move in self.single.scheme.moves:
+            if (found := rule(rules, move, "diagnosis of a step")(move)) is not None:
+                return found
+        return None
+
+    def overflow(self) -> str | None:
+        """The first moving field and node that are not finite."""
+        for field in self.moving:
+            if (node := first_non_finite_node(field.values)) is not None:
+                return f"field '{field.name}', node {node} grew beyond all numbers; try a smaller dt"
+        return None
+
+    def _after_friction(self, move: HalfFriction) -> str | None:
+        if self.single.moves.friction is None:
+            return None
+        self.single.half_friction()
+        return (found := self.overflow()) and f"{found}, in the friction"
+
+    def _around_kick(self, move: Kick) -> str | None:
+        moves = self.single.moves
+        if (found := moves.potential.first_nonfinite(self.single.time, moves.gradient)) is not None:
+            return f"{found}; a smaller dt or a softening may cure it"
+        self.single.kick(move)
+        return self.overflow()
+
+    def _after_drift(self, move: Drift) -> str | None:
+        self.single.drift(move)
+        return self.overflow()
+
+    def _forces(self, move: Forces) -> str | None:
+        self.forces(self.single.time)
+        return None

@@ -1,0 +1,139 @@
+"""One step by single launches: each move a kernel of its own, its energies added up on the host.
+
+For systems too large for a kernel of many steps, and to look between two moves.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import ordered_sum
+from ..engine import storage
+from ..engine.kernels import BoundKernel, Code
+from .moves import Moves
+from .schemes import Scheme
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, Move, rule
+from .tape import TapeKernels
+
+
+class SingleMoves:
+    """The moves of `moves`, each by a launch; `step` takes a whole one.
+
+    `time` is that of the present positions, `number` that of the present step, which began at t0 + number dt.
+    """
+
+    def __init__(self, moves: Moves, scheme: Scheme):
+        self.moves, self.scheme = moves, scheme
+        self.time = self.t0 = self.dt = 0.0
+        self.number = 0
+        self._kick = BoundKernel(moves.kick(), "h")
+        self._drift = BoundKernel(moves.drift(), "h") if moves.bath is None else _bath_drift(moves)
+        self._friction = BoundKernel(moves.apply_friction(), "t", "h") if moves.friction else None
+        self.tape = TapeKernels(moves.tape) if moves.tape else None
+
+    def begin(self, number: int, t0: float, dt: float) -> None:
+        """Stand at the beginning of a step."""
+        self.number, self.t0, self.dt = number, t0, dt
+        self.time = t0 + number * dt
+
+    def step(self, number: int, t0: float, dt: float) -> None:
+        """Take a step, with its energies, and its rows of the tape."""
+        self.begin(number, t0, dt)
+        rules = self._rules
+        for move in self.scheme.moves:
+            rule(rules, move, "integrator")(move)
+
+    # The rules of a step
+
+    @property
+    def _rules(self) -> Mapping[type[Move], Callable[..., None]]:
+        return {
+            HalfFriction: self._half_friction,
+            Kick: self._kick_and_work,
+            Drift: self._drift_and_record,
+            BathDrift: self._drift_and_record,
+            Forces: self._forces,
+        }
+
+    def _half_friction(self, move: HalfFriction) -> None:
+        if self.tape and self.tape.velocities:
+            self.tape.velocities(self._steps_on_tape * 2 + move.number)
+        self.half_friction()
+
+    def _kick_and_work(self, move: Kick) -> None:
+        self.kick(move)
+        potential, holds = self.moves.potential, self.moves.holds
+        if potential.uses_time or holds.moving:
+            power = potential.rate(self.time) + holds.power(self.moves.gradient)
+            _add(self.moves.work, self.scheme.kicks[move.number] * self.dt * power)
+
+    def _drift_and_record(self, move: Drift) -> None:
+        self.drift(move)
+        if self.tape:
+            self.tape.positions(self._steps_on_tape * len(self.scheme.drifts) + move.number + 1)
+
+    def _forces(self, move: Forces) -> None:
+        self.moves.potential.gradient_into(self.moves.gradient, self.time)
+
+    @property
+    def _steps_on_tape(self) -> int:
+        assert self.moves.tape
+        return self.number - self.moves.tape.first
+
+    # Moves
+
+    def kick(self, move: Kick) -> None:
+        """v <- v - c dt (dU/dx) / inertia; the work is not counted."""
+        self._kick(self.scheme.kicks[move.number] * self.dt)
+
+    def drift(self, move: Drift) -> None:
+        """x <- x + d dt v, with the bath if there is one; then supports and time are those of its end."""
+        h, bath = self.scheme.drifts[move.number] * self.dt, self.moves.bath
+        if bath is None:
+            self._drift(h)
+        else:
+            before = self._kinetic()
+            self._drift(h, float(self.number))
+            _add(bath.given, self._kinetic() - before)
+        self.time = self._time_after(move.number)
+        self.moves.holds.place(self.time)
+
+    def half_friction(self) -> None:
+        """Half a step of friction, and the energy that it takes."""
+        friction = self.moves.friction
+        if self._friction is None or friction is None:
+            return
+        h, forces = 0.5 * self.dt, {m.position: friction.force[m.velocity] for m in self.moves.motions}
+        self._friction(self.time, h)
+        for motion in self.moves.motions:
+            v, old = self.moves.potential.fields[motion.velocity].values, friction.before[motion.velocity]
+            mass = storage.host(self.moves.inertia[motion.position]).astype(np.float64)
+            with np.errstate(all="ignore"):  # values that are not finite are reported by name
+                change = storage.host(old).astype(np.float64) ** 2 - v.astype(np.float64) ** 2
+                lost = ordered_sum(0.5 * mass.reshape(-1, *[1] * (v.ndim - 1)) * change)
+            _add(friction.dissipated, lost)
+        supports = h * self.moves.holds.power(forces)
+        _add(friction.dissipated, supports)
+        _add(self.moves.work, supports)
+
+    def _time_after(self, drift: int) -> float:
+        """The time after a drift of the present step; after the last it is exactly that of the next step."""
+        return self.t0 + (self.number + self.scheme.ends[drift]) * self.dt
+
+    def _kinetic(self) -> float:
+        """The kinetic energy of all that moves."""
+        fields, total = self.moves.potential.fields, 0.0
+        for motion in self.moves.motions:
+            v, mass = fields[motion.velocity].values, storage.host(self.moves.inertia[motion.position])
+            each = 0.5 * mass.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1)) * v.astype(np.float64) ** 2
+            total += ordered_sum(each)
+        return total
+
+
+def _bath_drift(moves: Moves) -> BoundKernel:
+    return BoundKernel(Code.joined([Code("number = first\n"), moves.bath_drift()]), "h", "first")
+
+
+def _add(total: Any, value: float) -> None:
+    storage.store(total, storage.host(total) + value)
