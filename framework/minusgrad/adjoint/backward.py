@@ -1,4 +1,4 @@
-"""The way back through the steps of an integrator: adjoints go from the end of a step to its start.
+"""Adjoint of a run: derivatives of a loss, carried from the end of each step to its start.
 
 With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by the transpose of each:
 
@@ -9,8 +9,8 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
 p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
 scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
-What is held has no adjoint: it is put where it belongs, wherever it was. The tape has all that is needed:
-positions at kicks, velocities where something rubs.
+Held components have no adjoint, because a step overwrites them. The tape has the positions at kicks, and with
+friction the velocities before it. The moves are the scheme's in reverse (`step_sequence`).
 """
 
 import math
@@ -42,11 +42,11 @@ class _Place(NamedTuple):
 
 
 class Backward:
-    """The way back through the steps on an integrator's tape.
+    """The adjoint of the steps on a stepper's tape.
 
     `adjoints`: dL/d(field) of all that moves and of the fields among `names`; `parameters`:
-    dL/d("term.argument"), parameters and data, as rows of values. They are those of the state that the way
-    back has come to. Raises `EnergyError` for names that L cannot be differentiated by.
+    dL/d("term.argument"), parameters and data, as rows of values. They are derivatives by the state at the
+    step that `back` has reached. Raises `EnergyError` for names that L cannot be differentiated by.
     """
 
     def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
@@ -75,12 +75,12 @@ class Backward:
     # Adjoints
 
     def clear(self) -> None:
-        """The end of a run, of which nothing is known yet."""
+        """Set all derivatives to zero, for the end of a run."""
         for array in (*self.adjoints.values(), *self.kicked.values(), *self.parameters.values()):
             array.fill(0)
 
     def add(self, slopes: Mapping[str, np.ndarray]) -> None:
-        """What a loss that looks at the present state adds to the adjoints."""
+        """Add the derivatives of a loss by the present state."""
         for name, slope in slopes.items():
             array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
             storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
@@ -104,7 +104,7 @@ class Backward:
         force: Mapping[str, Any],
         tangents: Mapping[str, Any],
     ) -> DerivativeRequest:
-        """How the derivatives change along the tangents; the force itself, where it has to be weighed."""
+        """Hessian products along `tangents`, and the force itself if a loss is differentiated by inertia."""
         read = {n: array for n, array in self.product.items() if n in potential.reads}
         felt = _felt(potential, set(tangents))
         changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
@@ -112,7 +112,7 @@ class Backward:
             gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
         )
 
-    # The two ways: many steps in one kernel, or launch by launch
+    # Many steps in one kernel, or by single launches
 
     def back(self, last: int, steps: int) -> None:
         """From the end of step number `last` to the start of the first of so many steps."""
@@ -234,7 +234,7 @@ class Backward:
         ]
 
     def _sweep(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
-        """What is asked, from zero, with the changes of parameters taken."""
+        """The derivatives of a request, from zero, subtracted from the adjoints of parameters."""
         code = FusedCode(potential, prefix)
         swept = code.sweep(asked)  # first: it makes the buffers that changes are taken from
         taken = [code.changes(n, self.place[n], self.parameters[n]) for n in asked.changes]
@@ -345,7 +345,7 @@ class Backward:
         return Code.joined(pieces)
 
     def _hold(self) -> Code:
-        """What is held is put where it belongs, wherever it was."""
+        """Held components were overwritten: their adjoint is zero."""
         pieces = []
         for m in self.motions:
             if (free := self.one.holds.mask(m.position)) is not None:
@@ -391,8 +391,8 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
     for potential in potentials:
         if name in arguments(potential):
             return potential
-    told = ", ".join([*fields, *(n for p in potentials for n in arguments(p))])
-    raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {told})")
+    known = ", ".join([*fields, *(n for p in potentials for n in arguments(p))])
+    raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {known})")
 
 
 def zeros(asked: DerivativeRequest) -> list[Code]:
@@ -413,7 +413,7 @@ def refuse_velocities(stepper: DifferentiableStepper) -> None:
 
 
 def arguments(potential: Potential) -> list[str]:
-    """What a run can be differentiated by, and is no field: parameters, and data that are differentiable."""
+    """The names "term.argument" that a run can be differentiated by: parameters and differentiable data."""
     parts = [part for part in potential.parts.values() if isinstance(part, Term)]
     return [f"{p.name}.{a}" for p in parts for a in p.energy.differentiable if {*p.parameters, *p.data} & {a}]
 

@@ -1,4 +1,4 @@
-"""What a run is judged by: an energy over its states at some steps.
+"""Losses: energies over the states of a run at some steps.
 
 L = sum over observed steps k of  l(fields at step k, data at step k)
 """
@@ -23,8 +23,8 @@ class Loss:
     """A potential over the fields of a run, looked at after each of `steps`.
 
     `data`: "term.argument" to the values (steps, elements, ...) that a datum has at those steps; other data
-    are constant. Raises `EnergyError` for data that nobody reads or that do not fit, and for a step named
-    twice.
+    are constant. Raises `EnergyError` for data that the loss does not read or that do not fit, and for a step
+    named twice.
     """
 
     potential: Potential
@@ -142,7 +142,7 @@ class Loss:
 
 
 class Seen:
-    """The states of a run at some steps, for somebody else to judge, in the place of a `Loss`.
+    """The states of a run at some steps, for a caller that evaluates them itself, in place of a `Loss`.
 
     A run forward leaves `states` in `kept`: a row for each of `steps`, by field. The way back begins at
     `slopes`, dL/d(field) in rows like those.

@@ -2,9 +2,9 @@
 
     L(x0, v0, theta) = sum over observed steps of l(state)        dL/d(x0, v0, theta)
 
-is exact for the discrete scheme: the states come from the same kernels as in a run, and adjoints go back move
-by move (`backward`). What is kept of the way there follows a plan within a budget (`storage`); what is not is
-computed again.
+is exact for the discrete scheme: the states come from the same kernels as in a run, and the adjoint takes the
+moves of each step in reverse (`backward`). The stored states follow a plan within a budget of memory
+(`storage_plan`); the others are recomputed.
 """
 
 import math
@@ -32,8 +32,8 @@ class Rollout:
 
     Every question begins at the present fields, and leaves them as they were. `budget`: bytes for what is
     stored for the way back (`plan`). A run that is not finite has the value nan, and `trouble` says why.
-    Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a heat bath:
-    the way back knows nothing of its friction.
+    Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a stepper
+    whose runs have no derivative (`Stepper.differentiable`).
     """
 
     def __init__(
@@ -66,7 +66,7 @@ class Rollout:
         """L and dL/d(name): initial fields, masses among them, and parameters "term.argument".
 
         Of the shape of the field, in its precision, or of the parameter's values, in f64; nan where L is nan.
-        What is held has the derivative zero.
+        The derivative by a held component is zero.
         """
         with self._from_here():
             back = self._way_back(names)
@@ -182,7 +182,7 @@ class Rollout:
         return self._total(worth)
 
     def _forward(self, first: int, end: int, worth: dict[int, float]) -> None:
-        """From one step to another; what the losses are on the way, where nobody has looked yet."""
+        """Run from one step to another, and note the losses on the way that are not known yet."""
         for stop in self._stops(first, end):
             if stop not in worth:
                 self._go(self.one, stop)
@@ -241,7 +241,7 @@ class Rollout:
     def _time(self, step: int) -> float:
         return self.one.t0 + step * self.one.dt
 
-    # What is stored
+    # Storage
 
     @property
     def _looked(self) -> set[str]:
@@ -249,12 +249,12 @@ class Rollout:
         return {name for loss in self.losses for name in loss.reads}
 
     def _tape_size(self, block: int) -> int:
-        """Bytes of what is stored for the way back through so many steps: the tape, derivatives of losses."""
+        """Bytes stored for the adjoint of so many steps: the tape and the derivatives of losses."""
         fields, one = self.one.potential.fields, self.one
-        moves, rubs = len(one.scheme.drifts), one.dissipation is not None
+        drifts, friction = len(one.scheme.drifts), one.dissipation is not None
         looks = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
         seeds = sum(fields[n].values.nbytes for n in self._looked)
-        return Tape.size(fields, one.motions, block, moves, rubs) + int(looks) * seeds
+        return Tape.size(fields, one.motions, block, drifts, friction) + int(looks) * seeds
 
     @property
     def _longest(self) -> int:
@@ -263,8 +263,10 @@ class Rollout:
     def _way_back(self, names: Sequence[str]) -> Backward:
         """All of them share one tape."""
         if self._recorded is None:
-            one, rubs = self.one, self.one.dissipation is not None
-            tape = Tape.of(one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), rubs)
+            one, friction = self.one, self.one.dissipation is not None
+            tape = Tape.of(
+                one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), friction
+            )
             self._recorded = one.with_tape(tape)
         key = tuple(names)
         if key not in self._backward:
@@ -305,7 +307,7 @@ class Rollout:
                 raise NonFiniteError(str(error)) from error
 
     def _guarded(self, run: Callable[[], float]) -> float:
-        """What a run is worth; nan, and why, for one that is not finite."""
+        """The loss of a run; NaN for one that is not finite, with the reason in `trouble`."""
         self.trouble = ""
         try:
             self._refuse_massless()

@@ -1,4 +1,4 @@
-"""How much of a run is stored for the way back, and what is computed again instead.
+"""Storage plan: which states of a run are stored for its adjoint, and which are recomputed.
 
 The run is cut into blocks. A block on the tape is gone back through at once; the state at the start of some
 blocks is kept, and the others are reached again from there. Which ones is the optimal binomial schedule

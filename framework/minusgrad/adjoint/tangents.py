@@ -1,4 +1,4 @@
-"""How a run changes when its start or its parameters do: tangents go with the state from step to step.
+"""Tangents of a run: how the state changes along a direction of its start and parameters.
 
 With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the
 inertia,
@@ -7,8 +7,8 @@ inertia,
     drift d   x. <- x. + d h v.
     friction  the same with R_v at v0, and at v1, the velocity after half of it
 
-is the derivative of each move, taken beside it: exact for the discrete scheme, like the way back, and dearer
-by the number of directions; it serves Gauss and Newton, who want a few directions and many residuals.
+is the derivative of each move, computed with it: exact for the discrete scheme, like the adjoint, at the cost
+of a run for each direction. Gauss-Newton uses it: few directions, many residuals.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -31,7 +31,7 @@ from .backward import HALF, owner, zeros
 
 
 class Sensitivity:
-    """A run beside which the tangent along one direction goes; `tangents` by field are the present ones.
+    """A run together with its tangent along one direction; `tangents`: the present ones, by field.
 
     Raises `EnergyError` for names that a run cannot be differentiated by.
     """
@@ -59,7 +59,7 @@ class Sensitivity:
         return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
 
     def start(self, direction: Mapping[str, np.ndarray]) -> None:
-        """Begin at the integrator's present state, with these tangents; others are zero.
+        """Begin at the stepper's present state, with these tangents; others are zero.
 
         Raises `EnergyError` for a tangent of another shape.
         """
@@ -73,7 +73,7 @@ class Sensitivity:
             self._many = BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
 
     def _put_parameters(self) -> None:
-        """Tangents of parameters where kernels read them: others may have asked since."""
+        """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
         for potential in (self.one.potential, self.one.dissipation):
             if potential:
                 FusedCode(potential).put_tangents(self._own(potential))
@@ -188,7 +188,7 @@ class Sensitivity:
     def _accelerated(
         self, motion: Motion, by: str, force: Any, bend: Any, h: str, remembered: bool = False
     ) -> Code:
-        """v <- v - h g / m, and its derivative, where nothing holds; from what is remembered, or from v."""
+        """v <- v - h g / m and its derivative at free components, from v or from the remembered velocity."""
         x, v = (self.one.potential.fields[n] for n in (motion.position, motion.velocity))
         inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
         mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
@@ -235,7 +235,7 @@ class Sensitivity:
         return Code.joined(pieces)
 
     def _hold(self) -> Code:
-        """What is held does not change."""
+        """The tangent of a held component is zero."""
         pieces = []
         for m in self.motions:
             if (free := self.one.holds.mask(m.position)) is not None:

@@ -2,10 +2,10 @@
 
     v <- c v + sqrt((1 - c^2) kT / inertia) xi,   c = exp(-gamma h),   Q <- Q + the kinetic energy it gives
 
-xi is normally distributed, a function of seed, field, step and component (`random`): so what a run draws does
-not depend on where it was cut, nor on the threads. Between two half drifts, in the middle of a leapfrog, it
-makes BAOAB (Leimkuhler and Matthews 2013, Appl. Math. Res. Express 2013, 34), whose positions are sampled to
-second order in h, in a harmonic potential exactly.
+xi is normally distributed, a function of seed, field, step and component (`random`): so the numbers of a run
+depend neither on where it was cut nor on the threads. Between two half drifts, in the middle of a leapfrog,
+it makes BAOAB (Leimkuhler and Matthews 2013, Appl. Math. Res. Express 2013, 34), whose positions are sampled
+to second order in h, in a harmonic potential exactly.
 """
 
 from dataclasses import dataclass, field
@@ -29,9 +29,9 @@ class Bath:
     """Q: the energy that it has given so far."""
 
     def drift(self, x: Field, v: Field, inertia: Any, free: Any, sums: bool) -> Code:
-        """Half a drift, the bath, half a drift, for scalars h and `number` (the step's); what is held drifts.
+        """Half a drift, the bath, half a drift, for scalars h and `number` (the step's); held nodes drift.
 
-        With `sums` what it gives is added up: in loops on one thread.
+        With `sums` the heat is added to `given`: in loops on one thread.
         """
         xs, vs, precision = f"f_{x.name}", f"f_{v.name}", real(x.dtype)
         mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"

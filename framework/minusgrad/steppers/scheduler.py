@@ -1,7 +1,7 @@
 """The loop. It knows steps and nothing of physics.
 
     while steps are left, and the stepper has something to do:
-        advance to the nearest step at which anybody is due, in batches of under a tenth of a second
+        advance to the nearest step at which an observer is due, in batches of under a tenth of a second
         between batches: tell the progress, stop if asked to
         at that step, in this order: every observer that is due, then the checkpoint
     the last step is due for everybody
@@ -60,7 +60,7 @@ def run(
     asked_to_stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
 ) -> Outcome:
-    """Advance to step `last`; `save` is the checkpoint. What is due now has been seen already."""
+    """Advance to step `last`; `save` is the checkpoint. What is due at the present step is done."""
     everybody = [*observers, save]
     pace = Pace()
     while stepper.step < last and stepper.outcome is None:

@@ -1,7 +1,7 @@
-"""The tape: what the way back through some steps of an integrator needs to know of the way there.
+"""Tape: the positions and velocities of some steps of an integrator, recorded for its adjoint.
 
 positions    after every drift, and before the first step    (steps moves + 1, *shape of the field)
-velocities   before either half step of friction             (2 steps, *shape of the field), if anything rubs
+velocities   before either half step of friction             (2 steps, *shape of the field), with friction
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,12 +15,12 @@ from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, at_each
 
 MOST_NUMBERS = 2**31 - 1
-"""Of an array: Taichi counts them in 32 bits."""
+"""The most numbers in an array: Taichi counts them in 32 bits."""
 
 
 @dataclass
 class Tape:
-    """Room for so many `steps` from number `first` on; arrays by field."""
+    """The record of at most `steps` steps from number `first` on; arrays by field."""
 
     fields: Fields
     positions: Mapping[str, Any]
@@ -36,8 +36,8 @@ class Tape:
             return storage.allocate(np.zeros((rows, *field.shape), field.dtype))
 
         positions = {m.position: room(fields[m.position], steps * moves + 1) for m in motions}
-        rubbing = motions if friction else ()
-        velocities = {m.velocity: room(fields[m.velocity], 2 * steps) for m in rubbing}
+        slowed = motions if friction else ()
+        velocities = {m.velocity: room(fields[m.velocity], 2 * steps) for m in slowed}
         return cls(fields, positions, velocities, steps)
 
     @staticmethod
@@ -48,24 +48,24 @@ class Tape:
 
     @staticmethod
     def longest(fields: Fields, motions: Sequence[Motion], moves: int) -> int:
-        """The most steps that a kernel can find its way in."""
+        """The most steps whose rows a kernel can address."""
         most = max(fields[m.position].values.size for m in motions)
         return max(1, (MOST_NUMBERS // most - 1) // max(moves, 2))
 
     def record_positions(self, place: str) -> Code:
-        """Writes the positions down in row `place`."""
+        """Copies the positions to row `place`."""
         return Code.joined(self._copied(n, array, place) for n, array in self.positions.items())
 
     def record_velocities(self, place: str) -> Code:
-        """Writes the velocities down in row `place`; nothing where nothing rubs."""
+        """Copies the velocities to row `place`; no code without friction."""
         return Code.joined(self._copied(n, array, place) for n, array in self.velocities.items())
 
     def read_positions(self, place: str) -> Code:
-        """Puts the fields where they were."""
+        """Copies the positions of row `place` to the fields."""
         return Code.joined(self._copied(n, array, place, back=True) for n, array in self.positions.items())
 
     def read_velocities(self, place: str) -> Code:
-        """Gives the fields the velocities that they had."""
+        """Copies the velocities of row `place` to the fields."""
         return Code.joined(self._copied(n, array, place, back=True) for n, array in self.velocities.items())
 
     def _copied(self, name: str, array: Any, place: str, back: bool = False) -> Code:
