@@ -22,7 +22,7 @@ from typing import Any, TextIO
 from ..assembly.registry import Registry
 from ..check import term_check
 from ..check.kernel_file import ask, load, subjects
-from ..check.kernel_subject import Say
+from ..check.kernel_subject import Progress
 from ..check.questions import Finding
 from ..errors import MinusgradError, Problem, SceneError, UserError
 from .runs import build
@@ -192,7 +192,7 @@ if __name__ == "__main__":
     sys.exit(main())
 
 
-Questions = Callable[[Say], Iterator[Finding]]
+Questions = Callable[[Progress], Iterator[Finding]]
 
 
 def examined(
@@ -213,17 +213,19 @@ def examined(
             yield energy.name, k + 1 < len(energies), partial(_energy, energy)
 
 
-def _scene(what: str, overrides: Sequence[str], plugins: Sequence[str], say: Say) -> Iterator[Finding]:
-    say("the scene built")
+def _scene(
+    what: str, overrides: Sequence[str], plugins: Sequence[str], progress: Progress
+) -> Iterator[Finding]:
+    progress("the scene built")
     simulation = build(what, [*overrides, 'runtime.precision="f64"'], list(map(Path, plugins)))
-    say("the questions")
+    progress("the questions")
     for finding in term_check.of_potential(simulation.potential, simulation.stepper.time):
-        say(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
+        progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
         yield finding
 
 
-def _energy(energy: Any, say: Say) -> Iterator[Finding]:
-    say(f"energy '{energy.name}'")
+def _energy(energy: Any, progress: Progress) -> Iterator[Finding]:
+    progress(f"energy '{energy.name}'")
     return term_check.of_energy(energy)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..interpreter.interpreter import LOST
 from ..interpreter.recorded_launches import RecordedLaunch, Recording
-from ..interpreter.replay import Retraced, wrong_launch
+from ..interpreter.replay import Replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, in_words, of_function
 from .kernel_subject import NO_REASON, Cause, at_line
 from .own_gradient import of_own_gradient
@@ -44,7 +44,7 @@ def with_lines(
     launches: Recording,
     ran: Sequence[RecordedLaunch],
     seen: Sequence[Remark],
-    followed: Retraced | None,
+    followed: Replay | None,
 ) -> Finding:
     """A question that failed, with the lines where derivatives end; if nothing is known, the kernel."""
     if finding.passed:
@@ -60,7 +60,7 @@ def with_lines(
     return replace(finding, text=f"{finding.text}: {lines}", where=told[0].where)
 
 
-def _of_run(followed: Retraced, name: str) -> Iterator[Cause]:
+def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
     """What the run shows: what Python did, and where derivatives end, the likeliest first."""
     yield from _unseen(followed)
     if followed.numbers and not followed.is_read(name):
@@ -75,7 +75,7 @@ def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
         yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
 
-def _unseen(followed: Retraced) -> Iterator[Cause]:
+def _unseen(followed: Replay) -> Iterator[Cause]:
     """What Python changes between kernels."""
     for wrote in followed.python_wrote[:1]:
         yield at_line(wrote.where, UNSEEN.format(wrote.name))
@@ -85,7 +85,7 @@ def blame(
     launches: Recording,
     ran: Sequence[RecordedLaunch],
     taken: Sequence[tuple[Any, tuple]],
-    followed: Retraced,
+    followed: Replay,
     seen: Sequence[Remark],
 ) -> Cause:
     """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
@@ -97,7 +97,7 @@ def blame(
         return _of_custom(custom[0])
     wrong = wrong_launch(launches, ran)
     stage = None if wrong is None else wrong.function
-    lost = [c for c in followed.follower.cuts.values() if c.text.endswith(LOST)]
+    lost = [c for c in followed.interpreter.cuts.values() if c.text.endswith(LOST)]
     mine = list(seen) if stage is None else of_function(seen, stage)
     mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
     told = f"in kernel '{stage.__name__}', " if stage is not None else ""

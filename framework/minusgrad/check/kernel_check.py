@@ -28,11 +28,11 @@ from ..engine import runtime
 from ..errors import TraceError
 from ..interpreter.array_memory import OutsideError
 from ..interpreter.recorded_launches import Handle, RecordedLaunch, Recording
-from ..interpreter.replay import WRONG, Retraced, off, retrace
+from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
 from .diagnosis import blame, of_whole, with_lines
 from .kernel_kinks import idle, kinks
-from .kernel_subject import NO_REASON, Cause, KernelSubject, Say, at_line, coarsest, put
+from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .own_gradient import of_own_gradient
 from .questions import INFINITE, SHRINKS, Finding, Variable, inside, path, spread, taylor, until
 
@@ -49,11 +49,11 @@ UNSTEADY = ("race", "shared", "random")
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
-def of_case(launches: Recording, say: Say, seed: int = 0) -> Iterator[Finding]:
-    """Ask everything; `say` is told what is about to run, so that a crash has a name."""
+def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[Finding]:
+    """Ask all questions; `progress` receives the name of each before it runs, so that a crash has a name."""
     name, rng = launches.case.name, np.random.default_rng(seed)
     try:
-        yield from _of_case(launches, say, rng)
+        yield from _of_case(launches, progress, rng)
     except TraceError:
         raise
     except runtime.refusals() as error:
@@ -66,9 +66,9 @@ def of_case(launches: Recording, say: Say, seed: int = 0) -> Iterator[Finding]:
         launches.leave()
 
 
-def _of_case(launches: Recording, say: Say, rng: np.random.Generator) -> Iterator[Finding]:
+def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
-    say("the run forward")
+    progress("the run forward")
     ran, _ = launches.recorded()
     functions = list(dict.fromkeys(launch.function for launch in ran))
     remarks = [remark for function in functions for remark in readings(function)]
@@ -87,7 +87,7 @@ def _of_case(launches: Recording, say: Say, rng: np.random.Generator) -> Iterato
         put(launches, state)
         if k and not asked.within():
             continue
-        for finding in _at_state(asked, say, steps, rng, remarks, first=k == 0):
+        for finding in _at_state(asked, progress, steps, rng, remarks, first=k == 0):
             if finding.passed or (finding.argument, finding.question) not in failed:
                 yield finding
             if not finding.passed:
@@ -96,8 +96,8 @@ def _of_case(launches: Recording, say: Say, rng: np.random.Generator) -> Iterato
             break  # another state would say it again
     if not failed:
         put(launches, start)
-        yield from _second_call(asked, say)
-        yield from kinks(asked, say, start)
+        yield from _second_call(asked, progress)
+        yield from kinks(asked, progress, start)
         yield from idle(asked, start, steps, rng)
     put(launches, start)
 
@@ -112,27 +112,27 @@ class _State:
     ran: list[RecordedLaunch]
     taken: list[tuple[Any, tuple]]
     remarks: list[Remark]
-    followed: Retraced | None = None
+    followed: Replay | None = None
     right: bool = False
 
 
 def _at_state(
     asked: KernelSubject,
-    say: Say,
+    progress: Progress,
     steps: dict[str, float],
     rng: np.random.Generator,
     remarks: Sequence[Remark],
     first: bool,
 ) -> Iterator[Finding]:
     launches = asked.launches
-    say(f"the run forward {asked.where}")
+    progress(f"the run forward {asked.where}")
     value = launches.value()
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
     state = _State(*launches.recorded(), list(remarks))
     yield from _followed(asked, state, value, first)
-    say(f"the reverse {asked.where}", _deadly(state.remarks))
+    progress(f"the reverse {asked.where}", _deadly(state.remarks))
     gradients = launches.gradients(state.taken)
     again = launches.gradients()
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
@@ -145,7 +145,7 @@ def _at_state(
             continue
         yield _repeat(asked, state, handle, found, second)
         knob = _knob(launches, handle, steps[handle.name])
-        yield from _of_input(asked, state, handle, found, knob, say, rng)
+        yield from _of_input(asked, state, handle, found, knob, progress, rng)
 
 
 def _followed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
@@ -153,7 +153,7 @@ def _followed(asked: KernelSubject, state: _State, value: float, first: bool) ->
     launches, begin = asked.launches, perf_counter()
     try:
         if not asked.slow:
-            state.followed = retrace(launches, state.ran, launches.inputs)
+            state.followed = replay(launches, state.ran, launches.inputs)
     except OutsideError as error:
         where, _, text = str(error).partition(": ")
         yield asked.finding("", "value", False, None, "the loss reads what is not there", Cause(where, text))
@@ -164,13 +164,13 @@ def _followed(asked: KernelSubject, state: _State, value: float, first: bool) ->
     followed = state.followed
     if first:
         asked.slow = perf_counter() - begin > SLOW
-        asked.steady = followed is None or not (followed.follower.cuts or followed.python_wrote)
+        asked.steady = followed is None or not (followed.interpreter.cuts or followed.python_wrote)
     if followed is None:
         return
-    seen = list(followed.follower.remarks.values())
+    seen = list(followed.interpreter.remarks.values())
     if first:
         yield from (_warning(launches.case.name, remark) for remark in seen)
-    state.remarks += [*seen, *followed.follower.infinite(), *followed.follower.large.values()]
+    state.remarks += [*seen, *followed.interpreter.infinite(), *followed.interpreter.large.values()]
     answer = _value(asked, state, followed, value)
     state.right = answer.passed
     yield answer
@@ -182,14 +182,14 @@ def _of_input(
     handle: Handle,
     found: np.ndarray,
     knob: Variable,
-    say: Say,
+    progress: Progress,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
     """The gradient with respect to one input: against the exact one, and by steps."""
     name, followed, seen, launches = handle.name, state.followed, state.remarks, asked.launches
     wrong = exact = False
     if followed is not None:
-        say(f"the exact derivative {asked.where}")
+        progress(f"the exact derivative {asked.where}")
         answer = _reverse(asked, state, followed, handle, found)
         wrong = not answer.passed
         exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
@@ -200,7 +200,7 @@ def _of_input(
             infinite = asked.finding(name, "taylor", False, None, INFINITE)
             yield with_lines(infinite, launches, state.ran, seen, followed)
         return
-    say(f"steps of {name} {asked.where}")
+    progress(f"steps of {name} {asked.where}")
     order = taylor(asked, knob, direction)
     if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
@@ -215,7 +215,7 @@ def _of_input(
 # The answers ----------------------------------------------------------------------------------------
 
 
-def _value(asked: KernelSubject, state: _State, followed: Retraced, compiled: float) -> Finding:
+def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: float) -> Finding:
     """The compiled loss against the followed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
@@ -232,7 +232,7 @@ def _value(asked: KernelSubject, state: _State, followed: Retraced, compiled: fl
     return asked.finding("", "value", False, error, text, why)
 
 
-def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
+def _moved(followed: Replay, handle: Handle, loss: Handle) -> float:
     """How much of the loss hangs on an input: the sum of |x dU/dx|, where it is finite."""
     with np.errstate(all="ignore"):
         total = np.abs(handle.start.ravel() * followed.gradient(handle.name, loss)).sum()
@@ -240,7 +240,7 @@ def _moved(followed: Retraced, handle: Handle, loss: Handle) -> float:
 
 
 def _reverse(
-    asked: KernelSubject, state: _State, followed: Retraced, handle: Handle, found: np.ndarray
+    asked: KernelSubject, state: _State, followed: Replay, handle: Handle, found: np.ndarray
 ) -> Finding:
     """The reversed gradient against the exact one."""
     exact = followed.gradient(handle.name, asked.launches.loss).reshape(found.shape)
@@ -275,7 +275,7 @@ def _repeat(
     return asked.finding(handle.name, "repeat", False, error, text + cure, why)
 
 
-def _second_call(asked: KernelSubject, say: Say) -> Iterator[Finding]:
+def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
     """Whether a second call gives the same, with nothing put back for it but inputs and loss.
 
     Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
@@ -283,7 +283,7 @@ def _second_call(asked: KernelSubject, say: Say) -> Iterator[Finding]:
     launches = asked.launches
     if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
         return  # kernels alone: a call is theirs who call them
-    say("a second call")
+    progress("a second call")
     first = launches.value()
     ends = [(h, h.values) for h in launches.handles]
     second = launches.second_value()
@@ -321,7 +321,7 @@ def _rounded(asked: KernelSubject) -> tuple:
     if not asked.within():
         return ("outside",)
     try:
-        return retrace(launches, launches.recorded()[0], launches.inputs).follower.rounded()
+        return replay(launches, launches.recorded()[0], launches.inputs).interpreter.rounded()
     except TraceError:
         return ()
 

@@ -22,7 +22,7 @@ from ..interpreter.case import Case, CaseTable, beside, take_declared
 from ..interpreter.recorded_launches import Recording
 from . import term_check
 from .kernel_check import of_case
-from .kernel_subject import Say
+from .kernel_subject import Progress
 from .questions import Finding
 
 
@@ -82,15 +82,15 @@ def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
     return found
 
 
-def ask(subject: Case | LocalEnergy, module: ModuleType, say: Say) -> Iterator[Finding]:
+def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> Iterator[Finding]:
     """All questions to one of them."""
     if isinstance(subject, LocalEnergy):
-        say(f"energy '{subject.name}'")
+        progress(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
         return
-    say(f"'{subject.name}' made ready")
+    progress(f"'{subject.name}' made ready")
     try:
-        yield from of_case(Recording(module, subject, np.random.default_rng(0)), say)
+        yield from of_case(Recording(module, subject, np.random.default_rng(0)), progress)
     except TraceError as error:
         yield Finding(subject.name, "", "value", False, None, str(error))
 

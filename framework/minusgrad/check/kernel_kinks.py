@@ -7,15 +7,15 @@ import numpy as np
 
 from ..errors import TraceError
 from ..interpreter.recorded_launches import Handle, RecordedLaunch
-from ..interpreter.replay import retrace
-from .kernel_subject import Cause, KernelSubject, Say, put
+from ..interpreter.replay import replay
+from .kernel_subject import Cause, KernelSubject, Progress, put
 from .questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
 """Steps after which an input that changes nothing is taken to be idle."""
 
 
-def kinks(asked: KernelSubject, say: Say, start: dict[str, np.ndarray]) -> Iterator[Finding]:
+def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]) -> Iterator[Finding]:
     """The gradient at zero, and where two entries are equal."""
     launches = asked.launches
     for handle in launches.inputs:
@@ -23,7 +23,7 @@ def kinks(asked: KernelSubject, say: Say, start: dict[str, np.ndarray]) -> Itera
             put(launches, start | {handle.name: special})
             if not asked.within():
                 continue
-            say(f"{handle.name} {words}")
+            progress(f"{handle.name} {words}")
             if not np.isfinite(launches.value()):
                 continue
             found = launches.gradients()[handle.name]
@@ -70,15 +70,15 @@ def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -
     """A gradient that is not finite: the function's own, or the reverse's of what a select keeps away."""
     text = "the loss is finite and its gradient is not"
     try:
-        followed = retrace(asked.launches, ran, asked.launches.inputs)
+        followed = replay(asked.launches, ran, asked.launches.inputs)
     except TraceError:
         return replace(asked.finding(handle.name, "kink", True, None, text), warning=True)
     if np.isfinite(followed.gradient(handle.name, asked.launches.loss)).all():
-        lines = followed.follower.selects()
+        lines = followed.interpreter.selects()
         cure = "Taichi reverses both sides of a select; make both finite, or write `if`"
         why = Cause(lines[0] if lines else "", cure)
         return asked.finding(handle.name, "kink", False, None, text, why)
-    roots = [r for r in followed.follower.infinite() if r.kind == "root"]
+    roots = [r for r in followed.interpreter.infinite() if r.kind == "root"]
     why = (
         Cause(roots[0].where, roots[0].text) if roots else Cause("", "a root or norm of zero without a guard")
     )

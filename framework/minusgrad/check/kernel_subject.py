@@ -30,8 +30,8 @@ def at_line(where: str, text: str) -> Cause:
     return Cause(where, f"{in_words(where)}: {text}" if where else text)
 
 
-class Say(Protocol):
-    """Is told what is about to run, and what it may die of, so that a crash has a name."""
+class Progress(Protocol):
+    """Receives what is about to run and what may crash it, so that a crash has a name."""
 
     def __call__(self, doing: str, why: Cause = NO_REASON, /) -> None: ...
 

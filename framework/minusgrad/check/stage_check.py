@@ -12,7 +12,7 @@ import numpy as np
 
 from ..errors import TraceError
 from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, listening
-from ..interpreter.replay import WRONG, off, retrace, wrong_launch
+from ..interpreter.replay import WRONG, off, replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
 from ..potential.staged_term import StagedTerm
 from .questions import Finding
@@ -34,13 +34,13 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     remarks = [r for stage in term.energy.stages for r in readings(stage.kernel)]
     inputs = [h for h in handles if h.name in term.energy.differentiable]
     try:
-        retraced = retrace(arrays, ran, inputs)
+        retraced = replay(arrays, ran, inputs)
     except TraceError as error:
         made = Finding(term.name, "", "reverse", True, None, f"not followed in plain Python: {error}")
         yield replace(made, warning=True)
         return
     outputs = [h for h in handles if h.name in term.energy.outputs]
-    remarks += retraced.follower.remarks.values()
+    remarks += retraced.interpreter.remarks.values()
     for handle in inputs:
         exact = retraced.gradient(handle.name, *outputs).reshape(handle.start.shape)
         found = term.gradient(handle.name, t).reshape(handle.start.shape)

@@ -1,11 +1,11 @@
-"""Text for all lanes at once: what operations on whole vectors look like, for the rooms that emit in lanes.
+"""Taichi source for SIMD lanes: operations on whole vectors, for the modules that emit in lanes.
 
-`SAME` and `VECTORS` are instructions on vectors, every other operation is computed lane by lane. Which these
-are was found by trying each on both engines: most others end the process, and the lanes of a condition are
-read wrongly. So what a new kernel has left is looked at before it is used (`proof`).
+Operations with text in the column `vectors` of the table of operations are instructions on vectors, every
+other one is computed lane by lane. Most others end the process, and the lanes of a condition are read
+wrongly, so the result of a new kernel is checked before it is used (`kernel_verification`).
 
-Arrays may be read and written lane by lane, from a place that is known to be small and not negative: of such
-loads and stores, and no others, compilers make one.
+Arrays may be read and written lane by lane at indices that are known to be small and not negative: compilers
+merge such loads and stores into one.
 """
 
 from collections.abc import Sequence
@@ -21,16 +21,16 @@ from .statements import Statements, template
 MOST_BY_LANE = 3
 """Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
 SMALL = (1 << 30) - 1
-"""Places in arrays are not beyond this, and `& SMALL` tells the compiler so."""
+"""Bound of array indices; `& SMALL` gives it to the compiler."""
 
 
 def is_instruction(node: Scalar) -> bool:
-    """Whether an operation is one on whole vectors."""
+    """True if an operation is an instruction on whole vectors."""
     return OPERATIONS[node.op].vectors != "" or template(node).startswith("ti.sqrt")
 
 
 def serve(value: Scalar) -> bool:
-    """Whether lanes serve an energy: computed in real numbers, and hardly anything lane by lane."""
+    """True if lanes suit an energy: real numbers, and few operations lane by lane."""
     nodes = [n for n in reachable([value]) if n.number is None]
     whole = any(n.integer and n.op not in TRUTHS for n in nodes)
     known = {"input", *vector_functions.FUNCTIONS}
@@ -62,9 +62,9 @@ class Vectors(Statements):
         return f"ti.Vector([{', '.join(f'{self.type}({lane}.0)' for lane in range(self.wide))}])"
 
     def _put_lanes(self, number: str, text: str) -> list[str]:
-        """A vector to the places of its lanes, the text of one of them; it must have been read from there.
+        """Store a vector at the indices of its lanes (the text of one), from which it must have been loaded.
 
-        Only then compilers know before the first store where the others go, and make one of all.
+        Only then compilers know all addresses before the first store and merge the stores.
         """
         put = (f"{number} = put[{{lane}}]".replace("{lane}", str(lane)) for lane in range(self.wide))
         return [f"put = {text}", *put]
@@ -99,5 +99,5 @@ class AllVectors(Vectors):
         return self._by_lane(single)
 
     def _uniform(self, leaf: Scalar) -> bool:
-        """Whether a leaf is the same for all elements."""
+        """True if a leaf is the same for all elements."""
         return leaf.value[0] in self.scalars or isinstance(self.term.energy.roles[leaf.value[0]], Time)

@@ -1,6 +1,6 @@
-"""Graphs to straight-line Taichi: one statement an operation, and the arrays that its leaves are read from.
+"""Straight-line Taichi source of expression graphs, and the arrays of a term that it reads.
 
-    r8 = r6 * r6        r stands for an operation, v for a leaf, which was loaded from an array before
+    r8 = r6 * r6        r is the result of an operation, v a leaf that was loaded from an array
 
 Every literal and every local states its type, so that scenes of both precisions share a process.
 """
@@ -33,8 +33,8 @@ DOT = "dot_"
 class Statements:
     """The arrays of one term, and the statements that compute graphs of it from them.
 
-    `prefix` begins the names of its own arrays in a kernel of several terms. `arrays`: by name, those of
-    another, to be shared with it.
+    `prefix` begins the names of its own arrays in a kernel of several terms. `arrays`: arrays of another
+    object to share, by name.
     """
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
@@ -60,7 +60,7 @@ class Statements:
         return self._arrays[name]
 
     def _share(self, name: str, values: np.ndarray) -> None:
-        """An array that belongs to the term: who sets a parameter sets it for all that work on the term."""
+        """An array of the term: a parameter is set once for all objects that work on the term."""
         if name not in self.term.shared:
             self.term.shared[name] = storage.allocate(values)
         self._arrays[name] = self.term.shared[name]
@@ -89,11 +89,11 @@ class Statements:
         self._put(argument, rows)
 
     def set_tangent(self, argument: str, values: Any) -> None:
-        """Write the tangent of what is no node field: shaped like its values, or one for all of them."""
+        """Write the tangent of a parameter, datum or the time: shaped like its values, or one number."""
         self._put(argument, np.asarray(values), DOT)
 
     def _put(self, argument: str, values: np.ndarray, kind: str = "") -> None:
-        """Values of a parameter, datum or the time into the array of this kind, which is made at need."""
+        """Write values of a parameter, datum or the time; an array of tangents is allocated on first use."""
         name, begin, size = self._own_place(argument)
         if kind:
             like = np.zeros(1) if name == "clock" else np.zeros_like(storage.host(self._arrays[name]))
@@ -117,7 +117,7 @@ class Statements:
         return self.term.fields[argument].name
 
     def _nodal(self, leaf: Scalar) -> str:
-        """Where the number of a node field, or of its tangent, stands."""
+        """The array element of a node field's component, or of its tangent."""
         argument, slot, component = leaf.value[:3]
         return f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}[n{slot}{subscript(component)}]"
 
@@ -153,7 +153,7 @@ class Statements:
     ) -> tuple[list[str], list[str], list[str]]:
         """Statements that do not depend on the late leaves, those that do, and the outputs' text.
 
-        `names`: of nodes that are known already; those that become known are added.
+        `names`: of nodes computed before, by serial; new ones are added.
         """
         early_lines: list[str] = []
         late_lines: list[str] = []
@@ -185,7 +185,7 @@ class Statements:
         return template(node).format(*arguments, T=self._type(node), R=self.type[3:])
 
     def _lookup(self, node: Scalar, places: Sequence[str]) -> str:
-        """The number at a place of a table; zero outside."""
+        """The number of a table at integer indices; zero out of bounds."""
         sizes = self.term.tables[node.value].shape
         return within(
             f"{self.prefix}table_{node.value}", [f"ti.cast({p}, ti.i32)" for p in places], sizes, self.type
@@ -225,7 +225,7 @@ def template(node: Scalar) -> str:
 
 
 def is_tangent(leaf: Scalar) -> bool:
-    """Whether a leaf is the tangent of another (`sweep.tangents`)."""
+    """True if a leaf is the tangent of another (`derivative_request.tangents`)."""
     return len(leaf.value) == 4
 
 
@@ -237,7 +237,7 @@ def leaf_name(leaf: Scalar) -> str:
 def within(
     table: str, places: Sequence[str], sizes: Sequence[int], real: str, first: Sequence[int] = ()
 ) -> str:
-    """A table's number at i32 places, zero where one is not within 0..size; from `first` on."""
+    """The number of a table at i32 indices, zero out of bounds; `first`: where the table begins."""
     inside = " & ".join(f"({p} >= 0) & ({p} < {n})" for p, n in zip(places, sizes, strict=True))
     shifted = zip(places, sizes, first or [0] * len(sizes), strict=True)
     near = ", ".join(f"{f} + ti.min(ti.max({p}, 0), {n - 1})" for p, n, f in shifted)
@@ -253,7 +253,7 @@ def indented(lines: Iterable[str]) -> list[str]:
 
 
 def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
-    """A parallel loop over jobs, each of which a thread takes alone."""
+    """A parallel loop over jobs, one thread each."""
     return [
         f"for turn in range(({count}) * {GRAIN}):",
         f"    if turn & {GRAIN - 1} == 0:",

@@ -1,10 +1,9 @@
-"""From a Taichi function to an expression graph, by running its Python body with symbolic scalars.
+"""Tracing of a Taichi function to an expression graph, by running its body with symbolic scalars.
 
     u(x, ..., t)  ->  a graph whose inputs are the components of the arguments
 
 An `if` on a symbolic condition has no single truth: the function runs again under each outcome, and the
-results are merged by select (at most 64 runs). What cannot be followed raises `TraceError` with file, line
-and cure.
+results are merged by select (at most 64 runs). Anything else raises `TraceError` with file, line and cure.
 """
 
 import inspect
@@ -30,7 +29,7 @@ from ..symbolic.tensors import Tensor, flat
 
 NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 PATHS = 64
-"""Most ways through the branches of one energy."""
+"""Most paths through the branches of one energy."""
 
 
 @dataclass(frozen=True)
@@ -161,7 +160,7 @@ def _is_number(value: Any) -> bool:
 
 
 class _Paths:
-    """Runs a function once for each way through its branches and merges what comes out."""
+    """Runs a function once for each path through its branches and merges the results."""
 
     def __init__(self) -> None:
         self.script: tuple[bool, ...] = ()

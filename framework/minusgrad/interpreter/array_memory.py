@@ -13,11 +13,11 @@ from ..symbolic.tensors import Tensor, flat, wrong_count
 
 
 class OutsideError(TraceError):
-    """A place outside of an array."""
+    """An index out of bounds."""
 
 
 class Cut(NamedTuple):
-    """A number (by serial) that went on as something without a derivative."""
+    """A value (by serial) that lost its derivative: its line, and how."""
 
     serial: int
     where: str
@@ -25,7 +25,7 @@ class Cut(NamedTuple):
 
 
 class Accesses(Protocol):
-    """The interpreter, as its arrays see it: it hears of every access, and decides what a cell holds."""
+    """The interpreter as seen by its arrays: it records every access and converts the values of cells."""
 
     functions: Any
 
@@ -40,7 +40,7 @@ class Accesses(Protocol):
 
 @dataclass
 class Memory:
-    """What stands for an array of shape (*axes, *element): its cells hold numbers or nodes."""
+    """The stand-in for an array of shape (*axes, *element): its cells hold numbers or nodes."""
 
     name: str
     axes: tuple[int, ...]
@@ -48,7 +48,7 @@ class Memory:
     integer: bool
     has_gradient: bool
     cells: list[Any]
-    follower: Accesses = field(repr=False)
+    interpreter: Accesses = field(repr=False)
     dtype: Any = None
     """What kernels cast to, as they call it."""
 
@@ -79,7 +79,7 @@ class Memory:
         index = [part for item in index for part in (flat(item) if isinstance(item, Tensor) else [item])]
         if index == [None]:
             index = [0] * len(self.axes) if set(self.axes) <= {1} else index
-        place = [self.follower.count(i, f"chooses a place of {self.name}") for i in index]
+        place = [self.interpreter.count(i, f"chooses a place of {self.name}") for i in index]
         if len(place) != len(self.axes):
             raise TypeError(
                 f"{self.name}: has {len(self.axes)} axes, got {len(place)} indices; give one for each axis"
@@ -105,21 +105,21 @@ class Memory:
             self.write(at * self.width + k, number)
 
     def read(self, cell: int) -> Any:
-        self.follower.touch(self, cell, "read")
+        self.interpreter.touch(self, cell, "read")
         return self.cells[cell]
 
     def write(self, cell: int, value: Any) -> None:
-        self.follower.touch(self, cell, "write", value)
-        self.cells[cell] = self.follower.stored(self, value)
+        self.interpreter.touch(self, cell, "write", value)
+        self.cells[cell] = self.interpreter.stored(self, value)
 
     def update(self, cell: int, op: str, value: Any, atomic: bool) -> Any:
         """cell = cell op value, as one access; the old value."""
         old = self.cells[cell]
         how = "add" if op in ("add", "sub") else "change"
-        self.follower.touch(self, cell, how)
+        self.interpreter.touch(self, cell, how)
         if how == "change":
-            self.follower.note_change(self, op, atomic)
-        self.cells[cell] = self.follower.stored(self, self.follower.functions.operation(op)(old, value))
+            self.interpreter.note_change(self, op, atomic)
+        self.cells[cell] = self.interpreter.stored(self, self.interpreter.functions.operation(op)(old, value))
         return old
 
 
@@ -131,7 +131,7 @@ class Part(Tensor):
     def __init__(self, memory: Memory, begin: int, numbers: Sequence[Any]):
         object.__setattr__(self, "memory", memory)
         object.__setattr__(self, "begin", begin)
-        super().__init__(memory.element, numbers, memory.follower.functions)
+        super().__init__(memory.element, numbers, memory.interpreter.functions)
 
     def _put(self, offsets: Sequence[int], value: Any) -> None:
         for offset, number in zip(offsets, _entries(value, len(offsets)), strict=True):

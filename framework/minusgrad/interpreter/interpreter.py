@@ -1,17 +1,17 @@
-"""Taichi kernels followed in plain Python: from launches to a graph with numbers.
+"""Interpreter of Taichi kernels in plain Python: from launches to an expression graph with values.
 
-Every kernel that ran runs again, statement by statement, over stand-ins for its arrays. What it computes
-becomes an expression graph, as an energy does; but every node has its number, so branches, loops and places
-are those of the run. Of the result, of anything in an array, there is the value, and by `derive` the exact
-derivative with respect to any number that an array began with. It shares nothing with the engine.
+Every kernel that ran runs again, statement by statement, over stand-ins for its arrays. Its computation
+becomes an expression graph, like that of an energy, in which every node has a value, so that branches, loops
+and indices are those of the run. Every element of an array has a value and, by `differentiation`, the exact
+derivative with respect to any initial value. The interpreter shares no code with the engine.
 
-A Python reader's meaning, not the compiler's: a name that began as an integer may hold a real number, a whole
-number does not wrap round, a function without a result may write to a vector that it is given. Where Taichi
-differs, the values differ, and `remarks` say where.
+The semantics are Python's: a name that began as an integer may hold a real number, an integer does not
+overflow, a function without a result may write to a vector argument. Where Taichi differs, the values differ,
+and `remarks` name the lines.
 
-What is seen on the way and is wrong, or may be, is kept with file and line: cells that are written after
-they were read, or by two turns of a parallel loop; reads outside of an array; where a number becomes an
-integer, a place, a branch or the end of a loop.
+Possible faults are recorded with file and line: elements that are overwritten after they were read, or
+written by two iterations of a parallel loop; reads out of bounds; values that become an integer, an index, a
+branch or the end of a loop.
 """
 
 import inspect
@@ -48,15 +48,15 @@ LOST = "which has no gradient,"
 
 
 class UnfollowedError(TraceError):
-    """A kernel that cannot be followed, though it may be right."""
+    """A kernel that cannot be interpreted, though it may be right."""
 
 
 class _Recorded(Graph):
-    """A graph that keeps where derivatives end, and has a limit."""
+    """A graph of limited size that records where derivatives end."""
 
-    def __init__(self, follower: "Interpreter"):
-        super().__init__(decide=follower.decide)
-        self.follower = follower
+    def __init__(self, interpreter: "Interpreter"):
+        super().__init__(decide=interpreter.decide)
+        self.interpreter = interpreter
 
     def apply(self, op: str, *args: Any) -> Scalar:
         if op not in TRUTHS:
@@ -64,37 +64,37 @@ class _Recorded(Graph):
             args = (*args[:kept], *map(self.counted, args[kept:]))
         for one in (a for a in args if isinstance(a, int) and abs(a) >= LARGE):
             told = f"the whole number {one} leaves 32 bits; write what it is made of with a point"
-            self.follower.large.setdefault(here(), Remark("integer", here(), told))
+            self.interpreter.large.setdefault(here(), Remark("integer", here(), told))
         made = super().apply(op, *args)
         asked, row = OPERATIONS[op], OPERATIONS[made.op]
         if asked.rounding and row.rounding:
-            self.follower.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), asked.rounding))
+            self.interpreter.cuts.setdefault(("round", made.serial), Cut(made.serial, here(), asked.rounding))
         elif row.singularity is not None and op in (made.op, "pow", "div"):
-            self.follower.places.setdefault(made.serial, (made, here()))
+            self.interpreter.places.setdefault(made.serial, (made, here()))
         if len(self._table) > MOST_NODES:
             raise UnfollowedError(f"{here()}: more than {MOST_NODES:,} operations; give it smaller arrays")
         return made
 
     def counted(self, value: Any) -> Any:
-        """A number; of a condition that is taken for one, 1 or 0."""
+        """The value as a number: a condition becomes 1 or 0."""
         if not isinstance(value, Scalar) or value.op not in TRUTHS:
             return value
         told = Cut(value.serial, here(), "only counts as 0 or 1, being compared")
-        self.follower.cuts.setdefault(("counts", value.serial), told)
+        self.interpreter.cuts.setdefault(("counts", value.serial), told)
         return super().apply("select", value, 1, 0)
 
 
 class Interpreter:
-    """One run of launches, followed. `known`: the numbers of nodes, by serial."""
+    """One run of launches, interpreted. `known`: the values of nodes, by serial."""
 
     def __init__(self) -> None:
         self.known: dict[int, Any] = {}
         self.cuts: dict[tuple, Cut] = {}
         self.remarks: dict[tuple, Remark] = {}
         self.large: dict[str, Remark] = {}
-        """Whole numbers, by their lines, that 32 bits do not hold; 64 may have been asked for."""
+        """Integers outside of 32 bits, by their lines; 64 bits may have been requested."""
         self.elsewhere = False
-        """Whether the last launch saw other numbers of its file than stand there now."""
+        """True if global numbers of the file have changed since the last launch."""
         self.memories: dict[int, Memory] = {}
         self.places: dict[int, tuple[Scalar, str]] = {}
         self.turn: int | None = None
@@ -117,7 +117,7 @@ class Interpreter:
         self.memories[id(key)] = Memory(name, axes, element, integer, gradient, cells, self, dtype)
 
     def leaves(self, key: Any) -> list[Scalar]:
-        """From now on the array's numbers are leaves; these."""
+        """Make the array's values leaves of the graph, and return them."""
         memory = self.memories[id(key)]
         made = []
         for k, value in enumerate(memory.cells):
@@ -128,7 +128,7 @@ class Interpreter:
         return made
 
     def changed(self, key: Any, before: np.ndarray, after: np.ndarray) -> bool:
-        """What Python wrote between two launches, from `before` to `after`; whether it wrote anything."""
+        """Take over what Python wrote between two launches; True if it wrote anything."""
         memory = self.memories[id(key)]
         different = (before != after) & ~((before != before) & (after != after))
         for k in np.flatnonzero(different.ravel()):
@@ -137,12 +137,12 @@ class Interpreter:
         return bool(different.any())
 
     def numbers(self, key: Any) -> np.ndarray:
-        """What an array holds."""
+        """The values of an array."""
         memory = self.memories[id(key)]
         return np.array([self.number(v) for v in memory.cells]).reshape(*memory.axes, *memory.element)
 
     def gradient(self, outputs: Sequence[tuple[Any, float]], leaves: Sequence[Scalar]) -> np.ndarray:
-        """Of the sum of weight x output with respect to leaves: exact, at the state of the run."""
+        """The exact gradient of the sum of weight x output with respect to leaves, at the run's state."""
         total: Any = self.graph.constant(0.0)
         for output, weight in outputs:
             total = total + weight * as_real(output)
@@ -169,7 +169,7 @@ class Interpreter:
     # Numbers
 
     def number(self, value: Any) -> Any:
-        """The number of a node, or of a number."""
+        """The value of a node; a number is its own value."""
         if not isinstance(value, Scalar):
             return value
         if value.number is not None:
@@ -196,7 +196,7 @@ class Interpreter:
         return bool(self.number(condition))
 
     def count(self, value: Any, what: str = "ends a loop") -> int:
-        """A whole number that chooses or counts."""
+        """The value of an integer that is an index or the end of a loop."""
         if isinstance(value, (int, np.integer)):
             return int(value)
         if isinstance(value, Scalar) and value.integer:
@@ -226,7 +226,7 @@ class Interpreter:
         return value
 
     def depending(self, nodes: Iterable[Scalar], leaves: Sequence[Scalar]) -> set[int]:
-        """The serials of all nodes that depend on the leaves, also through what has no derivative."""
+        """The serials of all nodes that depend on leaves, also through operations without a derivative."""
         live = {leaf.serial for leaf in leaves}
         for node in reachable(list(nodes)):
             if any(a.serial in live for a in node.args):
@@ -234,14 +234,14 @@ class Interpreter:
         return live
 
     def rounded(self) -> tuple:
-        """What the numbers became that were rounded, in their order."""
+        """The results of all roundings, in order."""
         nodes = {node.serial: node for node in self.graph}
         return tuple(
             self.number(nodes[c.serial]) for key, c in self.cuts.items() if key[0] in ("round", "array")
         )
 
     def infinite(self) -> list[Remark]:
-        """Where a root of zero was taken, and where a select left out a side that is not finite."""
+        """Remarks about operations whose derivative is not finite at the state of the run."""
         found = []
         for node, where in self.places.values():
             singularity = OPERATIONS[node.op].singularity
@@ -280,7 +280,7 @@ class Interpreter:
         self._serial = serialize or parallelize == 1
 
     def touch(self, memory: Memory, cell: int, how: str, value: Any = None) -> None:
-        """Note an access: what turns of a parallel loop do to a cell, and what is read before a write."""
+        """Record an access, to find races of parallel loops and reads before a write."""
         key = (id(memory), cell)
         if self.turn is not None:
             done = self._seen.setdefault(key, {})
@@ -333,79 +333,79 @@ class Interpreter:
 
 
 def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> list[Cut]:
-    """Where, in an energy's function, what hangs on an argument goes on without a derivative.
+    """The places in an energy where values that depend on an argument lose their derivative.
 
     `arguments`: the values of one element, as `Term.arguments` gives them.
     """
-    follower, leaves, value = _element(energy, arguments)
+    interpreter, leaves, value = _element(energy, arguments)
     if value is None:
         return []
-    nodes = {node.serial: node for node in follower.graph}
-    found = list(follower.cuts.values())
-    live = follower.depending([*(nodes[c.serial] for c in found), as_real(value)], leaves[argument])
+    nodes = {node.serial: node for node in interpreter.graph}
+    found = list(interpreter.cuts.values())
+    live = interpreter.depending([*(nodes[c.serial] for c in found), as_real(value)], leaves[argument])
     return [c for c in found if c.serial in live]
 
 
 def rounded(energy: LocalEnergy, arguments: Mapping[str, Any]) -> tuple:
-    """What the numbers become that an energy's function rounds, for one element."""
+    """The results of all roundings in an energy, for one element."""
     return _element(energy, arguments)[0].rounded()
 
 
 def _element(
     energy: LocalEnergy, arguments: Mapping[str, Any]
 ) -> tuple[Interpreter, dict[str, list[Scalar]], Any]:
-    """An energy's function followed; real numbers are leaves, by argument. None: it cannot be followed."""
-    follower = Interpreter()
+    """An energy interpreted; its real numbers are leaves, by argument. None: it cannot be interpreted."""
+    interpreter = Interpreter()
     leaves: dict[str, list[Scalar]] = {}
 
     def leaf(name: str, value: Any) -> Any:
         if isinstance(value, (list, tuple)):
             return [leaf(name, v) for v in value]
         if isinstance(value, Lookup):
-            return _Zeros(follower, value)
+            return _Zeros(interpreter, value)
         array = np.asarray(value)
         if array.dtype.kind != "f":
             return value
         made = []
         for number in array.ravel().tolist():
-            made.append(follower.graph.input("x", None, (len(follower.known),)))
-            follower.known[made[-1].serial] = np.float64(number)
+            made.append(interpreter.graph.input("x", None, (len(interpreter.known),)))
+            interpreter.known[made[-1].serial] = np.float64(number)
         leaves.setdefault(name, []).extend(made)
-        return Tensor(array.shape, made, follower.functions) if array.shape else made[0]
+        return Tensor(array.shape, made, interpreter.functions) if array.shape else made[0]
 
     values = {name: leaf(name, value) for name, value in arguments.items()}
-    values |= {name: linear(made, values, follower.functions) for name, made in energy.linear.items()}
+    values |= {name: linear(made, values, interpreter.functions) for name, made in energy.linear.items()}
     names = list(inspect.signature(energy.function).parameters)
     if not values.keys() >= set(names):  # the cell of a map: a window of them, not one
-        return follower, leaves, None
+        return interpreter, leaves, None
     passed = [values[name] for name in names]
     try:
-        return follower, leaves, run(follower.rebinder.rebind(energy.function), passed)
+        return interpreter, leaves, run(interpreter.rebinder.rebind(energy.function), passed)
     except TraceError:
-        return follower, leaves, None
+        return interpreter, leaves, None
 
 
 class _Zeros:
     """A table of an energy: zero outside."""
 
-    def __init__(self, follower: Interpreter, table: Lookup):
-        self._follower, self._table, self.shape = follower, table, table.shape
+    def __init__(self, interpreter: Interpreter, table: Lookup):
+        self._interpreter, self._table, self.shape = interpreter, table, table.shape
 
     def __getitem__(self, places: Any) -> float:
         places = places if isinstance(places, tuple) else (places,)
         return float(
-            self._table[tuple(self._follower.count(p, "chooses a place of a table") for p in places)]
+            self._table[tuple(self._interpreter.count(p, "chooses a place of a table") for p in places)]
         )
 
 
 class _Kernels(Symbolic):
-    """What `ti` is while kernels are followed."""
+    """The stand-in for `ti` while kernels are interpreted."""
 
-    def __init__(self, follower: Interpreter):
-        super().__init__(follower.graph)
-        self.follower = follower
-        self.random = self.randn = follower.random
-        self.loop_config = follower.serialise
+    def __init__(self, interpreter: Interpreter):
+        super().__init__(interpreter.graph)
+        self.interpreter = interpreter
+        self.random = self.randn = interpreter.random
+        self.loop_config = interpreter.serialise
         self.types.ndarray = lambda *_, **__: _same
         self.raw_mod, self.raw_div = _remainder, _quotient
         self.block_local = self.cache_read_only = self.static_print = self.sync = _nothing
@@ -413,16 +413,16 @@ class _Kernels(Symbolic):
         self.statements: Mapping[str, Callable] = {
             "__assign__": self._assign,
             "__copied__": copied,
-            "__turns__": follower.turns,
-            "__over__": follower.over,
+            "__turns__": interpreter.turns,
+            "__over__": interpreter.over,
             "__update__": self._update,
             "__update_part__": self._update_part,
         }
 
     def held(self, value: Any) -> Any:
-        """What stands for an array, or an object with arrays, of the file's; None: for itself."""
-        if id(value) in self.follower.memories:
-            return self.follower.memories[id(value)]
+        """The stand-in for an array, or an object with arrays, of the file; None: the value itself."""
+        if id(value) in self.interpreter.memories:
+            return self.interpreter.memories[id(value)]
         home = type(value).__module__.split(".")[0]
         if home in runtime.PREFIXES or isinstance(value, (type, FunctionType)) or callable(value):
             return None
@@ -430,7 +430,7 @@ class _Kernels(Symbolic):
         return _Object(value, self) if plain else None
 
     def grouped(self, over: Any) -> Iterator[Tensor]:
-        """Places as vectors."""
+        """Indices as vectors."""
         places = over.places() if isinstance(over, Memory) else over
         for place in places:
             yield Tensor.of(list(place) if isinstance(place, tuple) else [place], self)
@@ -440,7 +440,7 @@ class _Kernels(Symbolic):
         return product(*ranges) if len(ranges) > 1 else ranges[0]
 
     def operation(self, op: str) -> Callable[[Any, Any], Any]:
-        """What an access in place computes."""
+        """The function of an update in place."""
         return {
             "add": lambda a, b: a + b,
             "sub": lambda a, b: a - b,
@@ -454,12 +454,12 @@ class _Kernels(Symbolic):
         }[op]
 
     def _range(self, *ends: Any) -> range:
-        return range(*map(self.follower.count, ends))
+        return range(*map(self.interpreter.count, ends))
 
     def _assign(self, name: str, value: Any, integers: dict[str, bool]) -> Any:
         if integers.setdefault(name, is_integer(value)) and not is_integer(value):
             if isinstance(value, (float, Scalar, Tensor)):
-                self.follower.truncated(name)
+                self.interpreter.truncated(name)
             return copied(value)
         return copied(value if integers[name] else as_real(value))
 
@@ -488,7 +488,7 @@ class _Kernels(Symbolic):
 
 
 class _Object:
-    """An object of the file's, whose kernels and functions look at its arrays through `self`."""
+    """An object of the file, whose kernels and functions read its arrays through `self`."""
 
     def __init__(self, value: Any, functions: _Kernels):
         self.__dict__["_of"], self.__dict__["_functions"] = value, functions
@@ -500,17 +500,17 @@ class _Object:
             return held
         function = getattr(getattr(type(self._of), name, None), "__wrapped__", None)
         if isinstance(function, FunctionType):
-            return partial(self._functions.follower.rebinder.rebind(function), self)
+            return partial(self._functions.interpreter.rebinder.rebind(function), self)
         return value
 
 
 def _remainder(a: int, b: int) -> int:
-    """C's, with the sign of a."""
+    """The remainder of C, with the sign of a."""
     return a - b * _quotient(a, b)
 
 
 def _quotient(a: int, b: int) -> int:
-    """Towards zero. Raises `UnfollowedError` for what is no whole number."""
+    """The integer quotient rounded towards zero. Raises `UnfollowedError` for other than integers."""
     if not (isinstance(a, int) and isinstance(b, int)):
         raise UnfollowedError(f"{here()}: ti.raw_div and ti.raw_mod are followed for whole numbers alone")
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)

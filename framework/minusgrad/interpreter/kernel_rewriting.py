@@ -1,12 +1,12 @@
-"""A Taichi kernel as Python: what `source` does for energies, for statements that write to arrays.
+"""Rewriting of Taichi kernels to Python: as `symbolic.rewriting` for energies, with writes to arrays.
 
-    for i in x:                     for i in __turns__(x):                a parallel loop's turns
+    for i in x:                     for i in __turns__(x):                iterations of a parallel loop
         grid[i] += x[i]                 __update__(grid, i, "add", x[i])  one access, not a read and a write
         ti.atomic_max(top[None], y)     __update__(top, None, "max", y)
-        s = 0; s += x[i]                s = __assign__("s", s, ...)       told, and not truncated
+        s = 0; s += x[i]                s = __assign__("s", s, ...)       recorded, not truncated
 
-What the statements mean is `follow`'s to say. Here nothing is refused for being unfit for an energy; what
-cannot be followed at all (`try`, a function within a function) is.
+The interpreter gives the statements their meaning. Statements that are refused in energies are allowed here,
+except those that cannot be interpreted at all (`try`, a function within a function).
 """
 
 import ast
@@ -31,8 +31,8 @@ _OPERATORS: dict[type[ast.operator], str] = {
 class KernelRebinder(Rebinder):
     """Kernels and the functions that they call, over the stand-ins of one run.
 
-    `namespace` has, besides what energies need: `statements`, what the rewritten statements call, and
-    `held`, what an array or an object of the file's stands for (None: it is itself).
+    `namespace` has, besides the names that energies need: `statements`, which the rewritten statements
+    call, and `held`, the stand-in for an array or an object of the file (None: the value itself).
     """
 
     def __init__(self, namespace: Any):

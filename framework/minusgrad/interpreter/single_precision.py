@@ -1,9 +1,9 @@
-"""Where a kernel over doubles computes in single precision, and nobody asked for it.
+"""Unintended single precision in a kernel over doubles.
 
     0.1 * x[i]            a literal, and i / n of whole numbers, where `default_fp` is f32
     k(0.1), dt: ti.f32    a number that is taken as f32
 
-What is remarked is a warning; where a value is wrong, it tells why.
+A remark is a warning; where a value is wrong, it names the cause.
 """
 
 import ast
@@ -26,7 +26,7 @@ TYPED = ("f64", "float64", "cast")
 
 
 def in_single(launch: RecordedLaunch) -> Iterator[Remark]:
-    """What a launch over doubles does in single precision."""
+    """The operations that a launch over doubles computes in single precision."""
     ti = runtime.engine()
     parameters = inspect.signature(launch.function).parameters.values()
     for parameter, value in zip(parameters, launch.arguments, strict=False):

@@ -1,11 +1,11 @@
-"""Whether what stands in brackets keeps the turns of loops apart: told by its text.
+"""Aliasing of array indices: whether two iterations of a loop may access the same element, by the source.
 
-    y[i], y[n - 1 - i], y[2 * i + 1], y[i, j]      each turn has a place of its own
-    y[i * w + j], y[i // w, i % w]                 so here: rows are taken to be as long as they must be
-    y[i // 2], y[i % n], y[i + j], y[i * j]        two turns may meet
+    y[i], y[n - 1 - i], y[2 * i + 1], y[i, j]      each iteration has an element of its own
+    y[i * w + j], y[i // w, i % w]                 so here, if rows are as long as they must be
+    y[i // 2], y[i % n], y[i + j], y[i * j]        two iterations may meet
 
-A name that a kernel gives a value once stands for it. What a function makes of its arguments is not known,
-and believed to differ: `check` looks at the places themselves.
+A name that a kernel assigns once is replaced by its value. Values of functions are unknown and assumed to
+differ: `check` compares the indices of a run.
 """
 
 import ast
@@ -14,11 +14,11 @@ from collections.abc import Iterable, Iterator
 from .stack_depth import stored_again
 
 CUTTING = ("abs", "ceil", "floor", "max", "min", "round", "select", "sqrt")
-"""Functions that give several numbers one value."""
+"""Functions that map several numbers to one value."""
 
 
 def told_apart(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
-    """Those of the names of `turns` that have a place of their own for each value."""
+    """The names of `turns` (loop variables) of which each value has an element of its own."""
     found, halves = set[str](), set[tuple[str, type, str]]()
     for index in indices:
         found |= _told(index, turns, halves)
@@ -26,10 +26,10 @@ def told_apart(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
 
 
 def may_meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
-    """Whether two places, axis by axis, may be one in some turns.
+    """True if two indices, axis by axis, may be equal in some iterations.
 
-    They are not where an axis has another constant, or another rest of the same steps: y[i, 0] and y[i, 1],
-    y[2 * i] and y[2 * i + 1].
+    They cannot where an axis has different constants, or different remainders of one stride: y[i, 0] and
+    y[i, 1], y[2 * i] and y[2 * i + 1].
     """
     for first, second in zip(map(_stepped, one), map(_stepped, other), strict=False):
         apart = first[2] - second[2]
@@ -39,7 +39,7 @@ def may_meet(one: tuple[str, ...], other: tuple[str, ...]) -> bool:
 
 
 def _stepped(axis: str) -> tuple[str, int, int]:
-    """A place along an axis: of what, in which steps (0: a constant, 1: any), from where."""
+    """An index along an axis: its name, its stride (0: a constant, 1: any) and its offset."""
     match ast.parse(axis, mode="eval").body:
         case ast.Constant(int(start)):
             return "", 0, start
@@ -52,7 +52,7 @@ def _stepped(axis: str) -> tuple[str, int, int]:
 
 
 def spelt_out(function: ast.AST, indices: Iterable[ast.expr]) -> list[ast.expr]:
-    """The indices with the names that a function gives a value in one place replaced by it."""
+    """The indices, with names that the function assigns once replaced by their values."""
     again = stored_again(function)
     given = [n for n in ast.walk(function) if isinstance(n, ast.Assign)]
     spelt = _Spelt()
@@ -67,7 +67,7 @@ _HALVES = (ast.FloorDiv, ast.Mod)
 
 
 def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str]]) -> set[str]:
-    """The names that one number tells apart; what has one half of a name goes to `halves`."""
+    """The names that one index distinguishes; names of which it has one half go to `halves`."""
     match node:
         case ast.Name(name):
             return {name} & turns
@@ -95,7 +95,7 @@ def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:
-    """What a sum is made of."""
+    """The terms of a sum."""
     if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add | ast.Sub):
         yield from _terms(node.left)
         yield from _terms(node.right)
@@ -104,7 +104,7 @@ def _terms(node: ast.expr) -> Iterator[ast.expr]:
 
 
 def _is_row(term: ast.expr) -> bool:
-    """Whether a part of a sum goes in steps, between which others have room."""
+    """True if a term has a stride, so that other terms fit between."""
     return isinstance(term, ast.BinOp) and isinstance(term.op, ast.Mult)
 
 
@@ -117,7 +117,7 @@ def _copied(node: ast.expr) -> ast.expr:
 
 
 class _Spelt(ast.NodeTransformer):
-    """Names replaced by what they stand for."""
+    """Names replaced by their values."""
 
     def __init__(self) -> None:
         self.made: dict[str, ast.expr] = {}

@@ -1,14 +1,14 @@
-"""What the reverse of an inner loop takes from its last turn, though each had its own: told by the text.
+"""Values of inner loops that Taichi's reverse mode takes from the last iteration, found by the source.
 
     for i in x:
         U[None] += x[i]                        with this line beside the loop,
         for j in range(x.shape[0]):
-            U[None] += ti.exp(x[i] - x[j])     wrong by some ten percent, in silence
+            U[None] += ti.exp(x[i] - x[j])     wrong by some ten percent, without a message
 
-Taichi 1.7.4 reverses an inner loop by itself where nothing but loops stands around it. Else it keeps what
-locals were (`stacks`), but not what exp, rsqrt and tanh gave, nor what max and min compared, of which their
-derivatives are made. Sums, products, roots, logarithms, sines and powers are computed again, and right. So
-are all in loops that are unrolled, in the turns of the outermost loop, and in Quadrants.
+Taichi 1.7.4 reverses an inner loop by itself if only loops stand around it. Otherwise it keeps the values of
+locals (`stack_depth`), but neither the results of exp, rsqrt and tanh nor the operands of max and min, which
+their derivatives need. Sums, products, roots, logarithms, sines and powers are recomputed and right, and so
+is everything in unrolled loops, in iterations of the outermost loop, and in Quadrants.
 """
 
 import ast
@@ -29,18 +29,18 @@ KEPT = {
     "range", "static", "sum", "trace", "transpose", "vec2", "vec3", "vec4", "Vector", "zero",
 }
 # fmt: on
-"""Functions that are no operations, by the last part of their names, that Taichi computes again or that need
-not be; of operations the column `recomputed` tells."""
+"""Functions besides operations (see their column `recomputed`), by the last part of their names, whose values
+Taichi recomputes or does not need."""
 
 
 def of_last_turns(turn: Any, function: Any) -> Iterator[ast.Call]:
-    """The calls, in a turn (the tree of an outermost loop), whose value of the last turn is taken for all."""
+    """The calls in an iteration (the tree of an outermost loop) whose last value is used for all."""
     again = stored_again(turn)
     yield from _of(turn.body, function, stands_alone(turn.body, again), again)
 
 
 def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> Iterator[ast.Call]:
-    """`alone`: whether nothing but loops stands in the blocks around, this one among them."""
+    """`alone`: True if this block and those around it contain only loops."""
     for statement in body:
         inner = blocks(statement)
         runs_here = is_loop(statement)
@@ -55,7 +55,7 @@ def _of(body: list[ast.stmt], function: Any, alone: bool, again: set[str]) -> It
 
 
 def _calls(within: Any) -> Iterator[ast.Call]:
-    """The calls in a piece of text, but those in places and ranges, and those of inner loops."""
+    """The calls in a syntax tree, except those in indices and ranges and in inner loops."""
     for one in within if isinstance(within, list) else [within]:
         if isinstance(one, ast.Call):
             yield one
@@ -70,7 +70,7 @@ def _is_recomputed(name: str) -> bool:
 
 
 def _is_kept(call: ast.Call, function: Any, seen: tuple[Any, ...] = ()) -> bool:
-    """Whether a call is harmless: the engine's own by its name, the file's because all that it calls is."""
+    """True if a call is harmless: a function of Taichi by its name, one of the file if all its calls are."""
     other = resolved(call.func, function)
     if other is None or (type(other).__module__ == "builtins" and not hasattr(other, "__wrapped__")):
         return _is_recomputed(ast.unparse(call.func).rpartition(".")[2])

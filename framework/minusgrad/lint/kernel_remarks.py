@@ -1,26 +1,26 @@
-"""What the text of a kernel says about its reverse, before it is compiled.
+"""Patterns in kernel source that Taichi differentiates wrongly, found before it is compiled.
 
-    for i in x:                    an outermost loop is cut into parallel turns; what stands in it is reversed
-        for j in range(n):         turn by turn, and an inner loop that runs has one set of locals and a stack
+    for i in x:                    iterations of an outermost loop run in parallel, reversed one by one;
+        for j in range(n):         an inner loop at run time has one set of locals and a stack
 
-Taichi 1.7.4 (and Quadrants) reverse wrongly, and say nothing:
+Taichi 1.7.4 (and Quadrants) differentiate wrongly, without a message:
 
-    before    a value made in the turn, before an inner loop, and used in it
-    carried   a local that an inner loop changes from itself: the stack of its reverse is soon full (`stacks`)
-    index     an element of a local vector, written at a place that only the run knows
+    before    a value computed before an inner loop and used in it
+    carried   a local that an inner loop changes from itself: its reverse overflows a stack (`stack_depth`)
+    index     an element of a local vector, written at an index that only the run knows
     branch    an inner loop that stands in an `if`
-    last      exp, rsqrt, tanh, min or max in an inner loop that does not stand alone (`last_turns`)
-    called    a function with a loop of its own
+    last      exp, rsqrt, tanh, min or max in an inner loop beside other statements (`inner_loops`)
+    called    a function that contains a loop
     serial    a loop within a serialised loop
     atomic    min, max and products by atomic operations
-    adjoint   an adjoint that a kernel reads: how it came to be has no reverse
+    adjoint   an adjoint that a kernel reads: its own computation is not differentiated
 
 or run wrongly:
 
-    shared    a = a + ... by all turns of a parallel loop, which is no atomic addition
+    shared    a = a + ... in all iterations of a parallel loop, which is not atomic
     element   an element of a vector written in an `if`, unless `force_scalarize_matrix` is set
 
-A reading alone is no error: where the numbers are right, it may stay.
+A remark alone is not an error: code whose gradients are right may stay.
 """
 
 import ast
@@ -38,7 +38,7 @@ from .index_overlap import spelt_out, told_apart
 from .inner_loops import of_last_turns
 from .stack_depth import base, how_often, is_loop, names, outermost, pushed, runs, stored
 
-TOLD = {
+MESSAGES = {
     "before": (
         "uses '{}', made before this inner loop, whose reverse takes what it is after the last turn; make it"
         " in the loop, or keep it in an array"
@@ -82,11 +82,11 @@ TOLD = {
         "'{}' is frozen when the kernel is first compiled, and the file changes it; pass it as an argument"
     ),
 }
-"""What is said of each kind, and the cure."""
+"""Fault and cure of each kind of remark."""
 
 
 class Remark(NamedTuple):
-    """Something seen in a kernel: `kind` for programs, `where` is file:line."""
+    """A fault found in a kernel: `kind` for programs, `where` is file:line."""
 
     kind: str
     where: str
@@ -94,7 +94,7 @@ class Remark(NamedTuple):
 
 
 def of_function(remarks: Iterable[Remark], function: Callable) -> list[Remark]:
-    """Those about lines of this function."""
+    """The remarks about lines of this function."""
     code = function.__code__
     last = max(line for _, _, line in code.co_lines() if line is not None)
     found = []
@@ -147,7 +147,7 @@ def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
 
 
 def _constants(function: Any) -> list[Remark]:
-    """Numbers of the file's that a kernel takes and that change later: it keeps the first."""
+    """Global numbers that a kernel reads and the file changes: the compiled kernel keeps the first value."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
     except (OSError, KeyError, TypeError):
@@ -158,7 +158,7 @@ def _constants(function: Any) -> list[Remark]:
     said = names(parsed(function)[0], ast.Load)
     scope, file = function.__globals__, inspect.getsourcefile(function)
     taken = [n for n in said if n.id in changed and isinstance(scope.get(n.id), (int, float))]
-    return [Remark("constant", f"{file}:{n.lineno}", TOLD["constant"].format(n.id)) for n in taken]
+    return [Remark("constant", f"{file}:{n.lineno}", MESSAGES["constant"].format(n.id)) for n in taken]
 
 
 _SCOPES = (ast.FunctionDef, ast.ClassDef)
@@ -207,10 +207,10 @@ class _Reader:
 
     def say(self, kind: str, node: ast.AST, *said: str) -> None:
         line = node.lineno  # type: ignore[attr-defined]
-        self.found.append(Remark(kind, f"{self.file}:{line}", TOLD[kind].format(*said)))
+        self.found.append(Remark(kind, f"{self.file}:{line}", MESSAGES[kind].format(*said)))
 
     def _shared(self, tree: ast.FunctionDef, loop: Any) -> None:
-        """Places that all turns of a parallel loop make from what stands there."""
+        """Elements that every iteration of a parallel loop updates from their old value."""
         target = loop.target if isinstance(loop, ast.For) else loop.test
         turns = frozenset(n.id for n in names(target, ast.Store))
         for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
@@ -227,7 +227,7 @@ class _Reader:
 
     @staticmethod
     def _is_local(tree: ast.AST, place: ast.Subscript) -> bool:
-        """Whether it is a part of a local, and of no array."""
+        """True if a subscript is of a local variable."""
         return base(place) in {n.id for n in names(tree, ast.Store)}
 
     def _branches(self, tree: ast.AST) -> None:
@@ -237,7 +237,7 @@ class _Reader:
                 self.say("branch", inner)
 
     def _indices(self, tree: ast.AST) -> None:
-        """Elements of local vectors that are written at places that a run tells."""
+        """Elements of local vectors that are written at an index known at run time."""
         loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and not runs(n)]
         known = set().union(*(stored(loop.target) for loop in loops))
         told = {n.id for n in names(tree, ast.Store)} - known
@@ -246,7 +246,7 @@ class _Reader:
                 self.say("index", place, ast.unparse(place))
 
     def _before(self, outer: Any) -> None:
-        """What is made in a turn before an inner loop, and used in it."""
+        """Values computed before an inner loop and used in it."""
         inside: list[Any] = _inside(outer)
         locals_ = {n.id for n in names(outer, ast.Store)}
         for inner in filter(is_loop, inside):
@@ -258,7 +258,7 @@ class _Reader:
 
 
 def _stores(tree: ast.AST) -> list[ast.Subscript]:
-    """Everything in brackets that is written."""
+    """The subscripts that are written."""
     return [n for n in ast.walk(tree) if isinstance(n, ast.Subscript) and isinstance(n.ctx, ast.Store)]
 
 
@@ -267,7 +267,7 @@ def _inside(node: ast.AST) -> list[ast.AST]:
 
 
 def _made(statement: ast.AST) -> set[str]:
-    """The names that a statement by itself gives a value, unless it is a constant."""
+    """The names that a statement assigns, except constants."""
     if not isinstance(statement, (ast.Assign, ast.AugAssign, ast.AnnAssign)):
         return set()
     return set() if isinstance(statement.value, ast.Constant) else stored(statement)
@@ -278,5 +278,5 @@ def _read(body: list[ast.stmt]) -> set[str]:
 
 
 def _name(function: ast.expr) -> str:
-    """The last part of what is called."""
+    """The last part of a function's dotted name."""
     return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

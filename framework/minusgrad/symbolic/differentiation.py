@@ -48,7 +48,7 @@ def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
 
 
 def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scalar]:
-    """How the outputs change when leaves move: sum over leaves of d(output)/d(leaf) times the leaf's tangent.
+    """Tangents of the outputs: the sum over leaves of d(output)/d(leaf) times the leaf's tangent.
 
     `along`: the tangents by the leaf's serial.
     """
@@ -78,10 +78,10 @@ def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
 
 
 def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, list[tuple[Scalar, Scalar]]]:
-    """The output over what was known before the leaves `late` (by serial): a cut through the graph.
+    """The output as a function of late leaves (by serial) and of values that do not depend on them.
 
     Every node that does not depend on the late leaves, but changes with some of `wrt`, and that a late node
-    reads, becomes a new leaf. Returns the output over those, and each with what it stands for. Chain rule:
+    reads, becomes a new leaf. Returns the output over those, and pairs of new leaf and old node. Chain rule:
 
         d(output)/d(leaf) = sum over the cut of d(output)/d(new leaf) d(old node)/d(leaf)
 
@@ -120,7 +120,7 @@ def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
 
 
 def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):
-    """(argument, guard, what it adds to the argument's adjoint) for every argument of the node."""
+    """(argument, guard, contribution to its adjoint) for every argument of the node."""
     row = OPERATIONS[node.op]
     if row.branches is not None:
         condition, *sides = row.branches(node, *node.args)

@@ -1,9 +1,9 @@
-"""Sums of whole numbers: which two expressions differ by a constant, whatever the state.
+"""Linear forms of integer expressions: which of them differ by a constant at every state.
 
     form = constant + sum of coefficient * atom         (an atom: a cell's place, the floor of a real number)
 
-Whole numbers are exact, so their sums may be collected. It tells that a table is read within its bounds, and
-how many cells a window has.
+Integers are exact, so their sums may be collected. The forms prove that a table is read within its bounds and
+count the cells of a window.
 """
 
 from dataclasses import dataclass, field
@@ -39,7 +39,7 @@ class Form:
 
 
 def form(node: Scalar) -> Form:
-    """The form of an integer, or of a real number that is whole by its making."""
+    """The form of an integer, or of a real number that is whole by construction."""
     if node.number is not None and float(node.number).is_integer():
         return Form(int(node.number))
     if node.op in ("add", "sub"):
@@ -57,7 +57,7 @@ def is_rounded(node: Scalar) -> bool:
 
 
 def is_whole(node: Scalar) -> bool:
-    """Whether a number is whole at every state."""
+    """True if a number is whole at every state."""
     if node.integer or is_rounded(node):
         return True
     if node.number is not None:

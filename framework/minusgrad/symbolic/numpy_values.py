@@ -1,4 +1,4 @@
-"""A graph's numbers, by NumPy: every operation on arrays with a value for each of some elements."""
+"""Evaluation of an expression graph in NumPy, for many elements at once."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -44,7 +44,7 @@ def value(node: Scalar, arguments: Sequence[Any]) -> Any:
 
 
 def _looked_up(table: np.ndarray, places: Sequence[Any]) -> np.ndarray:
-    """The numbers at whole places, zero outside."""
+    """The numbers of a table at integer indices, zero out of bounds."""
     at = [np.asarray(place).astype(np.int64) for place in places]
     inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(at, table.shape, strict=True)])
     near = tuple(np.clip(p, 0, n - 1) for p, n in zip(at, table.shape, strict=True))

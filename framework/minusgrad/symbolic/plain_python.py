@@ -1,7 +1,7 @@
-"""The same source evaluated in plain Python, with NumPy in the place of Taichi.
+"""Evaluation of an energy in plain Python: the same source, with NumPy as a stand-in for Taichi.
 
-A reference for the compiled value that shares neither the compiler, nor the tracer, nor its tensors: the
-only thing that sees Taichi miscompile a value, because differences would differentiate the wrong function.
+A reference for the compiled value that shares neither the compiler, nor the tracer, nor its tensors. It finds
+miscompiled values, which finite differences cannot find: they would differentiate the wrong function.
 """
 
 import inspect
@@ -99,7 +99,7 @@ class Array(np.ndarray):
 
 
 class Lookup:
-    """A table of numbers, read at whole places; zero outside."""
+    """A table of numbers, read at integer indices; zero out of bounds."""
 
     def __init__(self, numbers: Any):
         self.numbers = np.asarray(numbers, dtype=float)
@@ -168,7 +168,7 @@ def _fold(function):
 
 
 def _whole(value):
-    """Truncated, as a Python integer; an array of them stays real."""
+    """The truncated value as a Python integer; an array stays real."""
     if np.ndim(value):
         return array(np.trunc(value))
     return int(value) if np.isfinite(value) else 0
@@ -267,7 +267,7 @@ def evaluate(function: Callable, arguments: Mapping[str, Any]) -> float:
 
 
 def evaluator(function: Callable, several: bool = False) -> Callable[[Mapping[str, Any]], Any]:
-    """The same for many elements; `several`: what it returns need not be one number."""
+    """The function that evaluates one element, rebound once; `several`: it may return several numbers."""
     body, names = rebind(function, NUMPY), tuple(inspect.signature(function).parameters)
 
     def energy(arguments: Mapping[str, Any]) -> Any:

@@ -1,11 +1,11 @@
-"""A Taichi function as Python: the same source, run with stand-ins in the place of `ti`.
+"""Rewriting of a Taichi function to Python: the same source, run with stand-ins for `ti`.
 
 Taichi gives names value semantics (`a = b` copies a vector) and fixes a name's type at its first
 assignment; Python does neither. So the source is rewritten before it runs: every assignment and every
 argument goes through `assign`. Line numbers stay those of the file.
 
-What has no meaning for one element (`while`, `try`, ...), and what Taichi and Python understand
-differently, is refused here, with file, line and cure.
+Statements without a meaning for one element (`while`, `try`, ...), and those that Taichi and Python
+understand differently, are refused here, with file, line and cure.
 """
 
 import ast
@@ -90,7 +90,7 @@ CURES = {
     ),
     SHOWS: "static_print",
 }
-"""Why some of Taichi's names are no part of energies and what to write instead, and which."""
+"""Names of Taichi that energies cannot use: why, what to write instead, and which."""
 
 
 def rebind(function: Callable, namespace: Any) -> Callable:
@@ -119,7 +119,7 @@ def run(body: Callable, arguments: Sequence[Any]) -> Any:
 
 
 def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], bool]) -> Any:
-    """What `run` returns; refused unless it is a number."""
+    """The result of `run`; refused unless it is a number."""
     value = run(body, arguments)
     if not is_number(value):
         given = RETURNED.get(type(value).__name__, f"a {type(value).__name__}")
@@ -132,7 +132,7 @@ def number(body: Callable, arguments: Sequence[Any], is_number: Callable[[Any], 
 
 
 def resolved(text: ast.expr, function: Any) -> Any:
-    """What a name, or a chain of attributes, is in the scope of a function; None where it is not known."""
+    """The value of a dotted name in the scope of a function; None if it is unknown."""
     if isinstance(text, ast.Attribute):
         return getattr(resolved(text.value, function), text.attr, None)
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
@@ -191,11 +191,11 @@ class Rebinder:
         return _known[function]
 
     def statements(self) -> dict[str, Callable]:
-        """What the rewritten statements call."""
+        """The functions that rewritten statements call."""
         return {"__assign__": assign, "__copied__": copied}
 
     def replaced(self, value: Any) -> Any:
-        """What a name of the function's surroundings stands for here."""
+        """The stand-in for the value of a global or closure variable."""
         home = value.__name__ if isinstance(value, ModuleType) else getattr(value, "__module__", None)
         path = (home or type(value).__module__).split(".")
         if path[0] in runtime.PREFIXES:
@@ -222,14 +222,14 @@ class Rebinder:
 
 
 class Types(SimpleNamespace):
-    """What `ti.types` is."""
+    """The stand-in for `ti.types`."""
 
     def __getattr__(self, name: str) -> Any:
         raise unknown(f"types.{name}", self)
 
 
 def missing(name: str, namespace: Any) -> Callable:
-    """What a stand-in for `ti` lacks: lent by Taichi's own source, or refused."""
+    """A function that a stand-in for `ti` lacks: rebound from Taichi's own source, or refused."""
     if name not in LENT:
         raise unknown(name, namespace)
     body = rebind(getattr(runtime.engine().math, name), namespace)
@@ -253,13 +253,13 @@ def unprinted(*_: Any, **__: Any) -> None:
 
 
 def _of_engine(function: Callable) -> bool:
-    """Whether a function is Taichi's own: mistakes in it are its caller's."""
+    """True if a function is part of Taichi: errors in it are reported at its caller."""
     return (function.__module__ or "").split(".")[0] in runtime.PREFIXES
 
 
 @dataclass(frozen=True)
 class Rewritten:
-    """A function's source as it runs with stand-ins; the names that it says, each with its first line."""
+    """The rewritten source of a function; the names that it uses, each with its first line."""
 
     code: CodeType
     uses: dict[str, int]
@@ -444,7 +444,7 @@ def call(name: str, *args: ast.expr) -> ast.expr:
 
 
 def assign(name: str, value: Any, integers: dict[str, bool]) -> Any:
-    """What a name holds after `name = value`: a copy, and real if the name began as a real number.
+    """The value of a name after `name = value`: a copy, and real if the name began as a real number.
 
     Taichi would truncate a real number that is put into an integer: refused.
     """

@@ -23,7 +23,7 @@ WHOLES = ("i32", "i64", "int32", "int64")
 
 
 class Symbolic:
-    """What `ti` is while an energy is traced. `ti.math` is the same object: the names do not clash."""
+    """The stand-in for `ti` and `ti.math` while an energy is traced."""
 
     def __init__(self, graph: Graph):
         self.graph = graph
@@ -96,7 +96,7 @@ class Symbolic:
         return whole if dtype is None else self.cast(whole, dtype)
 
     def truth(self, value: Any) -> Any:
-        """Whether a number is not zero; of a comparison, whether it holds."""
+        """True if a number is not zero; a comparison is its own truth."""
         decided = isinstance(value, bool) or (isinstance(value, Scalar) and value.op in TRUTHS)
         return value if decided else self._each(lambda v: self.graph.apply("ne", v, 0), value)
 
@@ -141,7 +141,7 @@ class Symbolic:
         return self._each(lambda v: 1 if is_integer(v) else 1.0, value)
 
     def template(self) -> None:
-        """An annotation: the argument is the caller's own."""
+        """An annotation: the argument is passed by reference."""
 
     def static(self, *values: Any) -> Any:
         return values[0] if len(values) == 1 else values

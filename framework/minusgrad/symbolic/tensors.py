@@ -21,7 +21,7 @@ TRUNCATES = "began as an integer, got a real number, which Taichi truncates; beg
 
 
 def is_integer(value: Any) -> bool:
-    """Whether a name that is given this value would be an integer in Taichi, or a tensor of integers."""
+    """True for an integer or a tensor of integers, as Taichi would type a name with this value."""
     return isinstance(value, int) or getattr(value, "integer", False) is True
 
 
@@ -132,7 +132,7 @@ class Tensor:
             self.entries[offset] = self._stored(entry)
 
     def _stored(self, value: Any) -> Any:
-        """The value as this tensor holds it."""
+        """The value in the type of this tensor."""
         if self.integer and not is_integer(value):
             raise TypeError(f"entry: {TRUNCATES}")
         return value if self.integer else as_real(value)
@@ -364,7 +364,7 @@ class Tensor:
         return self._truths()._fold(and_)
 
     def _truths(self) -> "Tensor":
-        """Of each entry whether it is not zero."""
+        """For each entry: True if it is not zero."""
         return self.map(self.functions.truth)
 
     def cast(self, dtype: Callable[[Any], Any]) -> "Tensor":
@@ -387,7 +387,7 @@ class Tensor:
 
 
 def wrong_count(needed: int, given: int) -> str:
-    """The message for an assignment of as many numbers as do not fit."""
+    """The message for an assignment of a wrong number of values."""
     wanted = "one number" if needed == 1 else f"{needed} numbers"
     return f"assignment: needs {wanted}, got a list of {given}; give one number for each entry"
 
