@@ -1,7 +1,7 @@
-"""What one sweep over the elements of a term computes: any of U, its derivatives, and how those change.
+"""Derivative requests: which of U, its derivatives and their tangents one sweep over a term computes.
 
     value       u
-    slopes      du/da                                a: what is no node field, or a node's components
+    slopes      du/da                                a: a parameter, datum, the time, or a node's component
     changes     sum over b of d2u/(da db) bdot       bdot: the tangent of b
 
 a and b are any subsets of fields and parameters. The changes are the one product: Hessian products (fields
@@ -21,12 +21,12 @@ from .tracing import Trace
 
 @dataclass(frozen=True)
 class DerivativeRequest:
-    """What is asked of a term, by its arguments.
+    """Derivatives of one term, by its arguments.
 
-    `gradient`, `product`: of node fields, the arrays that du/da, and the changes, are added to; those in
+    `gradient`, `product`: of node fields, the arrays to which du/da, and its tangent, are added; those in
     `overwrite`, as ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other
-    arguments, a row for each element. `tangents`: what moves; of node fields the array of the
-    tangent, of others anything.
+    arguments, a row for each element. `tangents`: the directions of differentiation, an array for a node
+    field; of other arguments only the name counts.
     """
 
     value: bool = False
@@ -41,13 +41,13 @@ class DerivativeRequest:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
 
     def key(self, nodal: Container[str]) -> tuple:
-        """What tells this sweep from others of the same term; of `nodal` arguments also which arrays."""
+        """Equal for requests that one kernel can serve: of `nodal` arguments also the arrays are the same."""
         arrays = (self.gradient, self.product, self.tangents)
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
         return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite), *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
-        """Everything that is computed of an element, in a fixed order."""
+        """All numbers that are computed for an element, in a fixed order."""
         if self.value:
             yield WHOLE
         for order, summed, nodal in (("d", self.slopes, self.gradient), ("dd", self.changes, self.product)):
@@ -74,8 +74,8 @@ class Derivatives:
 class Place:
     """One number that a sweep computes of each element: u, or of `order` d or dd with respect to a leaf.
 
-    It belongs into a `column` of a row of the element's own, or to the node in a `slot` of the element, whose
-    sum is begun `overwrite`.
+    It is stored in a `column` of the element's own row, or added to the node in a `slot` of the element
+    (`overwrite`: the first of its sum, stored).
     """
 
     order: str

@@ -2,13 +2,13 @@
 
     entry (i, j), j <= i, stands at i (i + 1) / 2 + j;  rows are ordered by (argument, slot, component)
 
-One half alone is computed, so that what is made of it is symmetric bit for bit. Column j is the tangent
-of du/da along the unit tangent of row j. Where u knows of a field through F = sum_a x_a (x) w_a alone, the
-second derivatives are those in the few numbers of F, and loops over the nodes give
+Only the lower half is computed, so that matrices assembled from it are symmetric bit for bit. Column j is the
+tangent of du/da along the unit tangent of row j. Where u depends on a field through F = sum_a x_a (x) w_a
+alone, only the second derivatives in the few components of F are written out, and loops over the nodes give
 
     H_(a c)(b d) = sum over k and l of w_ak  d2u/(dF_ck dF_dl)  w_bl
 
-Unrolled, the Hessian of a cell of eight nodes compiles for ten seconds; so for one.
+Written out in full, the Hessian of a cell of eight nodes takes ten seconds to compile; this takes one.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ from .tracing import Trace
 class HessianLoops(Emitter):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`.
 
-    They go element by element, also where the loop of the elements is over targets.
+    They run element by element, also where the other loops of the elements are over targets.
     """
 
     def __init__(self, emitter: Emitter):
@@ -66,7 +66,7 @@ class HessianLoops(Emitter):
         return self._code(self._congruence(name, value, forms)), buffer
 
     def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
-        """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
+        """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own(name, np.zeros((self.term.elements.rows, numbers), self.term.dtype))
@@ -88,8 +88,8 @@ class HessianLoops(Emitter):
     def _each(self, leaves: list[Scalar], lines: list[str]) -> list[str]:
         return ["for e in range(nodes.shape[0]):", *indented([*self._loads(leaves), *lines])]
 
-    def _forms(self, traced: Trace, arguments: Sequence[str]) -> "list[Form]":
-        """What is Linear in each of the arguments; none where several things are, or nothing is."""
+    def _forms(self, traced: Trace, arguments: Sequence[str]) -> "list[LinearForm]":
+        """The Linear argument made of each field; fields with several, or with none, are left out."""
         made = {role.field: name for name, role in self.term.energy.linear.items()}
         once = len(made) == len(self.term.energy.linear)
         found, begin = [], 0
@@ -100,13 +100,13 @@ class HessianLoops(Emitter):
                 numbers = list(zip(leaves, traced.inputs[name][0], strict=True))
                 weights = self.term.energy.linear[name].weights
                 found.append(
-                    Form(begin, self._width(argument), weights, self.term.shape(weights)[1:], numbers)
+                    LinearForm(begin, self._width(argument), weights, self.term.shape(weights)[1:], numbers)
                 )
             begin += self.term.arity * self._width(argument)
         return found
 
-    def _congruence(self, out: str, value: Scalar, forms: "Sequence[Form]") -> list[str]:
-        """Second derivatives in the numbers of F, straight; then loops over the nodes."""
+    def _congruence(self, out: str, value: Scalar, forms: "Sequence[LinearForm]") -> list[str]:
+        """Second derivatives in the components of F, written out; then loops over the nodes."""
         leaves = [leaf for form in forms for leaf, _ in form.numbers]
         known = [number for form in forms for _, number in form.numbers]
         wanted = lower(value, leaves)
@@ -124,7 +124,9 @@ class HessianLoops(Emitter):
         read = [leaf for leaf in inputs([*known, *wanted]) if leaf.serial not in over]
         return self._each(read, [*before, *lines, *loops])
 
-    def _block(self, out: str, bend: Mapping[tuple[int, int], str], f: "Form", g: "Form") -> list[str]:
+    def _block(
+        self, out: str, bend: Mapping[tuple[int, int], str], f: "LinearForm", g: "LinearForm"
+    ) -> list[str]:
         """The entries of two arguments: of one alone, and of nodes a and b, those with a >= b."""
         half = [
             f"t{i}_{d} = " + _sum(f"{bend[f.leaf(i), g.leaf(d * g.axes + k)]} * w{k}" for k in range(g.axes))
@@ -141,12 +143,14 @@ class HessianLoops(Emitter):
         ]
         return [f"for b in range({self.term.arity}):", *indented(loop)]
 
-    def _weighed(self, form: "Form", name: str, node: str) -> list[str]:
-        """The weights of a node as locals."""
+    def _weighed(self, form: "LinearForm", name: str, node: str) -> list[str]:
+        """The weights of a node, as local variables."""
         places = [self._weight(form.weights, node, c) for c in np.ndindex(*form.shape)]
         return [f"{name}{k} = {place}" for k, place in enumerate(places)]
 
-    def _entries(self, out: str, f: "Form", g: "Form", of: tuple[str, str], lower_only: bool) -> list[str]:
+    def _entries(
+        self, out: str, f: "LinearForm", g: "LinearForm", of: tuple[str, str], lower_only: bool
+    ) -> list[str]:
         """Those of a node, whose weights have a name, with node b."""
         node, weight = of
         lines: list[str] = []
@@ -160,10 +164,10 @@ class HessianLoops(Emitter):
 
 
 @dataclass(frozen=True)
-class Form:
-    """F = sum_a x_a (x) w_a in a Hessian: the first row of x, its components, and what F is weighed with.
+class LinearForm:
+    """F = sum_a x_a (x) w_a in a Hessian: `begin`, the first row of x; `width`, its components.
 
-    `numbers`: those of F, each after the leaf that stands for it.
+    `weights`: the argument w, of `shape` at each node; `numbers`: the components of F, each with its leaf.
     """
 
     begin: int
@@ -209,7 +213,7 @@ class LaneHessians(HessianLoops, Lanes):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`."""
 
     def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
-        """As `verify`, of what the loops of `hessians` have left."""
+        """As `verify`, for the output of the loops of `hessians`."""
         traced = self._trace()
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
         name = f"a number of d2u/d{' '.join(arguments)}2"

@@ -1,9 +1,9 @@
-"""Whether a compiled kernel computes what its function says: looked at once, when it has been made.
+"""Verification of compiled kernels against NumPy: once for each, after its first launch.
 
-Compilers may translate wrongly, in the value itself, and no check of a gradient against values sees that. So
-the numbers that a kernel has left of some elements are compared with those of the traced graph by NumPy, and
-the graph's energy with that of the function run as plain Python. What is not finite proves nothing. Rounding
-is allowed for: the graph is evaluated again with arguments that are off by an eps.
+A compiler may translate the value itself wrongly, which no check of a gradient against values detects. So the
+numbers of a kernel for some elements are compared with the traced graph evaluated by NumPy, and the graph's
+energy with the function run as plain Python. Numbers that are not finite are not compared. The tolerance for
+rounding comes from evaluating the graph again with arguments perturbed by an eps.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,18 +25,18 @@ from .statements import is_tangent
 from .tracing import Trace
 
 SAMPLES = 8
-"""Elements that are looked at; where a loop is over targets, two of them, with all their sources."""
+"""Elements that are compared; where a loop is over targets, two of them, with all their sources."""
 ROOM = {"float32": 1e-2, "float64": 1e-6}
-"""What may be off, in parts of the largest numbers: a wrong kernel is off by all of them."""
+"""Tolerance relative to the largest numbers; a wrong kernel is off by about all of them."""
 CONDITION = 1e3
-"""What may be off, in changes that arguments off by an eps make."""
+"""Tolerance in multiples of the change that arguments perturbed by an eps make."""
 DRAWS = (1, 16) * 6
-"""How far arguments are put off, in eps, time after time: rounding within a function may be larger."""
+"""Perturbations of the arguments, in eps, one after another: rounding within a function may be larger."""
 
 
 @dataclass(frozen=True)
 class Number:
-    """A number that a kernel computes of an element; of a target, its sum over others, or those before."""
+    """A number that a kernel computes for each row; `once`: its sum takes each element at one row only."""
 
     name: str
     graph: Scalar
@@ -44,7 +44,7 @@ class Number:
 
     @classmethod
     def at(cls, place: Place, graph: Scalar) -> "Number":
-        """That of a sweep."""
+        """The number at a place of a sweep."""
         what = {"value": "u", "d": f"du/d{place.argument}", "dd": f"the change of du/d{place.argument}"}
         return cls(what[place.order], graph, once=place.summed)
 
@@ -81,14 +81,14 @@ class Sample:
         return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
 
     def known(self) -> dict[int, np.ndarray]:
-        """The numbers of inner nodes of the graph (by serial) that were stored, and are not computed anew."""
+        """The numbers of inner nodes of the graph (by serial) that kernels have stored."""
         return {}
 
     def numbers(self, wanted: Sequence[Scalar], dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """What the graphs say of each element, and how far that moves when arguments are off by an eps.
+        """The graphs' numbers for each element, and how far they move when arguments are perturbed by an eps.
 
-        Up or down, each as it falls, and the farthest of some draws: at a tie one may show nothing. Moves by
-        more than an eps count in parts.
+        Signs are random, and the largest of several draws counts, because one draw may miss a tie. The moves
+        by larger perturbations are divided by their size.
         """
         rng, eps = np.random.default_rng(0), float(np.finfo(dtype).eps)
         leaves = {leaf.serial: (self.leaf(leaf), leaf.integer) for leaf in inputs(list(wanted))}
@@ -111,7 +111,7 @@ class Sample:
 
 
 def aside(wanted: DerivativeRequest) -> DerivativeRequest:
-    """The same into arrays of its own, which hold zeros: to those asked for others may have added."""
+    """The same request with new arrays of zeros: to the original ones other terms may have added."""
     gradient, product = (
         {a: storage.allocate(np.zeros_like(storage.host(array))) for a, array in arrays.items()}
         for arrays in (wanted.gradient, wanted.product)
@@ -120,7 +120,7 @@ def aside(wanted: DerivativeRequest) -> DerivativeRequest:
 
 
 def quiet(function: Callable[..., None]) -> Callable[..., None]:
-    """NumPy may meet infinities, and says nothing of them."""
+    """The function without NumPy's warnings about infinities and NaN."""
 
     @wraps(function)
     def call(*arguments: Any) -> None:
@@ -139,10 +139,7 @@ def look(
     t: float,
     tangents: Mapping[str, Any],
 ) -> None:
-    """Compare what a kernel has `left` of some elements, which it takes the rows of, with what is wanted.
-
-    Raises `MiscompiledError`.
-    """
+    """Compare a kernel's numbers for some rows, `left(rows)`, with `wanted`. Raises `MiscompiledError`."""
     rows, room = sampled(term), ROOM[term.dtype.name]
     graphs = [number.graph for number in wanted]
     expected, allowed = np.zeros((2, len(wanted), len(rows)))
@@ -171,7 +168,7 @@ def compared(
     expected: np.ndarray,
     allowed: np.ndarray,
 ) -> None:
-    """Raises `MiscompiledError` for a number that a kernel has left of some elements, and that is wrong."""
+    """Raises `MiscompiledError` for the first number of a kernel that is off by more than allowed."""
     tiny = float(np.finfo(term.dtype).tiny)  # smaller ones may be zero
     for number, found, right, room in zip(wanted, left, expected, allowed, strict=True):
         finite = np.isfinite(found) & np.isfinite(right) & np.isfinite(room)
@@ -200,7 +197,7 @@ def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
 
 
 def sampled(term: Term) -> np.ndarray:
-    """The rows that are looked at: elements, or targets."""
+    """The rows that are compared: elements, or targets."""
     last = term.elements.rows - 1
     if term.elements.loop.per_target:
         return np.unique([last // 2 + 1, last])

@@ -2,14 +2,14 @@
 
     r8 = r6 * r6        one instruction for a block of elements
 
-Compilers make vectors of plain loops, and seldom of these, where an element reads its nodes here and there.
+Compilers vectorise plain loops, but seldom these, in which an element reads nodes from scattered places.
 So one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a
-vector. What belongs to elements lies in blocks (`blocks`), where a vector is one load or store; what belongs
-to nodes is read lane by lane. A last block that is not full computes its last element several times, and
+vector. Values of elements lie in blocks (`lane_blocks`), where a vector is one load or store; values of nodes
+are read lane by lane. A last block that is not full computes its last element several times, and
 those copies are never read. Where a loop is over targets, a block of targets stands in the lanes, and each
 source is given to all of them.
 
-Energies over single nodes need no blocks (`node_lanes`).
+Energies over single nodes need no blocks (`node_lane_loops`).
 """
 
 import re
@@ -40,7 +40,7 @@ from .tracing import of_term
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
 LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
-"""From how many on lanes are worth the time it takes to compile them."""
+"""Fewest elements, and targets, for which lanes repay the time of compiling them."""
 CHUNK = 128
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
@@ -48,7 +48,7 @@ STRETCH = 256
 
 
 def loops_of_energy(term: Term) -> Emitter:
-    """The loops of a term, in lanes where they serve it: many elements, and the right operations."""
+    """The loops of a term: in lanes if it has many elements, and operations that exist for vectors."""
     if not runtime.lanes(term.dtype) or term.elements.rows < least_rows(term.elements.loop):
         return Emitter(term)
     single = term.arity == 1
@@ -79,7 +79,7 @@ class Lanes(AllVectors, Emitter):
         self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
 
     def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """With vectors kept whole the compilers are not trusted blindly (`runtime.whole_vectors`)."""
+        """Always: compilers have been seen to translate whole vectors wrongly (`runtime.whole_vectors`)."""
         traced = self._trace()
         places = list(wanted.places(traced, self.loop.slots(self.term.arity)))
         graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
@@ -140,14 +140,14 @@ class Lanes(AllVectors, Emitter):
         return [*self._rows_loop(own), *loop, *(self._gather_loops(nodal) if nodal else [])]
 
     def _stored(self, place: Place, text: str) -> list[str]:
-        """A vector to where it belongs."""
+        """Statements that store the vector of a place."""
         if not place.summed:
             return [f"{self._vector_at(self._slots(place), self._number(place))} = {text}"]
         name = f"s_{place.buffer}_{place.column}"
         return [f"{name} = {text}", f"{self._vector_at(place.buffer, place.column)} = {self._in_f64(name)}"]
 
     def _slots(self, place: Place) -> str:
-        """The blocks with what all slots of an element are given."""
+        """The blocks with the contributions to all slots of an element."""
         width = int(np.prod(self.term.fields[place.argument].shape[1:], dtype=int))
         self._own_blocks(name := f"slot_{place.buffer}", self.term.arity * width, self.term.dtype)
         return name
@@ -211,8 +211,8 @@ class Lanes(AllVectors, Emitter):
     def _gather_loops(self, places: Sequence[Place]) -> list[str]:
         """Sums over the slots of a node, in their order.
 
-        In one vector of all its numbers: of plain numbers compilers make gathers, and many processors are
-        slow at these.
+        All numbers of a node are one vector: for single numbers compilers emit gather instructions, which
+        are slow on many processors.
         """
         p, first = self.prefix, [place for place in places if place.slot == 0]
         assert self._gather is not None
@@ -299,7 +299,7 @@ class Lanes(AllVectors, Emitter):
         return f"{name} = {self._to_all(text)}"
 
     def _kept(self, k: int, place: Place, nodal: Sequence[int]) -> str:
-        """The sums of a block of targets to where they belong."""
+        """The statement that stores the sums of a block of targets."""
         if not place.summed:
             return f"{self._vector_at(self._sums(len(nodal)), nodal.index(k))} = s{k}"
         return f"{self._vector_at(place.buffer, place.column)} = s{k}"

@@ -1,12 +1,12 @@
-"""The loops of local maps: what elements add to a field, and how its adjoint comes back to them.
+"""The loops of local maps: elements add to a field, and the field's adjoint is propagated back to them.
 
     forward   y_p += f(e)                  gathered per receiver; or per target, over its sources
     adjoint   dU/dq += lambda_p df/dq      the gradient of the local energy lambda_p f, with lambda = dU/dy
 
-Along tangents, ydot_p += df/dq qdot, and the changes of the adjoint are the product of that local energy,
-with lambdadot the tangent of lambda.
+Along tangents, ydot_p += df/dq qdot, and the tangent of the adjoint is the Hessian product of that local
+energy, with lambdadot the tangent of lambda.
 
-The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic.
+Every sum has a fixed order, at any number of threads; there are no atomics.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ from .term_loops import Emitter
 from .tracing import Trace
 
 ADJOINT = "lambda"
-"""The argument that is added to a map's: no function can have one of this name."""
+"""The adjoint as an argument of the map; a keyword of Python, so that no function has one of this name."""
 
 
 class MapLoops(Emitter):
@@ -51,10 +51,9 @@ class MapLoops(Emitter):
     def forward(
         self, along: Mapping[str, Any] | None = None, into: Any = None, overwrite: bool = False
     ) -> Code:
-        """Loops that add what the elements give; or, `into` an array, how it changes `along` tangents.
+        """Loops that add the map's output to its field; or its tangent `along` directions to `into`.
 
-        Both are named by the map's arguments. `overwrite`: what was there is overwritten, where this
-        `gives_to_all`.
+        Directions are by the map's arguments. `overwrite`: store instead of adding; needs `gives_to_all`.
         """
         moved, out = (
             DerivativeRequest(tangents=along or {}),
@@ -64,9 +63,9 @@ class MapLoops(Emitter):
         return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
 
     def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
-        """Look at what the loops of `forward` leave, where their layout needs it: `MiscompiledError`.
+        """Verify the output of `forward`, where its layout needs that. Raises `MiscompiledError`.
 
-        False: this state tells nothing.
+        Returns False where this state allows no verdict.
         """
         return True
 
@@ -106,7 +105,7 @@ class MapLoops(Emitter):
 
 
 def given(traced: Trace, moved: DerivativeRequest) -> Scalar:
-    """What an element gives; or, where anything moves, how that changes."""
+    """The output of an element; or, if the request has tangents, the tangent of it."""
     if not moved.tangents:
         return traced.value
     (change,) = differentiation.tangent([traced.value], tangents(traced, list(moved.tangents)))

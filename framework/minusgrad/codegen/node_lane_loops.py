@@ -1,7 +1,8 @@
-"""The loops of energies over single nodes in lanes: as many nodes to a vector, which stand side by side.
+"""The loops of energies over single nodes in lanes: a vector holds consecutive nodes.
 
-Fields and data of one number each are read and written lane by lane (`lane_text`). Sums over blocks of nodes
-are taken on the way. The last vector of the last block ends with the nodes; its lanes that another had stay.
+Fields and data of one number each are read and written lane by lane (`lane_statements`). Sums over blocks of
+nodes are accumulated in the same loop. The last vector ends with the last node; lanes in it that the vector
+before has written keep their values.
 """
 
 import re
@@ -28,7 +29,7 @@ PART = 4096
 
 
 def one_of_each(term: Term) -> bool:
-    """Whether elements are all nodes in their order, with one number of each field and datum, and no rows."""
+    """True if element e is node e, every field and datum is a scalar, and parameters have no rows."""
     count, wide = len(next(iter(term.fields.values()))), lane_blocks.lanes(term.dtype)
     nodes, fields = term.elements.nodes, list(term.fields.values())
     data = [storage.host(values) for values in term.data.values()]
@@ -43,14 +44,14 @@ def one_of_each(term: Term) -> bool:
 
 
 class NodeLanes(AllVectors, Emitter):
-    """The loops of one term over single nodes. What is left of each element comes from plain loops."""
+    """The loops of one term over single nodes; requests for values by element are served by plain loops."""
 
     def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
         super().__init__(term, arrays)
         self.wide = lane_blocks.lanes(term.dtype)
 
     def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """By a sweep aside."""
+        """By a sweep into arrays of its own."""
         traced = self._trace()
         places = list(wanted.places(traced, range(1)))
         if not _in_vectors([TOTAL if place is WHOLE else place for place in places]):
@@ -122,7 +123,7 @@ class NodeLanes(AllVectors, Emitter):
         return f"{name} = {self._by_lane(single)}"
 
     def _stored(self, place: Place, text: str) -> list[str]:
-        """A vector to where it belongs."""
+        """Statements that store the vector of a place."""
         if place is TOTAL:
             kept = f"ti.select(inside, {text}, {self._to_all(f'{self.type}(0.0)')})"
             return [f"kept = {kept}", f"s += {self._in_f64('kept')}"]
@@ -133,12 +134,12 @@ class NodeLanes(AllVectors, Emitter):
 
 
 def _in_vectors(places: Sequence[Place]) -> bool:
-    """Whether nothing is wanted of each element but what belongs to its node."""
+    """True if no value by element is requested: all numbers belong to nodes or to the total."""
     return all(place is TOTAL or not place.summed for place in places)
 
 
 def _left(
     places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
 ) -> list[np.ndarray]:
-    """What a sweep has left at these places of some nodes."""
+    """The numbers that a sweep has left at these places of some nodes."""
     return [storage.host(arrays[place.order][place.argument])[rows] for place in places]

@@ -28,19 +28,19 @@ from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name
 from .tracing import Trace, of_term
 
 BLOCK = 64
-"""Elements whose energies are summed in one go: the order of the sum is the same at any number of threads."""
+"""Elements whose energies are summed together: the order of the sum does not depend on the threads."""
 
 
 class Emitter(Statements):
     """The loops of one term."""
 
-    # What may be asked for
+    # Code for a request
 
     def sweep(self, wanted: DerivativeRequest) -> tuple[Code, dict[str, Any]]:
-        """Loops over all elements that compute what is wanted, and the buffers with rows of elements.
+        """Loops over all elements that compute a request, and the buffers with rows of elements.
 
-        The buffers, for `rows`, are in f64 and named by `Place.buffer`. To what belongs to nodes is added, in
-        the arrays shaped like the fields: `g_` before the field's name for gradients, `h_` for changes.
+        The buffers, for `rows`, are in f64 and named by `Place.buffer`. Gradients of node fields are added to
+        arrays shaped like the fields, `g_` before the field's name; their tangents to `h_`.
         """
         return self._swept(wanted, WHOLE)
 
@@ -85,7 +85,7 @@ class Emitter(Statements):
         return self._code(self._in_blocks(["", f"    s += {self.row('value', 0)}"], True)), buffers["total"]
 
     def derivative(self, argument: str) -> tuple[Code, Any]:
-        """Loops and buffer for dU/d(argument), a datum, parameter, the time or what is Linear in a field."""
+        """Loops and buffer for dU/d(argument), a datum, parameter, the time or a Linear argument."""
         code, buffers = self.sweep(DerivativeRequest(slopes=(argument,)))
         return code, buffers[f"d_{argument}"]
 
@@ -110,10 +110,10 @@ class Emitter(Statements):
         return storage.host(buffer)
 
     def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """Look at what a new kernel has left, where its layout needs it: raises `MiscompiledError`."""
+        """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
 
     def naming(self, text: str) -> Code:
-        """Lines of another's hand, with those of the term's arrays that they name."""
+        """Lines of the caller, with those of the term's arrays that they name."""
         return self._code(text.splitlines())
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
@@ -201,7 +201,7 @@ class Emitter(Statements):
         return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
 
     def _added(self, place: Place, node: str, text: str) -> str:
-        """Adds to the gradient of a field, or its change, which several arguments may stand for."""
+        """Adds to the gradient of a field, or its tangent; several arguments may be bound to one field."""
         letter = "g" if place.order == "d" else "h"
         at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
         return f"{at} = {text}" if place.overwrite else f"{at} = {at} + {text}"
@@ -229,7 +229,7 @@ class Emitter(Statements):
     def _element_loop(
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
     ) -> list[str]:
-        """For each element: load, compute, and `write` the number of each place ({} stands for it)."""
+        """For each element: load, compute, and `write` the number of each place (in place of {})."""
         wanted = outputs(value, places, along)
         loads = self._loads(inputs(wanted))
         lines, texts = self._statements(wanted)
@@ -239,9 +239,9 @@ class Emitter(Statements):
         ]
 
     def _in_blocks(self, loop: list[str], summing: bool = False) -> list[str]:
-        """A loop over elements in blocks: a plain inner loop, which the compiler makes vectors of.
+        """A loop over elements in blocks, with a plain inner loop that the compiler can vectorise.
 
-        `summing`: it adds to s, the total of the block.
+        `summing`: the loop adds to s, the total of the block.
         """
         count = f"{self.prefix}nodes.shape[0]"
         inner = [f"for e in range(b * {BLOCK}, ti.min((b + 1) * {BLOCK}, {count})):", *loop[1:]]

@@ -1,6 +1,6 @@
 """The loops of maps to the cells of a grid, with 16 cells (f32) or 8 (f64) of a row to one vector.
 
-    forward   row by row, what a window gives is added to its cells
+    forward   row by row, the output within a window is added to its cells
     adjoint   lane by lane, the sums go over the rows of a window
 
 Vectors begin where the window does, and end within the row. Lanes outside of the window compute something
@@ -34,7 +34,7 @@ from .window_loops import LOST, Box, Read, WindowLoops
 from .window_verification import Windows, look_at_cells, look_at_windows
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
-"""What else a cell may need: leaves, and a few operations that are computed lane by lane."""
+"""Other operations that a cell may have: leaves, and a few that are computed lane by lane."""
 
 
 def suits(term: Term) -> bool:
@@ -73,10 +73,10 @@ class WindowLanes(Vectors, WindowLoops):
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
 
-    # Proof
+    # Verification
 
     def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
-        """Into an array aside, which holds zeros."""
+        """Into a new array of zeros."""
         if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
             return False
         scratch = storage.allocate(np.zeros_like(self.given.values))
@@ -88,7 +88,7 @@ class WindowLanes(Vectors, WindowLoops):
         return True
 
     def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """By a sweep aside; nothing where one number takes several."""
+        """By a sweep into arrays of its own; skipped where several arguments add to one number."""
         fields = [self.term.fields[a].name for a in {*wanted.gradient, *wanted.product}]
         if self._apart and len(set(fields)) < len(fields):
             return
@@ -111,7 +111,7 @@ class WindowLanes(Vectors, WindowLoops):
     def _left(
         self, places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
     ) -> list[np.ndarray]:
-        """What a sweep has left at these places of some elements."""
+        """The numbers that a sweep has left at these places of some elements."""
         found = []
         for place in places:
             if place.summed:
@@ -166,7 +166,7 @@ class WindowLanes(Vectors, WindowLoops):
         body: list[str],
         after: Sequence[str] = (),
     ) -> list[str]:
-        """For every vector of cells of a box the body in every row, and what comes before and after the rows.
+        """For every vector of cells of a box the body in every row, with statements before and after the rows.
 
         `lane0`: the first column; lanes are `inside` from the column `begin` on.
         """
@@ -199,7 +199,7 @@ class WindowLanes(Vectors, WindowLoops):
     def _in_lanes(
         self, outputs: Sequence[Scalar], late: Iterable[int], names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
-        """Statements on single numbers for what does not depend on the late leaves, on vectors for what does.
+        """Statements on scalars for nodes that do not depend on the late leaves, on vectors for the others.
 
         And the vectors of the outputs.
         """
@@ -255,7 +255,7 @@ class WindowLanes(Vectors, WindowLoops):
         return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 
     def _truth_to_all(self, text: str) -> str:
-        """One truth in every lane."""
+        """The same truth value in every lane."""
         number = self._to_all(f"ti.select({text}, {self.type}(1.0), {self.type}(0.0))")
         return f"{number} > {self._to_all(f'{self.type}(0.0)')}"
 

@@ -3,9 +3,9 @@
     forward   y_p += f(e, p)                            each band of rows sums the elements that reach it
     adjoint   dU/dq += sum over p of lambda_p df/dq     each element sums over its window; lambda = dU/dy
 
-The elements stand in the same order in every sum, whatever the number of threads, and nothing is atomic. What
-does not depend on the cell is computed once for an element. The adjoint is summed over the cells for the few
-numbers in which the two parts meet (`derive.cut`), and goes back through the first part once.
+Every sum has a fixed order, at any number of threads; there are no atomics. Numbers that do not depend on the
+cell are computed once for an element. The adjoint is summed over the cells for the few numbers in which the
+two parts meet (`differentiation.cut`), and propagated back through the first part once.
 
 The floors that a window begins at are computed once and stored: another kernel might find x / h on the other
 side of a whole number, and read a table one place off.
@@ -41,13 +41,13 @@ BAND = {1: 256, 2: 16, 3: 4}
 BANDS = 4
 """Bands for each thread: few, because each looks at all elements and prepares those that reach it."""
 SECTIONS = 64
-"""Bands of one axis, at most: they cut windows, and where must not depend on the threads."""
+"""Most bands of one axis: they cut windows, and the cuts must not depend on the number of threads."""
 ROW = 32
 """Windows of up to this many cells along the last axis are summed row by row."""
 FARTHEST = 1 << 30
 """Windows end here: beyond every grid, and within what an i32 holds."""
 LOST = -FARTHEST - 1
-"""Both ends of a window that is no number: it reaches no cell, and cell 0 is given what is no number."""
+"""Both ends of a NaN window: it reaches no cell, and cell 0 becomes NaN."""
 
 
 class WindowLoops(MapLoops):
@@ -185,9 +185,9 @@ class WindowLoops(MapLoops):
         ]
 
     def _back(self, body: Scalar, meets: Meets, first: Sequence[Scalar], second: Sequence[Scalar]) -> Scalar:
-        """The sum over the cut of a sum over cells times what stands there.
+        """The sum over the cut of a sum over cells times the node of the cut.
 
-        Behind branches, what no cell took is left out: it may be infinite there.
+        A node behind a branch that no cell took is left out: it may be infinite there.
         """
         guarded = any(OPERATIONS[node.op].branches is not None for node in reachable([body]))
         back = body.graph.constant(0.0)
@@ -203,7 +203,7 @@ class WindowLoops(MapLoops):
     # Pieces
 
     def _trace(self) -> Trace:
-        """f itself: lambda belongs to the cell."""
+        """f itself; lambda is a value of the cell and multiplies outside."""
         traced = Emitter._trace(self)
         weight = traced.graph.input(ADJOINT, None, ())
         self._traced = replace(traced, inputs={**traced.inputs, ADJOINT: [[weight]]})
@@ -218,7 +218,7 @@ class WindowLoops(MapLoops):
         return {leaf.serial for leaf in self._places(traced)}
 
     def _corner(self, axis: int, side: int, text: str, ends: tuple[Scalar, Scalar]) -> str:
-        """One number of an element's window; the highest from the lowest, where their distance is known."""
+        """One number of an element's window; the highest follows from the lowest where the width is known."""
         place = f"{self.prefix}window[e, {2 * axis + side}]"
         if side and (size := size_of(ends)) is not None:
             return f"{place} = {self.prefix}window[e, {2 * axis}] + {size - 1}"
@@ -297,7 +297,7 @@ class WindowLoops(MapLoops):
         """Where the places of a lookup are known relative to the window; where tables begin in their arrays.
 
         A place that is (the cell - the window's lowest cell) + c on an axis, is within c .. c + size - 1: the
-        table gets zeros around it, and nobody needs to look whether a place is within.
+        table is padded with zeros, and kernels need not test whether a place is within.
         """
         traced = self._trace()
         cells = self._places(traced)

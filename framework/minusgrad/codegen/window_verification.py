@@ -1,4 +1,4 @@
-"""Whether the kernels of maps to a grid in lanes compute what the map says: looked at once, as in `proof`.
+"""Verification of the kernels of maps to a grid in lanes, as in `kernel_verification`.
 
     forward   some cells, with all elements whose windows they lie in
     adjoint   some elements, with all cells of their windows
@@ -22,7 +22,7 @@ from .statements import is_tangent
 
 @dataclass(frozen=True)
 class Windows:
-    """What kernels have stored of each element: its window's ends along each axis, and floors by serial."""
+    """Stored by kernels for each element: its window's ends along each axis, and floors by serial."""
 
     ends: np.ndarray
     floors: Mapping[int, np.ndarray]
@@ -64,7 +64,7 @@ class AtCells(Sample):
 def look_at_cells(
     term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping
 ) -> None:
-    """Compare what elements have given to some cells, of the field `found`, with the graph `value` of it.
+    """Compare the map's output at some cells, of the field `found`, with the graph `value` of it.
 
     Raises `MiscompiledError`.
     """
@@ -95,7 +95,7 @@ def look_at_windows(
     t: float,
     along: Mapping[str, Any],
 ) -> None:
-    """Compare what the adjoint has `left` of some elements with sums of the graphs over their windows.
+    """Compare the adjoint's numbers for some elements, `left`, with sums of the graphs over their windows.
 
     Raises `MiscompiledError`.
     """
@@ -131,7 +131,7 @@ def _sums(some: AtCells, graphs: Sequence[Scalar]) -> np.ndarray:
 
 
 def _expected(term: Term, sums: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """(graphs, places): the sums, and what they may be off: in parts of the largest, and by their moves."""
+    """(graphs, places): the sums, and their tolerances: relative to the largest, and from their moves."""
     exact, sizes, moves = np.array(sums).reshape(len(sums), -1, 3).T
     largest = sizes.max(axis=1, initial=0.0)[:, None]
     return exact, ROOM[term.dtype.name] * largest + CONDITION * moves

@@ -1,7 +1,7 @@
 """Named arrays: everything that changes, and everything that may be differentiated.
 
 A field's array is passed to kernels as an argument and owned here: on the CPU it is NumPy memory, so
-looking at a field copies nothing. For the length of a call another's memory may stand in its place.
+reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

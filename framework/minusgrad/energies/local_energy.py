@@ -1,8 +1,8 @@
-"""Local energies: one scalar function of one element, and what its arguments mean.
+"""Local energies: one scalar function of one element, and the roles of its arguments.
 
     U = sum over elements e of  u(node fields at e's nodes, data of e, parameters, t)
 
-An element is a single node, a pair of nodes (each unordered pair once) or a tuple of nodes from a list.
+An element is a single node, an unordered pair of nodes, or a tuple of nodes from a list (`elements`).
 The function is ordinary Taichi; the decorator says of each argument, by its name, which role it plays,
 its unit, and the size of a physically meaningful change.
 
@@ -32,12 +32,12 @@ Shape = tuple[int | str, ...]
 """Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ...;
 "k" stands for the nodes of a tuple."""
 SYMMETRIES = ("translation", "rotation", "permutation")
-"""What an energy may be declared to keep under."""
+"""Symmetries that an energy may be declared to have."""
 
 
 @dataclass(frozen=True)
 class Role:
-    """What an argument of a local energy is: unit, shape of one value, size of a physical change."""
+    """The role of an argument of a local energy: unit, shape of one value, size of a physical change."""
 
     unit: str = "1"
     shape: Shape = ()
@@ -46,7 +46,7 @@ class Role:
 
 @dataclass(frozen=True)
 class Bounded(Role):
-    """Values within `bounds`, inclusive unless `open`; `reason` tells who oversteps them why."""
+    """Values within `bounds`, inclusive unless `open`; `reason` ends the message of a violation."""
 
     bounds: tuple[float, float] = (-math.inf, math.inf)
     open: bool = False
@@ -170,7 +170,7 @@ class LocalEnergy:
 
     @property
     def element_kind(self) -> ElementKind:
-        """What `over` means: the nodes of an element, and whether a list says which elements there are."""
+        """The kind of elements that `over` declares."""
         return kind_of(self.over)
 
     @property
@@ -180,7 +180,7 @@ class LocalEnergy:
 
     @property
     def shaping(self) -> list[Linear]:
-        """Those that are the unit matrix at rest: of vectors, by weights like them; one for each weights."""
+        """Linear arguments that are the unit matrix at rest: of vectors, by vectors; one per weights."""
         square = [m for m in self.linear.values() if self._square(m)]
         return list({m.weights: m for m in reversed(square)}.values())
 
@@ -304,7 +304,7 @@ def local_energy(
             return 0.5 * k * stretch * stretch
 
     `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
-    "permutation" of nodes; `check` finds those of a state by itself, and holds U to what is declared.
+    "permutation" of nodes; `check` finds the symmetries of a state by itself, and tests the declared ones.
 
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
@@ -324,7 +324,7 @@ def local_energy(
 
 
 def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
-    """The symmetries that something is declared to have. Raises `EnergyError` for others."""
+    """The declared symmetries. Raises `EnergyError` for an unknown one."""
     if strange := [one for one in symmetries if one not in SYMMETRIES]:
         raise EnergyError(f"{what}: no symmetry '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
     return tuple(symmetries)
@@ -333,7 +333,7 @@ def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
 def declared(
     name: str, function: Callable, over: str | int, roles: Mapping[str, Role | Linear], what: str = "energy"
 ) -> tuple[str, FunctionType, str | int, dict[str, Role], dict[str, Linear]]:
-    """What a declaration says, checked: the first five fields of a `LocalEnergy`."""
+    """A checked declaration: the first five fields of a `LocalEnergy`."""
     plain = inspect.unwrap(function)
     arguments = list(inspect.signature(plain).parameters)
     linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}

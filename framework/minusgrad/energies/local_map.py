@@ -1,4 +1,4 @@
-"""Local maps: what elements add to a field, of which energies are then summed.
+"""Local maps: sums over elements that write a field, which energies then read.
 
     y_p = sum over the elements e that reach p of f(node fields at e's nodes, data of e, parameters, t)
     U   = sum over p of u(y_p, ...)
@@ -10,7 +10,7 @@ with a `Cell`   each element gives to the cells of a grid within its window
 
 A dose that a moving spot leaves behind, particles on a grid, an electron density around atoms: a sum inside
 a function is a map and an energy. dU/d(what f depends on) is the gradient of the local energy lambda_p f with
-lambda = dU/dy, so nobody writes it.
+lambda = dU/dy, so it need not be written by hand.
 """
 
 import inspect
@@ -44,7 +44,7 @@ class Cell(Role):
 
 @dataclass(frozen=True)
 class LocalMap(LocalEnergy):
-    """A named local map; made by `local_map`. `gives` is the field it adds to, in `unit`."""
+    """A named local map; made by `local_map`. `gives` is the name of its output field, in `unit`."""
 
     gives: str = ""
     unit: str = "1"
@@ -56,12 +56,12 @@ class LocalMap(LocalEnergy):
 
     @property
     def window(self) -> FunctionType | None:
-        """The function that says which cells an element reaches."""
+        """The function that returns the cells that an element reaches."""
         return self.roles[self.cell].window if self.cell else None  # type: ignore[attr-defined]
 
     @property
     def spacing(self) -> str:
-        """The argument that is the grid's spacing; empty if the function does not ask."""
+        """The argument that is the grid's spacing; empty if there is none."""
         return self.roles[self.cell].spacing if self.cell else ""  # type: ignore[attr-defined]
 
     def reach(self) -> Callable[[Mapping[str, Any]], list[range]]:

@@ -1,10 +1,10 @@
-"""How far a field is from what was measured of it, in standard deviations.
+"""Misfit: the squared distance of a field from measured values, in standard deviations.
 
     L = sum over nodes |x - target|^2 / (2 sigma^2)
 
 x and target: scalars or vectors, with the unit of the field; sigma: the standard deviation of one number. If
-the errors are normal, L is -log of the likelihood up to a constant, and its Hessian is the inverse covariance
-of what is estimated by its minimum.
+the errors are normal, L is -log of the likelihood up to a constant, and its Hessian at the minimum is the
+inverse covariance of the estimates.
 """
 
 from math import inf

@@ -1,4 +1,4 @@
-"""The order of stages: forward, and in reverse, with what has to be recomputed on the way back."""
+"""The order of stages: forward, and in reverse, with the stages that the reverse pass recomputes."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,15 +9,15 @@ Version = tuple[str, int]
 """An array between two of its fillings: its name, and how often it was filled before."""
 
 Act = tuple[str, Any]
-"""What is done next: "clear" or "forget" (the adjoint of) an array, "run" or "reverse" a stage."""
+"""One action: "clear" an array or "forget" its adjoint, "run" or "reverse" a stage."""
 
 
 class Schedule:
-    """What is done, in which order: forward, and in reverse.
+    """The actions of the forward and of the reverse pass, in order.
 
-    An array that is written after it has been read is filled anew: cleared first, and another version of
-    itself. The reverse of a stage needs the versions that the stage saw. Where the array holds another by
-    then, the stages that made it run again, if they all may; else the order is refused.
+    An array that is written after it has been read is cleared first, and then holds its next version. The
+    reverse of a stage needs the versions that the stage read. Where an array holds a later one by then, the
+    stages that wrote the earlier one run again, if all of them allow that; else the order is refused.
     """
 
     def __init__(self, what: str, stages: tuple[Any, ...], inputs: tuple[str, ...], outputs: tuple[str, ...]):
@@ -34,11 +34,11 @@ class Schedule:
             raise EnergyError(f"{what}: no stage writes {', '.join(missing)}")
 
     def first(self, k: int, array: str) -> bool:
-        """Whether stage k is the first to write into an array since that was cleared."""
+        """True if stage k is the first to write into an array since it was cleared."""
         return any(self._makers[v][0] == k for v in self._makes[k] if v[0] == array)
 
     def _plan_forward(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        readers: dict[str, int] = {}  # of what the arrays hold now
+        readers: dict[str, int] = {}  # of the present versions
         for k, stage in enumerate(self.stages):
             for array in stage.read:
                 if array not in self._live:
@@ -69,7 +69,7 @@ class Schedule:
             self.backward += [("forget", v[0]) for v in sorted(self._makes[k]) if self._makers[v][0] == k]
 
     def _restore(self, version: Version, k: int, waiting: tuple[Version, ...] = ()) -> None:
-        """Make an array hold a version again, by running all stages that made it, and what else they make.
+        """Restore a version of an array, by running all stages that wrote it.
 
         `waiting`: versions that are being restored, and for which this one is needed.
         """

@@ -3,8 +3,8 @@
     y_1 = f_1(inputs),  y_2 = f_2(inputs, y_1),  ...        U = sum of the outputs
     dU/d(input) = sum over stages, last to first, of  (df_s / d input)^T  dU/dy_s
 
-This is the way for what cannot be traced: scatter, runtime loops, intermediate arrays. One place clears,
-runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays by their arguments' names.
+For energies that cannot be traced: scatter, runtime loops, intermediate arrays. Kernels take arrays by their
+arguments' names.
 
     @ti.kernel
     def deposit(x: ti.types.ndarray(ndim=1), grid: ti.types.ndarray(ndim=1)): ...      # grid[...] += ...
@@ -15,19 +15,20 @@ runs forward, clears adjoints, seeds and reverses: this one. Kernels take arrays
                            stages=[Stage(deposit, writes=("grid",)), Stage(add_up, writes=("U",))])
     term = bind_staged(energy, fields, sizes={"cells": 64})
 
-What Taichi's reverse mode needs and does not enforce is asked of every kernel at its first use: it leaves
-alone what it only reads, and either overwrites or adds to what it writes. By their text are refused products
-in place, what is written after it was read, what several turns may overwrite, and what Taichi 1.7.4
-reverses wrongly in loops within loops (`readings`): exp, max and the like beside other statements, loops in
-an `if`, more changes of a local than its stack holds. Whether a gradient is true is a question for `check`.
+Taichi's reverse mode has conditions that it does not enforce; each kernel is tested for them at its first
+use: it leaves arrays alone that it only reads, and either overwrites or adds to those that it writes. The
+text of a kernel is refused for products in place, for arrays written after they were read, for numbers that
+several iterations overwrite, and for patterns that Taichi 1.7.4 reverses wrongly in nested loops
+(`lint.kernel_remarks`): exp, max and the like beside other statements, loops in an `if`, more changes of a
+local than its stack holds. `check` tests whether a gradient is right.
 
 Same bits at any number of threads: a parallel loop that adds to shared elements adds in any order. Write
 `ti.loop_config(serialize=True)` before it (its reverse obeys, too), and before a loop whose iterations read
 one element together, because its reverse adds to the adjoint of that. Such a loop must be flat, over a
-`ti.ndrange` if need be. `StagedTerm.unsteady` looks for what was forgotten.
+`ti.ndrange` if need be. `StagedTerm.unsteady` finds loops where this was forgotten.
 
-A loop within a loop that changes a local ends at a constant, a shape or a stage's number: how much is kept
-for the way back must be known. Quadrants wants that of all loops, and knows nothing of numbers.
+A nested loop that changes a local ends at a constant, a shape or a stage's number, because the size of the
+stack for the reverse pass must be known. Quadrants requires that of all loops, and accepts no numbers.
 """
 
 import inspect

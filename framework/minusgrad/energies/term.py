@@ -146,7 +146,7 @@ class Term:
         return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
 
     def twin(self, fields: Fields) -> "Term":
-        """The same term over other fields of the same names; data and parameters copied as they are now."""
+        """The same term over other fields of the same names, with copies of its data and parameters."""
         return replace(
             self,
             fields={a: fields[f.name] for a, f in self.fields.items()},
