@@ -225,11 +225,7 @@ def template(node: Scalar) -> str:
 
 
 def is_tangent(leaf: Scalar) -> bool:
-<<<<<<< HEAD
     """True if a leaf is the tangent of another (`derivative_request.tangents`)."""
-=======
-    """Whether a leaf is the tangent of another (`derivative_request.tangents`)."""
->>>>>>> 9f24b7c (Plain English in elements, energies and the code generator; LinearForm)
     return len(leaf.value) == 4
 
 
