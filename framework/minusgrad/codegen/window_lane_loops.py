@@ -166,7 +166,7 @@ class WindowLanes(Vectors, WindowLoops):
         body: list[str],
         after: Sequence[str] = (),
     ) -> list[str]:
-        """For every vector of cells of a box the body in every row, with statements before and after the rows.
+        """The body for every vector of cells of a box, row by row; statements before and after the rows.
 
         `lane0`: the first column; lanes are `inside` from the column `begin` on.
         """

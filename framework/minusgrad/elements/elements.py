@@ -84,7 +84,7 @@ class Elements(ABC):
         return self.nodes[row : row + 1], np.ones(1, bool)
 
     def gather(self, nodes: int) -> Gather | None:
-        """The CSR list that sums contributions of slots by node; None where each iteration has its own node."""
+        """The CSR list that sums over slots by node; None where each iteration has its own node."""
         if self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows):
             return None
         return Gather.of(self.nodes, nodes)
@@ -92,8 +92,8 @@ class Elements(ABC):
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
         """The elements at these node fields, by argument of the energy; self as long as they still hold.
 
-        `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels for
-        the elements returned. A kernel of many steps never comes back here, so integrators and
-        adjoints fuse steps only where all elements are fixed.
+        `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels
+        for the elements returned. A kernel of many steps does not return here between steps, so integrators
+        and adjoints fuse steps only where all elements are fixed.
         """
         return self
