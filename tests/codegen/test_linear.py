@@ -9,6 +9,7 @@ import pytest
 from minusgrad import Datum, Fields, Linear, Node, Parameter, Potential, bind, local_energy
 from minusgrad.check import term_check
 from minusgrad.codegen import tracing
+from minusgrad.energies import element_data
 from minusgrad.energies import term as terms
 from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
@@ -572,11 +573,11 @@ MUTANTS = {
     ),
     "stress transposed": (method(TermKernels, "sweep", transposed), matrices),
     "any weights will do": (
-        lambda patch: patch.setattr(terms, "_check_weights", lambda *_: None),
+        lambda patch: patch.setattr(terms, "check_weights", lambda *_: None),
         partial(test_weights_that_do_not_sum_to_zero, "f64", 1e-9),
     ),
     "data of the first elements": (
-        method(terms, "_shaped", lambda right, *args: np.roll(right(*args), 1, axis=0)),
+        method(element_data, "_shaped", lambda right, *args: np.roll(right(*args), 1, axis=0)),
         test_bodies_limit_tuples_and_their_data,
     ),
     "a sample whose weights are drawn": (
