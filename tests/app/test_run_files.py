@@ -228,7 +228,7 @@ def test_a_whole_run(made: Path, told: Callable) -> None:
     assert seen - apart == set(files(made / "solar")) - apart
     code, out, _ = told("verify", made / "solar")
     assert code == 0
-    assert out.splitlines()[-1] == f"{len(answers)} answers, 0 wrong"
+    assert out.splitlines()[-1] == f"{len(answers)} files and facts verified, 0 wrong"
     assert "8 series, without a gap up to step 40" in out
     assert "WRONG" not in out
 
@@ -882,5 +882,7 @@ def test_enough_hours_change_nothing(made: Path, told: Callable, here: Path) -> 
 def test_hours_that_are_none_are_refused(verb: str, hours: str, told: Callable, here: Path) -> None:
     code, out, err = told(verb, TWO_BODY, f"--max-hours={hours}")
     assert (code, out) == (2, "")
-    assert err.endswith(f"error: argument --max-hours: '{hours}' is no time to run; give hours, like 11.5\n")
+    assert err.endswith(
+        f"error: argument --max-hours: needs a number of hours above 0, like 11.5, got '{hours}'\n"
+    )
     assert list(here.iterdir()) == []

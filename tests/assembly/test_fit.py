@@ -934,7 +934,7 @@ def test_what_is_not_determined_is_told(here: Path, told) -> None:
     overrides = ["fit.parameters={m={body='left'}, \"tether.k\"={}}", "fit.loss.0.sigma=0.01"]
     code, out, err = told("fit", "swing.toml", *overrides, "--out", "run", "--plugin", PLUGIN)
     assert (code, err) == (0, "")
-    assert re.search(r"the data do not determine (m\[left\] \+ \S+ tether|.*tether.k\[0\])", out)
+    assert re.search(r"not determined by the data: (m\[left\] \+ \S+ tether|.*tether.k\[0\])", out)
     found = json.loads((here / "run/fit.json").read_text())
     assert found["parameters"]["m"]["standard_errors"] == [None]
     assert found["parameters"]["tether.k"]["standard_errors"][0] is None

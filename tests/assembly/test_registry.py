@@ -381,7 +381,9 @@ def test_a_broken_plugin_stops_only_the_scene_that_names_it(
     code, out, err = told("run", two_body, "--out", "run")
     assert code == 0
     assert out.startswith("run: 10 steps")
-    assert err.startswith(f"minusgrad: not needed here, but broken: {plugin}")
+    assert err.startswith(
+        f"minusgrad: warning: a plugin that is not used here could not be imported: {plugin}"
+    )
     assert err.count("\n") == 1
     assert reason in err
 
@@ -437,7 +439,10 @@ def test_two_distributions_with_one_name(install: Install, told: Told, two_body:
     install("second", "2.0", {"odd": "second_odd"}, second_odd=RING)
     reason = "two plugins are named 'odd', of first 1.0 and second 2.0; uninstall one"
     code, _, err = told("run", two_body, "--out", "run")
-    assert (code, err) == (0, f"minusgrad: not needed here, but broken: {reason}\n")
+    assert (code, err) == (
+        0,
+        f"minusgrad: warning: a plugin that is not used here could not be imported: {reason}\n",
+    )
     code, _, err = told("run", two_body, 'plugins=["gravity", "odd"]', "--out", "other")
     assert (code, reason in err) == (2, True)
     rows = [p["distribution"] for p in json.loads(told("plugins", "--json")[1]) if p["name"] == "odd"]
@@ -459,7 +464,10 @@ def test_an_entry_point_that_leads_nowhere(target: str, install: Install, told: 
     install("strangers-physics", "3.1", {"odd": target}, stranger="thing = 5")
     code, _, err = told("run", two_body, "--out", "run")
     assert code == 0
-    assert err.startswith("minusgrad: not needed here, but broken: plugin 'odd' (strangers-physics 3.1)")
+    assert err.startswith(
+        "minusgrad: warning: a plugin that is not used here could not be imported: plugin 'odd'"
+        " (strangers-physics 3.1)"
+    )
 
 
 def test_a_distribution_without_metadata(

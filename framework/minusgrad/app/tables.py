@@ -1,4 +1,4 @@
-"""Tables for people, and the same facts as plain data."""
+"""Tables on the terminal: findings, estimates, run folders, comparisons; and energies as plain data."""
 
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
 
 
 ORDERS = ("taylor", "product")
-"""Questions whose figure is an order, which is to be large."""
+"""Questions whose figure is an order of convergence: the larger, the better."""
 
 
 class Output(Console):
-    """The terminal, or a file; who closes it early ends the program, in the command line's own way."""
+    """The terminal, or a file; a closed pipe ends the program as `cli` says."""
 
     def on_broken_pipe(self) -> None:
         raise  # rich would exit with 1, which here means findings
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under a head; nothing is cut off when the output is not a terminal."""
     console = Output(soft_wrap=False)
     if not console.is_terminal:
@@ -42,9 +42,9 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console.print(shown)
 
 
-def answers(asked: "Iterable[Finding]") -> "list[Finding]":
-    """One line for each term, argument and question, as they come: the worst over all states; then in words
-    what failed, and what is to be looked at."""
+def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
+    """Print a table, one row for each term, argument and question with the worst figure over all states; then
+    findings and warnings in words. Returns all findings, passed ones included."""
     everything = list(asked)
     worst: dict[tuple[str, str, str], Finding] = {}
     for f in everything:
@@ -55,15 +55,15 @@ def answers(asked: "Iterable[Finding]") -> "list[Finding]":
         (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG")
         for f in worst.values()
     ]
-    table(("term", "argument", "question", "worst figure", ""), rows)
+    print_table(("term", "argument", "question", "worst figure", ""), rows)
     failed = [f for f in everything if not f.passed]
     warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:
         print(f"{_place(f)}{f.term}{'.' if f.argument else ''}{f.argument}: {f.question}: {f.text.strip()}")
     for f in warned:
         print(f"{_place(f)}warning: {f.text.strip()}")
-    told = f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
-    print(f"{len(everything)} questions, {len(failed)} findings{told}")
+    more = f", {len(warned)} warning{'s' * (len(warned) != 1)}" if warned else ""
+    print(f"{len(everything)} questions, {len(failed)} findings{more}")
     return everything
 
 
@@ -71,25 +71,25 @@ def _place(f: "Finding") -> str:
     return f"{f.where}: " if f.where else ""
 
 
-def found(estimates: "Estimates") -> None:
-    """How a fit ended, and a table of what it found."""
+def print_estimates(estimates: "Estimates") -> None:
+    """Print how a fit ended, and a table of the estimated parameters with their standard errors."""
     print(f"  {estimates.verdict}")
     data = f" over {estimates.observations} observations" if estimates.observations else ""
     print(f"  loss: {estimates.loss:.6g}{data}")
     if estimates.reduced is not None:
         print(f"  chi^2 / (n - p) = {estimates.reduced:.3g} ({estimates.judgement})")
     rows = [row for parameter in estimates.parameters for row in parameter.rows()]
-    table(("parameter", "value", "standard error", "unit"), rows)
+    print_table(("parameter", "value", "standard error", "unit"), rows)
     sigma = f" = {estimates.sigma:.3g}" if estimates.sigma is not None else ""
     print(f"  standard errors: {estimates.errors_from}{sigma}")
     if not estimates.ended:
-        print("  they are those of where the search stopped, and that is no minimum yet")
+        print("  they belong to the last iterate, which is not a minimum yet")
     for combination in estimates.undetermined:
-        print(f"  the data do not determine {combination} (each in its scale)")
+        print(f"  not determined by the data: {combination} (each in its scale)")
 
 
-def run_facts(found: "Mapping[str, Any]") -> None:
-    """A run in a few lines, then what it recorded."""
+def print_info(found: "Mapping[str, Any]") -> None:
+    """Print a run in a few lines, then a table of its recorded series."""
     kind, of = found.get("kind", "run"), f" of {found['last']}" if found.get("last") is not None else ""
     title = f"{found['title']}: " if found.get("title") else ""
     where = f", at {'step' if kind == 'run' else 'iteration'} {found['step']}{of}" if "step" in found else ""
@@ -109,24 +109,24 @@ def run_facts(found: "Mapping[str, Any]") -> None:
         for s in found["series"]
     ]
     if rows:
-        table(("series", "rows", "steps", "a row", "unit"), rows)
+        print_table(("series", "rows", "steps", "a row", "unit"), rows)
 
 
-def verdict(answers: "Sequence[Answer]", strays: Sequence[str]) -> None:
-    """What was looked at in a run's folder, and what is wrong with it in words."""
+def print_verification(answers: "Sequence[Answer]", strays: Sequence[str]) -> None:
+    """Print a table of verified files, then each failure in words."""
     rows = [(a.what, a.text if a.passed else "", "ok" if a.passed else "WRONG") for a in answers]
-    table(("file", "what it holds", ""), rows)
+    print_table(("file", "contents", ""), rows)
     for answer in answers:
         if not answer.passed:
             print(f"{answer.what}: {answer.text}")
     for stray in strays:
         print(f"{stray}: left by a killed process; `minusgrad resume` deletes it")
     wrong = sum(not a.passed for a in answers)
-    print(f"{len(answers)} answers, {wrong} wrong")
+    print(f"{len(answers)} files and facts verified, {wrong} wrong")
 
 
-def differences(found: "Comparison") -> None:
-    """Where two runs part, the earliest first."""
+def print_comparison(found: "Comparison") -> None:
+    """Print the first difference of each array and series, the earliest first."""
     for step, what, text in found.differences:
         print(f"{what}: {f'step {step}: ' if step is not None else ''}{text}")
     if not found.differences:
@@ -149,7 +149,7 @@ def _figure(f: "Finding") -> str:
 
 
 def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
-    """A map, an energy, or a dissipation, as plain data."""
+    """An energy, map or dissipation as plain data, for JSON."""
     energy = entry.energy
     assert energy is not None
     arguments = [

@@ -1,0 +1,26 @@
+"""The verbs of the command line: for each a module that knows its options and runs it.
+
+Only the module of the verb that is used is imported, so that help needs none of them.
+"""
+
+VERBS = {
+    "run": ("runs", "run a scene into a new folder"),
+    "fit": ("runs", "parameter estimation: do the [fit] of a scene, into a new folder"),
+    "resume": ("runs", "continue an interrupted run or fit, bit for bit"),
+    "info": ("folders", "print contents and state of a run"),
+    "verify": ("folders", "compare every file of a run with its hash"),
+    "compare": ("folders", "find the first step and field in which two runs differ"),
+    "export": ("folders", "write recorded series as CSV"),
+    "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
+    "plot": ("folders", "draw pictures of a run"),
+    "scenes": ("listings", "list the scenes of a folder, with their first comments"),
+    "energies": ("listings", "list installed energies, maps and dissipations, with their arguments"),
+    "source": ("gradients", "print the generated Taichi code of an energy, and the size of its graph"),
+    "plugins": ("listings", "list installed plugins"),
+    "schema": ("listings", "print the JSON schema of scene files, for editors"),
+    "bench": ("benchmarks", "run the benchmarks: time and memory relative to C and to peer packages"),
+}
+"""By name: the module of the verb, and its help.
+
+The module has `VERB_options(parser)` and `VERB(arguments)`, which returns the exit code.
+"""

@@ -1,0 +1,92 @@
+"""`info`, `verify`, `compare`, `export` and `plot`: reading run folders."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+
+from ...errors import UserError
+from .common import json_option, path, print_json
+
+
+def info_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    json_option(parser)
+
+
+def verify_options(parser: argparse.ArgumentParser) -> None:
+    info_options(parser)
+
+
+def compare_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("one", type=path, metavar="A", help="a run folder, or a checkpoint")
+    parser.add_argument("other", type=path, metavar="B", help="another one")
+    json_option(parser)
+
+
+def export_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    text = "names of recorded series, like total or position (default: all observables)"
+    parser.add_argument("series", nargs="*", metavar="SERIES", help=text)
+    parser.add_argument("--out", type=path, metavar="FILE.csv", help="file to write (default: the terminal)")
+
+
+def plot_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    parser.add_argument("--out", type=path, help="folder to write (default: pictures/ in the run)")
+
+
+def info(a: argparse.Namespace) -> int:
+    from ..info import info
+    from ..tables import print_info
+
+    found = info(a.folder)
+    print_json(found) if a.json else print_info(found)
+    return 0
+
+
+def verify(a: argparse.Namespace) -> int:
+    from ..tables import print_verification
+    from ..verify import strays, verify
+
+    answers = list(verify(a.folder))
+    if a.json:
+        print_json([answer.as_dict() for answer in answers])
+    else:
+        print_verification(answers, strays(a.folder))
+    return 0 if all(answer.passed for answer in answers) else 1
+
+
+def compare(a: argparse.Namespace) -> int:
+    from ..compare import compare
+    from ..tables import print_comparison
+
+    found = compare(a.one, a.other)
+    print_json(found.as_dict()) if a.json else print_comparison(found)
+    return 1 if found.differences else 0
+
+
+def export(a: argparse.Namespace) -> int:
+    from ..export import export
+
+    if a.out is None:
+        export(a.folder, a.series, sys.stdout)
+        return 0
+    from ...files.durable import rewritten
+
+    if a.out.is_dir() or not a.out.parent.is_dir():
+        why = "is a folder" if a.out.is_dir() else f"there is no folder {a.out.parent}"
+        raise UserError(f"{a.out}: cannot be written: {why}; give a file with --out")
+    with rewritten(a.out) as file:
+        rows = export(a.folder, a.series, file)
+    print(f"{a.out}: {rows} rows")
+    return 0
+
+
+def plot(a: argparse.Namespace) -> int:
+    from ...plot.pictures import plot
+    from ..runs import writable
+
+    for file in plot(a.folder, a.out and writable(a.out)):
+        print(file)
+    return 0

@@ -1,0 +1,55 @@
+"""`check` and `source`: whether the derivatives of an energy are right, and the code that computes them."""
+
+from __future__ import annotations
+
+import argparse
+
+from .common import common_options, print_json, warn_of_broken
+
+
+def check_options(parser: argparse.ArgumentParser) -> None:
+    text = "a scene, a file of Taichi kernels, or the name of an energy or a plugin"
+    parser.add_argument("what", metavar="SCENE|FILE.py|ENERGY|PLUGIN", help=text)
+    text = "change a key of the scene, e.g. stepper.dt=0.01"
+    parser.add_argument("overrides", nargs="*", metavar="key.sub=value", help=text)
+    text = "report a kernel as hanging after S seconds without an answer (default: 300)"
+    parser.add_argument("--seconds", type=float, default=300.0, metavar="S", help=text)
+    common_options(parser)
+
+
+def source_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("energy", metavar="ENERGY", help="the name of an energy")
+    text = "the kernel to print (default: gradient)"
+    parser.add_argument("--of", choices=("value", "gradient", "product"), default="gradient", help=text)
+    text = "dimension of space (default: 3)"
+    parser.add_argument("--dimension", type=int, choices=(2, 3), default=3, help=text)
+    common_options(parser)
+
+
+def check(a: argparse.Namespace) -> int:
+    from ..check_process import findings
+    from ..tables import print_findings
+
+    found = findings([a.what], a.overrides, a.plugin, a.seconds)
+    if a.json:
+        everything = list(found)
+        print_json([f.as_dict() for f in everything])
+    else:
+        everything = print_findings(found)
+    return 0 if all(f.passed for f in everything) else 1
+
+
+def source(a: argparse.Namespace) -> int:
+    from ...assembly.registry import Registry
+    from ...potential.listing import of_energy
+
+    registry = Registry.load(None, a.plugin)
+    found = of_energy(registry.energy(a.energy), a.dimension)
+    if a.json:
+        print_json(found.as_dict())
+        return warn_of_broken(registry)
+    counts = ", ".join(f"{what} {count}" for what, count in found.operations.items())
+    print(f"# {found.energy} in {found.dimension}D, operations for each element: {counts}")
+    print(f"# loops of the {a.of}:")
+    print(found.source[a.of], end="")
+    return warn_of_broken(registry)

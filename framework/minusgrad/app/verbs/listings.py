@@ -1,0 +1,81 @@
+"""`scenes`, `energies`, `plugins` and `schema`: what is there."""
+
+from __future__ import annotations
+
+import argparse
+
+from ...errors import UserError
+from .common import common_options, json_option, path, plugin_option, print_json, warn_of_broken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+energies_options, plugins_options, schema_options = common_options, json_option, plugin_option
+
+
+def scenes_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, nargs="?", default="scenes", help="default: scenes")
+    json_option(parser)
+
+
+def scenes(a: argparse.Namespace) -> int:
+    from ...scene.document import claim
+    from ..tables import print_table
+
+    files = sorted(a.folder.glob("*.toml"))
+    if not files:
+        raise UserError(f"{a.folder}: contains no scenes (*.toml); give another folder")
+    rows = [(str(f), claim(f)) for f in files]
+    if a.json:
+        print_json([{"scene": f, "claim": c} for f, c in rows])
+    else:
+        print_table(("scene", "first comment"), rows)
+    return 0
+
+
+def energies(a: argparse.Namespace) -> int:
+    from ...assembly.registry import ENERGIES, Registry
+    from ..tables import described, print_table
+
+    registry = Registry.load(None, a.plugin)
+    entries = {section: registry.tables[section].values() for section in ENERGIES}
+    if a.json:
+        print_json([described(e, s) for s, some in entries.items() for e in some])
+    else:
+        for section, some in entries.items():
+            if some:
+                head = (section, "plugin", "over", "arguments", "description")
+                print_table(head, [_energy_row(e, section) for e in some])
+    return warn_of_broken(registry)
+
+
+def _energy_row(entry: Any, section: str) -> tuple[str, ...]:
+    from ..tables import described
+
+    d = described(entry, section)
+    arguments = "\n".join(f"{a['name']}: {a['role']} [{a['unit']}]" for a in d["arguments"])
+    name = f"{d['name']} -> {d['gives']}" if d["gives"] else d["name"]
+    return name, d["plugin"], str(d["over"]), arguments, d["claim"]
+
+
+def plugins(a: argparse.Namespace) -> int:
+    from ...assembly.installed_plugins import listed
+    from ..tables import print_table
+
+    rows = [(p.name, p.distribution, p.version, p.target) for p in listed()]
+    if a.json:
+        keys = ("name", "distribution", "version", "module")
+        print_json([dict(zip(keys, row, strict=True)) for row in rows])
+    else:
+        print_table(("plugin", "distribution", "version", "module"), rows)
+    return 0
+
+
+def schema(a: argparse.Namespace) -> int:
+    from ...assembly.registry import Registry
+    from ...scene.json_schema import schema_of
+
+    registry = Registry.load(None, a.plugin)
+    print_json(schema_of(registry.models()))
+    return warn_of_broken(registry)

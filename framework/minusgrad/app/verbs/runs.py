@@ -1,0 +1,124 @@
+"""`run`, `fit` and `resume`: scenes into run folders, and what is printed of them at the end."""
+
+from __future__ import annotations
+
+import argparse
+
+from .common import common_options, complain, path, print_json, warn_of_broken
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
+
+
+def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> None:
+    parser.add_argument("scene", type=path, help="a scene file")
+    parser.add_argument(
+        "overrides", nargs="*", metavar="key.sub=value", help=f"change a key of the scene, e.g. {example}"
+    )
+    parser.add_argument("--out", type=path, help=out)
+    parser.add_argument("--force", action="store_true", help="delete an earlier run in that folder")
+    _hours_option(parser)
+    common_options(parser)
+
+
+def run_options(parser: argparse.ArgumentParser) -> None:
+    _scene_options(parser, "stepper.dt=0.01", "folder of the run (default: runs/NAME)")
+
+
+def fit_options(parser: argparse.ArgumentParser) -> None:
+    _scene_options(parser, "fit.iterations=50", "folder of the fit (default: runs/NAME-fit)")
+
+
+def resume_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, help="folder of a run or a fit")
+    text = "continue although the scene, a plugin or the engine has changed"
+    parser.add_argument("--allow-changed", action="store_true", help=text)
+    _hours_option(parser)
+    common_options(parser)
+
+
+def _hours_option(parser: argparse.ArgumentParser) -> None:
+    text = "save and stop after H hours (exit code 4); resume continues"
+    parser.add_argument("--max-hours", type=_hours, metavar="H", help=text)
+
+
+def _hours(text: str) -> float:
+    try:
+        hours = float(text)
+    except ValueError:
+        hours = 0.0
+    if not hours > 0:
+        raise argparse.ArgumentTypeError(f"needs a number of hours above 0, like 11.5, got '{text}'")
+    return hours
+
+
+def run(a: argparse.Namespace) -> int:
+    from ..progress import progress
+    from ..runs import run
+
+    return _report_run(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours), a.json)
+
+
+def fit(a: argparse.Namespace) -> int:
+    from ..progress import progress
+    from ..runs import fit
+
+    def print_plan(job: Any) -> None:
+        if not a.json:
+            print(job.plan, flush=True)
+
+    done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours)
+    return _report_fit(done, a.json)
+
+
+def resume(a: argparse.Namespace) -> int:
+    from ..progress import progress
+    from ..runs import Fit, resume
+
+    done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours)
+    return _report_fit(done, a.json) if isinstance(done, Fit) else _report_run(done, a.json)
+
+
+def _report_fit(fit: Any, as_json: bool) -> int:
+    """Print the estimates, their errors, and the folder of a fit. Returns the exit code."""
+    from ..tables import print_estimates
+
+    complain(*fit.remarks)
+    warn_of_broken(fit.simulation.registry)
+    failed = int(fit.parameter_fit.search.failed)
+    if as_json:
+        print_json({"folder": str(fit.folder)} | fit.estimates.as_dict())
+        return failed
+    print(f"{fit.folder}: {fit.estimates.iterations} iterations")
+    print_estimates(fit.estimates)
+    print(f"  pictures: minusgrad plot {fit.folder}")
+    return failed
+
+
+def _report_run(run: Any, as_json: bool) -> int:
+    """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
+    from ...files import trajectory
+
+    complain(*run.remarks)
+    warn_of_broken(run.simulation.registry)
+    stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
+    recorded = trajectory.names(run.folder)
+    known = [n for n in ("drift", "work", "dissipated", "heat") if f"observables/{n}" in recorded]
+    last = {name: float(run.series(f"observables/{name}").value[-1]) for name in known}
+    if abs(last.get("drift", 0.0)) > 1.0:
+        complain("the total energy changed by more than its own size; use a smaller dt")
+    if as_json:
+        facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
+        facts |= {"time": stepper.time, "time_unit": unit}
+        print_json(facts | last)
+        return int(stepper.failed)
+    clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
+    print(f"{run.folder}: {stepper.step} {clock if stepper.residual is None else 'iterations'}")
+    if stepper.verdict:
+        print(f"  {stepper.verdict}")
+    for name, value in last.items():
+        print(f"  energy {name}: {value:.3g}")
+    if recorded:
+        print(f"  pictures: minusgrad plot {run.folder}")
+    return int(stepper.failed)
