@@ -393,7 +393,7 @@ def test_a_kind_of_a_plugin_that_the_scene_does_not_name(told) -> None:
         ("energy.0.G=-1", "", "energy.0.G: needs a quantity of at least 0, not -1"),
         ("energy.0.G='1 kg'", "", "energy.0.G: '1 kg' is a mass, but 'm^3 kg^-1 s^-2' "),
         ("observe.2.fields=['q']", "36:3: observe.2", "no field named 'q' (there are: x, v, m)"),
-        ("observe.1={kind='energies', every=1}", "", "two observers record one name"),
+        ("observe.1={kind='energies', every=1}", "", "two observers use the same name"),
         ("run={steps=10, stop=3}", "", "no key 'stop'; did you mean 'steps'?"),
     ],
 )
@@ -465,8 +465,8 @@ def test_folders_that_are_no_use(told, here: Path) -> None:
     assert "not empty, and not a run; use another --out" in complaint(told, "run", TWO_BODY, "--out", "mine")
     assert told("run", TWO_BODY, SHORT, "--out", "run")[0] == 0
     assert complaint(told, "run", TWO_BODY, SHORT, "--out", "run") == (
-        "minusgrad: run: holds a run already; use another --out, or `minusgrad resume run`, "
-        "or --force to start it anew"
+        "minusgrad: run: contains a run already; use another --out, or `minusgrad resume run`, "
+        "or --force to overwrite it"
     )
     for verb in ("resume", "plot"):
         assert complaint(told, verb, "mine") == (

@@ -321,7 +321,7 @@ def test_an_old_master_is_seen(made: Path, here: Path) -> None:
     (run / "trajectory.h5").unlink()
     assert wrong(run) == ["trajectory.h5"]
     standin.go_on(run, 40)
-    assert wrong(run) == [], "resume writes it anew"
+    assert wrong(run) == [], "resume rewrites it"
 
 
 def sealed(run: Path, step: int, *steps: int) -> Path:
@@ -354,7 +354,7 @@ def test_a_segment_newer_than_the_newest_checkpoint_does_not_count(here: Path, t
     path = sealed(run, 50, *range(41, 51))
     code, out, _ = told("verify", run)
     assert code == 0
-    assert "newer than the newest checkpoint: does not count yet" in out
+    assert "newer than the newest checkpoint; does not count yet" in out
     assert path.name in out
 
 
@@ -577,8 +577,10 @@ def test_two_checkpoints(made: Path, told: Callable) -> None:
 
 def test_what_cannot_be_compared(made: Path, told: Callable, here: Path) -> None:
     file = checkpoint.listed(made / "two/ckpt")[0]
-    assert complaint(told, "compare", file, made / "two").endswith(": compare two runs, or two checkpoints")
-    missing = "not there; name a run's folder, or a checkpoint"
+    assert complaint(told, "compare", file, made / "two").endswith(
+        ": cannot be compared; give two runs or two checkpoints"
+    )
+    missing = "does not exist; give a run folder or a checkpoint"
     assert complaint(told, "compare", made / "two", "nowhere") == f"nowhere: {missing}"
     assert complaint(told, "compare", "nothing", "nowhere") == f"nothing and nowhere: {missing}"
     run = copied(made, "two")
@@ -594,7 +596,10 @@ def test_runs_that_have_nothing_in_common(here: Path, told: Callable) -> None:
         with RunDir.create(here / name, b"", []) as run:
             run.save(Snapshot(step, 0.0, 0.1, {"fields/x": np.ones(2)}), None, 3)
     code, out, _ = told("compare", "one", "other")
-    assert (code, out) == (1, "checkpoints: no step has one in both, and no series is in both\n")
+    assert (code, out) == (
+        1,
+        "checkpoints: the two have no checkpoint of the same step and no series in common\n",
+    )
 
 
 # export ---------------------------------------------------------------------------------------------
@@ -755,11 +760,12 @@ def test_names_that_are_none_or_several(recorded: Path, told: Callable) -> None:
     assert text == f"{recorded}: 'heat' may be grids/box/heat or grids/line/heat; write one of them out"
     text = complaint(told, "export", recorded, "total", "position")
     assert text == (
-        "observables/total: a row a step, the others a row a place; export them into a file of their own"
+        "observables/total: have one row for each step, the others one for each node or cell;"
+        " export them to separate files"
     )
     for one, other in (("position", "dose"), ("grids/box/heat", "grids/line/heat"), ("position", "pair")):
         assert complaint(told, "export", recorded, one, other).endswith(
-            "not of the same places; export them one by one"
+            "belong to different nodes or cells; export them one by one"
         )
 
 
@@ -772,7 +778,7 @@ def test_series_looked_at_at_other_steps_are_refused_before_a_line(here: Path, t
                 rows.record_frame(step, 0.1, {"late": np.ones(2)})
             run.save(Snapshot(step, 0.1, 0.1, {}), rows, 3)
     assert complaint(told, "export", "run", "position", "late") == (
-        "particles/all/position, particles/all/late: not looked at at the same steps; export them one by one"
+        "particles/all/position, particles/all/late: were recorded at different steps; export them one by one"
     )
 
 

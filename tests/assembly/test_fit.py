@@ -437,7 +437,7 @@ def test_units_of_a_file_and_of_the_scene() -> None:
         (written(np.zeros((4, 3, 2)), np.zeros(3)), "has shape [4, 3, 2]; needed: [times, 3, ...]"),
         (written(np.zeros((3, 2, 2)), np.zeros(3)), "has shape [3, 2, 2]; needed: [times, 3, ...]"),
         (written(np.zeros((0, 3, 2)), np.zeros(0)), "has shape [0, 3, 2]; needed"),
-        (written(np.full((1, 3, 2), np.inf), np.zeros(1)), "row 0: holds what is not a finite number"),
+        (written(np.full((1, 3, 2), np.inf), np.zeros(1)), "row 0: contains a number that is not finite"),
         (
             lambda f: f.create_group("particles"),
             "has no 'particles/all/position/time': in '/particles/' there",

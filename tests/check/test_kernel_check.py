@@ -379,7 +379,7 @@ def end():
 def test_what_never_returns_is_a_finding(asked) -> None:
     found = asked(FIELDS + ENDLESS, '[e]\nforward = ["end"]\nloss = "U"\n', seconds=12.0)
     assert [(f.question, f.text) for f in found if not f.passed] == [
-        ("crash", "nothing came back for 12 s during the run forward: it may never end")
+        ("crash", "no answer for 12 s during the run forward: it may never end")
     ]
 
 

@@ -158,7 +158,7 @@ def test_going_back_further_cuts_what_was_joined(tmp_path):
     with RunDir.open(path) as run:
         snapshot, remarks = run.restore()
         assert snapshot.step == 42
-        assert "goes on beyond step 42; that is computed again" in remarks[-1]
+        assert "extends beyond step 42; later steps are recomputed" in remarks[-1]
         rows = recorder()
         rows.restore(snapshot.under(RECORDER))
         run.tidy(KEEP, 21)

@@ -270,7 +270,9 @@ def test_occupied_folders_are_refused(tmp_path):
     with pytest.raises(RunFolderError, match="Not a directory; use another --out"):
         RunDir.create(tmp_path / "file", saved_runs.SCENE, [])
     saved_runs.start(path).close()
-    with pytest.raises(RunFolderError, match="holds a run already; use another --out, or `minusgrad resume"):
+    with pytest.raises(
+        RunFolderError, match="contains a run already; use another --out, or `minusgrad resume"
+    ):
         RunDir.create(path, saved_runs.SCENE, [])
 
 
@@ -307,7 +309,7 @@ def test_looking_writes_nothing(tmp_path):
         lambda: run.journal("x"),
         lambda: run.save(saved_runs.snapshot(1, np.zeros(1)), None, 1),
     ):
-        with pytest.raises(RunFolderError, match="opened to look only"):
+        with pytest.raises(RunFolderError, match="opened read-only"):
             attempt()
     assert (path / "journal.jsonl").read_bytes() == before
 

@@ -230,7 +230,7 @@ def test_mistakes_of_observers_are_named():
         recorder.record_frame(4, 0.0, {"x": np.zeros((3, 3))})
     with pytest.raises(RunFailedError, match="float32"):
         recorder.record_frame(4, 0.0, {"x": np.zeros((2, 3), np.float32)})
-    with pytest.raises(RunFailedError, match="already has step 3; two observers record one name"):
+    with pytest.raises(RunFailedError, match="already has step 3; two observers use the same name"):
         recorder.record_frame(3, 0.0, {"x": np.zeros((2, 3))})
     for name in ("", "a//b", "a/value", "../a"):
         with pytest.raises(RunFailedError, match="cannot name a series"):
@@ -480,7 +480,7 @@ def test_mistakes_about_lists_are_named():
     recorder.record_cells(3, 0.0, "cells", {"energy_density": np.zeros(2)})
     text = (
         "step 3: series 'cells/cells/energy_density' already has step 3; "
-        "two observers record one name: rename one"
+        "two observers use the same name: rename one"
     )
     with pytest.raises(RunFailedError, match=_exactly(text)):
         recorder.record_cells(3, 0.0, "cells", {"energy_density": np.zeros(2)})
@@ -513,7 +513,8 @@ def test_an_observer_can_say_its_unit(tmp_path):
     recorder.unit("reaction", "N", 1.0)
     recorder.unit("reaction", "N", 1.0)
     with pytest.raises(
-        RunFailedError, match=r"^series 'reaction' stands in N and shall stand in J; two observers record one"
+        RunFailedError,
+        match=r"^series 'reaction' is already recorded in N, got J; two observers use the same",
     ):
         recorder.unit("reaction", "J", 1.0)
     recorder.record_frame(0, 0.0, {"reaction": np.zeros((2, 3))})
@@ -698,7 +699,9 @@ def test_mistakes_about_grids_are_named():
         with pytest.raises(RunFailedError, match=_exactly(text)):
             recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros(shape)})
     recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros(6)})
-    text = "step 3: series 'grids/canvas/dose' already has step 3; two observers record one name: rename one"
+    text = (
+        "step 3: series 'grids/canvas/dose' already has step 3; two observers use the same name: rename one"
+    )
     with pytest.raises(RunFailedError, match=_exactly(text)):
         recorder.record_grid(3, 0.0, "canvas", {"dose": np.zeros((2, 3))})
     for label in ("a/value", "", "..", "step"):

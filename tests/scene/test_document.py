@@ -231,7 +231,7 @@ def test_every_right_value_of_a_block(write: Any, line: str) -> None:
         ("dt = 0.5", "dt = ", "23:6: Invalid value"),
         ("dt = 0.5", "dt = nan", "23:6: stepper.dt: needs a finite number, not nan"),
         ("dt = 0.5", "dt = 1979-05-27",
-         "23:6: stepper.dt: a scene has no dates or times; write text in quotes"),
+         "23:6: stepper.dt: dates and times are not allowed in a scene; write text in quotes"),
         ("dt = 0.5", "dt = 9223372036854775808", "23:6: stepper.dt: a whole number must fit 64 bits"),
         ("dt = 0.5", "dt." + "a." * 40 + "b = 1", "23:1: a key of more than 32 dotted parts"),
     ],
@@ -293,12 +293,20 @@ def test_long_text_and_dots_in_strings_are_no_long_keys(write: Any) -> None:
         ("runtime.precision=f32", ("runtime", "precision"), "f32"),
         ('state."odd key".x = true', ("state", "odd key", "x"), True),
         ("state.0=1", ("state", "0"), 1),
-        ("state.file=", None, "the right side is no TOML value; write state.file=value"),
-        ("state.file=a/b", None, "the right side is no TOML value; put text in quotes: state.file='\"a/b\"'"),
-        ("state.x=1 = 2", None, "the right side is no TOML value; put text in quotes: state.x='\"1 = 2\"'"),
+        ("state.file=", None, "the right side is not a TOML value; write state.file=value"),
+        (
+            "state.file=a/b",
+            None,
+            "the right side is not a TOML value; put text in quotes: state.file='\"a/b\"'",
+        ),
+        (
+            "state.x=1 = 2",
+            None,
+            "the right side is not a TOML value; put text in quotes: state.x='\"1 = 2\"'",
+        ),
         ("energy.2.k=1", None, "'energy' has no element '2' (there are 0 to 1)"),
         ("energy.x.k=1", None, "'energy' has no element 'x' (there are 0 to 1)"),
-        ("title.x=1", None, "'title' is no table or list, so it has no 'x'"),
+        ("title.x=1", None, "'title' is not a table or list, so it has no 'x'"),
         ("stepper", None, "write key=value or key.sub.0=value"),
         ("a." * 40 + "b=1", None, "a key of more than 32 dotted parts"),
         ("stepper.dt=nan", None, "stepper.dt: needs a finite number, not nan"),
@@ -316,7 +324,7 @@ def test_overrides(write: Any, override: str, where: tuple[str | int, ...] | Non
 
 
 def test_an_override_cannot_smuggle_a_second_key_or_undecodable_text(write: Any) -> None:
-    ending = "has a line break or another character that cannot be printed"
+    ending = "contains a line break or another unprintable character"
     assert complaints(write(GOOD), "title='a'\nb=1") == f"override \"title='a'\\nb=1\": {ending}"
     assert complaints(write(GOOD), "title='\udc80'") == f"override \"title='\\udc80'\": {ending}"
 

@@ -1,9 +1,9 @@
-"""`check` in a process of its own: what crashes there, or never ends, is a finding and not an accident.
+"""Gradient checks in a child process, so that a crash or an endless loop is a finding.
 
     parent                              child (`python -m minusgrad.app.check_process`)
-    what to ask, as JSON on stdin  -->
+    the request, as JSON on stdin  -->
                                    <--  lines of JSON: {"doing": ...}, {"finding": ...}, {"refused": ...}
-    a signal, or silence           -->  a finding about what was last being done; the next subject goes on
+    a signal, or silence           -->  a finding about the last activity; the next subject follows
 
 The child is started, not forked: a fork of a process with a running engine hangs.
 """
@@ -28,15 +28,15 @@ from ..errors import MinusgradError, Problem, SceneError, UserError
 from .runs import build
 
 SECONDS = 300.0
-"""Silence after which a kernel is taken not to return."""
+"""Seconds without an answer after which a kernel counts as hanging."""
 
 
 def findings(
     what: Sequence[str], overrides: Sequence[str] = (), plugins: Sequence[Path] = (), seconds: float = SECONDS
 ) -> Iterator[Finding]:
-    """Ask scenes, energies, plugins and files, each by its name, in a process of its own.
+    """Check scenes, energies, plugins and files, each by its name, in a child process.
 
-    Raises `UserError` for what cannot be asked at all.
+    Raises `UserError` for names that cannot be checked.
     """
     for one in what:
         begin = 0
@@ -58,9 +58,9 @@ def findings(
 
 
 class _Child:
-    """One process. `end`: how it died, if it did; `number`: of the subject that it was asking.
+    """One child process. `end`: a finding if it died; `number`: the current subject.
 
-    `doing` and `why`: what was last begun, and what it may die of, with its line.
+    `doing` and `why`: its last activity, and a likely cause of a crash, with its line.
     """
 
     def __init__(self, asked: dict[str, Any], seconds: float):
@@ -123,14 +123,14 @@ class _Child:
 
     def _told(self, code: int, last: str) -> str:
         if self._silent:
-            return f"nothing came back for {self.seconds:g} s during {self.doing}: it may never end"
+            return f"no answer for {self.seconds:g} s during {self.doing}: it may never end"
         if code < 0:
             return f"the process died of {signal.Signals(-code).name} during {self.doing}"
         return f"the process ended with {code} during {self.doing}: {last}"
 
 
 def _error(message: dict[str, Any]) -> MinusgradError:
-    """What the child refused, as its parent raises it."""
+    """The error that the child reported, for the parent to raise."""
     refused = message["refused"]
     if isinstance(refused, list):
         return SceneError([Problem(*problem) for problem in refused])
@@ -138,7 +138,7 @@ def _error(message: dict[str, Any]) -> MinusgradError:
 
 
 class _Drained:
-    """The last lines that a stream brought, read beside."""
+    """The last lines of a stream, read in a thread."""
 
     def __init__(self, stream: Any):
         from collections import deque
@@ -151,16 +151,16 @@ class _Drained:
     def last(self) -> str:
         self._thread.join(timeout=5.0)
         told = [line.strip() for line in self._lines if line.strip()]
-        return told[-1] if told else "it said nothing"
+        return told[-1] if told else "without output"
 
 
 # The child ------------------------------------------------------------------------------------------
 
 
 def main() -> int:
-    """Ask what stdin says; tell on what was stdout."""
+    """Check the subjects of the request on stdin; report on the original stdout."""
     with os.fdopen(os.dup(1), "w", buffering=1) as out:
-        os.dup2(2, 1)  # what files print is not for the parent
+        os.dup2(2, 1)  # prints of checked files must not reach the parent
         asked = json.load(sys.stdin)
         try:
             _ask(asked, out)
@@ -198,7 +198,7 @@ Questions = Callable[[Progress], Iterator[Finding]]
 def examined(
     what: str, overrides: Sequence[str], plugins: Sequence[str]
 ) -> Iterator[tuple[str, bool, Questions]]:
-    """Each subject: its name, whether others follow, and its questions. Raises `UserError`."""
+    """For each subject: its name, whether others follow, and its questions. Raises `UserError`."""
     if what.endswith(".toml"):
         yield what, False, partial(_scene, what, overrides, plugins)
     elif what.endswith(".py"):

@@ -13,7 +13,7 @@ import sys
 from .. import __version__
 from ..errors import MinusgradError
 from .verbs import VERBS
-from .verbs.common import complain
+from .verbs.shared_options import complain
 
 TYPE_CHECKING = False  # `typing` itself would take longer to import than all that is here
 if TYPE_CHECKING:

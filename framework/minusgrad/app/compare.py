@@ -1,7 +1,7 @@
-"""Are two runs, or two checkpoints, the same? Their arrays, bit for bit; where they first differ.
+"""Bitwise comparison of two runs or two checkpoints: the first difference of each array and series.
 
-Compared is what they say, not how it lies in files: dtype, shape and bytes of every array of checkpoints of
-the same step, and every series row by row. Wall-clock times, machines and versions do not count.
+Compared are dtype, shape and bytes of every array in checkpoints of the same step, and every series row by
+row. The layout of files, wall-clock times, machines and versions are ignored.
 """
 
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ from ..files.trajectory import Series
 
 
 class Difference(NamedTuple):
-    """The first step at which something differs (None: as a whole), what, and how."""
+    """A difference: the first step (None: the whole run), the name of the array or series, and a sentence."""
 
     step: int | None
     what: str
@@ -29,7 +29,7 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """What differs, the earliest first; how many arrays of checkpoints and rows of series were compared."""
+    """Differences, the earliest first, and the numbers of compared arrays and rows."""
 
     differences: list[Difference]
     arrays: int
@@ -40,14 +40,14 @@ class Comparison(NamedTuple):
 
 
 def compare(one: Path, other: Path) -> Comparison:
-    """Compare two run folders, or two checkpoints: of each thing the first difference.
+    """Compare two run folders, or two checkpoints: returns the first difference of each array and series.
 
     Raises CheckpointError if one is damaged, UserError for what cannot be compared.
     """
     if missing := [str(path) for path in (one, other) if not path.exists()]:
-        raise UserError(f"{' and '.join(missing)}: not there; name a run's folder, or a checkpoint")
+        raise UserError(f"{' and '.join(missing)}: does not exist; give a run folder or a checkpoint")
     if one.is_dir() != other.is_dir():
-        raise UserError(f"{one} and {other}: compare two runs, or two checkpoints")
+        raise UserError(f"{one} and {other}: cannot be compared; give two runs or two checkpoints")
     if not one.is_dir():
         a, b = checkpoint.load(one), checkpoint.load(other)
         return Comparison(list(_moments(a, b)), len(a.arrays), 0)
@@ -58,12 +58,16 @@ def compare(one: Path, other: Path) -> Comparison:
     found = sorted([*differences, *more], key=lambda d: (-1 if d.step is None else d.step, d.what))
     found = list({d.what: d for d in reversed(found)}.values())[::-1]
     if not arrays and not rows:
-        found.append(Difference(None, "checkpoints", "no step has one in both, and no series is in both"))
+        found.append(
+            Difference(
+                None, "checkpoints", "the two have no checkpoint of the same step and no series in common"
+            )
+        )
     return Comparison(found, arrays, rows)
 
 
 def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
-    """The checkpoints of the same steps; a run keeps only some, so others do not count."""
+    """Compare checkpoints of equal steps; a run keeps only some, so others are ignored."""
     mine, theirs = ({p.name.split(".")[0]: p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
     found, arrays = [], 0
     for step in sorted(mine.keys() & theirs.keys()):
@@ -100,7 +104,7 @@ def _series(one: Path, other: Path) -> tuple[list[Difference], int]:
 
 
 def _one_series(one: Path, other: Path, name: str) -> tuple[Difference | None, int]:
-    """The first row that differs; how many were compared."""
+    """The first row that differs, and the number of compared rows."""
     rows = 0
     for a, b in _side_by_side(trajectory.pieces(one, name), trajectory.pieces(other, name)):
         if b is None or a is None:

@@ -1,7 +1,7 @@
-"""What a run recorded, as CSV: each number with all its digits, so that reading it back gives its bits.
+"""CSV export of recorded series, with all digits, so that reading them back gives the same bits.
 
-observables      step, time, total, momentum.x, momentum.y, ...; a cell is empty where nobody looked
-anything else    step, time, node (tuple, row and column), then what was asked for: a row for each of them
+observables      step, time, total, momentum.x, momentum.y, ...; a cell is empty if nothing was recorded
+anything else    step, time, node (or tuple, or row and column), then the series: one row for each node
 
 The first line names the columns, each as `name [unit]`.
 """
@@ -27,7 +27,7 @@ def export(path: Path, names: Sequence[str], out: TextIO) -> int:
     """Write series of a run (all observables, if none is named); returns the number of rows.
 
     A name is that of `trajectory.names`, or its end ("total", "position"). Raises UserError for a name that
-    is none or of several, and for series that have no common rows.
+    is unknown or ambiguous, and for series without common rows.
     """
     RunDir.open(path, read_only=True)
     known = trajectory.names(path)
@@ -44,7 +44,8 @@ def export(path: Path, names: Sequence[str], out: TextIO) -> int:
     if any(scalars):
         told = ", ".join(name for name, scalar in zip(chosen, scalars, strict=True) if scalar)
         raise UserError(
-            f"{told}: a row a step, the others a row a place; export them into a file of their own"
+            f"{told}: have one row for each step, the others one for each node or cell;"
+            " export them to separate files"
         )
     return _rows(table, _places(path, chosen))
 
@@ -67,7 +68,7 @@ def _rows(table, lines: Iterable[Sequence[object]]) -> int:
 
 
 def _observables(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
-    """One line a step at which any of them was noted."""
+    """One line for each step at which any of the series was recorded."""
     found = {name: trajectory.series(path, name) for name in names}
     yield ["step", _titled(path, names[0], "time"), *(c for n in names for c in _columns(path, n, found[n]))]
     steps = np.unique(np.concatenate([one.step for one in found.values()]))
@@ -85,13 +86,13 @@ def _observables(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]
 
 
 def _places(path: Path, names: Sequence[str]) -> Iterator[Sequence[object]]:
-    """One line for each moment and node, tuple or cell of a grid."""
+    """One line for each step and node, tuple or cell of a grid."""
     first = names[0]
     if len({(h5md.list_of(name), h5md.grid_of(name)) for name in names}) > 1:
-        raise UserError(f"{', '.join(names)}: not of the same places; export them one by one")
+        raise UserError(f"{', '.join(names)}: belong to different nodes or cells; export them one by one")
     clocks = [_steps(path, name) for name in names] if len(names) > 1 else []
     if any(not np.array_equal(steps, clocks[0]) for steps in clocks):
-        raise UserError(f"{', '.join(names)}: not looked at at the same steps; export them one by one")
+        raise UserError(f"{', '.join(names)}: were recorded at different steps; export them one by one")
     grid = h5md.grid_of(first)
     dimensions = len(trajectory.grids(path)[grid].shape) if grid else 1
     what = ["row", "column", "layer"][:dimensions] if grid else ["tuple" if h5md.list_of(first) else "node"]

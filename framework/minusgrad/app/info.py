@@ -1,6 +1,6 @@
-"""What a run folder holds, in plain data: from its journal, its newest checkpoint and its segments' heads.
+"""Contents and state of a run folder as plain data: from its journal, newest checkpoint and segments.
 
-The hashes of these files are checked: over a damaged one HDF5 may end the process.
+The hashes of these files are checked first, because HDF5 may end the process on a damaged one.
 """
 
 import fcntl
@@ -19,7 +19,7 @@ def info(path: Path) -> dict[str, Any]:
     """Title, state, step, versions, plugins, series, checkpoints and sizes of a run.
 
     state: "finished", "interrupted" or "failed", "running" while a process writes to it, "killed" if one did.
-    Raises RunFolderError if it is no run.
+    Raises RunFolderError if the folder is not a run.
     """
     run = RunDir.open(path, read_only=True)
     events = run.events()
@@ -58,7 +58,7 @@ def _state(run: RunDir, events: list[dict[str, Any]]) -> str:
 
 
 def _of_checkpoint(path: Path) -> dict[str, Any]:
-    """What the newest checkpoint says: where the run stands, and what it is."""
+    """Step, time, title, versions and arrays of the newest checkpoint."""
     moment = checkpoint.load(path)
     meta, scene = moment.meta, moment.meta.get("scene")
     table = scene if isinstance(scene, Mapping) else {}
@@ -81,12 +81,12 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
 
 
 def _unit_of_time(units: Mapping[str, Any]) -> str:
-    """Of a resolved `[units]`, which has its defaults beside a system, too."""
+    """The unit of time of a resolved `[units]`, which has defaults beside a system, too."""
     return "1" if units.get("system") == "dimensionless" else str(units.get("time", "s"))
 
 
 def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:
-    """Each series: how many rows from which step to which, of what shape, in what unit."""
+    """For each series: number of rows, first and last step, shape of a row, dtype and unit."""
     found: dict[str, dict[str, Any]] = {}
     for segment in trajectory.segments(path):
         try:

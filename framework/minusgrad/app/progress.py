@@ -1,4 +1,4 @@
-"""How far a run has come, for the person who waits: a bar on a terminal, plain lines elsewhere."""
+"""Progress of a run: a bar on a terminal, plain lines elsewhere."""
 
 import sys
 import time
@@ -9,7 +9,7 @@ from typing import TextIO
 
 @contextmanager
 def progress(first: int, last: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
-    """A function to be told each step reached; shows steps per second and the time left."""
+    """A function to call with each step reached; shows steps per second and the remaining time."""
     stream = stream or sys.stderr
     with (_bar if stream.isatty() else _lines)(first, last, stream) as tell:
         yield tell

@@ -1,4 +1,4 @@
-"""Ctrl-C, termination, the end of its time as a request: the run ends its batch, saves, says how to go on."""
+"""Requests to stop a run: Ctrl-C, SIGTERM or a time limit. The run finishes its batch, saves and exits."""
 
 import signal
 from collections.abc import Callable, Iterator
@@ -10,9 +10,9 @@ from time import monotonic
 
 @contextmanager
 def stop_requests(hours: float | None = None) -> Iterator[Callable[[], bool]]:
-    """While open, SIGINT and SIGTERM only set what the yielded function returns; a second SIGINT raises.
+    """Yield a function that returns True once SIGINT or SIGTERM has arrived, or `hours` have passed.
 
-    After so many hours it is set, too.
+    A second SIGINT raises KeyboardInterrupt.
     """
     asked = False
     end = inf if hours is None else monotonic() + 3600.0 * hours

@@ -1,6 +1,6 @@
-"""Is a run folder whole? Every file against the hash in its name, every array against its own; none missing.
+"""Verification of a run folder: every file and array against its hash, and none missing.
 
-Looks only: a run that is still going on may be verified, up to its newest checkpoint.
+Nothing is written: a running run can be verified, up to its newest checkpoint.
 """
 
 import hashlib
@@ -20,7 +20,7 @@ from ..scene.document import load
 
 
 class Answer(NamedTuple):
-    """What was looked at, whether it is as it should be, and in words."""
+    """The result for one file: its name, whether it is intact, and a sentence."""
 
     what: str
     passed: bool
@@ -31,7 +31,7 @@ class Answer(NamedTuple):
 
 
 def verify(path: Path) -> Iterator[Answer]:
-    """Ask everything of a run folder. Raises RunFolderError if it is none."""
+    """Verify a run folder, file by file. Raises RunFolderError if it is not a run."""
     run = RunDir.open(path, read_only=True)
     newest: Snapshot | None = None
     for file in checkpoint.listed(path / "ckpt"):
@@ -53,9 +53,9 @@ def verify(path: Path) -> Iterator[Answer]:
 
 
 def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
-    """Whether those are there that the journal says were saved, and that nothing has superseded.
+    """Report checkpoints that the journal lists as saved and kept, but that are missing.
 
-    After a change of the scene, which may have kept fewer, that is only the newest.
+    After a change of the scene, which may keep fewer, only the newest is required.
     """
     saved: dict[int, dict[str, Any]] = {}
     for event in run.events():
@@ -74,12 +74,12 @@ def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     there = {path.name for path in listed}
     for step in sorted(needed & saved.keys()):
         if (name := str(saved[step].get("checkpoint"))) not in there:
-            text = "the journal says that it was saved, and it is not there; copy it again"
+            text = "missing, although the journal lists it as saved; copy it again"
             yield Answer(f"ckpt/{name}", False, text)
 
 
 def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
-    """The scene and the files that it read, against what the newest checkpoint says of them."""
+    """Compare the scene and its input files with the newest checkpoint."""
     same = newest.scene == run.scene
     yield Answer("scene.toml", same, "as the run was started" if same else "not that of the checkpoints")
     if same:
@@ -99,7 +99,7 @@ def _inputs(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
 
 
 def _as_given(run: RunDir, newest: Snapshot) -> bool:
-    """Whether scene and overrides still say what the newest checkpoint says of them."""
+    """True if scene and overrides agree with the newest checkpoint."""
     saved = newest.meta.get("scene")
     try:
         given = run.overrides
@@ -114,7 +114,7 @@ def _as_given(run: RunDir, newest: Snapshot) -> bool:
 
 
 def _agree(saved: Any, now: Any) -> bool:
-    """Whether all that was saved is so now; the engine is that of the process, where a scene names none."""
+    """True if every saved value is unchanged; the engine is ignored, as it may be that of the process."""
     if isinstance(saved, Mapping) and isinstance(now, Mapping):
         return all(key in now and _agree(saved[key], now[key]) for key in saved if key != "engine")
     if isinstance(saved, list) and isinstance(now, list):
@@ -123,14 +123,14 @@ def _agree(saved: Any, now: Any) -> bool:
 
 
 def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
-    """Each segment; that none of those saved is missing; that no series goes back; the master."""
+    """Verify each segment and the master file; no segment may be missing, and no series may go back."""
     sealed = newest.meta.get("sealed", newest.step)
     ends: dict[str, int] = {}
     whole = True
     for file in run.segments():
         what = f"traj/{file.name}"
         if trajectory.last_step(file) > sealed:
-            yield Answer(what, True, "newer than the newest checkpoint: does not count yet")
+            yield Answer(what, True, "newer than the newest checkpoint; does not count yet")
             continue
         try:
             text = _read(file, ends)
@@ -143,7 +143,7 @@ def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     missing = [s for s in _saved(run, sealed) if not any(one.first <= s <= one.last for one in spans)]
     if missing:
         told = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        text = f"segments that the journal says were saved are missing: of step {told}"
+        text = f"segments that the journal lists as saved are missing: of step {told}"
         yield Answer("traj/", False, f"{text}; copy them again")
     elif whole and ends:
         yield Answer("traj/", True, f"{len(ends)} series, without a gap up to step {sealed}")
@@ -151,7 +151,7 @@ def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
 
 
 def _read(file: Path, ends: dict[str, int]) -> str:
-    """Read all of a segment; `ends`: the last step of each series so far."""
+    """Read a whole segment; `ends`: the last step of each series so far."""
     rows = 0
     for name, part in trajectory.contents(file):
         steps = part.step
@@ -166,7 +166,7 @@ def _read(file: Path, ends: dict[str, int]) -> str:
 
 
 def _saved(run: RunDir, sealed: int) -> list[int]:
-    """The steps of which the journal says that a segment was saved, and that count."""
+    """The steps whose segments were saved according to the journal, and count."""
     steps: list[int] = []
     for event in run.events():
         step = int(event.get("step", -1))
@@ -178,20 +178,20 @@ def _saved(run: RunDir, sealed: int) -> list[int]:
 
 
 def _writes_alike(newest: Snapshot) -> bool:
-    """Whether this process would write the same bytes: its versions are those of the checkpoint."""
+    """True if this process would write the same bytes: its versions are those of the checkpoint."""
     versions = newest.meta.get("versions")
     names = ("minusgrad", "h5py")
     return isinstance(versions, Mapping) and all(versions.get(name) == version(name) for name in names)
 
 
 def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
-    """Whether trajectory.h5 names exactly the segments that count, and they are there.
+    """Verify that trajectory.h5 refers to exactly the segments that count.
 
-    alike: its bytes are those that would be written now.
+    alike: this process would write the same bytes, so they are compared.
     """
     segments = [p for p in run.segments() if trajectory.last_step(p) <= sealed]
     there = {f"traj/{p.name}" for p in segments}
-    again = "`minusgrad resume` writes it anew"
+    again = "`minusgrad resume` rewrites it"
     path = run.path / master_file.NAME
     if not path.exists():
         if there:
@@ -215,5 +215,5 @@ def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
 
 
 def strays(path: Path) -> list[str]:
-    """Temporaries that a killed process left behind; the next `resume` deletes them."""
+    """Temporary files that a killed process left behind; the next `resume` deletes them."""
     return [str(p.relative_to(path)) for p in sorted(path.rglob(".tmp-*"))]

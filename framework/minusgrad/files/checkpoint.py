@@ -1,14 +1,14 @@
-"""A checkpoint: everything a run needs to go on exactly as if it had never stopped, in one immutable file.
+"""Checkpoints: immutable files from which a run continues bit for bit.
 
     000000000600.<16 hex>.h5    attrs  format, version int32[2], step, time, dt
       /arrays/...               one dataset an array; attr unit
       /scene, /meta             uint8: the scene's exact bytes; a JSON text
       /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes) in the order of the
-                                names; then of all else: step, time, dt, names, units, scene, meta, and these
+                                names; then of the rest: step, time, dt, names, units, scene, meta and these
 
-So the content has a hash that does not depend on HDF5's version. (Format 1 had it as arrays' attributes.)
-Names are `<12-digit step>` for a checkpoint that the schedule asked for and `<12-digit step>.interrupted`
-for one that a signal or time limit did. A file from elsewhere is hostile: its hash is checked before HDF5
+This hash of the content does not depend on the version of HDF5. (Format 1 stored it in attributes.)
+Names are `<12-digit step>` for a scheduled checkpoint and `<12-digit step>.interrupted` for one that a
+signal or a time limit caused. A file from elsewhere is hostile: its hash is checked before HDF5
 is called, and links, external or virtual storage, filters and object types are refused before any data is
 read.
 """
@@ -64,8 +64,8 @@ class Snapshot:
 def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
     """Write the snapshot; returns only when it is safe on disk.
 
-    Raises ValueError for what no checkpoint can hold (object arrays, names with empty or dotted parts,
-    units of no array) and RunFailedError if the disk refuses.
+    Raises ValueError for contents that a checkpoint cannot hold (object arrays, names with empty or dotted
+    parts, units of no array) and RunFailedError if the disk refuses.
     """
     for name in snapshot.arrays:
         if not all(map(_PART.fullmatch, name.split("/"))):
@@ -78,7 +78,7 @@ def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
 
 
 def load(path: Path) -> Snapshot:
-    """Read a checkpoint, trusting nothing. Raises CheckpointError with what is wrong and the cure."""
+    """Read a checkpoint, which may be damaged or hostile. Raises CheckpointError with problem and cure."""
     data = durable.verified(path)
     try:
         hdf5_trust.texts(data)
@@ -91,7 +91,7 @@ def load(path: Path) -> Snapshot:
 
 
 def listed(folder: Path) -> list[Path]:
-    """The checkpoints of a folder in the order of their steps, good or damaged, judged by name alone."""
+    """The checkpoints of a folder in the order of their steps, by name alone; some may be damaged."""
     found = [path for path in folder.glob("*.h5") if _NAME.fullmatch(durable.stem(path))]
     return sorted(found, key=lambda path: (step_of(path), is_scheduled(path), path.name))
 
@@ -107,7 +107,7 @@ def is_scheduled(path: Path) -> bool:
 
 
 def newest(folder: Path) -> tuple[Path | None, list[str]]:
-    """The newest checkpoint whose bytes match its name, and a remark about each newer one passed over."""
+    """The newest undamaged checkpoint, and a remark about each newer one that was skipped."""
     remarks = []
     for path in reversed(listed(folder)):
         try:
@@ -120,9 +120,9 @@ def newest(folder: Path) -> tuple[Path | None, list[str]]:
 
 
 def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
-    """Delete all but the newest `keep` >= 1 scheduled checkpoints, and those of every so many steps.
+    """Delete scheduled checkpoints, except the newest `keep` >= 1 and those at multiples of `keep_every`.
 
-    Those of interruptions are not touched. Returns what was deleted.
+    Checkpoints of interruptions are not touched. Returns the deleted paths.
     """
     if keep < 1:
         raise ValueError(f"keep = {keep}: a run must keep at least one checkpoint")
@@ -134,7 +134,7 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
 
 
 def sums(snapshot: Snapshot) -> dict[str, bytes]:
-    """SHA-256 of each array's dtype, shape and bytes, by name; by the name "" that of all else with these."""
+    """SHA-256 of each array's dtype, shape and bytes, by name; under "" that of the rest and these hashes."""
     found = {name: _logical_sha(snapshot.arrays[name]) for name in sorted(snapshot.arrays)}
     head = [int(snapshot.step), _hex(snapshot.time), _hex(snapshot.dt), sorted(found)]
     rest = hashlib.sha256(json.dumps([*head, snapshot.units, snapshot.meta], sort_keys=True).encode())
@@ -143,7 +143,7 @@ def sums(snapshot: Snapshot) -> dict[str, bytes]:
 
 
 def _hex(number: float) -> str:
-    """`float.hex`, from the bits: an engine may have the processor take subnormal numbers for zero."""
+    """`float.hex`, from the bits: engines may set the processor to flush subnormal numbers to zero."""
     bits = int(np.float64(number).view(np.uint64))
     exponent, fraction = bits >> 52 & 0x7FF, bits & (1 << 52) - 1
     if exponent or not fraction:
@@ -208,14 +208,14 @@ def _compare(found: Mapping[str, bytes], saved: Mapping[str, bytes]) -> None:
 
 
 def _major(file: h5py.File) -> int:
-    """The format's major version, of a file that may be read."""
+    """The major version of the format. Raises CheckpointError if this version cannot be read."""
     if file.attrs.get("format") != np.bytes_(FORMAT):
         raise CheckpointError(f"an HDF5 file, but not a {FORMAT}")
     major, minor = (int(number) for number in file.attrs["version"])
     if major not in READS:
         raise CheckpointError(
             f"written by format {major}, this is {VERSION[0]}: "
-            "resume it with the minusgrad that wrote it, or start the run anew"
+            "resume it with the minusgrad that wrote it, or run the scene again"
         )
     if (major, minor) <= VERSION and (unknown := sorted(set(file) - _ROOT)):
         raise CheckpointError(f"holds unknown names: {', '.join(unknown)}; it was not written by minusgrad")

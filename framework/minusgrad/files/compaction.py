@@ -1,10 +1,10 @@
-"""Few files over many: segments joined, so that the master names fewer than 200 whatever a run's length.
+"""Joining of segments, so that the master file refers to fewer than 200, however long the run.
 
-    50 segments of one level become one of the next, oldest first, behind the checkpoints that are kept
+    50 segments of one level become one of the next, oldest first, older than the kept checkpoints
 
-So what was recorded is copied once for each power of 50 in the number of saves, and there are at most 49
-files of each level. Sources go only after what holds them is on disk and the master names it; a kill between
-leaves both, and names tell (`trajectory.spans`). No array passes through memory.
+Each row is copied once for each power of 50 in the number of saves, and there are at most 49 files of each
+level. Sources are deleted after the joined file is on disk and the master refers to it; a kill in between
+leaves both, and their names tell which counts (`trajectory.spans`). No array is read into memory.
 """
 
 from collections.abc import Sequence
@@ -19,11 +19,11 @@ from .hdf5_layout import Stretch, laid_out, stretch
 from .trajectory import Column, Span
 
 JOINED = 50
-"""So many segments become one."""
+"""The number of segments that are joined into one."""
 
 
 def compact(run: Path, until: int) -> None:
-    """Join what is old enough: segments up to step `until`, as often as there are enough of a level.
+    """Join segments up to step `until`, as long as a level has enough of them.
 
     Raises CheckpointError for a damaged segment, RunFailedError if the disk refuses.
     """
@@ -32,7 +32,7 @@ def compact(run: Path, until: int) -> None:
 
 
 def cut(run: Path, sealed: int) -> list[str]:
-    """Shorten joined segments that go on beyond step `sealed`, to which the run goes back; tells of each."""
+    """Shorten joined segments that extend beyond step `sealed`, where the run resumes; returns remarks."""
     remarks = []
     for s, path in trajectory.spans(run):
         if not s.level or s.last <= sealed:
@@ -40,12 +40,12 @@ def cut(run: Path, sealed: int) -> list[str]:
         if s.first <= sealed:
             _join(run, [path], s.first, sealed, s.level, sealed)
         durable.remove(path)
-        remarks.append(f"traj/{path.name}: goes on beyond step {sealed}; that is computed again")
+        remarks.append(f"traj/{path.name}: extends beyond step {sealed}; later steps are recomputed")
     return remarks
 
 
 def superseded(run: Path) -> list[Path]:
-    """Segments that another one holds, too."""
+    """Segments whose rows are contained in another one."""
     valid = set(trajectory.segments(run))
     return [p for p in (run / "traj").glob("*.h5") if trajectory.span(p) is not None and p not in valid]
 
@@ -61,7 +61,7 @@ def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
 def _join(
     run: Path, paths: Sequence[Path], first: int, last: int, level: int, until: int | None = None
 ) -> Path:
-    """One segment that holds the rows of all, in order; up to step `until`."""
+    """Write one segment with the rows of all, in order, up to step `until`."""
     columns: dict[str, list[Column]] = {}
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
@@ -81,7 +81,7 @@ def _join(
 
 
 def _column(group: h5py.Group, path: Path, until: int | None) -> Column:
-    """One series of one file, up to a step; its values stay where they are."""
+    """One series of one file, up to a step; its values are not read."""
     step, time, value = (group[leaf] for leaf in h5md.LEAVES)
     steps = step[...]
     rows = len(steps) if until is None else int(np.searchsorted(steps, until, "right"))

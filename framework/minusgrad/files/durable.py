@@ -1,10 +1,10 @@
-"""The only place that writes files: whole, hashed, on disk before anyone says "saved".
+"""Crash-safe writing of files: temporary file, fsync, rename, fsync of the folder. No other module writes.
 
-    bytes, or an image (`layout`) -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
+    bytes or `hdf5_layout.Image` -> temporary file (O_EXCL) -> write, fsync -> os.replace -> fsync the folder
 
-HDF5 itself never touches a disk here: files appended to or left open across steps are lost by a kill or a
-power cut, and a full disk under HDF5 ends the process; bytes written by ourselves raise a clean error. An
-immutable file carries the SHA-256 of its bytes in its name, so one flipped bit is seen before HDF5 is called.
+HDF5 does not write to disk here: files that it appends to or keeps open are lost by a kill or a power cut,
+and a full disk under HDF5 ends the process. Immutable files have the SHA-256 of their bytes in their name, so
+that a flipped bit is detected before HDF5 opens the file.
 """
 
 import errno
@@ -27,7 +27,7 @@ _TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
 _NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 _LARGE = 1 << 20
-"""From so many bytes on a file is hashed beside its writing."""
+"""Files of at least so many bytes are hashed in a second thread while they are written."""
 
 
 def image(fill: Callable[[h5py.File], None]) -> bytes:
@@ -51,8 +51,8 @@ def opened(data: bytes) -> Iterator[h5py.File]:
 def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5") -> Path:
     """Write `<stem>.<first 16 hex of SHA-256><suffix>` and return its path once it is safe on disk.
 
-    A file of that name is replaced: by the same bytes, unless it was damaged. Raises RunFailedError if the
-    disk refuses.
+    An existing file of that name has the same bytes, unless it was damaged, and is replaced. Raises
+    RunFailedError if writing fails.
     """
     with _named_failure(folder / f"{stem}{suffix}"), ThreadPoolExecutor(1) as beside:
         large = _size(data) >= _LARGE
@@ -77,7 +77,7 @@ def replace(path: Path, data: bytes) -> None:
 
 @contextmanager
 def rewritten(path: Path) -> Iterator[TextIO]:
-    """A text file to write to, which takes the place of `path` when all went well.
+    """A text file to write to, which replaces `path` if the block succeeds.
 
     Raises RunFailedError.
     """
@@ -108,9 +108,9 @@ def append_line(path: Path, text: str) -> None:
 
 
 def verified(path: Path) -> bytes:
-    """The bytes of a file written by `write_new`, if their hash is the one in its name.
+    """The bytes of a file written by `write_new`.
 
-    Else CheckpointError.
+    Raises CheckpointError if their hash is not the one in the name.
     """
     expected, data = _vouched(path), _read(path)
     _compare(path, _sha(data), expected)
@@ -118,7 +118,7 @@ def verified(path: Path) -> bytes:
 
 
 def check(path: Path) -> None:
-    """Raise CheckpointError unless the bytes of a file are those that its name vouches for."""
+    """Raise CheckpointError unless the hash of a file is the one in its name."""
     expected, sum_of = _vouched(path), hashlib.sha256()
     try:
         with path.open("rb") as file:
@@ -156,7 +156,7 @@ def _compare(path: Path, found: str, expected: str) -> None:
 
 
 def stem(path: Path) -> str:
-    """`000000000600` of `000000000600.<16 hex>.h5`; empty if the name is not of that kind."""
+    """`000000000600` of `000000000600.<16 hex>.h5`; empty for other names."""
     name = _HASHED.fullmatch(path.name)
     return name["stem"] if name else ""
 
@@ -168,9 +168,9 @@ def remove(path: Path) -> None:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder that may exist already, and wait until its name is on disk. Raises RunFailedError.
+    """Make a folder and its parents, unless they exist, and wait until their names are on disk.
 
-    The same for those above it that are new.
+    Raises RunFailedError.
     """
     with _named_failure(folder):
         new = [above for above in folder.parents if not above.exists()]
@@ -180,13 +180,13 @@ def make_folder(folder: Path) -> None:
 
 
 def settle(folder: Path) -> None:
-    """Wait until it is on disk that files of a folder are gone. Raises RunFailedError."""
+    """Wait until deletions in a folder are on disk. Raises RunFailedError."""
     with _named_failure(folder):
         _sync_folder(folder)
 
 
 def sweep(folder: Path) -> list[str]:
-    """Delete the temporaries that a killed process left in `folder`; returns their names."""
+    """Delete temporary files that a killed process left in `folder`; returns their names."""
     strays = sorted(folder.glob(_TEMPORARY + "*"))
     for stray in strays:
         remove(stray)
@@ -210,7 +210,7 @@ def _sha(data: bytes | Image) -> str:
 
 @contextmanager
 def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
-    """A temporary file beside `path` with these bytes, safe on disk; it goes away if anything fails."""
+    """A temporary file beside `path` with these bytes, safe on disk; deleted if the block fails."""
     temporary = path.with_name(f"{_TEMPORARY}{token_hex(4)}-{path.name}")
     try:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
@@ -229,14 +229,14 @@ def _written(path: Path, data: bytes | Image) -> Iterator[Path]:
 
 
 def _put(descriptor: int, data: Bytes) -> None:
-    """Write all of it, in as many calls as it takes."""
+    """Write all bytes, in several calls if necessary."""
     rest = memoryview(data)
     while rest:
         rest = rest[os.write(descriptor, rest) :]
 
 
 def _allocate(descriptor: int, size: int) -> None:
-    """Ask for the space at once, so that a full disk is known before the first byte."""
+    """Reserve the space, so that a full disk is detected before the first byte."""
     if not hasattr(os, "posix_fallocate") or not size:
         return
     try:
@@ -247,7 +247,7 @@ def _allocate(descriptor: int, size: int) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Without this, a power cut forgets the name of a file whose bytes are safe."""
+    """Flush the folder's entries: otherwise a power cut can lose the name of a file whose bytes are safe."""
     descriptor = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(descriptor)

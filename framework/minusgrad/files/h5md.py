@@ -1,4 +1,4 @@
-"""How a trajectory's file is laid out: H5MD 1.1, and our own `cells` and `grids` beside it.
+"""The layout of trajectory files: H5MD 1.1, with our own groups `cells` and `grids`.
 
     /h5md                                         version int32[2]; author, creator
     /particles/all/box                            dimension, boundary
@@ -9,9 +9,9 @@
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
     /grids/<grid>/<label>/step, time, value       one number a cell, value [T, *shape], so [T, rows, columns]
 
-Step and time have shape [T]. A unit stands at each value, time and spacing as `unit_symbol` and `unit_si`
-(its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it refuses the
-file for any other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
+Step and time have shape [T]. Each value, time and spacing has its unit in the attributes `unit_symbol` and
+`unit_si` (its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it
+refuses the file for any other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
 """
 
 from functools import cache
@@ -50,12 +50,12 @@ class Raster(NamedTuple):
 
 
 def is_free(name: str) -> bool:
-    """Whether a series or a list may be called so: no part is empty, dots, or a name of the layout."""
+    """True if a series or a list may have this name: no part is empty, dots, or reserved by the layout."""
     return not _RESERVED & set(name.split("/")) and name != f"{FRAMES}/box"
 
 
 def label(name: str) -> str:
-    """What a series shows, without where it stands.
+    """The name of a series without its group.
 
     `potential/gravity` of `observables/potential/gravity`, `energy_density` of `cells/beam/energy_density`.
     """
@@ -92,7 +92,7 @@ def grids_in(file: h5py.File) -> dict[str, Raster]:
 
 
 def write_head(file: h5py.File, dimension: int) -> None:
-    """Say that this is H5MD, by whom, in a space of this dimension without walls."""
+    """Write the H5MD header: version, author, creator, and an unbounded box of this dimension."""
     head = file.create_group("h5md")
     head.attrs["version"] = np.array([1, 1], np.int32)
     head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
@@ -111,12 +111,12 @@ def share_clock(file: h5py.File, owner: str, name: str) -> None:
 
 
 def refer(file: h5py.File, tuples: h5py.Dataset) -> None:
-    """Say whose numbers a list of tuples holds: those of all particles, counted from 0."""
+    """Mark the numbers in a list of tuples as indices of all particles, counted from 0."""
     tuples.attrs["particles_group"] = file[FRAMES].ref
 
 
 def write_raster(file: h5py.File, name: str, raster: Raster) -> None:
-    """Say where the cells of a grid lie."""
+    """Write shape, spacing and unit of a grid."""
     group = file.require_group(f"{GRIDS}/{name}")
     group.attrs["shape"] = np.array(raster.shape, np.int64)
     group.attrs["spacing"] = np.float64(raster.spacing)
@@ -124,12 +124,12 @@ def write_raster(file: h5py.File, name: str, raster: Raster) -> None:
 
 
 def _raster(group: h5py.Group) -> Raster:
-    """What `write_raster` wrote."""
+    """Read a grid written by `write_raster`."""
     return Raster(tuple(group.attrs["shape"].tolist()), float(group.attrs["spacing"]), unit_of(group))
 
 
 def write_unit(dataset: h5py.Dataset | h5py.Group, unit: Unit | None) -> None:
-    """Say in what unit the numbers stand, if they have one."""
+    """Write the unit of a dataset, if it has one."""
     if unit is None:
         return
     symbol, size = unit
@@ -140,7 +140,7 @@ def write_unit(dataset: h5py.Dataset | h5py.Group, unit: Unit | None) -> None:
 
 
 def unit_of(dataset: h5py.Dataset | h5py.Group) -> Unit | None:
-    """The unit that `write_unit` gave."""
+    """Read a unit written by `write_unit`; None if there is none."""
     if "unit_si" not in dataset.attrs:
         return None
     return str(dataset.attrs["unit_symbol"]), float(dataset.attrs["unit_si"])

@@ -1,12 +1,11 @@
-"""An HDF5 file as the pieces that it is made of: what HDF5 says about arrays, and the arrays where they lie.
+"""HDF5 files assembled without copying arrays: metadata from HDF5, array bytes streamed from their source.
 
     image = laid_out(fill)     fill(draft): draft.file is an h5py.File, draft.array places an array's parts
     for chunk in image: ...    its bytes in order, each chunk a few megabytes at most
 
-HDF5 lays the file out and writes the little that it has to say into pages in memory; for the arrays it is
-only told to leave room. So a file of any size costs no memory beyond its arrays, which may lie in other
-files.
-The same content gives the same bytes.
+HDF5 computes the layout and writes its metadata into pages in memory; for arrays it only reserves space. A
+file of any size needs no memory beyond its arrays, which may be in other files. The same content gives the
+same bytes.
 """
 
 import io
@@ -25,7 +24,7 @@ _PAGE = 1 << 12
 
 
 class Stretch(NamedTuple):
-    """So many bytes of a file, from `start` on."""
+    """A range of bytes of a file."""
 
     file: Path
     start: int
@@ -33,7 +32,7 @@ class Stretch(NamedTuple):
 
 
 class Later(NamedTuple):
-    """So many bytes that are still being computed."""
+    """Bytes that are still being computed, of known length."""
 
     future: "Future[bytes]"
     length: int
@@ -44,7 +43,7 @@ Bytes = bytes | memoryview
 
 
 class Draft:
-    """A file that is being laid out; `file` takes attributes and small arrays as ever."""
+    """A file whose layout is being computed; `file` takes attributes and small arrays as usual."""
 
     def __init__(self, file: h5py.File):
         self.file = file
@@ -53,7 +52,7 @@ class Draft:
     def array(
         self, name: str, parts: Sequence[Part], shape: tuple[int, ...], dtype: np.dtype
     ) -> h5py.Dataset:
-        """Leave room for an array whose bytes are those of the parts, one behind another, in C order."""
+        """Reserve space for an array whose bytes are the concatenated parts, in C order."""
         plan = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
         plan.set_layout(h5py.h5d.CONTIGUOUS)
         plan.set_alloc_time(h5py.h5d.ALLOC_TIME_EARLY)
@@ -70,13 +69,13 @@ class Draft:
         return dataset
 
     def places(self) -> list[tuple[int, list[Part]]]:
-        """Where the arrays begin, in the order of the file."""
+        """The offsets of the arrays and their parts, in the order of the file."""
         return sorted(((d.id.get_offset(), parts) for d, parts in self._placed), key=lambda place: place[0])
 
 
 @dataclass(frozen=True)
 class Image:
-    """The bytes of a file: `size` of them, in order as often as they are asked for."""
+    """The bytes of a file; may be iterated several times."""
 
     size: int
     pages: dict[int, bytearray]
@@ -104,7 +103,7 @@ def laid_out(fill: Callable[[Draft], None]) -> Image:
 
 
 def stretch(dataset: h5py.Dataset, file: Path) -> Stretch:
-    """Where the bytes of an array lie in its file: of one that is stored in one piece."""
+    """The byte range of a contiguous dataset in its file."""
     start = dataset.id.get_offset() if dataset.nbytes else 0
     assert start is not None, dataset.name
     return Stretch(file, start, dataset.nbytes)
@@ -131,14 +130,14 @@ def _chunks(part: Part) -> Iterator[Bytes]:
 
 
 def chunks(data: Bytes) -> Iterator[Bytes]:
-    """What lies in memory, in pieces of a few megabytes."""
+    """Bytes in memory, in pieces of a few megabytes."""
     whole = memoryview(data)
     for begin in range(0, len(whole), CHUNK):
         yield whole[begin : begin + CHUNK]
 
 
 def _between(pages: dict[int, bytearray], begin: int, end: int) -> Iterator[Bytes]:
-    """What HDF5 wrote between two places; zeros where it wrote nothing."""
+    """The bytes that HDF5 wrote between two offsets; zeros in pages without writes."""
     while begin < end:
         page, within = divmod(begin, _PAGE)
         length = min(_PAGE - within, end - begin)
@@ -147,7 +146,7 @@ def _between(pages: dict[int, bytearray], begin: int, end: int) -> Iterator[Byte
 
 
 class _Pages(io.RawIOBase):
-    """A file in memory of which only those pages exist that were written to."""
+    """A sparse file in memory: only pages that were written to exist."""
 
     def __init__(self) -> None:
         self.pages: dict[int, bytearray] = {}

@@ -1,8 +1,8 @@
-"""An HDF5 file from elsewhere: nothing in it is read before it is known to be what we write.
+"""Validation of HDF5 files that may be damaged or hostile, before any data is read.
 
-Plain arrays of numbers, each in one piece, in groups that form a tree. Refused are links, external and
-virtual storage, filters, object types, arrays that overlap or claim more than the file has, and texts that
-HDF5 would look for without an end.
+Accepted are contiguous arrays of numbers in groups that form a tree. Refused are links, external and
+virtual storage, filters, object types, arrays that overlap or claim more than the file has, and texts
+whose heap HDF5 would search forever.
 """
 
 from collections.abc import Iterator
@@ -19,9 +19,10 @@ _HEAP = b"GCOL\1\0\0\0"
 
 
 def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[str, h5py.Dataset]:
-    """The arrays of a file of so many bytes, by their paths; nothing is read.
+    """The arrays of a file of `size` bytes, by their paths; no data is read.
 
-    shared: whether an array may have several names. Raises CheckpointError for what `who` never holds.
+    shared: whether an array may have several names. Raises CheckpointError for contents that
+    `who` never has.
     """
     found = dict(_walk(file, "", {}, who, shared))
     stored = {h5py.h5o.get_info(d.id).addr: d for d in found.values() if d.nbytes}  # each once, of many names
@@ -52,7 +53,7 @@ def _walk(
 
 
 def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
-    """Raise CheckpointError for what is no array that holds plain numbers in one piece, by itself."""
+    """Raise CheckpointError unless `item` is a contiguous dataset of numbers, stored in this file."""
     plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
     if plan is None or item.shape is None:
         what = "is no array"
@@ -72,10 +73,10 @@ def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
 
 
 def texts(data: bytes | mmap) -> None:
-    """Raise CheckpointError if reading a text of variable length, as units are, might never end.
+    """Raise CheckpointError if reading a text of variable length, such as a unit, might never end.
 
-    HDF5 keeps them in heaps (`GCOL`), and goes through one from object to object by the lengths that stand
-    there: forever, where one is 0 or leads back.
+    HDF5 keeps such texts in heaps (`GCOL`) and walks from object to object by the stored lengths: forever, if
+    one is 0 or points back.
     """
     at = data.find(_HEAP)
     while at >= 0:
@@ -91,7 +92,7 @@ def texts(data: bytes | mmap) -> None:
 
 
 def texts_of(path: Path) -> None:
-    """The same for a file, which need not fit into memory."""
+    """Like `texts`, for a file that need not fit into memory."""
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         texts(data)
 

@@ -1,10 +1,9 @@
-"""One small file that reads like all segments of a run: virtual datasets over them, by relative paths.
+"""The master file of a run, `trajectory.h5`: virtual datasets over all segments, by relative paths.
 
     trajectory.h5    the layout of `h5md`; a list or a grid is that of the first segment which has it
       /VTKHDF        the same as VTK reads it (`vtkhdf`)
 
-The lists are virtual too: a copy would be read from a segment and written anew at every save of the run, to
-stand beside values that are useless without the segments anyway.
+Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
 
 from functools import lru_cache
@@ -25,8 +24,8 @@ NAME = "trajectory.h5"
 def write(run: Path, segments: list[Path]) -> Path | None:
     """Write `run/trajectory.h5` over segments in `run/traj`, in the order given.
 
-    None, and no master at all, without segments. There are fewer than 200 of them (`compaction`): a reader
-    that may open 1,024 files sees fill values, without an error, beyond about 1,018. Raises RunFailedError
+    Returns None and deletes the file if there are no segments. There are fewer than 200 (`compaction`): a
+    reader limited to 1,024 open files silently sees fill values beyond about 1,018. Raises RunFailedError
     if a series or a list changes its shape between segments, CheckpointError if a segment cannot be opened.
     """
     master = run / NAME
@@ -38,7 +37,7 @@ def write(run: Path, segments: list[Path]) -> Path | None:
 
 
 def image(segments: list[Path]) -> bytes:
-    """The bytes of a master over these segments; the same for the same ones. Raises as `write` does."""
+    """The bytes of a master file over these segments, reproducible. Raises as `write` does."""
     series: dict[str, list[_Series]] = {}
     lists: dict[str, list[Source]] = {}
     grids: dict[str, Raster] = {}
@@ -54,7 +53,7 @@ def image(segments: list[Path]) -> bytes:
 
 
 def sources(file: h5py.File) -> set[str]:
-    """The segments that a master names, relative to the run's folder."""
+    """The segments that a master file refers to, relative to the run folder."""
     found: set[str] = set()
 
     def note(name: str, item: h5py.Dataset | h5py.Group) -> None:
@@ -66,7 +65,7 @@ def sources(file: h5py.File) -> set[str]:
 
 
 class _Series(NamedTuple):
-    """What one segment holds of one series; two of one segment with the same clock share step and time."""
+    """One series in one segment; series of a segment with equal `clock` share step and time."""
 
     clock: tuple[str, int]
     leaves: dict[str, Source]
@@ -82,7 +81,7 @@ class _Contents(NamedTuple):
 
 @lru_cache(maxsize=512)
 def _contents(path: Path, size: int, modified: int) -> _Contents:
-    """What a segment holds; remembered as long as nobody touches the file."""
+    """The contents of a segment; cached until the file changes."""
     name = f"{path.parent.name}/{path.name}"
     with trajectory.looked_at(path) as file:
         series = {series: _series(file[series], name) for series in h5md.series_in(file)}

@@ -1,4 +1,4 @@
-"""Measurements of a field at times, from a CSV table or from a trajectory of ours.
+"""Measurements of a field at given times, from a CSV table or from a trajectory file.
 
     # Jupiter, seen from the Sun                    /particles/all/position/time   [T]
     time, x, y, z                                   /particles/all/position/value  [T, N, d]
@@ -25,7 +25,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 @dataclass(frozen=True)
 class Wanted:
-    """What is asked of a file: a field, its label in trajectories, the shape of one value; of which nodes.
+    """The measurements to read: a field, its label in trajectories, the shape of one value, and the nodes.
 
     `nodes` by number, of `count`; `names` of all nodes, if they have any.
     """
@@ -40,9 +40,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Measurements:
-    """times (T,), values (T, E, ...) of the E nodes, and what a message calls each time.
+    """Measurements: times (T,), values (T, E, ...) of E nodes, and the place in the file of each time.
 
-    `time_unit` and `unit` are the sizes of the numbers in SI, where the file tells.
+    `time_unit` and `unit` are the sizes of the units in SI, or None if the file does not give them.
     """
 
     times: np.ndarray
@@ -138,7 +138,7 @@ def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     places = [f"row {k}" for k in range(len(times))]
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1) & np.isfinite(times)
     if not finite.all():
-        raise UserError(f"{places[int(np.argmin(finite))]}: holds what is not a finite number")
+        raise UserError(f"{places[int(np.argmin(finite))]}: contains a number that is not finite")
     return Measurements(times, values, places, _size(time), _size(value))
 
 

@@ -221,7 +221,7 @@ class RunDir:
         for folder in sorted({path.parent for path in stale}):
             durable.settle(folder)  # else a power cut brings them back beside what takes their place
         remarks = [
-            f"not deterministic: {path.parent.name}/{path.name} came out otherwise when computed again"
+            f"not deterministic: {path.parent.name}/{path.name} differs after recomputation"
             for path in stale
             if durable.stem(path) == f"{step:012d}"
         ]
@@ -231,7 +231,7 @@ class RunDir:
 
     def _must_write(self) -> None:
         if self._lock is None:
-            raise RunFolderError(f"{self.path}: opened to look only, or closed; open it again to write")
+            raise RunFolderError(f"{self.path}: opened read-only, or closed; open it again to write")
 
     @property
     def _ckpt(self) -> Path:
@@ -266,8 +266,8 @@ def _refuse_occupied(path: Path, force: bool) -> None:
         raise RunFolderError(f"{path}: not empty, and not a run; use another --out")
     if not force:
         raise RunFolderError(
-            f"{path}: holds a run already; use another --out, or `minusgrad resume {path}`, "
-            "or --force to start it anew"
+            f"{path}: contains a run already; use another --out, or `minusgrad resume {path}`, "
+            "or --force to overwrite it"
         )
 
 

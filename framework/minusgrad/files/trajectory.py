@@ -1,10 +1,10 @@
-"""What a run has shown, in immutable segments: a recorder that writes them, and functions that read them.
+"""Recorded series of a run in immutable segment files: a recorder that writes them, and readers.
 
     traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
-    traj/000000000100-000000005000.1.<16 hex>.h5    many of them in one (`compaction`): first and last, level
+    traj/000000000100-000000005000.1.<16 hex>.h5    many in one (`compaction`): first and last step, level
 
-Frames, observables, cells and fields over grids keep their own rhythms; those recorded together share step
-and time by hard links.
+Frames, observables, cells and fields over grids are recorded at steps of their own; series recorded at the
+same steps share step and time by hard links.
 """
 
 import re
@@ -29,7 +29,7 @@ _SMALL = 1 << 16
 
 
 class Series(NamedTuple):
-    """step (T,), time (T,) in the run's unit of time, value (T, ...): one named thing, all along the run."""
+    """One recorded series: step (T,), time (T,) in the run's unit of time, value (T, ...)."""
 
     step: np.ndarray
     time: np.ndarray
@@ -38,7 +38,7 @@ class Series(NamedTuple):
 
 @dataclass
 class _Rows:
-    """One series since the last seal; shape and dtype of a row stay for the whole run."""
+    """Rows of one series since the last seal; shape and dtype of a row are the same for the whole run."""
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -51,7 +51,7 @@ class _Rows:
         return Series(np.array(self.steps, np.int64), np.array(self.times, np.float64), values)
 
     def column(self, unit: Unit | None, time_unit: Unit | None) -> "Column":
-        """The rows as they go into a file, copied only if they are small."""
+        """The rows as written to a file; only small ones are copied."""
         steps, times = np.array(self.steps, np.int64), np.array(self.times, np.float64)
         large = self.values[0].nbytes >= _SMALL
         parts: list[Part] = [*map(np.ascontiguousarray, self.values)] if large else [self.arrays().value]
@@ -59,7 +59,7 @@ class _Rows:
 
 
 class Column(NamedTuple):
-    """One series as it goes into a file: shape, dtype and parts are those of its values."""
+    """One series as written to a file: shape, dtype and parts are those of its values."""
 
     step: np.ndarray
     time: np.ndarray
@@ -71,13 +71,13 @@ class Column(NamedTuple):
 
 
 class Recorder:
-    """Holds what has been recorded since the last seal; the series are named by their path in the file.
+    """Rows recorded since the last seal, by series; a series is named by its path in the file.
 
-    units: label or observable -> (symbol, size in SI); what is missing there is written without a unit.
-    connectivity: lists of node tuples (E, k) by name, the same all along the run. A segment with frames or
-    cells carries the lists in `shown`, and those that any `record_cells` spoke of; the others nobody asked
-    for. grids: where the cells of each lie; a segment carries those that something in it is over. Raises
-    RunFailedError for a list or a grid that is none, or a name in `shown` that is no list's.
+    units: label or observable -> (symbol, size in SI); series without an entry are written without a unit.
+    connectivity: lists of node tuples (E, k) by name, constant along the run. A segment with frames or cells
+    contains the lists in `shown`, and those used in `record_cells`. grids: the cells of each grid; a segment
+    contains the grids of its series. Raises RunFailedError for an invalid list or grid, or a name in `shown`
+    without a list.
     """
 
     def __init__(
@@ -97,14 +97,14 @@ class Recorder:
         self._series: dict[str, _Rows] = {}
 
     def unit(self, label: str, symbol: str, size: float) -> None:
-        """Say in what unit, of this size in SI, all series of this label stand.
+        """Set the unit, of this size in SI, of all series with this label.
 
-        Raises RunFailedError where another was said before.
+        Raises RunFailedError if the label has another unit already.
         """
         if self._units.setdefault(label, (symbol, size)) != (symbol, size):
             raise RunFailedError(
-                f"series '{label}' stands in {self._units[label][0]} and shall stand in {symbol}; "
-                "two observers record one name: rename one"
+                f"series '{label}' is already recorded in {self._units[label][0]}, got {symbol}; "
+                "two observers use the same name: rename one"
             )
 
     def record_frame(self, step: int, time: float, arrays: Mapping[str, np.ndarray]) -> None:
@@ -146,7 +146,7 @@ class Recorder:
             self._record(name, step, time, value.reshape(raster.shape))
 
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
-        """Note scalars or small vectors of one moment, as float64.
+        """Copy scalars or small vectors of one moment, as float64.
 
         Raises RunFailedError like `record_frame`.
         """
@@ -162,10 +162,10 @@ class Recorder:
         }
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Take back what `state` gave: what is sealed from then on has the same bytes.
+        """Restore the rows of `state`: segments sealed afterwards have the same bytes.
 
-        Lists and grids are those of the constructor. Raises RunFailedError for series of one that it lacks,
-        CheckpointError for a series of which a part is missing, or another length.
+        Lists and grids are those of the constructor. Raises RunFailedError for a series over an unknown list
+        or grid, CheckpointError for a series whose parts are incomplete or differ in length.
         """
         self._series = {}
         for name in sorted({key.rsplit("/", 1)[0] for key in state}):
@@ -179,12 +179,13 @@ class Recorder:
         self._filled(self._series)
 
     def take(self) -> "Recorder":
-        """All that was recorded since the last seal, in a recorder of its own; this one begins anew."""
+        """Move the rows recorded since the last seal into a new recorder; this one is then empty."""
         taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}
         return taken
 
     def seal(self, folder: Path, step: int) -> Path | None:
-        """Write the segment of this step into `folder` (the run's `traj`) and forget its rows; None if none.
+        """Write the segment of this step into `folder` (the run's `traj`), and forget its rows; None if there
+        are none.
 
         Raises RunFailedError if the disk refuses; the rows are then still here.
         """
@@ -238,7 +239,7 @@ class Recorder:
         if rows.steps and step <= rows.steps[-1]:
             raise RunFailedError(
                 f"step {step}: series '{name}' already has step {rows.steps[-1]}; "
-                "two observers record one name: rename one"
+                "two observers use the same name: rename one"
             )
         rows.steps.append(step)
         rows.times.append(time)
@@ -248,7 +249,7 @@ class Recorder:
 def fill(
     draft: Draft, columns: Mapping[str, Column], lists: Mapping[str, np.ndarray], grids: Mapping[str, Raster]
 ) -> None:
-    """Lay out a segment: its series, sorted by name, its lists of tuples and its grids."""
+    """Write the layout of a segment: series sorted by name, lists of tuples, grids."""
     file, position = draft.file, columns.get(POSITION)
     h5md.write_head(file, position.shape[-1] if position else 3)
     for name, tuples in lists.items():
@@ -268,7 +269,7 @@ def fill(
 
 
 def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
-    """A list as it is written: int32 (E, k)."""
+    """A list as written to files: int32 (E, k)."""
     rows = np.asarray(rows)
     if "/" in name or not h5md.is_free(name):
         raise RunFailedError(
@@ -282,7 +283,7 @@ def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
 
 
 def _raster(name: str, raster: Raster) -> Raster:
-    """A grid as it is written, in Python's own numbers."""
+    """A grid as written to files, in Python numbers."""
     if "/" in name or not h5md.is_free(name):
         raise RunFailedError(f"'{name}' cannot name a grid: slashes, dots, step, time and value are taken")
     shape, spacing = tuple(map(int, raster.shape)), float(raster.spacing)
@@ -295,7 +296,7 @@ def _raster(name: str, raster: Raster) -> Raster:
 
 
 class Span(NamedTuple):
-    """What a segment's name says: its first and last seal, how often what is in it was joined."""
+    """A segment's name: its first and last step, and how often its contents were joined."""
 
     first: int
     last: int
@@ -303,7 +304,7 @@ class Span(NamedTuple):
 
 
 def span(path: Path) -> Span | None:
-    """What a segment's name says; None if it is no segment's."""
+    """First step, last step and level from a segment's name; None for another file."""
     name = _SEGMENT.fullmatch(durable.stem(path))
     if name is None or (name["first"] is None) != (name["level"] is None):
         return None
@@ -321,7 +322,7 @@ def last_step(path: Path) -> int:
 def spans(run: Path) -> list[tuple[Span, Path]]:
     """The segments of a run folder in the order of their steps, judged by name alone.
 
-    Those that another one holds too are left out: they were joined, and wait to be deleted.
+    Segments whose rows are contained in a joined one are left out; they are about to be deleted.
     """
     found = [(s, path) for path in (run / "traj").glob("*.h5") if (s := span(path)) is not None]
     joined = [s for s, _ in found if s.level]

@@ -1,4 +1,4 @@
-"""Arrays of one file that lie in others: virtual datasets over the same array of several segments.
+"""HDF5 virtual datasets over the same array of several segments.
 
 A missing segment reads as NaN, -1 or 0.
 """
@@ -15,7 +15,7 @@ from .h5md import Unit
 
 
 class Source(NamedTuple):
-    """What is known of an array of a segment without reading it; file is relative to the run's folder."""
+    """Name, shape, dtype and unit of an array in a segment; `file` is relative to the run folder."""
 
     file: str
     path: str
@@ -29,7 +29,7 @@ class Source(NamedTuple):
 
 
 def stacked(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Dataset:
-    """The arrays one behind another along their first axis, T."""
+    """The arrays concatenated along their first axis, T."""
     first, plan = parts[0], _plan(parts[0].dtype)
     total = (sum(part.shape[0] for part in parts), *first.shape[1:])
     start = 0
@@ -44,7 +44,7 @@ def stacked(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Dataset
 
 
 def flattened(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Dataset:
-    """The numbers of arrays of any shape, array after array; zero where a segment is missing."""
+    """Arrays of any shape, flattened and concatenated; zero where a segment is missing."""
     first, plan, start = parts[0], _plan(parts[0].dtype), 0
     plan.set_fill_value(np.zeros((), first.dtype))
     total = (sum(prod(part.shape) for part in parts),)

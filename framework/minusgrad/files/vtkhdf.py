@@ -1,4 +1,4 @@
-"""The same file as VTK reads it: VTKHDF 2.3 over the arrays that H5MD has, for ParaView, PyVista and vtk.
+"""The VTKHDF 2.3 view of a trajectory, over the arrays of its H5MD view: for ParaView, PyVista and vtk.
 
     /VTKHDF                   attrs Version int64[2], Type
       ImageData               of a grid: WholeExtent, Origin, Spacing, Direction; CellData/<label> [T, *shape]
@@ -29,12 +29,12 @@ SHAPES = {
     (2, 1): VERTEX, (2, 2): LINE, (2, 3): TRIANGLE, (2, 4): QUADRANGLE,
     (3, 1): VERTEX, (3, 2): LINE, (3, 3): TRIANGLE, (3, 4): TETRAHEDRON, (3, 8): HEXAHEDRON,
 }  # fmt: skip
-"""What a tuple of so many nodes is, in so many dimensions: VTK's numbers."""
+"""VTK's cell types, by (dimension, number of nodes)."""
 _OF_NODES = ("Vertices", "Lines", "Polygons", "Strips")
 
 
 class Track(NamedTuple):
-    """One series all along the run: at which steps, when, and where its values lie."""
+    """One series of the whole run: steps, times, and the sources of its values."""
 
     step: np.ndarray
     time: np.ndarray
@@ -47,7 +47,7 @@ def write(
     lists: Mapping[str, Source],
     grids: Mapping[str, Raster],
 ) -> None:
-    """Write what VTK reads, if there is anything that it can show."""
+    """Write the /VTKHDF group, if the run has anything that VTK can show."""
     able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
     for name, raster in sorted(grids.items()):
         fields = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
@@ -64,7 +64,7 @@ def write(
 
 
 class _Sheet(NamedTuple):
-    """The group, and the moments that it shows."""
+    """The /VTKHDF group and the times that it shows."""
 
     group: h5py.Group
     clock: Track
@@ -83,22 +83,22 @@ class _Sheet(NamedTuple):
         self.group.attrs["Type"] = np.bytes_(name)
 
     def rows(self, track: Track) -> np.ndarray | None:
-        """Which rows of a series the moments are; None if one is missing."""
+        """The row of a series at each time; None if one is missing."""
         found = np.searchsorted(track.step, self.clock.step)
         inside = found < len(track.step)
         return found if inside.all() and (track.step[found] == self.clock.step).all() else None
 
     def offsets(self, kind: str, name: str, rows: np.ndarray) -> None:
-        """Where the numbers of each moment begin."""
+        """Write the offset of each time's values."""
         self.group[f"Steps/{kind}Offsets/{name}"] = rows.astype(np.int64)
 
     def nothing_moves(self, name: str, columns: int = 0) -> None:
-        """What is the same at each moment begins at 0."""
+        """Write zero offsets for data that is the same at all times."""
         shape = (len(self.clock.step), columns) if columns else (len(self.clock.step),)
         self.group[f"Steps/{name}"] = np.zeros(shape, np.int64)
 
     def points(self, able: Mapping[str, Track]) -> int:
-        """The nodes, and what is known of each; returns how many there are."""
+        """Write points and point data; returns the number of points."""
         of_nodes = {name: track for name, track in able.items() if name.startswith(f"{FRAMES}/")}
         _, count, dimension = self.clock.values[0].shape
         zeros = None
@@ -123,7 +123,7 @@ class _Sheet(NamedTuple):
 
 
 def _image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
-    """A grid: its cells are VTK's, the first centred at the origin; x last, as VTK has it."""
+    """Write a grid as ImageData: its first cell is centred at the origin, x is the last axis."""
     sheet.typed("ImageData")
     ends = [end for count in reversed(raster.shape) for end in (0, count)]
     flat = 3 - len(raster.shape)
@@ -140,7 +140,7 @@ def _image(sheet: _Sheet, raster: Raster, fields: Mapping[str, Track]) -> None:
 
 
 def _particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
-    """Every node is a vertex."""
+    """Write every node as a vertex of PolyData."""
     sheet.typed("PolyData")
     count = sheet.points(able)
     for kind in _OF_NODES:
@@ -152,7 +152,7 @@ def _particles(sheet: _Sheet, able: Mapping[str, Track]) -> None:
 
 
 def _cells(sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source], dimension: int) -> None:
-    """The tuples of all lists, list by list; what is known of one list's tuples is NaN at those of others."""
+    """Write the tuples of all lists as cells; data of one list is NaN in the cells of others."""
     sheet.typed("UnstructuredGrid")
     sheet.points(able)
     lists = list(shown.values())
@@ -182,18 +182,18 @@ def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -
 
 
 def _topology(group: h5py.Group, sizes: np.ndarray) -> None:
-    """How many nodes each cell has."""
+    """Write the number of nodes of each cell."""
     group["NumberOfCells"] = np.array([len(sizes)], np.int64)
     group["NumberOfConnectivityIds"] = np.array([int(sizes.sum())], np.int64)
     _packed(group, "Offsets", np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64))
 
 
 def _packed(group: h5py.Group, name: str, numbers: np.ndarray) -> None:
-    """Numbers that only count, and are written anew at every save: by the one filter that VTK has."""
+    """Write index arrays, which are rewritten at every save, with the one filter that VTK supports."""
     pack = {"compression": "gzip", "compression_opts": 1, "shuffle": True} if numbers.size > 1000 else {}
     group.create_dataset(name, data=numbers, **pack)
 
 
 def _flat(label: str) -> str:
-    """A name without slashes, as VTK wants it."""
+    """A name without slashes, as VTK requires."""
     return label.replace("/", ".")

@@ -1,6 +1,7 @@
-"""A thread that writes while the run goes on: one job at a time, in order; who brings the next one waits.
+"""A background thread that saves while the run continues: one job at a time, in order.
 
-So at most one moment of a run is held twice, and what went wrong is heard at the next `wait`.
+A new job waits for the previous one, so at most one copy of the state exists. Errors are raised by the next
+`wait`.
 """
 
 from collections.abc import Callable
@@ -10,19 +11,19 @@ from typing import Self
 
 
 class Writer:
-    """Use it in a `with`, which ends when the last job has."""
+    """A context manager, which exits when the last job has finished."""
 
     def __init__(self) -> None:
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="minusgrad-writer")
         self._job: Future[None] | None = None
 
     def begin(self, job: Callable[[], None]) -> None:
-        """Do this beside the run, once the job before has ended. Raises what that one raised."""
+        """Start a job in the thread, after the previous one has ended. Raises the previous job's error."""
         self.wait()
         self._job = self._thread.submit(job)
 
     def wait(self) -> None:
-        """Return when all is written. Raises what went wrong, once."""
+        """Return when the last job has ended. Raises its error, once."""
         job, self._job = self._job, None
         if job is not None:
             job.result()

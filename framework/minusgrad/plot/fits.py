@@ -1,4 +1,4 @@
-"""A fit in the course of its iterations: the loss, and how far each parameter is from where it ends."""
+"""Convergence plot of a fit: the loss, and the distance of each parameter from its final value."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,14 +29,14 @@ def draw(figure: "Figure", run: Path, names: list[str]) -> None:
     for colour, name in zip(COLOURS * (1 + len(sought) // len(COLOURS)), sought, strict=False):
         _approach(below, run, name, colour)
     below.set_yscale("log", nonpositive="mask")
-    below.set(xlabel="iteration", ylabel="distance from the end /\ndistance at the start")
+    below.set(xlabel="iteration", ylabel="distance to final value\n(relative)")
     below.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), handlelength=1.2)
     below.xaxis.get_major_locator().set_params(integer=True)
     figure.align_ylabels()
 
 
 def _approach(axes: "Axes", run: Path, name: str, colour: str) -> None:
-    """How far all components of a parameter together are from where they end."""
+    """Plot the distance of a parameter from its final value, relative to its start."""
     step, _, value = trajectory.series(run, name)
     far = np.linalg.norm((value - value[-1]).reshape(len(value), -1), axis=1)
     label = name.removeprefix(PARAMETERS)
@@ -44,5 +44,5 @@ def _approach(axes: "Axes", run: Path, name: str, colour: str) -> None:
 
 
 def _marks(step: np.ndarray) -> dict[str, Any]:
-    """Dots where there are few iterations."""
+    """Markers, if there are few iterations."""
     return {"marker": "o", "markersize": 2.5} if len(step) < 60 else {}

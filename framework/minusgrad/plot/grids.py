@@ -1,6 +1,6 @@
-"""A map of a field over a plane grid, as it was last recorded: row 0 below, y upwards, lengths to scale.
+"""Plot of a field over a plane grid at the last recorded step: row 0 at the bottom, lengths to scale.
 
-Colours begin at zero for what has one sign, and lie around zero for what has both (a difference of two maps).
+The colour scale begins at zero for values of one sign, and is centred on zero for values of both signs.
 """
 
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def drawable(run: Path, names: Iterable[str]) -> list[str]:
-    """The series over grids with rows and columns; along one axis, or in space, there is no map."""
+    """The series over grids with two axes."""
     plane = {grid for grid, raster in trajectory.grids(run).items() if len(raster.shape) == 2}
     return [name for name in names if h5md.grid_of(name) in plane]
 

@@ -1,6 +1,6 @@
-"""How bodies and networks are drawn: where they were, lit cells, lines, dots, a compass and a colour bar.
+"""Matplotlib artists for bodies and networks: earlier states, shaded cells, lines, dots, axes, colour bar.
 
-Nodes come as they are seen, (N, 2), or (N, 3) with the depth towards the eye last; lists as `Part`s.
+Nodes are in view coordinates, (N, 2), or (N, 3) with the depth towards the eye last; lists are `Part`s.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,10 +23,10 @@ MANY = 20_000  # polygons so small that their own edges would only blur the colo
 _PALE, _PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
 Kind = Literal["cells", "lines", "paths", "maps"]
-_WARM = {  # lines lie on white, and their palest must be seen
+_WARM = {  # lines lie on white, and the palest must be visible
     "cells": ["#e3e7eb", "#f2d9a2", "#eda94f", "#d3622f", "#8e2434"],
     "lines": ["#b4bbc4", "#e3b768", "#dd8a3a", "#c4502f", "#8e2434"],
-    "paths": ["#9aa4b01c", "#e0a94f99", "#dd8a3ad9", "#c4502fe6", "#8e2434"],  # what is zero hides nothing
+    "paths": ["#9aa4b01c", "#e0a94f99", "#dd8a3ad9", "#c4502fe6", "#8e2434"],  # zero is transparent
 }
 _SIGNED = {
     "cells": ["#22578f", "#7fabd0", "#f3f4f5", "#e09a7d", "#a3303a"],
@@ -36,11 +36,11 @@ _SIGNED = {
 
 
 class Part(NamedTuple):
-    """What is drawn of one list.
+    """The parts of one list that are drawn.
 
     shown (P, 2 or 3): the nodes of lines or triangles; owner (P,): the tuple of each; inner (P,): in space, a
-    node on its inner side. began (K, 2): edges to draw of the state where it began; rim (K, 2): those around
-    a body in the plane.
+    node on its inner side. began (K, 2): edges drawn of the initial state; rim (K, 2): those around a body
+    in the plane.
     """
 
     shown: np.ndarray
@@ -55,7 +55,7 @@ class Part(NamedTuple):
 
 
 class Colours(NamedTuple):
-    """How values (E,) become colours: (E, 3), or (E, 4) where some are seen through; of a map, (H, W, 3)."""
+    """Colour scale of values (E,): (E, 3), or (E, 4) with transparency; for a map, (H, W, 3)."""
 
     norm: "Normalize"
     cmap: "Colormap"
@@ -67,10 +67,10 @@ class Colours(NamedTuple):
 
 
 def colours(values: np.ndarray, kind: Kind) -> Colours:
-    """For values of any shape, of one kind of thing: around zero where the sign changes, else from zero.
+    """The colour scale of values of any shape: centred on zero if the sign changes, else beginning at zero.
 
-    For cells and lines logarithmic, over four decades at most, where none is below zero and most are far
-    below the largest; in paths and maps, what is next to nothing shall look like nothing.
+    Cells and lines have a logarithmic scale, over four decades at most, if no value is negative and most are
+    far below the largest. On paths and maps, values near zero are nearly invisible.
     """
     from matplotlib.colors import LogNorm, Normalize
 
@@ -96,7 +96,7 @@ def _colormap(kind: Kind, signed: bool = False) -> "Colormap":
 
 
 def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -> None:
-    """The first of some states in pale lines, the others as pale outlines."""
+    """Draw the first of some earlier states in pale lines, the others as pale outlines."""
     from matplotlib.collections import LineCollection
 
     for number, nodes in enumerate(seen):
@@ -110,7 +110,7 @@ def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -
 def draw_cells(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:
-    """Triangles in the colours rgb (E, 3) of their lists, plain without; in space lit, the nearest last."""
+    """Draw triangles in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last."""
     from matplotlib.collections import LineCollection, PolyCollection
 
     filled = {name: part for name, part in parts.items() if part.is_filled}
@@ -136,9 +136,9 @@ def draw_cells(
 def draw_lines(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:
-    """Lines in the colours (E, 3 or 4) of their lists, plain without.
+    """Draw lines in the colours (E, 3 or 4) of their lists, or plain.
 
-    In space the nearest last, and of equally near ones those last that are seen through least.
+    In space the nearest come last, and at equal depth the most opaque ones.
     """
     from matplotlib.collections import LineCollection
 
@@ -155,13 +155,13 @@ def draw_lines(
 
 
 def draw_free(axes: "Axes", nodes: np.ndarray) -> None:
-    """Nodes (N, 2 or 3) of no list, as dots."""
+    """Draw nodes (N, 2 or 3) that are in no list, as dots."""
     size = float(np.clip(60 / np.sqrt(len(nodes) or 1), 0.5, 3.5))
     axes.plot(*nodes[:, :2].T, "o", markersize=size, markeredgewidth=0, color=INK, zorder=4)
 
 
 def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
-    """Along the lower edge, instead of the axes: where x, y and z point, and how long a length is."""
+    """Replace the axes by arrows for x, y and z and a scale bar, along the lower edge."""
     axes.set_axis_off()
     (left, right), (low, high) = axes.get_xlim(), axes.get_ylim()
     reach = max(right - left, high - low)
@@ -177,7 +177,7 @@ def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
 
 
 def draw_bar(figure: "Figure", scale: Colours, label: str) -> None:
-    """What the colours mean, beside all axes of the figure."""
+    """Draw the colour bar beside all axes of the figure."""
     from matplotlib.cm import ScalarMappable
 
     mappable = ScalarMappable(scale.norm, scale.cmap)
@@ -187,7 +187,7 @@ def draw_bar(figure: "Figure", scale: Colours, label: str) -> None:
 
 
 def _add(axes: "Axes", collection: "Collection", zorder: float) -> None:
-    """The limits are set by hand, so nobody needs to measure many thousand polygons."""
+    """Add a collection without computing its limits, which takes long for many thousand polygons."""
     collection.set_zorder(zorder)
     collection.set_in_layout(False)
     axes.add_collection(collection, autolim=False)
@@ -200,7 +200,7 @@ def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
 
 
 def _depth(seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
-    """How near each line or triangle is to the eye; in the plane all are."""
+    """Depth of each line or triangle towards the eye; 0 in the plane."""
     return seen[shown][..., 2:].sum(axis=(1, 2))
 
 

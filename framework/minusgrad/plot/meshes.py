@@ -1,4 +1,4 @@
-"""A picture of bodies and networks: pale where they began, filled and coloured where they ended.
+"""Plot of bodies and networks: initial state pale, final state filled and coloured.
 
 Drawn are the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
 (lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
@@ -46,7 +46,7 @@ def drawable(run: Path) -> dict[str, np.ndarray]:
 
 
 def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[str, dict[str, str]]:
-    """What can colour these lists: series of one number a tuple, by label and list."""
+    """Series with one number for each tuple of these lists, by label and list."""
     found: dict[str, dict[str, str]] = {}
     for name in names:
         if h5md.list_of(name) in lists and next(trajectory.pieces(run, name)).value.ndim == 2:
@@ -57,7 +57,7 @@ def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[st
 def node_colourings(
     run: Path, names: Iterable[str], lists: Mapping[str, np.ndarray]
 ) -> dict[str, dict[str, str]]:
-    """What can colour the lines among these lists: series of one number a node, by label and list."""
+    """Series with one number for each node, for the lists of lines among these, by label and list."""
     lines = [name for name, tuples in lists.items() if tuples.shape[1] == 2]
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
     frames = [name for name in names if name.startswith(h5md.FRAMES + "/")] if lines else []
@@ -66,7 +66,7 @@ def node_colourings(
 
 
 def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
-    """Draw the lists as they ended, coloured by the last values of their series of one label, if any."""
+    """Draw the lists in the final state, coloured by the last values of the series of one label, if any."""
     is_flat_body = any(tuples.shape[1] == 3 for tuples in lists.values())
     moments = _moments(run, GHOSTS if is_flat_body else 0)
     first, last = moments[0], moments[-1]
@@ -99,7 +99,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
 
 
 def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
-    """Whether lines are coloured by their nodes; or no time passes, and they make a chain."""
+    """True if lines are coloured by their nodes, or form a chain in a run without time."""
     if any(not h5md.list_of(name) for name in series.values()):
         return True
     lines = [lists[name] for name in series]
@@ -107,7 +107,7 @@ def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: 
 
 
 def _moments(run: Path, between: int) -> list[Moment]:
-    """The first frame, the last, and where time passes some between; one where there is only one."""
+    """The first frame, the last, and some in between if time advances."""
     first = next(trajectory.pieces(run, h5md.POSITION))
     ends = [_moment(first, 0), _moment(trajectory.last(run, h5md.POSITION), -1)]
     if ends[0].step == ends[1].step:
@@ -154,7 +154,7 @@ def _what(run: Path, series: Mapping[str, str]) -> str:
 
 
 def _part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
-    """What is drawn of a list that began at x (N, d)."""
+    """The drawable parts of a list whose initial positions are x (N, d)."""
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     if tuples.shape[1] == 2:
         return Part(tuples, every, every, tuples, none)
@@ -167,7 +167,7 @@ def _part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
 
 
 def _canvas(run: Path, unit: str) -> Box | None:
-    """What the plane grids in this unit of length span together, if there are any."""
+    """The bounding box of all plane grids in this unit of length, if there are any."""
     grids = [raster for raster in trajectory.grids(run).values() if len(raster.shape) == 2]
     edges = [raster.edges[::-1] for raster in grids if (raster.unit or ("", 1.0))[0] == unit]
     low, high = np.moveaxis(np.array(edges).reshape(-1, 2, 2), 2, 0)  # each (grids, 2), x first
@@ -175,7 +175,7 @@ def _canvas(run: Path, unit: str) -> Box | None:
 
 
 def _boxes(seen: list[np.ndarray]) -> list[Box]:
-    """What each panel shows: all states, and the last alone where all are far apart."""
+    """The box of each panel: one of all states, and one of the last alone if they are far apart."""
     boxes = []
     for nodes in (np.concatenate(seen), seen[-1]):
         low, high = nodes.min(axis=0)[:2], nodes.max(axis=0)[:2]
@@ -187,7 +187,7 @@ def _boxes(seen: list[np.ndarray]) -> list[Box]:
 
 
 def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
-    """Axes for one box, or for two: one above the other where the first is wide, else side by side."""
+    """Axes for one or two boxes: one above the other if the first is wide, else side by side."""
     width, height = boxes[0][1] - boxes[0][0]
     if len(boxes) == 1:
         return [style.panel(figure, width, height, bar)]
@@ -201,7 +201,7 @@ def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
 
 
 def _when(moments: list[Moment], clock: str, past: bool) -> str:
-    """`t = 2 s, pale: t = 0 s`; a run in which no time passes counts its iterations."""
+    """`t = 2 s, pale: t = 0 s`; iterations instead of times for a minimiser."""
     first, last = moments[0], moments[-1]
     passes = first.time != last.time or len(moments) == 1
     now, then = (style.moment(moment.step, moment.time, clock, passes) for moment in (last, first))

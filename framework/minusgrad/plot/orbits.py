@@ -1,4 +1,4 @@
-"""A picture of points that move: paths and names of a few, the first and the last cloud of many."""
+"""Plot of moving points: paths and names of a few, first and last positions of many."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,7 @@ FEW = 64  # up to so many nodes have paths and names; more are a cloud
 
 
 def draw(figure: "Figure", run: Path, names: list[str]) -> None:
-    """Draw where the nodes were, seen along z, with the names of the first of them."""
+    """Draw the paths of the nodes, viewed along z, with the names of the first of them."""
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
     if nodes <= FEW:
         _paths(figure, trajectory.series(run, h5md.POSITION).value[..., :2], names)
@@ -79,7 +79,7 @@ def _centre(x: np.ndarray) -> np.ndarray:
 
 
 def _crowd(x: np.ndarray) -> np.ndarray:
-    """Nodes of x (T, N, 2) that a picture of all would press into a dot: a mask (N,), mostly nobody.
+    """Mask (N,) of nodes of x (T, N, 2) that a plot of all would shrink to a dot; mostly empty.
 
     The three or more innermost, up to the widest gap in radius, if the whole is over four times as wide.
     """

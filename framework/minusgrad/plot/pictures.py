@@ -30,9 +30,9 @@ if TYPE_CHECKING:
 
 
 def plot(run: Path, out: Path | None = None) -> list[Path]:
-    """Draw what was recorded as PNGs in `out` (default: the run's `pictures`); returns their paths.
+    """Draw the recorded series as PNG files in `out` (default: `pictures` in the run); returns their paths.
 
-    Raises UserError without Matplotlib or where nothing can be drawn, RunFolderError if `run` is no run,
+    Raises UserError without Matplotlib or if nothing can be drawn, RunFolderError if `run` is not a run,
     CheckpointError if a segment is damaged.
     """
     mpl = _matplotlib()
@@ -69,7 +69,7 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
 def _meshes(
     run: Path, names: list[str], lists: dict[str, np.ndarray]
 ) -> "dict[str, Callable[[Figure], None]]":
-    """Bodies and networks plain, or in the colours of their tuples; and lines in those of their nodes."""
+    """Jobs for bodies and networks: plain, or coloured by values of their tuples or nodes."""
     of_tuples = meshes.colourings(run, names, lists)
     of_nodes = meshes.node_colourings(run, names, lists)
     only_lines = all(tuples.shape[1] == 2 for tuples in lists.values())
@@ -120,7 +120,7 @@ def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
 
 
 def _energies(names: list[str]) -> list[str]:
-    """The energies among the series: potential (term by term without a sum), kinetic, in and out, total."""
+    """The energies among the series: potential (or its terms), kinetic, work, dissipated, heat, total."""
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
     whole = [
         f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "heat", "total")
@@ -129,7 +129,7 @@ def _energies(names: list[str]) -> list[str]:
 
 
 def _energy(figure: "Figure", run: Path, energies: list[str], names: list[str]) -> None:
-    """Energies above; below, how far their total drifts, or what a search for a minimum has left to do."""
+    """Plot energies; below, the drift of the total, or the residual of a minimiser."""
     total, residual, drift = (f"{OBSERVABLES}/{name}" for name in ("total", "residual", "drift"))
     searching = _stands(trajectory.series(run, energies[-1]))
     second = residual if searching else drift if drift in names else total
@@ -159,11 +159,11 @@ def _stretch(axes: "Axes", drawn: list[np.ndarray]) -> None:
     """A logarithmic axis, if the last energy falls over more than a decade and none is below zero."""
     positive = drawn[-1][drawn[-1] > 0]
     if min(map(np.min, drawn)) >= 0 and len(positive) and positive.max() > 10 * positive.min():
-        _logarithmic(axes, least=0.1 * positive.min())  # terms that are smaller shall not flatten it
+        _logarithmic(axes, least=0.1 * positive.min())  # smaller terms must not compress the axis
 
 
 def _logarithmic(axes: "Axes", least: float = 0.0) -> None:
-    """Upwards, from `least` on; over few decades 2 and 5 have ticks with numbers too."""
+    """A logarithmic y axis from `least`; over few decades 2 and 5 have labelled ticks, too."""
     from matplotlib.ticker import LogFormatterSciNotation, LogLocator
 
     axes.set_yscale("log", nonpositive="mask")
@@ -177,12 +177,12 @@ def _logarithmic(axes: "Axes", least: float = 0.0) -> None:
 
 
 def _drift(axes: "Axes", run: Path, name: str) -> None:
-    """What was recorded as drift, or the total's own where nothing was."""
+    """Plot the recorded drift, or that of the total energy if none was recorded."""
     _, time, value = trajectory.series(run, name)
     axes.axhline(0, color=FAINT, linewidth=0.6)
     if name.endswith("/drift"):
         axes.plot(time, value, color=COLOURS[3])
-        axes.set_ylabel("drift")
+        axes.set_ylabel("relative drift")
         return
     start = value[0]
     axes.plot(time, (value - start) / (abs(start) or 1), color=COLOURS[3])
@@ -199,7 +199,7 @@ def _residual(axes: "Axes", run: Path, name: str) -> None:
 
 
 def _stands(seen: Series) -> bool:
-    """No time passes between several steps: a minimiser."""
+    """True for a minimiser: several steps at one time."""
     return len(seen.time) > 1 and not np.ptp(seen.time)
 
 
@@ -208,7 +208,7 @@ def _along(seen: Series) -> np.ndarray:
 
 
 def _space_time(figure: "Figure", run: Path, name: str) -> None:
-    """A scalar of every node: nodes across, time upwards, colour centred on zero where the sign changes."""
+    """Plot a scalar of every node over nodes and time; the colour scale is centred on zero for both signs."""
     seen = trajectory.series(run, name)
     along, value = _along(seen), seen.value
     rows, columns = 1 + len(along) // 1500, 1 + value.shape[1] // 3000  # a picture has no more pixels

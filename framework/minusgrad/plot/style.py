@@ -1,4 +1,4 @@
-"""The one quiet style of all pictures: colours, lines, and how a unit is written."""
+"""The style of all pictures: colours, lines, sizes, and the label of a time."""
 
 from typing import TYPE_CHECKING, Any
 
@@ -50,12 +50,12 @@ RC: dict[str, Any] = {
 
 
 def is_signed(low: float, high: float) -> bool:
-    """Whether numbers from low to high have both signs, more than by a twentieth of the larger."""
+    """True if a range has both signs, the smaller more than a twentieth of the larger."""
     return min(-low, high) > 0.05 * max(-low, high)
 
 
 def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
-    """Axes for something so wide and high, drawn to scale, and the room of a colour bar beside them."""
+    """Axes with equal aspect for a drawing of this width and height, with room for a colour bar."""
     figure.set_layout_engine("compressed")  # made for axes of equal aspect
     inch = min(5.6 / width, 4.8 / height)
     figure.set_size_inches(max(inch * width, 2.4) + 0.8 + 0.9 * bar, max(inch * height, 1.6) + 0.9)
@@ -63,5 +63,5 @@ def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
 
 
 def moment(step: int, time: float, clock: str, passes: bool) -> str:
-    """`t = 2 s`, or where no time passes `iteration 300`."""
+    """`t = 2 s`, or `iteration 300` if time does not advance."""
     return f"t = {units.number_with_unit(time, clock)}" if passes else f"iteration {step}"

@@ -1,4 +1,4 @@
-"""What is seen of lists of tuples: which facets and edges lie outside, and from where to look at them.
+"""Visible facets and edges of lists of tuples, and views of them.
 
 A facet of a tuple lacks one of its nodes: an edge of a triangle, a triangle of a tetrahedron. It lies on the
 boundary if no other tuple has it. Points x (n, 3) are seen as x @ view.T, where the rows of a view (3, 3)
@@ -46,7 +46,7 @@ def outward(x: np.ndarray, triangles: np.ndarray, inner: np.ndarray) -> np.ndarr
 
 
 def contour(x: np.ndarray, triangles: np.ndarray, inner: np.ndarray, eye: np.ndarray) -> np.ndarray:
-    """The edges (K, 2) that draw a body in few lines: its creases, its rim, and where it turns from the eye.
+    """The edges (K, 2) of a line drawing of a body: creases, rim and silhouette.
 
     triangles (B, 3) of its boundary between points x (n, 3), with the node inside of each, inner (B,).
     """

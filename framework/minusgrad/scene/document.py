@@ -1,13 +1,13 @@
-"""Scene files: TOML in, frozen records out, and every mistake at its place.
+"""Scene files: TOML in, frozen records out, each mistake with its line and column.
 
-    scene = read("galaxy.toml", ["stepper.dt=0.5"])       or, to judge plugin blocks together with the rest:
+    scene = read("galaxy.toml", ["stepper.dt=0.5"])       or, to validate the blocks of plugins, too:
 
     document = load("galaxy.toml")                         syntax; raises at once
-    scene, problems = document.skeleton()                  what the core owns
-    for block in document.blocks():                        what plugins own: [state], [[energy]], ...
+    scene, problems = document.skeleton()                  sections of the core
+    for block in document.blocks():                        sections of plugins: [state], [[energy]], ...
         model, more = document.judge(block, models[block.section][block.kind])
 
-A block is a table with a `kind`; its other keys mean nothing here. Nothing below needs Taichi or a plugin.
+A block is a table with a `kind`; its other keys are validated by the plugin. Nothing here needs Taichi.
 """
 
 import json
@@ -32,9 +32,9 @@ __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantiti
 
 SECTIONS = ("state", "map", "energy", "dissipation", "stepper", "observe")
 MANY = ("map", "energy", "dissipation", "observe")
-"""Sections of which a scene has a list."""
+"""Sections that are lists of blocks."""
 LOSS = "loss"
-"""What the blocks of `[[fit.loss]]` are."""
+"""The section name of `[[fit.loss]]` blocks."""
 
 Count = Annotated[int, Field(ge=0)]
 Engine = Literal["taichi", "quadrants", "auto"]
@@ -42,7 +42,7 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class Units(Record):
-    """`[units]`: a named system, or units of length, mass and time; SI where nothing is said."""
+    """`[units]`: a named system, or units of length, mass and time (default: SI)."""
 
     system: Literal["si", "dimensionless"] | None = None
     length: str = "m"
@@ -72,9 +72,9 @@ class Units(Record):
 
 
 class Runtime(Record):
-    """`[runtime]`: where and how precisely to compute; threads = 0 means all cores.
+    """`[runtime]`: architecture, precision and threads; threads = 0 means all cores.
 
-    engine: left out, that of the process (`runtime`); "auto": Quadrants where it is installed.
+    engine: default is that of the process (`engine.runtime`); "auto" is Quadrants if it is installed.
     """
 
     engine: Engine | None = None
@@ -86,7 +86,7 @@ class Runtime(Record):
 
 
 class Run(Record):
-    """`[run]`: how far to go; whether fields may be dead (U changes with them, their gradient is zero)."""
+    """`[run]`: number of steps; `allow_dead` permits fields that U depends on with a gradient of zero."""
 
     steps: Count
     allow_dead: bool = False
@@ -120,7 +120,7 @@ class HoldTable(Record):
 
 
 class Skeleton(Record):
-    """All that a scene file may say, as far as the core knows it."""
+    """All sections of a scene file, as far as the core knows them."""
 
     title: str = ""
     plugins: tuple[str, ...] | None = None
@@ -140,7 +140,7 @@ class Skeleton(Record):
 
 @dataclass(frozen=True)
 class Block:
-    """A table that a plugin judges: `values` are its keys without `kind`, `path` is where it stands."""
+    """A table that a plugin validates: `values` are its keys without `kind`, `path` its key path."""
 
     kind: str
     values: dict[str, Any]
@@ -153,7 +153,7 @@ class Block:
 
 @dataclass(frozen=True)
 class Scene:
-    """A scene whose skeleton is sound; its blocks are judged by whoever knows their kinds."""
+    """A valid scene; its blocks are validated by the plugins that own their kinds."""
 
     title: str
     plugins: tuple[str, ...] | None
@@ -193,24 +193,24 @@ class Scene:
 
 @dataclass(frozen=True)
 class Document:
-    """A scene file that is good TOML, overrides applied; knows where each key stands."""
+    """A scene file as TOML data with overrides applied, and the line and column of each key."""
 
     path: Path
     source: bytes
     overrides: tuple[str, ...]
     data: dict[str, Any]
     origins: dict[KeyPath, str] = field(repr=False)
-    """Which override a key comes from, for those that come from one."""
+    """The override that set a key, if any."""
 
     @property
     def engine(self) -> Engine | None:
-        """What `[runtime] engine` says, if it is one of those that there are."""
+        """The value of `[runtime] engine`, if it is valid."""
         table = self.data.get("runtime")
         named = table.get("engine") if isinstance(table, dict) else None
         return named if named in get_args(Engine) else None
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
-        """The scene as far as the core knows it, or all that is wrong with it."""
+        """The scene without its plugin blocks' contents, or None and all its problems."""
         whole, problems = self._judge((), self.data, Skeleton)
         if whole is None:
             return None, problems
@@ -222,7 +222,7 @@ class Document:
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:
-        """All blocks that have a kind: in the order of SECTIONS, then losses; even where others are wrong."""
+        """All blocks that have a kind: in the order of SECTIONS, then losses; even in an invalid scene."""
         tables: list[tuple[KeyPath, Any]] = []
         for section in SECTIONS:
             value = self.data.get(section)
@@ -241,14 +241,14 @@ class Document:
         ]
 
     def judge(self, block: Block, model: type[M]) -> tuple[M | None, list[Problem]]:
-        """The block as a record of its plugin, or all that is wrong with it.
+        """The block as a record of its plugin, or None and all its problems.
 
-        Quantities are judged in this scene's units, so a unit in a dimensionless scene is a problem here.
+        Quantities are checked in this scene's units, so a unit in a dimensionless scene is a problem here.
         """
         return self._judge(block.path, block.values, model)
 
     def problem(self, path: KeyPath, message: str, at_key: bool = False) -> Problem:
-        """A problem at what the key holds (or at the key itself), else at the nearest table with a place."""
+        """A problem located at a key's value (or at the key itself), else at the nearest enclosing table."""
         key = ".".join(map(str, path))
         upwards = [path[:end] for end in range(len(path), 0, -1)]
         if origin := next((self.origins[p] for p in upwards if p in self.origins), None):
@@ -285,7 +285,8 @@ class Document:
 def load(path: Path | str, overrides: Sequence[str] = ()) -> Document:
     """Read a scene file and apply `key.sub.0=value` overrides.
 
-    Raises SceneError for an unreadable file, bad TOML, broken overrides, and what no scene has (dates, nan).
+    Raises SceneError for an unreadable file, invalid TOML or overrides, and values that scenes do not have
+    (dates, NaN).
     """
     path = Path(path)
     source = parsing.read(path)
@@ -298,7 +299,7 @@ def load(path: Path | str, overrides: Sequence[str] = ()) -> Document:
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> Scene:
-    """The scene at `path`. Raises SceneError with all that is wrong outside the blocks of plugins."""
+    """The scene at `path`. Raises SceneError with all problems outside the blocks of plugins."""
     scene, problems = load(path, overrides).skeleton()
     if scene is None:
         raise SceneError(problems)
@@ -314,7 +315,7 @@ def unknown_kind(document: Document, block: Block, what: str, known: Sequence[st
 
 
 def claim(path: Path) -> str:
-    """What a scene file says of itself: its first block of comments."""
+    """The first block of comments of a scene file, which states a fact about the scene."""
     lines = parsing.decode(str(path), parsing.read(path)).splitlines()
     comments = takewhile(lambda line: line.startswith("#"), lines)
     return " ".join(line.lstrip("# ") for line in comments)

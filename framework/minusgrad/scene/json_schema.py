@@ -1,4 +1,4 @@
-"""The JSON schema of a whole scene file, for editors: the skeleton with the kinds that are installed."""
+"""The JSON schema of scene files, for editors: the sections of the core and all installed kinds."""
 
 from typing import Any, Literal, Union
 
@@ -9,10 +9,10 @@ from .fit_table import FitTable
 
 
 def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
-    """From {"energy": {"gravity": Gravity, ...}, "state": ...}: each section a union over `kind`.
+    """The schema of scenes whose sections are unions over `kind`.
 
-    "loss" are the kinds of `[[fit.loss]]`.
-    A section without models accepts any table with a kind.
+    models: by section and kind, {"energy": {"gravity": Gravity, ...}, "state": ...}; "loss" are the kinds of
+    `[[fit.loss]]`. A section without models accepts any table with a kind.
     """
     sections: dict[str, Any] = {}
     for section, kinds in models.items():

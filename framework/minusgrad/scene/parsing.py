@@ -1,7 +1,7 @@
-"""From the bytes of a scene file and its overrides to plain data: limits, syntax, `key.sub.0=value`.
+"""Parsing of scene files and overrides (`key.sub.0=value`) into plain data, with limits on size and depth.
 
-Limits come before parsing: a 200 kB key of 100,000 dotted parts exhausts the memory of tomllib. Afterwards
-tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or nans.
+Limits are checked before parsing: a 200 kB key of 100,000 dotted parts exhausts the memory of tomllib.
+Afterwards tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or nans.
 """
 
 import math
@@ -17,7 +17,7 @@ from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 MOST_BYTES = 1_000_000
 MOST_PARTS = 32
 _MOST_DIGITS = 4000
-"""Of one number: Python reads 4,300."""
+"""Limit on the digits of one number; Python's own is 4,300."""
 
 _DOT = r"[ \t]*+\.[ \t]*+"
 _TOKEN = re.compile(
@@ -79,7 +79,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
 
 
 def leaves(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
-    """Every value that is no table or list, with its key path; does not look deeper than MOST_PARTS + 1."""
+    """Every value that is not a table or list, with its key path, down to a depth of MOST_PARTS + 1."""
     if not isinstance(data, (dict, list)) or len(path) > MOST_PARTS:
         yield path, data
         return
@@ -88,18 +88,18 @@ def leaves(data: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:
 
 
 def unfit(data: dict[str, Any]) -> Iterator[tuple[KeyPath, str]]:
-    """Values that TOML knows and a scene does not."""
+    """Values that are valid in TOML but not in a scene, with a message."""
     for path, value in leaves(data):
         if isinstance(value, int) and not -(2**63) <= value < 2**63:
             yield path, "a whole number must fit 64 bits"
         elif isinstance(value, float) and not math.isfinite(value):
             yield path, f"needs a finite number, not {value}"
         elif not isinstance(value, (str, int, float)):
-            yield path, "a scene has no dates or times; write text in quotes"
+            yield path, "dates and times are not allowed in a scene; write text in quotes"
 
 
 def override(data: dict[str, Any], overrides: Sequence[str]) -> dict[KeyPath, str]:
-    """Set `key.sub.0=value` in `data`; returns which override each changed or new key comes from.
+    """Set `key.sub.0=value` in `data`; returns the override of each changed or new key.
 
     The right side is a TOML value, or one plain word as text. Missing tables on the way are made, list
     elements must exist. Raises SceneError with all overrides that cannot be applied.
@@ -119,13 +119,13 @@ def override(data: dict[str, Any], overrides: Sequence[str]) -> dict[KeyPath, st
 
 
 def override_name(text: str) -> str:
-    """How an override is named in messages, in place of a file."""
+    """The name of an override in messages, in place of a file."""
     return f"override '{text}'" if text.isprintable() else f"override {text!r}"
 
 
 def _split(text: str) -> tuple[list[str], Any]:
     if not text.isprintable():
-        raise ValueError("has a line break or another character that cannot be printed")
+        raise ValueError("contains a line break or another unprintable character")
     left = _KEYS.match(text)
     if left is None or text[left.end() : left.end() + 1] != "=":
         raise ValueError("write key=value or key.sub.0=value")
@@ -139,7 +139,7 @@ def _split(text: str) -> tuple[list[str], Any]:
         return keys, parse("", f"value = {right}")["value"]
     except SceneError:
         cure = f"put text in quotes: {key}='\"{right}\"'" if right else f"write {key}=value"
-        raise ValueError(f"the right side is no TOML value; {cure}") from None
+        raise ValueError(f"the right side is not a TOML value; {cure}") from None
 
 
 def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
@@ -150,7 +150,7 @@ def _set(data: dict[str, Any], keys: list[str], value: Any) -> KeyPath:
     for number, key in enumerate(keys):
         step: Any = _element(here, key, path) if isinstance(here, list) else key
         if not isinstance(here, (dict, list)):
-            raise ValueError(f"'{'.'.join(map(str, path))}' is no table or list, so it has no '{key}'")
+            raise ValueError(f"'{'.'.join(map(str, path))}' is not a table or list, so it has no '{key}'")
         path = (*path, step)
         if number == len(keys) - 1:
             here[step] = value

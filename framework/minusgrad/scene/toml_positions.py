@@ -1,10 +1,10 @@
-"""Where each key of a TOML text stands: an index from key paths to places.
+"""Line and column of every key in a TOML text.
 
     [[energy]]            ("energy",), ("energy", 0) -> (1, 3)
     kind = "gravity"      ("energy", 0, "kind")      -> (2, 1), with values=True (2, 8)
 
 Lines and columns count characters from 1. The text must be valid TOML already (tomllib has read it): this
-reads just enough of the grammar (toml.io/en/v1.0.0) to walk over it.
+reads only enough of the grammar (toml.io/en/v1.0.0) to walk over it.
 """
 
 import re
@@ -24,7 +24,7 @@ _KEY = re.compile(rf"[ \t]*+({KEY})[ \t]*+([.=\]]?)")
 
 
 def index(text: str, values: bool = False) -> dict[KeyPath, tuple[int, int]]:
-    """(line, column) of every table, key and array element; with `values`, of what the keys hold."""
+    """(line, column) of every table, key and array element; with `values`, of the values."""
     walk = _Walk(text)
     walk.document()
     starts = [0, *(newline.end() for newline in re.finditer("\n", text))]
@@ -55,7 +55,7 @@ class _Walk:
                 self.pair(table)
 
     def peek(self) -> str:
-        """The next character that matters, or nothing at the end."""
+        """The next character that is not blank or comment; empty at the end."""
         self.at = self.skip(_BLANK)
         return self.text[self.at : self.at + 1]
 
@@ -64,7 +64,7 @@ class _Walk:
         return found.end() if found else self.at
 
     def dotted(self, path: KeyPath) -> tuple[KeyPath, int]:
-        """Walk over `a."b".c`: the whole path and where its last part stands."""
+        """Read `a."b".c`: returns the whole path and the offset of its last part."""
         while True:
             found = _KEY.match(self.text, self.at)
             assert found, "index() needs text that tomllib has read"
@@ -120,7 +120,7 @@ class _Walk:
 
 
 def key_name(key: str) -> str:
-    """The key that a bare or quoted `key` spells."""
+    """The name of a bare or quoted key."""
     if key[0] == '"':
         return next(iter(tomllib.loads(f"{key} = 0")))
     return key[1:-1] if key[0] == "'" else key

@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a table, as sentences for people.
+"""Validation errors of pydantic as sentences, each with its key path.
 
     int_type at ("run", "steps") for 'abc'   ->   needs a whole number of at least 0, not 'abc'
 
@@ -33,7 +33,7 @@ _BOUND_TYPES = ("greater_than", "greater_than_equal", "less_than", "less_than_eq
 
 @dataclass(frozen=True)
 class Mistake:
-    """One finding; `at_key` where the key itself is wrong rather than what it holds."""
+    """One mistake; `at_key` if the key itself is wrong rather than its value."""
 
     path: KeyPath
     message: str
@@ -41,7 +41,7 @@ class Mistake:
 
 
 def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[Mistake]:
-    """Every finding of `model` in `data` (plain TOML data), one for each place."""
+    """All mistakes that `model` finds in `data` (plain TOML data), one for each place."""
     found: dict[KeyPath, list[Any]] = {}
     for finding in error.errors(include_url=False):
         found.setdefault(_path(data, finding), []).append(finding)
@@ -51,7 +51,7 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
 
 
 def shown(value: object) -> str:
-    """A value as a person would name it: 'abc', 1.5, true, a list, a table."""
+    """A value for messages: 'abc', 1.5, true, a list, a table."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, (list, dict)):
@@ -60,7 +60,7 @@ def shown(value: object) -> str:
 
 
 def _path(data: Any, finding: Any) -> KeyPath:
-    """Where in the data it is, without the names of union arms that pydantic mixes in."""
+    """The key path of a finding, without the names of union arms that pydantic adds."""
     path: KeyPath = ()
     for part in finding["loc"]:
         inside = data if isinstance(data, dict) else range(len(data)) if isinstance(data, list) else ()
@@ -70,7 +70,7 @@ def _path(data: Any, finding: Any) -> KeyPath:
 
 
 def _meant(path: KeyPath, model: type[BaseModel], data: Any) -> Iterator[Mistake]:
-    """Keys that may be the missing one, misspelt: a table without its `kind` may have any other."""
+    """Keys that may be misspellings of the missing one: a table without its `kind` may have any other key."""
     *above, missing = path
     for part in above:
         data = data[part]
@@ -99,7 +99,7 @@ def no_key(key: str, known: list[str]) -> str:
 
 
 def _need(finding: Any, field: FieldInfo | None) -> str:
-    """What the finding asks for, as in `needs ...`; empty where it says something else."""
+    """The required kind of value, as in `needs ...`; empty for findings of another kind."""
     kind, facts = finding["type"], finding.get("ctx", {})
     if kind in ("literal_error", "enum"):
         return str(facts["expected"])
@@ -123,7 +123,7 @@ def _bounds(field: FieldInfo | None, facts: dict[str, Any]) -> Iterator[tuple[st
 
 
 def _text(finding: Any) -> str:
-    """A finding that is not about the kind of value."""
+    """The message of a finding that is not about the kind of value."""
     kind, facts = finding["type"], finding.get("ctx", {})
     if kind == "missing":
         return "required, but missing"

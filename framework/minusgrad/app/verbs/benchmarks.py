@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ...errors import UserError
-from .common import path
+from .shared_options import path
 
 
 def bench_options(parser: argparse.ArgumentParser) -> None:

@@ -6,7 +6,7 @@ import argparse
 import sys
 
 from ...errors import UserError
-from .common import json_option, path, print_json
+from .shared_options import json_option, path, print_json
 
 
 def info_options(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .common import common_options, print_json, warn_of_broken
+from .shared_options import common_options, print_json, warn_of_broken
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:

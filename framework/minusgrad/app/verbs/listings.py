@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from ...errors import UserError
-from .common import common_options, json_option, path, plugin_option, print_json, warn_of_broken
+from .shared_options import common_options, json_option, path, plugin_option, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
