@@ -289,7 +289,7 @@ def test_a_deleted_segment_is_seen(step: int, made: Path, told: Callable) -> Non
     next(run.glob(f"traj/{step:012d}.*")).unlink()
     assert wrong(run) == ["traj/", "trajectory.h5"]
     assert (
-        f"that the journal says were saved are missing: of step {step}; copy them again"
+        f"that the journal lists as saved are missing: of step {step}; copy them again"
         in told("verify", run)[1]
     )
 
