@@ -19,7 +19,6 @@ from minusgrad.energies.local_energy import (
     Parameter,
     Table,
     concrete,
-    draw_parameter,
     weights_at_rest,
 )
 from minusgrad.energies.term import Term
@@ -35,7 +34,10 @@ State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
 
 @dataclass(frozen=True)
 class Instance:
-    """An energy as the exam takes it: fields as `state` draws them, data and parameters near their scales.
+    """An energy as the exam takes it: fields as `state` draws them; others, data, parameters as roles do.
+
+    Tables have numbers of both signs, which roles do not draw; the references that judge an instance draw
+    nothing, they are given its state.
 
     `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function.
     """
@@ -63,7 +65,7 @@ class Instance:
 
     def _fields(self, rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
         drawn = {
-            name: rng.normal(size=(n, *concrete(role.shape, d))) * role.scale
+            name: role.draw(rng, (n, *concrete(role.shape, d)))
             for name, role in self.energy.of_role(Node).items()
         }
         return {k: _rounded(v) for k, v in (drawn | (self.state(rng, n, d) if self.state else {})).items()}
@@ -73,9 +75,7 @@ class Instance:
         k = energy.over if isinstance(energy.over, int) else d + 1
         count = n if energy.over == "nodes" else e
         data = {
-            name: rng.integers(0, 3, size=(count, *concrete(role.shape, d, k)))
-            if role.integer
-            else _near(rng, role, (count, *concrete(role.shape, d, k)))
+            name: role.draw(rng, (count, *concrete(role.shape, d, k)))
             for name, role in energy.of_role(Datum).items()
         }
         for made in energy.shaping:
@@ -148,11 +148,7 @@ class MapInstance(Instance):
 
 
 def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
-    return draw_parameter(role, rng, concrete(role.shape, d))
-
-
-def _near(rng: np.random.Generator, role: Datum, shape: tuple[int, ...]) -> np.ndarray:
-    return rng.uniform(0.5, 1.5, size=shape) * role.scale
+    return role.draw(rng, concrete(role.shape, d))
 
 
 def _balanced(weights: np.ndarray) -> np.ndarray:

@@ -35,6 +35,7 @@ from .kernel_kinks import idle, kinks
 from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .own_gradient import of_own_gradient
 from .questions import INFINITE, SHRINKS, Finding, Variable, inside, path, spread, taylor, until
+from .random_states import random_state_near
 
 SLOW = 3.0
 """Seconds from which on kernels are followed at the start alone."""
@@ -80,7 +81,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
     start = {h.name: h.start for h in launches.inputs}
     steps = {h.name: launches.tables[h.name].step or 0.1 * spread(start[h.name]) for h in launches.inputs}
     asked = KernelSubject(launches, ran)
-    states = [start] + [_near(start, steps, rng) for _ in range(NEAR)]
+    states = [start] + [random_state_near(start, steps, rng) for _ in range(NEAR)]
     failed: set[tuple[str, str]] = set()
     for k, state in enumerate(states):
         asked.where = "at the start" if k == 0 else f"at random state {k}"
@@ -358,12 +359,6 @@ def _knob(launches: Recording, handle: Handle, step: float) -> Variable:
     return Variable(
         handle.name, handle.start.astype(np.float64), partial(launches.set, handle), gradient, step
     )
-
-
-def _near(
-    start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
-) -> dict[str, np.ndarray]:
-    return {name: v + steps[name] * rng.normal(size=v.shape) for name, v in start.items()}
 
 
 def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iterator[float]:

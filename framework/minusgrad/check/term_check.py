@@ -41,7 +41,6 @@ from .map_probe import EDGE, cut_off, pieces, probed
 from .questions import (
     INFINITE,
     KINK,
-    SHRINKS,
     Finding,
     Variable,
     curvature,
@@ -51,6 +50,7 @@ from .questions import (
     taylor,
     until,
 )
+from .random_states import random_state_near
 from .stage_check import stages
 from .symmetries import Symmetries
 from .term_kinks import kinks
@@ -101,7 +101,12 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
     sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
-    states = [start, *(_near(potential, fields, start, sizes, t, rng) for _ in range(STATES))]
+
+    def finite(state: Mapping[str, np.ndarray]) -> bool:
+        _put(fields, state)
+        return bool(np.isfinite(potential.value(t)))
+
+    states = [start, *(random_state_near(start, sizes, rng, finite) for _ in range(STATES))]
     usual, rounds = 0.0, False
     for state in states:
         _put(fields, state)
@@ -137,24 +142,6 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
     _put(fields, start)
     yield from kinks(TermSubject(potential, term, t, "", usual), fields)
-
-
-def _near(
-    potential: Potential,
-    fields: Mapping[str, Field],
-    start: Mapping[str, np.ndarray],
-    sizes: Mapping[str, float],
-    t: float,
-    rng: np.random.Generator,
-) -> dict[str, np.ndarray]:
-    """A random state, as near as it must be for U to be finite."""
-    moves = {n: sizes[n] * rng.normal(size=field.shape) for n, field in fields.items()}
-    for shrink in 0.5 ** np.arange(SHRINKS):
-        state = {n: start[n] + shrink * move for n, move in moves.items()}
-        _put(fields, state)
-        if np.isfinite(potential.value(t)):
-            break
-    return state
 
 
 def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:

@@ -43,6 +43,13 @@ class Role:
     shape: Shape = ()
     scale: float = 1.0
 
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Random values of this role, of a physical size; `shape`: of one value, or of an array of values.
+
+        Every random state is made of these, tests of independent references apart.
+        """
+        return rng.uniform(0.5, 1.5, size=shape) * self.scale
+
 
 @dataclass(frozen=True)
 class Bounded(Role):
@@ -80,6 +87,16 @@ class Node(Bounded):
     argument is the node's value itself. U has a gradient with respect to it.
     """
 
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds."""
+        drawn = rng.normal(size=shape) * self.scale
+        low, high = self.bounds
+        if math.isfinite(low) and math.isfinite(high):
+            return rng.uniform(low, high, size=shape)
+        if math.isfinite(low):
+            return low + np.abs(drawn - low)
+        return high - np.abs(high - drawn) if math.isfinite(high) else drawn
+
 
 @dataclass(frozen=True)
 class Datum(Role):
@@ -94,6 +111,10 @@ class Datum(Role):
     differentiable: bool = False
     integer: bool = False
 
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """0, 1 or 2 where it holds integers; else values near the scale."""
+        return rng.integers(0, 3, size=shape) if self.integer else super().draw(rng, shape)
+
 
 @dataclass(frozen=True)
 class Parameter(Bounded):
@@ -106,6 +127,12 @@ class Parameter(Bounded):
     """
 
     default: float | str | None = None
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Values near the default (near the scale, if there is none or it is zero), within the bounds."""
+        base = self.default if isinstance(self.default, (int, float)) and self.default else self.scale
+        drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *self.bounds)
+        return drawn if self.admits(drawn) else np.broadcast_to(base, shape).astype(float)
 
 
 @dataclass(frozen=True)
@@ -129,6 +156,10 @@ class Table(Role):
     """
 
     axes: int = 1
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        """A table of 7 by 9 by ... numbers near the scale; `shape` is not used."""
+        return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * self.axes, 2)) * self.scale
 
 
 @dataclass(frozen=True)
@@ -231,35 +262,9 @@ class LocalEnergy:
 
     def _draw(self, role: Role, rng: np.random.Generator, d: int, k: int) -> Any:
         shape = concrete(role.shape, d, k)
-        match role:
-            case Node():
-                return [_one(draw_node(role, rng, shape)) for _ in range(k)]
-            case Datum(integer=True):
-                return _one(rng.integers(0, 3, size=shape))
-            case Parameter():
-                return _one(draw_parameter(role, rng, shape))
-            case Table():
-                return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * role.axes, 2)) * role.scale
-            case _:
-                return _one(rng.uniform(0.5, 1.5, size=shape) * role.scale)
-
-
-def draw_node(role: Node, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """Values of the role's scale around zero, within its bounds."""
-    drawn = rng.normal(size=shape) * role.scale
-    low, high = role.bounds
-    if math.isfinite(low) and math.isfinite(high):
-        return rng.uniform(low, high, size=shape)
-    if math.isfinite(low):
-        return low + np.abs(drawn - low)
-    return high - np.abs(high - drawn) if math.isfinite(high) else drawn
-
-
-def draw_parameter(role: Parameter, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-    """A value near the default (of the scale, where there is none or it is zero), within the bounds."""
-    base = role.default if isinstance(role.default, (int, float)) and role.default else role.scale
-    drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *role.bounds)
-    return drawn if role.admits(drawn) else np.broadcast_to(base, shape).astype(float)
+        if isinstance(role, Node):
+            return [_one(role.draw(rng, shape)) for _ in range(k)]
+        return _one(role.draw(rng, shape))
 
 
 def _differentiable(role: Role) -> bool:

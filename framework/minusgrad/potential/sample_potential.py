@@ -1,4 +1,4 @@
-"""A small potential of one energy, at random values of its declared scales: what there is to ask it with."""
+"""A small potential of one energy, with random fields, data and parameters of the declared scales."""
 
 import numpy as np
 
@@ -11,8 +11,6 @@ from ..energies.local_energy import (
     Table,
     Time,
     concrete,
-    draw_node,
-    draw_parameter,
     weights_at_rest,
 )
 from ..energies.local_map import LocalMap
@@ -23,7 +21,7 @@ from .potential import Potential
 from .staged_binding import bind_staged
 
 CANVAS = (32, 40)
-"""The grid on which a map is judged that no scene binds."""
+"""The grid for a map that no scene binds."""
 
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
@@ -32,7 +30,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     nodes = max(nodes, k + 2)
     grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
     nodal = energy.of_role(Node)
-    fields = Fields({a: draw_node(r, rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
+    fields = Fields({a: r.draw(rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
     x = fields[energy.shaping[0].field].values if energy.shaping else None
     tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
@@ -41,7 +39,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         rest = np.array([weights_at_rest(fields[made.field].values[row]) for row in tuples])
         data[made.weights] = rest @ (np.eye(d) + 0.1 * rng.normal(size=(nodes, d, d)))
     parameters = {
-        a: draw_parameter(role, rng, concrete(role.shape, d))
+        a: role.draw(rng, concrete(role.shape, d))
         for a, role in energy.of_role(Parameter).items()
         if not (isinstance(energy, LocalMap) and a == energy.spacing)
     }
@@ -68,7 +66,7 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """k random nodes; of cells in x the plumpest of eight, which a small step does not turn over."""
+    """k random nodes; of cells in x the best-shaped of eight, which a small step does not invert."""
     rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
     if x is None:
         return rows[0]
