@@ -384,7 +384,7 @@ def test_losses_that_do_not_fit_are_refused():
         ((1, 2), {"probe.a": rows[:1]}, "'probe.a' has 1 rows of data, for 2 steps"),
         ((1, 2), {"probe.a": rows[:, :1]}, "'probe.a' has rows of shape [1], its elements need [4]"),
         ((1, 2), {"probe.c": rows}, "no datum 'probe.c' in this loss (there are: probe.a, probe.b)"),
-        ((3, 1, 3), {}, "a loss looks at step 3 twice: name it once"),
+        ((3, 1, 3), {}, "loss: step 3 is given twice; give it once"),
     ):
         with pytest.raises(EnergyError) as refused:
             Loss(potential, steps, data)

@@ -1,4 +1,4 @@
-"""Losses: energies over the states of a run at some steps.
+"""Losses of a run: an energy summed over its states at some steps.
 
 L = sum over observed steps k of  l(fields at step k, data at step k)
 """
@@ -20,11 +20,11 @@ from ..potential.potential import Potential
 
 @dataclass
 class Loss:
-    """A potential over the fields of a run, looked at after each of `steps`.
+    """A potential over the fields of a run, evaluated after each of `steps`.
 
-    `data`: "term.argument" to the values (steps, elements, ...) that a datum has at those steps; other data
-    are constant. Raises `EnergyError` for data that the loss does not read or that do not fit, and for a step
-    named twice.
+    `data`: "term.argument" to the values (steps, elements, ...) of a datum at those steps; other data are
+    constant. Raises `EnergyError` for data that the potential does not have or that do not fit, and for a
+    step given twice.
     """
 
     potential: Potential
@@ -33,11 +33,11 @@ class Loss:
 
     def __post_init__(self) -> None:
         if not isinstance(self.steps, Iterable):
-            raise EnergyError(f"steps = {self.steps!r}: a loss names its steps, e.g. steps=({self.steps!r},)")
+            raise EnergyError(f"loss: needs a sequence of steps, got {self.steps!r}; write ({self.steps!r},)")
         self._row = {step: row for row, step in enumerate(self.steps)}
         if len(self._row) < len(self.steps):
             twice = next(k for row, k in enumerate(self.steps) if self._row[k] != row)
-            raise EnergyError(f"a loss looks at step {twice} twice: name it once")
+            raise EnergyError(f"loss: step {twice} is given twice; give it once")
         for name, rows in self.data.items():
             self._check(name, np.shape(rows))
         self._slopes: dict[str, Any] = {}
@@ -47,30 +47,30 @@ class Loss:
 
     @property
     def reads(self) -> set[str]:
-        """The fields that it looks at."""
+        """The names of the fields that it depends on."""
         return self.potential.reads
 
     def look(self, step: int) -> None:
-        """Give the data their values at an observed step."""
+        """Set the data to their values at an observed step."""
         for name, rows in self.data.items():
             self._put(name, rows[self._row[step]])
 
     def value(self, step: int, t: float) -> float:
-        """l at the present fields, which are those of an observed step at time t."""
+        """l at the present fields, those of an observed step at time t."""
         self.look(step)
         return self.potential.value(t)
 
     def evaluate(
         self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """l, and dl/d(field) of those fields among `names` that it looks at, and dl/d(parameter) of `own`."""
+        """l, dl/d(field) for the fields among `names` that it depends on, dl/d(parameter) for `own`."""
         self.look(step)
         targets = {n: self._slope(n) for n in sorted(self.reads.intersection(names))}
         found = self.potential.sweep(DerivativeRequest(value=True, gradient=targets, slopes=tuple(own)), t)
         return found.value, {n: storage.host(a).copy() for n, a in targets.items()} | found.slopes
 
     def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
-        """Those parameters among `names` that a map has which gives to this loss and to that potential."""
+        """The parameters among `names` of maps that this loss shares with that potential."""
         found = []
         for name in names:
             term = name.partition(".")[0]
@@ -79,10 +79,11 @@ class Loss:
         return found
 
     def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
-        """s' l'' s for any two tangents, s that of all that l looks at, l'' without what maps bend.
+        """The Gauss-Newton matrix (P, P) of l along P tangents: s_i' l'' s_j.
 
-        Tangents are of fields and of shared parameters; what the maps give moves along. l'' is that of the
-        terms, so that a sum of squares of what maps give has a semi-definite matrix too.
+        Tangents are of fields and of shared parameters; fields that maps compute move along. l'' is that of
+        the terms, without second derivatives of the maps, so that the matrix of a sum of squares is positive
+        semi-definite.
         """
         self.look(step)
         moved = [self._looked_at(tangent, t) for tangent in tangents]
@@ -95,19 +96,19 @@ class Loss:
         return total
 
     def _looked_at(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
-        """The tangents of all fields that the terms read, those that maps give among them."""
+        """The tangents of all fields that the terms read, including those that maps compute."""
         whole = dict(tangent) | self.potential.map_output_tangents(tangent, t)
         return {n: w for n, w in whole.items() if n in self._terms.reads}
 
     @cached_property
     def _terms(self) -> Potential:
-        """The terms alone, what maps give being fields like others."""
+        """The terms alone, for which the fields that maps compute are ordinary ones."""
         loss = self.potential
         return Potential(loss.fields, list(loss.terms.values()), frozen=True) if loss.maps else loss
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Its data are what they were, when all is done."""
+        """Restores the data on leaving."""
         before = {name: storage.host(self._datum(name)).copy() for name in self.data}
         try:
             yield
@@ -116,7 +117,7 @@ class Loss:
                 self._put(name, values)
 
     def _slope(self, name: str) -> Any:
-        """An array for dl/d(field), kept for the next look."""
+        """An array for dl/d(field), kept for the next evaluation."""
         if name not in self._slopes:
             self._slopes[name] = storage.allocate(np.zeros_like(self.potential.fields[name].values))
         return self._slopes[name]
@@ -142,10 +143,10 @@ class Loss:
 
 
 class Seen:
-    """The states of a run at some steps, for a caller that evaluates them itself, in place of a `Loss`.
+    """The states of a run at some steps, in place of a `Loss`: a caller outside computes the loss.
 
-    A run forward leaves `states` in `kept`: a row for each of `steps`, by field. The way back begins at
-    `slopes`, dL/d(field) in rows like those.
+    The forward run copies the states into `kept`, a row for each of `steps`, by field. The backward run
+    starts from `slopes`, dL/d(field) in rows of the same shape.
     """
 
     data: Mapping[str, np.ndarray] = {}
@@ -160,7 +161,7 @@ class Seen:
         return step in self._row
 
     def value(self, step: int, t: float) -> float:
-        """Nothing: it only looks."""
+        """Copy the states of this step; its own loss is zero."""
         for name, rows in self.kept.items():
             rows[self._row[step]] = self.fields[name].values
         return 0.0
@@ -168,17 +169,17 @@ class Seen:
     def evaluate(
         self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Nothing, and the slopes at this step, of those fields among `names`."""
+        """Zero, and the slopes at this step of the fields among `names`."""
         return 0.0, {n: self.slopes[n][self._row[step]] for n in names if n in self.slopes}
 
     def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
-        """Nothing, bent by nothing."""
+        """Zero: it has no second derivatives of its own."""
         return np.zeros((len(tangents), len(tangents)))
 
     def shared(self, names: Iterable[str], potential: Potential) -> list[str]:
-        """It looks through no map."""
+        """None: it has no maps."""
         return []
 
     def unchanged(self) -> AbstractContextManager[None]:
-        """It has no data."""
+        """Nothing to restore: it has no data."""
         return nullcontext()

@@ -1,11 +1,11 @@
-"""How well a minimum is determined: standard errors from the curvature A of the loss there.
+"""Standard errors of fitted parameters, from the curvature A of the loss at its minimum.
 
     covariance = s^2 A^-1,   standard error of z_k = s sqrt((A^-1)_kk)
 
-s = 1 where the loss is -log of a likelihood; where it is a sum of squares of residuals in an unknown unit,
-s^2 = 2 L / (n - p), n numbers observed, p determined (e.g. Bevington & Robinson 2003, Data Reduction and
-Error Analysis, ch. 8). A is scaled to a unit diagonal; directions in which it is flat to rounding are not
-determined.
+s = 1 if the loss is the negative logarithm of a likelihood; if it is a sum of squares of residuals of unknown
+variance, s^2 = 2 L / (n - p), n numbers observed, p determined (e.g. Bevington & Robinson 2003, Data
+Reduction and Error Analysis, ch. 8). A is scaled to a unit diagonal; directions in which it is flat to
+rounding are undetermined.
 """
 
 from dataclasses import dataclass
@@ -13,24 +13,24 @@ from dataclasses import dataclass
 import numpy as np
 
 FLAT, TAKES_PART = 1e3, 1e-4
-"""Times the rounding: the smallest eigenvalue that is one; and the component that a direction really has."""
+"""The smallest eigenvalue that counts, in units of rounding; the smallest component of a direction."""
 
 
 @dataclass(frozen=True)
 class StandardErrors:
-    """errors (P,) of z, nan: none; `undetermined`: directions (P,) of z, their largest component 1."""
+    """`errors` (P,) of z, NaN: none; `undetermined` directions (P,) of z, their largest component 1."""
 
     errors: np.ndarray
     undetermined: list[np.ndarray]
 
     @property
     def determined(self) -> int:
-        """p: how many numbers the data determine."""
+        """p, the number of parameters that the data determine."""
         return int(np.isfinite(self.errors).sum()) + self._partly
 
     @property
     def _partly(self) -> int:
-        """Of those that take part in something undetermined, what is left."""
+        """Determined combinations of the parameters that take part in undetermined ones."""
         taking = np.zeros(len(self.errors), bool)
         for direction in self.undetermined:
             taking |= direction != 0.0
@@ -38,7 +38,11 @@ class StandardErrors:
 
 
 def standard_errors(curvature: np.ndarray, moving: np.ndarray, dtype: np.dtype) -> StandardErrors:
-    """Of a loss with s = 1; `moving` (P,): those that are at no bound, the others have no error."""
+    """The standard errors for s = 1, from the `curvature` (P, P) of the loss.
+
+    moving: (P,), true for parameters at no bound; the others get no error. dtype: the precision of the run,
+    whose rounding decides on flat directions.
+    """
     rounding = float(np.finfo(dtype).eps)
     found, undetermined = np.full(len(moving), np.nan), []
     A = 0.5 * (curvature + curvature.T)

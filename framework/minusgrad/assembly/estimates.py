@@ -1,4 +1,4 @@
-"""What a fit has found: each number with its standard error and unit, as plain data and as a table."""
+"""Estimates of a fit: each parameter with its standard error and unit, as plain data and as a table."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -9,12 +9,12 @@ import numpy as np
 from ..scene.units import pretty
 
 SHOWN = 6
-"""Components of one parameter that a table shows; the others are summed up."""
+"""Components of one parameter that a table shows; the others are summarised."""
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """One parameter: labels, values, standard errors (nan: none) of its components; which are at a bound."""
+    """One parameter: labels, values, standard errors (NaN: none) of its components; which are at a bound."""
 
     name: str
     unit: str
@@ -33,7 +33,7 @@ class Estimate:
         }
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:
-        """Label, value, standard error, unit; of many components the first few, and what the rest is like."""
+        """Label, value, standard error, unit of the first few components; then the range of the rest."""
         for k in range(min(len(self.labels), SHOWN)):
             value, error = rounded(self.values[k], self.errors[k])
             note = "at its bound" if self.bounded[k] else error
@@ -45,10 +45,10 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Estimates:
-    """A fit at its end.
+    """The result of a fit.
 
-    `sigma` of the observations, where it was taken from what is left over; where it was given, `reduced` is
-    chi^2 / (n - p), about 1 if the model and sigma are right.
+    `sigma`: the standard deviation of the observations, if it was estimated from the residuals. If it was
+    given, `reduced` is chi^2 / (n - p), about 1 if the model and sigma are right.
     """
 
     outcome: str
@@ -64,12 +64,12 @@ class Estimates:
 
     @property
     def ended(self) -> bool:
-        """Whether the search came to a minimum."""
+        """True if the search reached a minimum."""
         return self.outcome in ("converged", "settled")
 
     @property
     def judgement(self) -> str:
-        """What chi^2 / (n - p) says of model and sigma: it scatters about 1 by sqrt(2 / (n - p))."""
+        """Goodness of fit in words: chi^2 / (n - p) scatters about 1 by sqrt(2 / (n - p))."""
         reduced = 1.0 if self.reduced is None else self.reduced
         spare = self.observations - sum(len(p.labels) for p in self.parameters)
         if abs(reduced - 1.0) <= 5.0 * np.sqrt(2.0 / max(spare, 1)):
@@ -79,7 +79,7 @@ class Estimates:
         return f"far from 1: the model is wrong, or sigma too small by a factor of {np.sqrt(reduced):.3g}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Plain data for JSON, without wall-clock times."""
+        """The content of fit.json, without wall-clock times."""
         return {
             "outcome": self.outcome,
             "iterations": self.iterations,
@@ -105,7 +105,7 @@ def rounded(value: float, error: float) -> tuple[str, str]:
 
 
 def _undotted(number: str) -> str:
-    """Without a point that no digit follows: 8e-07."""
+    """Without a trailing point: 8e-07."""
     return number.replace(".e", "e").rstrip(".")
 
 
@@ -115,8 +115,8 @@ def combination(direction: np.ndarray, labels: Sequence[str]) -> str:
     parts = [
         f"{'-' if c < 0 else '+'} {'' if abs(c) == 1 else f'{abs(c):.3g} '}{label}" for c, label in terms
     ]
-    told = parts if len(parts) <= SHOWN else [*parts[:SHOWN], f"... ({len(parts)} terms)"]
-    return " ".join(told).removeprefix("+ ")
+    shown = parts if len(parts) <= SHOWN else [*parts[:SHOWN], f"... ({len(parts)} terms)"]
+    return " ".join(shown).removeprefix("+ ")
 
 
 def _known(number: float) -> float | None:
