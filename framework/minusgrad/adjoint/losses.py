@@ -142,7 +142,7 @@ class Loss:
             raise EnergyError(f"'{name}' has rows of shape {list(shape[1:])}, its elements need {list(one)}")
 
 
-class Seen:
+class ObservedStates:
     """The states of a run at some steps, in place of a `Loss`: a caller outside computes the loss.
 
     The forward run copies the states into `kept`, a row for each of `steps`, by field. The backward run

@@ -22,7 +22,7 @@ from ..steppers.integrator import inertia
 from ..steppers.stepper import DifferentiableStepper, Stepper
 from ..steppers.tape import Tape
 from .backward import Backward
-from .losses import Loss, Seen
+from .losses import Loss, ObservedStates
 from .storage_plan import Plan
 from .tangents import Sensitivity
 
@@ -39,7 +39,7 @@ class Rollout:
     def __init__(
         self,
         stepper: Stepper | DifferentiableStepper,
-        losses: Sequence[Loss | Seen],
+        losses: Sequence[Loss | ObservedStates],
         steps: int,
         budget: int = 1 << 30,
     ):
@@ -141,7 +141,10 @@ class Rollout:
         return 0.5 * (matrix + matrix.T)
 
     def _seen_by(
-        self, loss: Loss | Seen, direction: Mapping[str, np.ndarray], track: Mapping[str, np.ndarray]
+        self,
+        loss: Loss | ObservedStates,
+        direction: Mapping[str, np.ndarray],
+        track: Mapping[str, np.ndarray],
     ) -> dict[str, np.ndarray]:
         """The tangents that a loss sees: of states, and of the parameters of maps that it looks through."""
         shared = loss.shared(direction, self.one.potential)

@@ -15,7 +15,7 @@ from torch.autograd.function import Function
 import torch
 
 from ..adjoint.backward import arguments, owner
-from ..adjoint.losses import Seen
+from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.simulation import Simulation
@@ -58,7 +58,7 @@ class Run(guests.Lasting):
         steps_seen = sorted({steps} if observe is None else set(observe))
         if observe is not None and list(observe) != steps_seen:
             raise TensorError(f"observe = {list(observe)}: name each step once, in their order")
-        self._seen = Seen(fields, self._moving, steps_seen)
+        self._seen = ObservedStates(fields, self._moving, steps_seen)
         self._rollout = Rollout(one, [self._seen], steps, memory)
         self._precision = DTYPES[fields.dtype.name]
         self._fields = {n: f.values.copy() for n, f in fields.items() if n not in fields.derived}
