@@ -3,16 +3,29 @@
 VENV := .venv
 BIN := $(VENV)/bin
 DEMO := runs/demo
-ON_QUADRANTS := exam integrators langevin potential runtime special staged torch_kernel torch_rollout
+ON_QUADRANTS := engine exams/test_energies.py steppers/test_integrator.py steppers/test_heat_bath.py \
+	potential/test_potential.py potential/test_staged_term.py torch/test_kernel.py torch/test_rollout.py
 WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 2
+CACHE := $(CURDIR)/.cache
+PYTEST := TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
+	$(BIN)/python -m pytest $(WORKERS)
+QUADRANTS := MINUSGRAD_ENGINE=quadrants $(PYTEST) $(ON_QUADRANTS:%=tests/%)
+FILES := tests/files tests/app
+CHECK := tests/check tests/lint
+EXAMS := tests/exams tests/scene tests/project
 SCENES := two_body outer_solar_system stretch laser_butterfly
 
-.PHONY: help demo test quick lint bench pictures clean
+# The whole suite in parts that can be run singly; the last one is all that is in no other.
+LONG := long-files long-check long-exams long-rest long-quadrants
+MINUTES = "make $@: $$(( ($$(date +%s) - began) / 60 )) min $$(( ($$(date +%s) - began) % 60 )) s"
+
+.PHONY: help demo test unit long $(LONG) lint bench pictures clean
 
 help:
 	@echo "make demo   install, run a scene of each plugin, show where results and pictures lie"
-	@echo "make test   install with the test extra, run the whole suite, and its core on the second engine"
-	@echo "make quick  the suite without its slow tests"
+	@echo "make test   install with the test extra, run unit tests, exams and the samples of long tables"
+	@echo "make unit   the tests that start no engine, in less than a minute"
+	@echo "make long   the whole suite, or in parts: make $(LONG)"
 	@echo "make lint   ruff and mypy"
 	@echo "make bench  where we stand, in ratios"
 
@@ -24,11 +37,22 @@ demo: $(VENV)/plot
 	@echo "results: $(DEMO)/*/trajectory.h5 (H5MD)   pictures: $(DEMO)/*/pictures/*.png"
 
 test: $(VENV)/test
-	$(BIN)/python -m pytest $(WORKERS)
-	MINUSGRAD_ENGINE=quadrants $(BIN)/python -m pytest $(WORKERS) -m "not slow" $(ON_QUADRANTS:%=tests/test_%.py)
+	@began=$$(date +%s); $(PYTEST) -m "not long" && $(QUADRANTS) -m "not long"; status=$$?; \
+	echo $(MINUTES); exit $$status
 
-quick: $(VENV)/test
-	$(BIN)/python -m pytest $(WORKERS) -m "not slow"
+unit: $(VENV)/test
+	@began=$$(date +%s); $(PYTEST) -m "unit and not exam and not long"; status=$$?; echo $(MINUTES); exit $$status
+
+long: $(LONG)
+
+long-files long-check long-exams long-rest long-quadrants: $(VENV)/test
+	@began=$$(date +%s); $(RUN); status=$$?; echo $(MINUTES); exit $$status
+
+long-files: RUN = $(PYTEST) $(FILES)
+long-check: RUN = $(PYTEST) $(CHECK)
+long-exams: RUN = $(PYTEST) $(EXAMS)
+long-rest: RUN = $(PYTEST) $(patsubst %,--ignore=%,$(FILES) $(CHECK) $(EXAMS))
+long-quadrants: RUN = $(QUADRANTS)
 
 lint: $(VENV)/test
 	$(BIN)/ruff check
@@ -62,4 +86,4 @@ $(VENV)/bin/python:
 	echo "minusgrad needs Python 3.11, 3.12 or 3.13; none of python3, python3.11 ... is one" >&2; exit 2
 
 clean:
-	rm -rf $(VENV) runs build *.egg-info
+	rm -rf $(VENV) $(CACHE) runs build *.egg-info

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from minusgrad.app import cli
+from minusgrad.engine import runtime
 
 HERE = Path(__file__).parent
 FIRST = (
@@ -16,7 +17,21 @@ FIRST = (
 """Files that take minutes come first, so that no worker waits for another in the end."""
 
 
+TIERS = ("unit", "exam", "long")
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """`-m "unit and ..."` does not import files without a unit test."""
+    if not config.option.markexpr.startswith("unit") or not collection_path.name.startswith("test_"):
+        return None
+    return None if "mark.unit" in collection_path.read_text() else True
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items) -> None:
+    for item in items:
+        if not any(mark.name in TIERS for mark in item.iter_markers()):
+            item.add_marker("exam")
     rank = {HERE / f"{name}.py": k for k, name in enumerate(FIRST)}
     assert (lost := [str(path) for path in rank if not path.is_file()]) == [], lost
     items.sort(key=lambda item: rank.get(item.path, len(rank)))
@@ -29,6 +44,13 @@ def pytest_terminal_summary(terminalreporter) -> None:
                 title, _, table = text.partition("\n")
                 terminalreporter.section(title)
                 terminalreporter.write_line(table)
+
+
+@pytest.fixture(autouse=True)
+def _units_start_no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    marks = {mark.name for mark in request.node.iter_markers()}
+    if "unit" in marks and not marks & {"exam", "long"}:
+        monkeypatch.setattr(runtime, "start", lambda *_: pytest.fail("a unit test starts the engine"))
 
 
 @pytest.fixture

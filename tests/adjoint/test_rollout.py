@@ -282,7 +282,7 @@ def test_what_is_stored_is_within_the_plan():
         assert tape + most > 0.8 * rollout.plan.stored
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_a_hundred_thousand_steps_of_a_thousand_bodies():
     """Within 256 MB, and right: a chain that moves as a whole takes its end along."""
     steps, budget = 100_000, 256_000_000

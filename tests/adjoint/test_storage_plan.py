@@ -7,6 +7,8 @@ import pytest
 from minusgrad.adjoint.storage_plan import PRESENT, Plan, taken_again
 from minusgrad.errors import EnergyError
 
+pytestmark = pytest.mark.unit
+
 STEP, STATE = 240, 1000
 
 

@@ -112,7 +112,7 @@ def test_a_second_ctrl_c_stops_at_once_and_what_was_saved_stands(tmp_path: Path,
     assert files(tmp_path / "run") == files(whole("two_body", {}))
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_six_kills_at_random_moments_lose_nothing(tmp_path: Path, whole) -> None:
     half, chance, kills = tmp_path / "run", random.Random(1), 0
     arguments: list[object] = ["run", SCENES / "plummer.toml", *as_overrides(LONG), "--out", half]

@@ -1,7 +1,8 @@
 """`check` never cries wolf: no error finding on our own energies and scenes, and on random energies.
 
 Random energies are those of `random_energies` without decisions: where `if` and `select` choose between any
-two values U jumps, and that is to be told. A few are asked here, 500 with MINUSGRAD_ZOO=all.
+two values U jumps, and that is to be told. A few are asked in every run, 60 in the long tier, and 500 with
+MINUSGRAD_ZOO=all.
 """
 
 import os
@@ -17,10 +18,11 @@ from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.support.random_energies import ROLES
 from tests.support.random_programs import Program, drawn
+from tests.support.tiers import counts
 
 SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
 SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))
-NUMBER = 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 4
+NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 DECISIONS = {"select", *(name for name, row in OPERATIONS.items() if row.rounding)}
 
 
@@ -49,9 +51,10 @@ def smooth(number: int) -> list[Program]:
     return found[:number]
 
 
-def test_no_random_energy_is_accused() -> None:
+@pytest.mark.parametrize("number", NUMBERS)
+def test_no_random_energy_is_accused(number: int) -> None:
     told = {}
-    for k, program in enumerate(smooth(NUMBER)):
+    for k, program in enumerate(smooth(number)):
         energy = local_energy(f"random{k}", over=2, **ROLES)(program.function)
         if found := accused(term_check.of_energy(energy, seed=k)):
             told[program.text] = found

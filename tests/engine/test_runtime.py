@@ -192,7 +192,7 @@ run(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3])
 """
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_one_after_another_they_compute_the_bits_that_they_compute_alone(tmp_path: Path) -> None:
     folders = [
         run(SCENES / "plummer.toml", SPHERE | settings, tmp_path / str(number)).folder
@@ -221,7 +221,7 @@ def test_an_array_of_an_ended_engine_frees_no_other() -> None:
         assert [array.to_numpy()[0] for array in held] == list(range(200))
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_thirty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Path) -> None:
     def scene(number: int) -> None:
         overrides = SPHERE | {

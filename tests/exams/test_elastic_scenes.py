@@ -75,7 +75,7 @@ def settled(tmp_path_factory) -> Run:
     return minusgrad.run(SCENES / "cantilever.toml", out=tmp_path_factory.mktemp("cantilever") / "run")
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_cantilever(settled):
     assert settled.outcome == "converged"
     assert last(settled, "residual") < 1e-10
@@ -84,7 +84,7 @@ def test_cantilever(settled):
     np.testing.assert_allclose(last(settled, "reaction/wall"), [0.0, 0.0, FORCE], atol=2e-5 * FORCE)
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_cantilever_damped(settled, tmp_path):
     """It swings, and ends where the minimiser does; the ledger closes, and all that is missing is heat."""
     run = minusgrad.run(SCENES / "cantilever_damped.toml", out=tmp_path / "run")
@@ -97,7 +97,7 @@ def test_cantilever_damped(settled, tmp_path):
     np.testing.assert_allclose(last(run, "reaction/wall"), [0.0, 0.0, FORCE], atol=1e-3 * FORCE)
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_the_cantilever_converges_when_refined(tmp_path):
     """4, 6, 8 layers of generated tetrahedra: the error falls nearly with the square of their size."""
     errors, layers = [], (4, 6, 8)
@@ -120,7 +120,7 @@ def test_the_cantilever_converges_when_refined(tmp_path):
 # A sheet ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_elastic_seed(tmp_path):
     run = minusgrad.run(SCENES / "elastic_seed.toml", out=tmp_path / "run")
     assert run.simulation.stepper.step == 20_000

@@ -40,7 +40,7 @@ def sought(across: dict, power: dict, speed: dict) -> dict[str, dict]:
     return {"x": across, "y": across, "power": power, "speed": speed}
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_laser_butterfly(tmp_path):
     run = minusgrad.run(SCENES / "laser_butterfly.toml", out=tmp_path / "run")
     assert run.simulation.stepper.step == 400
@@ -54,7 +54,7 @@ def test_laser_butterfly(tmp_path):
     _keeps_within(run, {"power": (0.0, np.inf), "speed": (0.2, 5.0), "position": (0.0, 511.0)})
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_another_minimiser_finds_the_butterfly_too(tmp_path):
     across, power = {"scale": 10.0, "lower": 0.0, "upper": 511.0}, {"scale": 0.02, "lower": 0.0}
     fields = sought(across, power, {"lower": 0.2, "upper": 5.0})
@@ -77,7 +77,7 @@ def _keeps_within(run: Run, bounds: dict[str, tuple[float, float]]) -> None:
 # The heron ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_laser_image(tmp_path):
     run = minusgrad.run(SCENES / "laser_image.toml", out=tmp_path / "run")
     assert run.simulation.stepper.step == 100

@@ -15,6 +15,8 @@ from minusgrad.errors import CheckpointError
 from minusgrad.files import checkpoint, durable
 from minusgrad.files.checkpoint import Snapshot
 
+pytestmark = pytest.mark.unit
+
 ARRAYS = {
     "fields/x": np.random.default_rng(1).normal(size=(5, 3)),
     "fields/mass": np.float32([1, 2.5, -0.0, np.nan, np.inf]),

@@ -478,7 +478,7 @@ def _recorded(tmp_path: Path, name: str) -> Disk:
     return RUNS[name](root, root / PLACE)
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 @pytest.mark.parametrize(
     ("name", "points"),
     [
@@ -496,7 +496,7 @@ def test_after_a_power_cut_what_was_called_saved_is_there(tmp_path, name, points
     assert len(disk.points) >= points
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_a_run_that_goes_on_after_a_power_cut_ends_with_the_same_files(tmp_path):
     _start(tmp_path / "whole", END * EVERY, EVERY)
     right = _files(tmp_path / "whole")

@@ -15,6 +15,8 @@ import pytest
 from minusgrad.errors import CheckpointError, RunFailedError
 from minusgrad.files import durable
 
+pytestmark = pytest.mark.unit
+
 
 def _fill(file: h5py.File) -> None:
     file.attrs["unit"] = "µm"

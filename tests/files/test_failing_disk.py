@@ -89,7 +89,7 @@ def _assert_saved(path: Path, least: int) -> None:
     assert checkpoint.load(newest).step >= least
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 @pytest.mark.parametrize(("reason", "lasts"), FAULTS)
 def test_a_save_that_fails_at_any_request_loses_nothing(tmp_path, runs, reason, lasts):
     begun, whole = runs

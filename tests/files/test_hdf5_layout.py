@@ -12,6 +12,8 @@ import pytest
 from minusgrad.files import durable
 from minusgrad.files.hdf5_layout import CHUNK, Draft, Later, laid_out, stretch
 
+pytestmark = pytest.mark.unit
+
 X = np.random.default_rng(0).random((1000, 3))
 
 

@@ -22,8 +22,9 @@ from minusgrad.files import checkpoint, compaction, durable, master_file, trajec
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
+from tests.support.tiers import counts
 
-MUTANTS, BATCH = 10_000, 1000
+BATCH = 1000
 SECONDS, MEMORY = 2, 2 << 30
 """What a mutant may cost in computing time; what its process may hold in bytes."""
 SNAPSHOT = Snapshot(
@@ -165,12 +166,12 @@ _try(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
 """
 
 
-@pytest.mark.slow
-def test_ten_thousand_mutants_are_refused_or_the_same(tmp_path, record_property):
+@pytest.mark.parametrize("number", counts(1000, 10_000))
+def test_mutants_are_refused_or_the_same(tmp_path, record_property, number):
     """None gives other data, none hangs; one that ends its process is known by its number."""
     told, crashed, begin = [], [], 0
-    while begin < MUTANTS:
-        end = min(begin + BATCH, MUTANTS)
+    while begin < number:
+        end = min(begin + BATCH, number)
         child = subprocess.run(
             [sys.executable, "-c", _CHILD, str(tmp_path), str(begin), str(end)],
             cwd=Path(__file__).parents[2],
@@ -189,10 +190,10 @@ def test_ten_thousand_mutants_are_refused_or_the_same(tmp_path, record_property)
         told += lines
     counts = Counter(line[2].split("(")[0] for line in told)
     record_property("shown", f"mutants of a checkpoint\n{dict(counts)}, crashed: {crashed}")
-    assert len(told) + len(crashed) == MUTANTS
+    assert len(told) + len(crashed) == number
     assert [line for line in told if line[2] not in ("refused", "same")] == []
     assert crashed == []
-    assert counts["refused"] > MUTANTS / 2
+    assert counts["refused"] > number / 2
 
 
 ROWS = 1021

@@ -15,6 +15,7 @@ from minusgrad.files import compaction
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RECORDER, RunDir
 from minusgrad.files.trajectory import Recorder
+from tests.support.tiers import sampled
 
 RUNS, KILLS = 20, 3
 LEAST, MOST = 3, 7
@@ -127,8 +128,7 @@ def _killed(parent, path: Path, seed: int, until: int, moment: float) -> tuple[i
     raise AssertionError("the other process ended")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("seed", range(RUNS))
+@pytest.mark.parametrize("seed", sampled(range(RUNS), range(0, RUNS, 5)))
 def test_a_run_killed_three_times_ends_with_an_unbroken_ones_files(tmp_path, monkeypatch, parent, seed):
     monkeypatch.setattr(compaction, "JOINED", SEGMENTS)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)

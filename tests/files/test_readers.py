@@ -16,6 +16,8 @@ from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from tests.support.long_runs import moment
 
+pytestmark = pytest.mark.unit
+
 X = np.random.default_rng(0)
 
 

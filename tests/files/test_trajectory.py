@@ -13,6 +13,8 @@ from minusgrad.errors import CheckpointError, RunFailedError, UserError
 from minusgrad.files import durable, h5md, master_file, trajectory
 from minusgrad.files.trajectory import Recorder
 
+pytestmark = pytest.mark.unit
+
 UNITS = {"position": ("AU", 1.495978707e11), "kinetic": ("µJ", 1e-6), "phi": ("nm", 1e-9), "count": ("", 1.0)}
 POSITIONS = np.random.default_rng(2).normal(size=(9, 4, 2))
 

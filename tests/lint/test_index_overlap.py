@@ -6,6 +6,8 @@ import pytest
 
 from minusgrad.lint.index_overlap import spelt_out, told_apart
 
+pytestmark = pytest.mark.unit
+
 APART = [
     "i, j",
     "j, i",

@@ -24,7 +24,7 @@ import pytest
 from tests.project import test_packages
 from tests.support.command import complaints, files, last_saved, wait_until_saved
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.exam
 
 ROOT = Path(__file__).parents[2]
 STRANGER = Path("tests/stranger")

@@ -28,6 +28,8 @@ from minusgrad.scene.json_schema import schema_of
 from minusgrad.scene.toml_positions import KEY, index
 from minusgrad.scene.units import UnitSystem
 
+pytestmark = pytest.mark.unit
+
 GOOD = """\
 # Closes after one period.
 title = "two bodies"

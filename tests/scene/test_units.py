@@ -10,6 +10,8 @@ from minusgrad.errors import UnitError
 from minusgrad.scene import units
 from minusgrad.scene.units import BASE, PREFIXES, UNITS, UnitSystem, parse_quantity, parse_unit
 
+pytestmark = pytest.mark.unit
+
 SI = UnitSystem.si()
 ASTRO = UnitSystem.of(length="AU", mass="Msun", time="day")
 NONE = UnitSystem.dimensionless()

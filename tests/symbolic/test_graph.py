@@ -10,6 +10,8 @@ from minusgrad.symbolic.graph import Graph, inputs, reachable
 from minusgrad.symbolic.numpy_values import numbers
 from minusgrad.symbolic.scalar import Scalar
 
+pytestmark = pytest.mark.unit
+
 
 @pytest.fixture
 def graph() -> Graph:

@@ -6,6 +6,8 @@ from minusgrad.symbolic.graph import Graph
 from minusgrad.symbolic.integer_forms import Form, form, is_whole
 from minusgrad.symbolic.scalar import Scalar
 
+pytestmark = pytest.mark.unit
+
 graph = Graph()
 x, y = graph.input("x"), graph.input("y")
 at, k = graph.input("at", integer=True), graph.input("k", integer=True)

@@ -11,6 +11,8 @@ from minusgrad.symbolic.operation import SAME
 from minusgrad.symbolic.operations import OPERATIONS, TRUTHS
 from minusgrad.symbolic.simplification import RULES
 
+pytestmark = pytest.mark.unit
+
 LEAVES = {"constant", "input", "lookup"}
 ROWS = {name: row for name, row in OPERATIONS.items() if name not in LEAVES}
 POINTS = {"acos": (0.3,), "asin": (0.3,), "quotient": (7, 2), "select": (True, 1.5, 2.5)}

@@ -376,7 +376,7 @@ def test_the_engine_takes_the_first_gpu(where: str, monkeypatch: pytest.MonkeyPa
     guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device("cuda:0")))
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_ten_thousand_calls_leave_nothing_behind() -> None:
     u = energy(a_potential(1000))
     k = torch.tensor(2.5, dtype=torch.float64, requires_grad=True)

@@ -223,7 +223,7 @@ def test_a_kernel_keeps_its_name_and_many_shapes_come_and_go() -> None:
     assert len(doubled._bound) <= 8
 
 
-@pytest.mark.slow
+@pytest.mark.exam
 def test_calls_of_kernels_and_runs_leave_nothing_behind() -> None:
     """Of vectors, too: Taichi's `fill` compiles a kernel of them at each call."""
     pc = mesh.vertices(mesh.MESH)

@@ -1,0 +1,21 @@
+"""Long tables and their samples: the rows that `make test` runs; the others are marked `long`.
+
+The sample is part of the test, so it is the same in every run. `tests/README.md` lists the samples.
+"""
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import pytest
+
+
+def sampled(rows: Iterable[Any], kept: Collection[Any]) -> list[Any]:
+    """Parameters for all rows; those that are not `kept` are marked `long`."""
+    rows = list(rows)
+    assert (lost := [row for row in kept if row not in rows]) == [], f"not in the table: {lost}"
+    return [row if row in kept else pytest.param(row, marks=pytest.mark.long) for row in rows]
+
+
+def counts(few: int, many: int) -> list[Any]:
+    """Numbers of cases of one fixed sequence: the first few of them, and, marked `long`, all."""
+    return [few, pytest.param(many, marks=pytest.mark.long)]
