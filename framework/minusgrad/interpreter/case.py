@@ -1,4 +1,4 @@
-"""What `minusgrad check FILE.py` is to ask of a file with Taichi kernels.
+"""Cases of `minusgrad check FILE.py`: which kernels of a file to check, and with which arguments.
 
 A decorator in the file, or a table in `FILE.check.toml` beside it, says what the arguments are:
 
@@ -37,7 +37,7 @@ Length = Annotated[int, Field(gt=0)]
 
 
 class ArrayTable(Record):
-    """An argument that is an array: what it holds, or its shape, filled with zeros.
+    """An argument that is an array: its values, or its shape, filled with zeros.
 
     `shape` counts an element of vectors or matrices, too: [8, 3] are eight vectors.
     """
@@ -47,7 +47,7 @@ class ArrayTable(Record):
 
 
 class InputTable(ArrayTable):
-    """What the gradient is wanted for. Without a `start`, and where the file left zeros, random numbers."""
+    """An input of the gradient. Without a `start`, and where the file left zeros, random numbers."""
 
     scale: Positive = 1.0
     step: Positive | None = None

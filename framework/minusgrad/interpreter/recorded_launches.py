@@ -1,4 +1,4 @@
-"""Kernels of a file at work: its arrays put back to where they began, launches kept, reversed last to first.
+"""Recording of kernel launches of a file: arrays are reset, launches recorded, and reversed last to first.
 
     forward     the file's function or kernels, from the same start every time
     reverse     adjoints cleared, that of the loss set to 1, `kernel.grad()` of every launch, last to first
@@ -25,12 +25,12 @@ from .case import ArrayTable, Case, InputTable
 
 @dataclass(eq=False)
 class Handle:
-    """An array of the file's, or an argument: a field or a `ti.ndarray`."""
+    """An array of the file, or an argument: a field or a `ti.ndarray`."""
 
     name: str
     array: Any
     start: np.ndarray = field(repr=False, default_factory=lambda: np.zeros(0))
-    """What it begins every run with."""
+    """Its values at the start of every run."""
 
     @property
     def values(self) -> np.ndarray:
@@ -51,7 +51,7 @@ class Handle:
         return None if self.adjoint is None else np.array(self.adjoint.to_numpy())
 
     def seed(self, values: Any) -> None:
-        """Give its adjoint these numbers. (`fill` compiles a kernel anew at every call.)"""
+        """Give its adjoint these numbers. (`fill` compiles a kernel at every call.)"""
         shape = np.broadcast_shapes(self.start.shape, np.shape(values))
         self.adjoint.from_numpy(np.full(shape, values, self.start.dtype))
 
@@ -67,28 +67,28 @@ class Handle:
 
 @dataclass(frozen=True)
 class RecordedLaunch:
-    """A kernel that ran: its engine's object, its Python function, and what it was called with."""
+    """A recorded launch: the engine's kernel, its Python function and its arguments."""
 
     kernel: Any
     arguments: tuple[Any, ...]
     before: dict[int, np.ndarray] = field(repr=False)
     after: dict[int, np.ndarray] = field(repr=False)
-    """What arrays held before and after it, by their handles' `id`."""
+    """Values of arrays before and after it, by their handles' `id`."""
     surroundings: tuple[tuple[dict[str, Any], dict[str, Any]], ...] = field(default=(), repr=False)
-    """Where its file keeps numbers (its names, its objects' attributes), and what they were."""
+    """Scopes of the file (globals, attributes of objects), and their numbers at the launch."""
     own_reverse: Callable[[], None] | None = None
-    """In the place of the engine's."""
+    """The reverse that replaces the engine's."""
     where: str = ""
-    """The line of its file that launched it, file:line; "" where that was another file's."""
+    """The line of its file that launched it, file:line; "" for another file."""
 
     @property
     def moved(self) -> dict[str, Any]:
-        """The names whose numbers are others now."""
+        """The names whose numbers have changed since."""
         return {n: v for place, kept in self.surroundings for n, v in kept.items() if place.get(n) != v}
 
     @contextmanager
     def as_it_was(self) -> Iterator[None]:
-        """With the numbers around it as they were."""
+        """Restore the numbers of its surroundings within the block."""
         now = [(place, {n: place[n] for n in kept if n in place}) for place, kept in self.surroundings]
         for place, kept in self.surroundings:
             place.update(kept)
@@ -103,7 +103,7 @@ class RecordedLaunch:
         return inspect.unwrap(self.kernel.func)
 
     def reverse(self) -> None:
-        """Back from the adjoints as they are."""
+        """Run the reverse from the present adjoints."""
         if self.own_reverse is None:
             self.kernel.grad(*self.arguments)
         else:
@@ -121,7 +121,7 @@ class Arrays:
         self.handles = list(handles)
 
     def alone(self, launch: RecordedLaunch, weights: dict[int, np.ndarray]) -> None:
-        """One kernel forward and back, from adjoints of what it made, by handle; they are left in place."""
+        """Run one kernel forward and reverse, from adjoints of its outputs, by handle."""
         for handle in self.handles:
             handle.put(launch.before[id(handle)])
         self.clear()
@@ -132,7 +132,7 @@ class Arrays:
         launch.reverse()
 
     def clear(self) -> None:
-        """All adjoints to zero."""
+        """Set all adjoints to zero."""
         for handle in self.handles:
             if handle.adjoint is not None:
                 handle.seed(0.0)
@@ -226,7 +226,7 @@ class Recording(Arrays):
         return runtime.engine().ndarray(dtype, axes, needs_grad=real and kind.needs_grad is not False)
 
     def _filled(self, rng: np.random.Generator) -> None:
-        """Every array begins as its table says; an input that is zero everywhere, at random."""
+        """Set initial values of arrays by their tables; an input of zeros gets random numbers."""
         tables: dict[str, ArrayTable] = {**self.table.arrays, **self.table.inputs}
         for name, table in tables.items():
             handle = self.handle(name, "inputs" if name in self.table.inputs else "arrays")
@@ -268,16 +268,16 @@ class Recording(Arrays):
     # Running
 
     def set(self, handle: Handle, values: np.ndarray) -> None:
-        """Let runs begin with other values of an input."""
+        """Set the initial values of an input."""
         handle.start = np.array(values, handle.start.dtype)
 
     def begin(self) -> None:
-        """Everything as it was at the start; inputs as they were set."""
+        """Reset all arrays to their start; inputs to the values that were set."""
         for handle in self.handles:
             handle.put(handle.start)
 
     def leave(self) -> None:
-        """The file's arrays as they were found, for the next case."""
+        """Restore the arrays of the file, for the next case."""
         for handle, values in self._found:
             handle.array.from_numpy(values)
 
@@ -288,7 +288,7 @@ class Recording(Arrays):
         return self._seen()
 
     def second_value(self) -> float:
-        """The loss after another call, right after one: the inputs and the loss begin anew, no more."""
+        """The loss after a second call; only the inputs and the loss are reset between the calls."""
         for handle in (*self.inputs, self.loss):
             handle.put(handle.start)
         for name in self.table.before:
@@ -298,7 +298,7 @@ class Recording(Arrays):
 
     @property
     def begins_anew(self) -> bool:
-        """Whether a call puts its loss back by itself, so that it is meant to be called again."""
+        """True if a call resets its loss itself, so that it may be called again."""
         if self.case.guessed:
             return False
         first = self.value()
@@ -312,7 +312,7 @@ class Recording(Arrays):
         return float(self.loss.values.reshape(-1)[0])
 
     def run(self) -> None:
-        """Forward, from whatever the arrays hold."""
+        """Run forward from the present values of the arrays."""
         if not self.steps:
             assert self.own_gradient is not None
             self.own_gradient()
@@ -321,13 +321,13 @@ class Recording(Arrays):
             step(*(self.arguments[n] for n in names if n in self.arguments))
 
     def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
-        """A run forward: every kernel that ran, and what a tape would reverse."""
+        """Run forward; returns every launch, and the calls that a tape would reverse."""
         with listening(self.handles) as launches:
             taken = self._taken()
         return launches, taken
 
     def _taken(self) -> list[tuple[Any, tuple]]:
-        """A run forward: what a tape would reverse."""
+        """Run forward; returns the calls that a tape would reverse."""
         self.begin()
         taken: list[tuple[Any, tuple]] = []
         with _taped(taken):
@@ -335,7 +335,7 @@ class Recording(Arrays):
         return taken
 
     def gradients(self, taken: Sequence[tuple[Any, tuple]] | None = None) -> dict[str, np.ndarray | None]:
-        """The loss's derivative with respect to each input, as the file's kernels give it."""
+        """The gradient of the loss with respect to each input, computed by the file's kernels."""
         if self.own_gradient is not None:
             self.begin()
             self.own_gradient()
@@ -352,7 +352,7 @@ class Recording(Arrays):
 
 
 def _alive(module: ModuleType) -> list[Handle]:
-    """Every array that is alive, but adjoints; named as the file names it, if it does."""
+    """Every array that is alive, except adjoints, with its name in the file if it has one."""
     kinds = (runtime.part("lang.field").Field, runtime.part("lang._ndarray").Ndarray)
     found = [one for one in gc.get_objects() if isinstance(one, kinds)]
     adjoints = {id(one.grad) for one in found if one.grad is not None}
@@ -363,7 +363,7 @@ def _alive(module: ModuleType) -> list[Handle]:
 
 
 def _readable(array: Any) -> bool:
-    """Whether it is an array of numbers of the engine that runs now, and no adjoint of one."""
+    """True for an array of numbers of the running engine that is not an adjoint."""
     try:
         array.to_numpy()
         return hasattr(array, "grad")
@@ -372,7 +372,7 @@ def _readable(array: Any) -> bool:
 
 
 def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
-    """What arrays are called, also those that belong to an object of the file's."""
+    """Names of arrays, including those of objects of the file."""
     found: dict[int, str] = {}
     for name, value in scope.items():
         if not name.startswith("__"):
@@ -386,7 +386,7 @@ def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
 
 @contextmanager
 def listening(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
-    """Every kernel that is launched forward, with what arrays held before."""
+    """Every kernel that is launched forward, with the values of arrays before."""
     launches: list[RecordedLaunch] = []
 
     def listened(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
@@ -406,7 +406,7 @@ def listening(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
 
 @contextmanager
 def around_kernels(listened: Callable[[Any, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
-    """Whoever runs a kernel, or its reverse, calls `listened(kernel, run, arguments)` in its place."""
+    """Replace the launch of a kernel, or of its reverse, by `listened(kernel, run, arguments)`."""
     kernels = runtime.part("lang.kernel_impl").Kernel
     called = kernels.__call__
 
@@ -422,7 +422,7 @@ def around_kernels(listened: Callable[[Any, Callable[[], Any], tuple[Any, ...]],
 
 
 def line_in(function: Callable) -> str:
-    """The line of the function's file that runs now, file:line; "" where that is another one's."""
+    """The line of the function's file that runs now, file:line; "" for another file."""
     file, frame = function.__code__.co_filename, inspect.currentframe()
     while frame is not None and frame.f_code.co_filename != file:
         frame = frame.f_back
@@ -430,18 +430,18 @@ def line_in(function: Callable) -> str:
 
 
 def _around(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[dict, dict]]:
-    """The numbers of a file, and those that its objects hold."""
+    """The global numbers of a file, and those in its objects."""
     objects = {id(o): o for o in (*arguments, *scope.values()) if type(o).__module__ == scope.get("__name__")}
     for place in (scope, *(vars(o) for o in objects.values() if hasattr(o, "__dict__"))):
         yield place, {n: v for n, v in place.items() if isinstance(v, (int, float)) and n[:2] != "__"}
 
 
 COPIES = ("tensor_to_tensor", "ndarray_to_ndarray")
-"""The engine's own kernels that copy one array to another: they are reversed like any."""
+"""Kernels of the engine that copy one array to another; they are reversed like any."""
 
 
 def _internal(kernel: Any) -> bool:
-    """Whether it is one of the engine's own, such as those that copy fields to NumPy."""
+    """True for a kernel of the engine, such as those that copy fields to NumPy."""
     return (
         kernel.func.__name__ not in COPIES
         and (getattr(kernel.func, "__module__", "") or "").split(".")[0] in runtime.PREFIXES
@@ -450,7 +450,7 @@ def _internal(kernel: Any) -> bool:
 
 @contextmanager
 def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
-    """What a tape would keep; custom gradients (`ti.ad.grad_replaced`) included."""
+    """The calls that a tape would record, custom gradients (`ti.ad.grad_replaced`) included."""
     state = runtime.part("lang.impl").get_runtime()
 
     class Taker:

@@ -1,17 +1,17 @@
-"""How often one turn of a loop puts a local on the stack that its reverse needs: told by a kernel's text.
+"""Depth of the autodiff stack: how often one iteration of a loop pushes a local, found by the source.
 
-    for i in x:                         a turn
+    for i in x:                         an iteration
         s = 0.0
         for j in range(x.shape[0]):     an inner loop that runs: `s` and `j` are pushed each time
             s += x[j] * x[j]
-        for k in ti.static(range(3)):   unrolled: so is what stands in it
+        for k in ti.static(range(3)):   unrolled, with its body
             if x[k] > 0.0:
                 s *= x[k]
 
-The reverse of Taichi 1.7.4 pops what a local was. Its stack has 32 places (`ad_stack_size`), and nobody looks
-whether it is full: behind them other locals are overwritten, so that the process dies, or the gradient is
-wrong in silence. An inner loop around which nothing but loops stands is reversed by itself: of it, and of
-turns without inner loops, only what an `if` changes is pushed. Else all is counted, whether needed or not.
+The reverse of Taichi 1.7.4 pops old values of locals. Its stack has 32 places (`ad_stack_size`) without a
+bounds check: beyond them other locals are overwritten, so that the process crashes or the gradient is wrong
+without a message. An inner loop within loops alone is reversed by itself: of it, and of iterations without
+inner loops, only locals that an `if` changes are pushed. In all other cases every local counts, needed or not.
 """
 
 import ast
@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 
 
 class Pushed(NamedTuple):
-    """A local that is pushed so many `times` a turn (inf: not known) by this piece of text and others."""
+    """A local, how many `times` an iteration pushes it (inf: unknown), and a statement that does."""
 
     name: str
     node: ast.stmt
@@ -31,7 +31,7 @@ class Pushed(NamedTuple):
 
 
 def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
-    """In one turn (the tree of an outermost loop). `known`: what arguments are, as far as loops need it."""
+    """The locals pushed in one iteration of an outermost loop. `known`: arguments that bound loops."""
     scope = {**function.__globals__, **inspect.getclosurevars(function).nonlocals}
     own = {*inspect.signature(function).parameters, *(n.id for n in names(turn, ast.Store))}
     depths = _Depths({n: v for n, v in scope.items() if n not in own} | dict(known), turn)
@@ -45,7 +45,7 @@ def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
 
 
 def outermost(body: list[ast.stmt]) -> Iterator[Any]:
-    """The loops that run and stand in no other that does."""
+    """The outermost loops that are not unrolled."""
     for statement in body:
         if is_loop(statement):
             yield statement
@@ -55,7 +55,7 @@ def outermost(body: list[ast.stmt]) -> Iterator[Any]:
 
 
 def stands_alone(body: list[ast.stmt], again: set[str]) -> bool:
-    """Whether a block has loops, and names of constants that stay (they are not in `again`), alone."""
+    """True if a block has only loops and constants that are not reassigned (not in `again`)."""
     return all(
         isinstance(s, ast.Pass)
         or (isinstance(s, ast.For) and (runs(s) or stands_alone(s.body, again)))
@@ -71,13 +71,13 @@ def stored_again(turn: ast.AST) -> set[str]:
 
 
 def stored(statement: ast.AST) -> set[str]:
-    """The names that a piece of text writes, or a part of which it writes."""
+    """The names that a statement writes, wholly or in part."""
     written = (n for n in ast.walk(statement) if isinstance(getattr(n, "ctx", None), ast.Store))
     return {base(n) for n in written} - {""}
 
 
 def base(node: ast.AST) -> str:
-    """The name before all brackets and points."""
+    """The variable of a subscript or attribute."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -89,31 +89,31 @@ def how_often(times: float) -> str:
 
 
 def runs(node: ast.AST) -> bool:
-    """Whether it is a loop or an `if` that runs, and is not unrolled or decided while compiling."""
+    """True for a loop or an `if` that is executed at run time."""
     what = node.iter if isinstance(node, ast.For) else getattr(node, "test", None)
     static = isinstance(what, ast.Call) and ast.unparse(what.func).rpartition(".")[2] == "static"
     return isinstance(node, (ast.For, ast.While, ast.If)) and not static
 
 
 def is_loop(node: ast.AST) -> bool:
-    """Whether it is a loop that runs."""
+    """True for a loop that is executed at run time."""
     return isinstance(node, (ast.For, ast.While)) and runs(node)
 
 
 def names(node: ast.AST, context: type) -> list[ast.Name]:
-    """The names that are read (`ast.Load`) or written (`ast.Store`) in a piece of code."""
+    """The names that are read (`ast.Load`) or written (`ast.Store`) in a syntax tree."""
     return [n for n in ast.walk(node) if isinstance(n, ast.Name) and isinstance(n.ctx, context)]
 
 
 class _Depths:
-    """Counts what is pushed of the locals of a turn."""
+    """Counts the pushes of the locals of an iteration."""
 
     def __init__(self, scope: Mapping[str, Any], turn: ast.AST):
         self.scope, self.again = scope, stored_again(turn)
         self.locals = {n.id for n in names(turn, ast.Store)}
 
     def of(self, body: list[ast.stmt], times: float, alone: bool) -> Iterator[Pushed]:
-        """Of a block, gone through so often, around which, if `alone`, nothing but loops stands."""
+        """Count a block that runs `times` times; `alone`: it stands within loops alone."""
         if not any(is_loop(n) for s in body for n in ast.walk(s)):
             yield from self._all(body, 1.0 if alone else times, not alone)
         elif not alone:
@@ -125,11 +125,11 @@ class _Depths:
                     yield from self.of(block, more, self.alone(block))
 
     def alone(self, body: list[ast.stmt]) -> bool:
-        """Whether it has no loops, or nothing else."""
+        """True if a block has no loops, or only loops."""
         return not any(is_loop(n) for s in body for n in ast.walk(s)) or stands_alone(body, self.again)
 
     def _all(self, body: list[ast.stmt], times: float, every: bool) -> Iterator[Pushed]:
-        """Of statements that are gone through so often: `every` one pushes, or those where an `if` runs."""
+        """Count statements that run `times` times: `every` one pushes, or only those in an `if`."""
         for statement in body:
             more = times * self._turns(statement) if isinstance(statement, (ast.For, ast.While)) else times
             for block in blocks(statement):
@@ -144,7 +144,7 @@ class _Depths:
                     yield Pushed(name, statement, times)
 
     def _turns(self, loop: ast.For | ast.While) -> float:
-        """How often a loop is gone through; one that runs: inf where that is not known."""
+        """The number of iterations of a loop; inf if it is unknown."""
         if isinstance(loop, ast.While):
             return 0.0  # it has no reverse, and whoever asks for one is told
         try:
@@ -153,7 +153,7 @@ class _Depths:
             return inf if runs(loop) else 1.0
 
     def _length(self, over: ast.expr) -> int:
-        """Of what a loop goes over. Raises whatever Python raises where it is not known."""
+        """The length of a range or array. Raises any error of Python if it is unknown."""
         name = ast.unparse(over.func).rpartition(".")[2] if isinstance(over, ast.Call) else ""
         if isinstance(over, ast.Call) and name == "static":
             return self._length(over.args[0])
@@ -167,7 +167,7 @@ class _Depths:
 
 
 def blocks(node: ast.stmt) -> list[list[ast.stmt]]:
-    """The bodies of what has some."""
+    """The bodies of a compound statement."""
     if not isinstance(node, (ast.For, ast.While, ast.If)):
         return []
     return [block for block in (node.body, node.orelse) if block]

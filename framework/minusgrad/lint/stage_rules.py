@@ -1,4 +1,4 @@
-"""What Taichi 1.7.4 reverses wrongly, and says nothing: told by the text of a kernel."""
+"""Rules for stages: refuse kernels that Taichi 1.7.4 differentiates wrongly without a message."""
 
 import ast
 import inspect
@@ -22,7 +22,7 @@ NEITHER = (
 
 
 REFUSED = ("serial", "called", "before", "index", "branch", "last", "atomic")
-"""What a text may say that Taichi reverses wrongly wherever it stands; the first is told."""
+"""Kinds of remarks that are wrong in every stage; the first found is reported."""
 TOO_OFTEN = (
     "changes '{}' {}, and its reverse has room for {:g} times; add to an array with +=, or keep it in one,"
     " with a place for each time"
@@ -30,7 +30,7 @@ TOO_OFTEN = (
 
 
 def check_text(what: str, stage: Any) -> None:
-    """Refuse what Taichi reverses wrongly in silence: products in place, and shapes of loops (`readings`)."""
+    """Refuse source that Taichi reverses wrongly: products in place, and shapes of loops (`readings`)."""
     (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):
@@ -50,9 +50,9 @@ def check_text(what: str, stage: Any) -> None:
 
 
 def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
-    """Refuse what is pushed more often than the stack of a reverse has places (`stacks`).
+    """Refuse locals that overflow the stack of the reverse (`stack_depth`).
 
-    `arrays`: by the kernel's arguments; how long they are tells how often loops run.
+    `arrays`: by the kernel's arguments; their lengths bound the loops.
     """
     shapes = {a: SimpleNamespace(shape=tuple(array.shape)) for a, array in arrays.items()}
     tree, file = parsed(inspect.unwrap(stage.kernel))
@@ -65,7 +65,7 @@ def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
 
 
 def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
-    """What a statement writes it does not read: Taichi's reverse would take what stands there at the end."""
+    """A statement does not read the element it writes: Taichi's reverse would use its final value."""
     for node in ast.walk(function):
         if not isinstance(node, ast.Assign | ast.AugAssign):
             continue
@@ -79,7 +79,7 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
-    """What it is not declared to write it leaves alone, whatever the numbers are."""
+    """A stage writes only to arguments that are declared as written."""
     for node in _stores(function):
         array = base(node)
         if array in stage.arrays and array not in stage.writes:
@@ -90,7 +90,7 @@ def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _check_order(what: str, stage: Any, function: ast.AST) -> None:
-    """What was read is not written again: Taichi's reverse would take what stands there at the end."""
+    """An array that was read is not overwritten: Taichi's reverse would use its final value."""
     last: dict[str, tuple[int, int]] = {}
     for node in _stores(function):
         last[base(node)] = max(last.get(base(node), (0, 0)), (node.lineno, node.col_offset))
@@ -104,7 +104,7 @@ def _check_order(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _check_passed(what: str, stage: Any, function: ast.AST) -> None:
-    """What is written is not passed whole to a function, where nobody looks what becomes of it."""
+    """A written array is not passed to a function, whose accesses are not checked."""
     for call in (n for n in ast.walk(function) if isinstance(n, ast.Call)):
         passed = {a.id for a in call.args if isinstance(a, ast.Name)} & set(stage.writes)
         if passed and ast.unparse(call.func).rpartition(".")[2] not in ("grouped", "len", "static"):
@@ -115,7 +115,7 @@ def _check_passed(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _check_neighbours(what: str, stage: Any, function: Any) -> None:
-    """In one loop an array is written at one place, or at places that never meet, and read nowhere else."""
+    """In one loop an array is written at one index, or at indices that never meet, and read only there."""
     for loop in outermost(function.body):
         stores = [n for n in _stores(loop) if base(n) in stage.writes]
         kept = [n for n, _ in _overwrites(loop, frozenset())]
@@ -135,14 +135,14 @@ def _check_neighbours(what: str, stage: Any, function: Any) -> None:
 
 
 def _place(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
-    """What stands in the brackets, axis by axis."""
+    """The indices of a subscript, axis by axis."""
     spelt = spelt_out(function, list(_indices(node)))
     axes = (axis for index in spelt for axis in (index.elts if isinstance(index, ast.Tuple) else [index]))
     return tuple(map(ast.unparse, axes))
 
 
 def _check_places(what: str, stage: Any, function: ast.AST) -> None:
-    """What is overwritten is written once: Taichi's reverse gives the slope to any one of the turns."""
+    """An element is assigned once: Taichi's reverse gives the adjoint to any one of several iterations."""
     told = {
         target.id
         for node in ast.walk(function)
@@ -167,7 +167,7 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
 
 
 def _indices(node: ast.AST) -> Iterator[ast.expr]:
-    """What stands in the brackets."""
+    """The indices of a subscript."""
     while isinstance(node, ast.Subscript | ast.Attribute):
         if isinstance(node, ast.Subscript):
             yield node.slice
@@ -175,14 +175,14 @@ def _indices(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def _stores(function: ast.AST) -> Iterator[ast.Subscript | ast.Attribute]:
-    """Everything in brackets, or behind a point, that is written."""
+    """The subscripts and attributes that are written."""
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript | ast.Attribute) and isinstance(node.ctx, ast.Store):
             yield node
 
 
 def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
-    """Everything in brackets that is read: `x[i]`, but not the `x[i]` of `x[i][0] = ...`, nor a shape."""
+    """The subscripts that are read: `x[i]`, but not the `x[i]` of `x[i][0] = ...`, nor a shape."""
     parts = {id(n) for store in _stores(function) for n in ast.walk(store.value)}
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load) and id(node) not in parts:
@@ -190,7 +190,7 @@ def _loads(function: ast.AST) -> Iterator[ast.Subscript]:
 
 
 def _names_an_array(index: ast.AST, stage: Any) -> bool:
-    """Whether an index hangs on an array, but for its shape."""
+    """True if an index depends on values of an array (its shape is allowed)."""
     shapes = {id(n.value) for n in ast.walk(index) if isinstance(n, ast.Attribute) and n.attr == "shape"}
     return any(
         n.id in stage.arrays and id(n) not in shapes for n in ast.walk(index) if isinstance(n, ast.Name)
@@ -204,7 +204,7 @@ def _reads_an_array(node: ast.AST, stage: Any) -> bool:
 def _overwrites(
     node: ast.AST, turns: frozenset[str]
 ) -> Iterator[tuple[ast.Subscript | ast.Attribute, frozenset[str]]]:
-    """What is written with `=`, and the names that tell its turns apart (of loops that run, `_` left out)."""
+    """Targets of `=`, and the loop variables that distinguish their iterations (`_` left out)."""
     if isinstance(node, ast.For) and runs(node):
         turns |= {n.id for n in ast.walk(node.target) if isinstance(n, ast.Name) and n.id != "_"}
     if isinstance(node, ast.Assign):
