@@ -1,12 +1,13 @@
-"""Three questions to a gradient, whatever it is the gradient of.
+"""Taylor test, path test and second-order test of a gradient, of any subject with a value.
 
     Taylor   |U(a + h w) - U(a) - h grad U . w| falls as h^2; the slope is fitted only where the remainder
              exceeds rounding (100 eps sum|u|), and below that floor everything passes; at a kink the gradient
-             is to be the mean of both sides
-    path     U(b) - U(a) = integral of grad U . dx from a to b, a step of physical size: sees gradients that
-             are right at every point and yet miss how U moves (a coordinate cast to an integer pixel)
+             must be the mean of both sides
+    path     U(b) - U(a) = integral of grad U . dx from a to b, a step of physical size: it finds gradients
+             that are right at every point and yet miss how U changes (a coordinate cast to an integer pixel)
+    product  |grad U(a + h w) - grad U(a) - h H w| falls as h^2
 
-Differences here only judge; no gradient is ever made from them.
+Differences serve to test gradients here; no gradient is ever made from them.
 """
 
 from collections.abc import Callable
@@ -21,26 +22,26 @@ from ..energies.fields import ordered_sum
 EPS = float(np.finfo(np.float64).eps)
 GAUSS = np.polynomial.legendre.leggauss(6)
 HALVINGS = 150
-"""Most halvings of one path; a few are enough where the gradient has no jumps."""
+"""The most halvings of one path; a few are enough where the gradient has no jumps."""
 EARLY, LATE = 10, 40
-"""Between so many halvings what is left shrinks, if it is kinks: a piece with n of them lacks as sqrt(n)."""
+"""Between so many halvings the mismatch shrinks if kinks cause it: that of a piece grows as sqrt(kinks)."""
 MANY = 1e-4
-"""What may be left, in parts of the change, when all halvings are spent."""
+"""The mismatch that passes when all halvings are spent, in parts of the change."""
 NARROW = 2.0**-16
-"""A part of a path in which what is left is a jump of U."""
+"""The width of a piece whose mismatch is a jump of U."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 KINK = "a kink here: the gradient is the mean of both sides"
 SHRINKS = 10
-"""Most halvings of a step that leaves the domain of U."""
+"""The most halvings of a step that leaves the domain of U."""
 DOUBLINGS = 7
-"""Most doublings of a step that changes no number that is rounded."""
+"""The most doublings of a step that changes no number that is rounded."""
 
 
 @dataclass(frozen=True)
 class Finding:
     """The answer to one question. `figure`: fitted order (Taylor), relative error (path, value).
 
-    `where`: file and line, where they are known. A `warning` is no error: it may well be meant so.
+    `where`: file and line, if known. A `warning` is no error: it may be intended.
     """
 
     term: str
@@ -57,21 +58,21 @@ class Finding:
 
 
 class Subject(Protocol):
-    """What is asked: something with a value."""
+    """A scalar function to check: an energy, a map, or the loss of kernels."""
 
     def value(self) -> float:
-        """U, as things stand."""
+        """U at the present state."""
 
     def rounding(self) -> float:
-        """Below this, differences of U say nothing."""
+        """The size of rounding errors: smaller differences of U are meaningless."""
 
     def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
-        """An answer, with what was asked and where."""
+        """The answer to a question, with the name of the subject and its state."""
 
 
 @dataclass(frozen=True)
 class Variable:
-    """Something U depends on: its name, its values, how to set them, its gradient, the size of a step."""
+    """A variable of U: its name, its values, how to set them, its gradient, the size of a step."""
 
     name: str
     values: np.ndarray
@@ -80,92 +81,92 @@ class Variable:
     size: float
     inward: float = 0.0
     product: Callable[[np.ndarray], np.ndarray] | None = None
-    """How the gradient changes along a step, where there are second derivatives."""
+    """How the gradient changes along a step: H w; None without second derivatives."""
 
     def direction(self, rng: np.random.Generator) -> np.ndarray:
-        """A random step of physical size; towards the inside for a parameter at its bound."""
+        """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
         step = rng.normal(size=self.values.shape) * self.size
         return np.abs(step) * self.inward if self.inward else step
 
 
-def inside(subject: Subject, knob: Variable, direction: np.ndarray) -> np.ndarray:
+def inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until U is finite all along it."""
     for _ in range(SHRINKS):
         values = []
         for s in (0.25, 0.5, 0.75, 1.0):
-            knob.put(knob.values + s * direction)
+            variable.put(variable.values + s * direction)
             values.append(subject.value())
-        knob.put(knob.values)
+        variable.put(variable.values)
         if np.isfinite(values).all():
             break
         direction = 0.5 * direction
     return direction
 
 
-def until(rounded: Callable[[], tuple], knob: Variable, direction: np.ndarray) -> np.ndarray:
-    """The step, doubled until something that is rounded on the way becomes another number."""
+def until(rounded: Callable[[], tuple], variable: Variable, direction: np.ndarray) -> np.ndarray:
+    """The step, doubled until the result of a rounding on the way changes."""
     before, longer = rounded(), direction
     for _ in range(DOUBLINGS if before else 0):
-        knob.put(knob.values + longer)
+        variable.put(variable.values + longer)
         if rounded() != before:
-            knob.put(knob.values)
+            variable.put(variable.values)
             return longer
         longer = 2.0 * longer
-    knob.put(knob.values)
+    variable.put(variable.values)
     return direction
 
 
-def taylor(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
+def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
     """The order of the remainder over h = 1, 1/2, 1/4, ...: the median of the last slopes above rounding.
 
     A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
-    comes from a kink between here and the wider steps, and says nothing against the gradient here.
+    comes from a kink between here and the wider steps; the gradient here may be right.
     """
     start, floor = subject.value(), subject.rounding()
-    slope = ordered_sum(knob.gradient() * direction)
+    slope = ordered_sum(variable.gradient() * direction)
     remainders = []
     for h in 0.5 ** np.arange(30):
-        knob.put(knob.values + h * direction)
+        variable.put(variable.values + h * direction)
         remainders.append(subject.value() - start - h * slope)
         if not abs(remainders[-1]) > floor:
             break
-    knob.put(knob.values)
+    variable.put(variable.values)
     order = _order(remainders, floor)
     if order is None:
-        return subject.finding(knob.name, "taylor", True, None, "remainder at rounding level")
-    if order < 1.2 and _is_kink(subject, knob, direction, slope):
-        return subject.finding(knob.name, "taylor", True, None, KINK)
+        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
+    if order < 1.2 and _is_kink(subject, variable, direction, slope):
+        return subject.finding(variable.name, "taylor", True, None, KINK)
     passed = order > 1.8
     wrong = "" if passed else ", not 2: the gradient is wrong"
-    return subject.finding(knob.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
+    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
 
 
-def curvature(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
-    """The order in which the gradient leaves its tangent, over h = 1, 1/2, 1/4, ...
+def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
+    """The order of the remainder of the gradient's tangent, over h = 1, 1/2, 1/4, ...
 
-    Where a second derivative jumps the tangent is that of one side: one of the two is enough.
+    Where a second derivative jumps, the tangent is that of one side: one of the two must be right.
     """
-    assert knob.product is not None
-    told = [_left(subject, knob, side * direction) for side in (1.0, -1.0)]
-    knob.put(knob.values)
-    orders = [order for order in told if order is not None]
-    if len(orders) < len(told):
-        return subject.finding(knob.name, "product", True, None, "remainder at rounding level")
+    assert variable.product is not None
+    sides = [_one_sided(subject, variable, side * direction) for side in (1.0, -1.0)]
+    variable.put(variable.values)
+    orders = [order for order in sides if order is not None]
+    if len(orders) < len(sides):
+        return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
     order, passed = max(orders), max(orders) > 1.8
     wrong = "" if passed else ", not 2: the Hessian product is wrong"
-    return subject.finding(knob.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")
+    return subject.finding(variable.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")
 
 
-def _left(subject: Subject, knob: Variable, direction: np.ndarray) -> float | None:
+def _one_sided(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
     """The order on one side; None where all is rounding."""
-    assert knob.product is not None
-    knob.put(knob.values)
-    start, change = knob.gradient(), knob.product(direction)
+    assert variable.product is not None
+    variable.put(variable.values)
+    start, change = variable.gradient(), variable.product(direction)
     most, length = float(np.abs(start).max()), float(np.abs(direction).max()) or 1.0
     remainders: list[float] = []
     for h in 0.5 ** np.arange(30):
-        knob.put(knob.values + h * direction)
-        there = knob.gradient()
+        variable.put(variable.values + h * direction)
+        there = variable.gradient()
         most = max(most, float(np.abs(there).max()))
         remainders.append(float(np.abs(there - start - h * change).max()))
         floor = 100.0 * EPS * most + subject.rounding() / length
@@ -174,18 +175,18 @@ def _left(subject: Subject, knob: Variable, direction: np.ndarray) -> float | No
     return _order(remainders, floor)
 
 
-def _is_kink(subject: Subject, knob: Variable, direction: np.ndarray, slope: float) -> bool:
-    """Whether U is |h| and something smooth: then U(h) - U(-h) still is twice the slope, to third order."""
+def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray, slope: float) -> bool:
+    """True if U is |h| plus a smooth function: then U(h) - U(-h) is 2 h slope to third order."""
     left = []
     for h in 0.5 ** np.arange(4, 16):
         sides = []
         for side in (1.0, -1.0):
-            knob.put(knob.values + side * h * direction)
+            variable.put(variable.values + side * h * direction)
             sides.append(subject.value())
         left.append(abs(sides[0] - sides[1] - 2.0 * h * slope))
         if not left[-1] > subject.rounding():
             break
-    knob.put(knob.values)
+    variable.put(variable.values)
     order = _order(left, subject.rounding())
     return order is None or order > 1.8
 
@@ -193,19 +194,19 @@ def _is_kink(subject: Subject, knob: Variable, direction: np.ndarray, slope: flo
 def _order(remainders: list[float], floor: float) -> float | None:
     """The order in h of remainders over h, h / 2, h / 4, ...: the median of the last slopes above rounding.
 
-    None where they say nothing: too few, or rounding at once after a wide gap, which is a kink on the way. If
+    None where they mean nothing: too few, or rounding at once after a wide gap (a kink on the way). If
     all are above `floor`, the least of them, if it is small, is rounding as well. After a change of sign
     slopes begin low and rise again, to 2, or to 1 if something is wrong: their limit counts (Aitken 1926).
-    The slope across it says nothing. Of norms, which have no sign, a fall of the slopes tells of one.
+    The slope across it is meaningless. Of norms, which have no sign, a fall of the slopes indicates one.
     """
     sizes = np.abs(remainders)
     if floor < sizes[-1] < 1e-6 * sizes.max():
         floor = 8.0 * float(sizes.min())
     above = sizes > floor
-    told, signs = sizes[above], np.sign(remainders)[above]
-    if len(told) < 3 or (len(told) < len(sizes) and told[-1] > 64.0 * floor):
+    large, signs = sizes[above], np.sign(remainders)[above]
+    if len(large) < 3 or (len(large) < len(sizes) and large[-1] > 64.0 * floor):
         return None
-    slopes = -np.diff(np.log2(told[-7:]))
+    slopes = -np.diff(np.log2(large[-7:]))
     across, falls = np.flatnonzero(np.diff(signs[-7:])), np.flatnonzero(np.diff(slopes) < -1.0)
     if (changes := across if across.size else falls).size:
         slopes = slopes[changes[-1] + 1 :]
@@ -218,58 +219,78 @@ def _order(remainders: list[float], floor: float) -> float | None:
     return usual
 
 
-def path(subject: Subject, knob: Variable, direction: np.ndarray) -> Finding:
+def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
     """Compare U(b) - U(a) with the integral of the gradient, piece by piece.
 
-    The piece that fits worst is halved until all fit. At a kink the mismatch shrinks with the piece;
-    where U jumps, or the gradient is wrong, it stays.
+    The piece with the largest mismatch is halved until all fit. At a kink the mismatch shrinks with the
+    piece; where U jumps, or the gradient is wrong, it stays.
     """
-
-    def value(s: float) -> float:
-        knob.put(knob.values + s * direction)
-        return subject.value()
-
-    def piece(a: float, b: float, ua: float, ub: float) -> _Piece:
-        rates = []
-        for node in GAUSS[0]:
-            knob.put(knob.values + (a + 0.5 * (node + 1.0) * (b - a)) * direction)
-            rates.append(ordered_sum(knob.gradient() * direction))
-        integral = 0.5 * (b - a) * float(GAUSS[1] @ rates)
-        return _Piece(-abs(ub - ua - integral), a, b, ua, ub, integral)
-
-    pieces = [piece(0.0, 1.0, value(0.0), value(1.0))]
+    along = _Path(subject, variable, direction)
+    pieces = [along.piece(0.0, 1.0, along.value(0.0), along.value(1.0))]
     change = pieces[0].ub - pieces[0].ua
     scale = max(abs(pieces[0].integral), abs(change), 1e9 * subject.rounding()) or 1.0
-    first, limit, early = -pieces[0].mismatch, 1e-7, np.inf
-    for halvings in range(HALVINGS):
-        left = -sum(p.mismatch for p in pieces)
-        if left <= 1e-9 * scale:
-            break
-        if halvings == EARLY:
-            early = left
-        if halvings == LATE and left > max(0.97 * early, 1e-2 * scale):
-            break  # wrong everywhere: what a piece lacks is shared by its halves
-        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
-            break  # no kink: that would have shrunk by now
-        worst = heappop(pieces)
-        middle = 0.5 * (worst.a + worst.b)
-        um = value(middle)
-        heappush(pieces, piece(worst.a, middle, worst.ua, um))
-        heappush(pieces, piece(middle, worst.b, um, worst.ub))
-    else:
-        limit = MANY  # kinks without number: each piece still shrinks, as at no jump
-    knob.put(knob.values)
+    first = -pieces[0].mismatch
+    limit = 1e-7 if _halved_until_fit(along, pieces, scale) else MANY  # many kinks: each piece still shrinks
+    variable.put(variable.values)
     integral = ordered_sum(np.array([p.integral for p in pieces]))
     error = abs(integral - change) / scale
     if error <= limit or (error <= 1e-2 and error <= 0.1 * first / scale):
-        return subject.finding(knob.name, "path", True, error, f"off by {error:.1e}")
+        return subject.finding(variable.name, "path", True, error, f"off by {error:.1e}")
     if not np.isfinite(integral):
-        return subject.finding(knob.name, "path", False, None, INFINITE)
+        return subject.finding(variable.name, "path", False, None, INFINITE)
     text = (
         f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g}:"
         " a value is cast, cut off or frozen on the way,"
     )
-    return subject.finding(knob.name, "path", False, error, text)
+    return subject.finding(variable.name, "path", False, error, text)
+
+
+def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> bool:
+    """Halve the worst pieces, in place, until all fit or it is clear that they will not.
+
+    False if the mismatch still shrinks when all halvings are spent.
+    """
+    early = np.inf
+    for halvings in range(HALVINGS):
+        left = -sum(p.mismatch for p in pieces)
+        if left <= 1e-9 * scale:
+            return True
+        if halvings == EARLY:
+            early = left
+        if halvings == LATE and left > max(0.97 * early, 1e-2 * scale):
+            return True  # wrong everywhere: the mismatch of a piece is shared by its halves
+        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
+            return True  # no kink: that would have shrunk by now
+        worst = heappop(pieces)
+        middle = 0.5 * (worst.a + worst.b)
+        um = along.value(middle)
+        heappush(pieces, along.piece(worst.a, middle, worst.ua, um))
+        heappush(pieces, along.piece(middle, worst.b, um, worst.ub))
+    return False
+
+
+@dataclass(frozen=True)
+class _Path:
+    """A straight path of a variable from its values along a step, s = 0 to 1."""
+
+    subject: Subject
+    variable: Variable
+    direction: np.ndarray
+
+    def value(self, s: float) -> float:
+        """U at s."""
+        self.variable.put(self.variable.values + s * self.direction)
+        return self.subject.value()
+
+    def piece(self, a: float, b: float, ua: float, ub: float) -> "_Piece":
+        """The path from a to b, with the integral of the gradient by Gauss quadrature."""
+        rates = []
+        for node in GAUSS[0]:
+            s = a + 0.5 * (node + 1.0) * (b - a)
+            self.variable.put(self.variable.values + s * self.direction)
+            rates.append(ordered_sum(self.variable.gradient() * self.direction))
+        integral = 0.5 * (b - a) * float(GAUSS[1] @ rates)
+        return _Piece(-abs(ub - ua - integral), a, b, ua, ub, integral)
 
 
 class _Piece(NamedTuple):
@@ -284,7 +305,7 @@ class _Piece(NamedTuple):
 
 
 def spread(values: np.ndarray) -> float:
-    """The size of a field's variation: its standard deviation, or its mean where it does not vary."""
+    """The size of a field's variation: its standard deviation; its largest value if it is constant."""
     flat = values.astype(np.float64)
     deviation = float(np.sqrt(np.mean((flat - flat.mean(axis=0)) ** 2)))
     size = float(np.abs(flat).max())

@@ -1,21 +1,21 @@
-"""Is a gradient true? Questions to every term, always in double precision.
+"""Gradient checks of energies and maps, always in double precision.
 
     Taylor   the remainder of a step falls as its square (`questions`)
     path     U changes along a step of physical size by the integral of its gradient
-    product  the gradient leaves its tangent in second order
-    symmetry a translation that leaves U alone leaves no sum of forces, a rotation none of torques; nodes that
-             change places take their forces along (`symmetries`)
-    kink     where nodes coincide, and at rest, the gradient is finite, if U is: a warning
+    product  the remainder of the gradient's tangent falls as the square of the step
+    symmetry where U is invariant under translation the forces sum to zero, under rotation the torques; forces
+             follow nodes that change places (`symmetries`)
+    kink     where nodes coincide, and at rest, the gradient is finite if U is: a warning
     reverse  of a staged energy: each stage against its kernel in plain Python (`stage_check`)
     value    the compiled energy against a plain-Python evaluation of the same source
 
-A map is asked through a weighted sum of what it gives (`probe`), and one question more:
+A map is checked through a weighted sum of its output (`map_probe`), with one question more:
 
-    window   it gives nothing outside of its window (less than a millionth of the most inside)
+    window   outside its window, an element writes less than a millionth of its largest value inside
 
-asked at the state itself and at random, unsymmetric states near it. A step has a tenth of the field's spread,
-of tuples a tenth of their nodes' distance; where it would leave the domain of U (a cell turned over), it
-is halved until it does not.
+The questions are asked at the given state and at random, unsymmetric states near it. A step is a tenth of the
+field's spread, of tuples a tenth of their nodes' distance; where it would leave the domain of U (an inverted
+cell), it is halved until it does not.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -59,12 +59,12 @@ from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, part
 STATES = 3
 """Random states, besides the given one."""
 MOST_CELLED = 8
-"""Of a map to cells only so many elements are judged: they are evaluated cell by cell, and where values
+"""The number of elements to check of a map to cells: they are evaluated cell by cell, and where values
 between cells are interpolated, U has a kink for each cell that an element passes."""
 
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
-    """Ask every term of a potential (in double precision). The fields are left as they were."""
+    """Check every map and term of a potential in double precision, at time t. Restores the fields."""
     potential.refresh(t)
     for term in potential.maps.values():
         rng = np.random.default_rng(seed)
@@ -83,7 +83,7 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
 
 
 def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterator[Finding]:
-    """Ask one energy at random states of its declared scales; a staged one with its `example`."""
+    """Check an energy in d dimensions, at random states of its declared scales; a staged one by `example`."""
     rng = np.random.default_rng(seed)
     try:
         made = staged_instance(energy, rng) if isinstance(energy, Staged) else instance(energy, d, rng)
@@ -97,6 +97,7 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterat
 
 
 def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
+    """All questions to the one term (or map) of a potential. Restores the fields."""
     (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
@@ -119,38 +120,78 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
-        if isinstance(term, StagedTerm):
-            yield from stages(term, t, where)
-        else:
-            yield _value(subject)
-        if getattr(term, "grid", None):
-            yield _window(subject)
-        for knob in _knobs(subject, sizes):
-            direction = inside(subject, knob, knob.direction(rng))
-            if not np.isfinite(knob.gradient()).all():
-                yield subject.finding(knob.name, "taylor", False, None, INFINITE)
-                continue
-            first = taylor(subject, knob, direction)
-            yield _with_lines(subject, first)
-            if knob.product is not None and KINK not in first.text:
-                yield curvature(subject, knob, direction)
-            if rounds:
-                direction = inside(subject, knob, until(partial(_rounded, subject), knob, direction))
-            yield _with_lines(subject, path(subject, knob, direction))
-        declared = () if potential.maps else term.energy.symmetries
-        among = None if isinstance(term, StagedTerm) else term.elements.members
-        yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
+        yield from _at_state(subject, fields, sizes, rng, rounds)
     _put(fields, start)
     yield from kinks(TermSubject(potential, term, t, "", usual), fields)
 
 
+<<<<<<< HEAD
+=======
+def _at_state(
+    subject: TermSubject,
+    fields: Mapping[str, Field],
+    sizes: dict[str, float],
+    rng: np.random.Generator,
+    rounds: bool,
+) -> Iterator[Finding]:
+    """The questions at the present state; `rounds`: the energy rounds a number."""
+    term = subject.term
+    if isinstance(term, StagedTerm):
+        yield from stages(term, subject.t, subject.where)
+    else:
+        yield _value(subject)
+    if getattr(term, "grid", None):
+        yield _window(subject)
+    for variable in _variables(subject, sizes):
+        yield from _of_variable(subject, variable, rng, rounds)
+    declared = () if subject.potential.maps else term.energy.symmetries
+    among = None if isinstance(term, StagedTerm) else term.elements.members
+    yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
+
+
+def _of_variable(
+    subject: TermSubject, variable: Variable, rng: np.random.Generator, rounds: bool
+) -> Iterator[Finding]:
+    """The questions to one gradient, along a random step; a path reaches the next rounded number."""
+    direction = inside(subject, variable, variable.direction(rng))
+    if not np.isfinite(variable.gradient()).all():
+        yield subject.finding(variable.name, "taylor", False, None, INFINITE)
+        return
+    first = taylor(subject, variable, direction)
+    yield _with_lines(subject, first)
+    if variable.product is not None and KINK not in first.text:
+        yield curvature(subject, variable, direction)
+    if rounds:
+        direction = inside(subject, variable, until(partial(_rounded, subject), variable, direction))
+    yield _with_lines(subject, path(subject, variable, direction))
+
+
+def _near(
+    potential: Potential,
+    fields: Mapping[str, Field],
+    start: Mapping[str, np.ndarray],
+    sizes: Mapping[str, float],
+    t: float,
+    rng: np.random.Generator,
+) -> dict[str, np.ndarray]:
+    """A random state, with a displacement that is halved until U is finite."""
+    moves = {n: sizes[n] * rng.normal(size=field.shape) for n, field in fields.items()}
+    for shrink in 0.5 ** np.arange(SHRINKS):
+        state = {n: start[n] + shrink * move for n, move in moves.items()}
+        _put(fields, state)
+        if np.isfinite(potential.value(t)):
+            break
+    return state
+
+
+>>>>>>> 732227a (Gradient checks of energies in plain English; the questions to a term and the path test in shorter functions)
 def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
     for name, field in fields.items():
         field.set(state[name])
 
 
-def _knobs(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
-    """Everything that the term has a derivative for, in the order of its arguments."""
+def _variables(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
+    """Everything that the term has a derivative with respect to, in the order of its arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
         role, name = term.energy.roles[argument], f"{term.name}.{argument}"
@@ -182,7 +223,7 @@ def _knobs(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
 
 
 def _rounded(subject: TermSubject) -> tuple:
-    """What the numbers become that the energy rounds, for some elements."""
+    """The results of the energy's roundings (cast, floor, ...), for some elements."""
     term = subject.term
     if isinstance(term, StagedTerm):
         return ()
@@ -191,7 +232,7 @@ def _rounded(subject: TermSubject) -> tuple:
 
 
 def _with_lines(subject: TermSubject, finding: Finding) -> Finding:
-    """A question that failed, with the lines of the energy where derivatives end."""
+    """Add to a failed finding the lines of the energy at which derivatives end."""
     term = subject.term
     if finding.passed or isinstance(term, StagedTerm) or finding.argument not in term.energy.roles:
         return finding
@@ -200,8 +241,8 @@ def _with_lines(subject: TermSubject, finding: Finding) -> Finding:
         cuts |= {c.where: c for c in ends(term.energy, values, finding.argument)}
     if not cuts:
         return finding
-    told = "; ".join(f"{in_words(c.where)}: a value {c.text.rstrip(',')}" for c in cuts.values())
-    return replace(finding, text=f"{finding.text}: {told}", where=next(iter(cuts)))
+    reasons = "; ".join(f"{in_words(c.where)}: a value {c.text.rstrip(',')}" for c in cuts.values())
+    return replace(finding, text=f"{finding.text}: {reasons}", where=next(iter(cuts)))
 
 
 def _value(subject: TermSubject) -> Finding:
@@ -232,7 +273,7 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
 
 
 def _window(subject: TermSubject) -> Finding:
-    """The worst of its elements, of which there are few."""
+    """The largest value outside a window, over all elements."""
     worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
     cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
     return subject.finding(
