@@ -125,8 +125,6 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     yield from kinks(TermSubject(potential, term, t, "", usual), fields)
 
 
-<<<<<<< HEAD
-=======
 def _at_state(
     subject: TermSubject,
     fields: Mapping[str, Field],
@@ -166,25 +164,6 @@ def _of_variable(
     yield _with_lines(subject, path(subject, variable, direction))
 
 
-def _near(
-    potential: Potential,
-    fields: Mapping[str, Field],
-    start: Mapping[str, np.ndarray],
-    sizes: Mapping[str, float],
-    t: float,
-    rng: np.random.Generator,
-) -> dict[str, np.ndarray]:
-    """A random state, with a displacement that is halved until U is finite."""
-    moves = {n: sizes[n] * rng.normal(size=field.shape) for n, field in fields.items()}
-    for shrink in 0.5 ** np.arange(SHRINKS):
-        state = {n: start[n] + shrink * move for n, move in moves.items()}
-        _put(fields, state)
-        if np.isfinite(potential.value(t)):
-            break
-    return state
-
-
->>>>>>> 732227a (Gradient checks of energies in plain English; the questions to a term and the path test in shorter functions)
 def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
     for name, field in fields.items():
         field.set(state[name])
