@@ -11,7 +11,8 @@ import h5py
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import as_overrides, build
+from minusgrad.app.run_options import as_overrides
+from minusgrad.app.runs import build
 from minusgrad.assembly.fit import ParameterFit
 from minusgrad.assembly.job import Job
 from minusgrad.assembly.validation import judge

@@ -1,21 +1,19 @@
-"""Runs from Python, and what the command line does: start, resume, take a scene into the hand.
+"""Run, fit, resume and build scenes from Python; the command line calls the same functions.
 
 run = minusgrad.run("scenes/two_body.toml", {"stepper.dt": 0.01}, out="runs/two_body")
 run.series("observables/drift").value
 """
 
-import errno
 import json
-import os
 import shlex
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TypeVar
 
 from ..assembly import provenance
 from ..assembly.estimates import Estimates
@@ -40,15 +38,13 @@ from ..files.writer import Writer
 from ..scene.document import Document, load
 from ..steppers import scheduler
 from ..steppers.scheduler import Every
+from .run_options import Overrides, Plugins, Progress, RunOptions, quiet
 from .signals import stop_requests
 
-Overrides = Mapping[str, Any] | Sequence[str]
-Plugins = Sequence[Path | str | ModuleType]
-Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 INPUTS = "inputs"
-"""Where a run folder keeps the files that its scene reads."""
+"""The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
-"""Where it keeps what a fit has found."""
+"""The file in a run folder with the results of a fit."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +60,10 @@ class Run:
     remarks: tuple[str, ...] = ()
 
     def series(self, name: str) -> trajectory.Series:
-        """What was recorded: "observables/total", "particles/all/position", ..."""
+        """A recorded series by its name, such as "observables/total" or "particles/all/position".
+
+        Raises `UserError` for an unknown name.
+        """
         return trajectory.series(self.folder, name)
 
 
@@ -108,14 +107,16 @@ class Saver:
         self.saved = snapshot.step
 
 
-def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
-    """Progress that nobody watches."""
-    return nullcontext(lambda step: None)
-
-
 def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -> Simulation:
-    """The objects of a scene at step 0, without files. Raises `SceneError` with all its mistakes."""
-    return Simulation(judge(load(scene, as_overrides(overrides)), plugins))
+    """Build the objects of a scene at step 0, without writing any file.
+
+        simulation = minusgrad.build("scenes/two_body.toml", {"stepper.dt": 0.01})
+        simulation.potential.value(), simulation.fields["x"].values
+
+    scene, overrides, plugins: as for `run`. Returns the `Simulation`: its fields, potential, stepper and
+    observers. Raises `SceneError` with all mistakes of the scene.
+    """
+    return Simulation(RunOptions(scene, overrides, plugins=plugins).judged())
 
 
 def run(
@@ -127,17 +128,22 @@ def run(
     progress: Progress = quiet,
     max_hours: float | None = None,
 ) -> Run:
-    """Run a scene file into a new folder (`runs/NAME`, where `out` is not given) and return what came out.
+    """Run a scene into a new folder.
 
-    Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder (with `force`, an
-    earlier run in it is thrown away), `NonFiniteError` if the numbers explode, `InterruptedRunError` after a
-    signal, or after so many hours: the run is saved then, and `resume` goes on.
+    scene: the path of the scene file. overrides: values by key ({"stepper.dt": 0.01}), or texts as the
+    command line takes them ("stepper.dt=0.01"). out: the run folder (default: runs/NAME, or the next free
+    runs/NAME-2, ...). plugins: files or modules with energies, besides the installed plugins. force:
+    overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
+    manager whose value is called with each step. max_hours: stop after this time, resumably.
+
+    Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
+
+    Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder, `NonFiniteError`
+    for infinity or NaN, and `InterruptedRunError` after a signal or `max_hours`; the run is then saved, and
+    `resume` continues it.
     """
-    simulation = build(scene, overrides, plugins)
-    simulation.refuse_dead()
-    simulation.look()
-    path = _chosen(out, Path("runs") / Path(scene).stem)
-    return _begun(simulation, path, force, progress, max_hours)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
+    return _begun(_ready(Simulation(options.judged())), options.folder(), options)
 
 
 def fit(
@@ -147,32 +153,36 @@ def fit(
     plugins: Plugins = (),
     force: bool = False,
     progress: Progress = quiet,
-    told: Callable[[ParameterFit], None] = lambda job: None,
+    announce: Callable[[ParameterFit], None] = lambda job: None,
     max_hours: float | None = None,
 ) -> Fit:
-    """Do the `[fit]` of a scene in a new folder (`runs/NAME-fit`, where `out` is not given).
+    """Estimate the parameters of a scene, as its table `[fit]` says, in a new folder.
 
-    `told` hears of the fit before it begins. Raises as `run` does; `resume` goes on after a signal.
+    announce: called with the fit before it begins. The other arguments are those of `run`; the default folder
+    is runs/NAME-fit. Returns the finished `Fit`, with its `estimates`. Raises as `run` does, and `SceneError`
+    for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
-    job = ParameterFit(judge(load(scene, as_overrides(overrides)), plugins))
-    job.refuse_dead()
-    job.look()
-    told(job)
-    path = _chosen(out, Path("runs") / f"{Path(scene).stem}-fit")
-    done = _begun(job, path, force, progress, max_hours)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
+    job = _ready(ParameterFit(options.judged()))
+    announce(job)
+    done = _begun(job, options.folder("-fit"), options)
     assert isinstance(done, Fit)
     return done
 
 
-def _chosen(out: Path | str | None, otherwise: Path) -> Path:
-    return writable(Path(out)) if out is not None else _free(otherwise)
+Checked = TypeVar("Checked", Simulation, ParameterFit)
 
 
-def _begun(
-    job: Simulation | ParameterFit, path: Path, force: bool, progress: Progress, max_hours: float | None
-) -> Run:
-    """Run into a folder that is new, or with `force` made new."""
-    with RunDir.create(path, job.scene.source, job.scene.overrides, force) as folder:
+def _ready(job: Checked) -> Checked:
+    """The job after its checks at step 0. Raises `SceneError` as they do."""
+    job.refuse_dead()
+    job.look()
+    return job
+
+
+def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> Run:
+    """Run into a folder that is new, or with `force` emptied."""
+    with RunDir.create(path, job.scene.source, job.scene.overrides, options.force) as folder:
         shutil.rmtree(path / INPUTS, ignore_errors=True)
         for name, data in job.start_files.items():
             target = path / INPUTS / name
@@ -185,7 +195,7 @@ def _begun(
         with Writer() as writer:
             saver = Saver(job, folder, writer)
             saver.remarks += job.remarks
-            return _finished(job, saver, progress, max_hours)
+            return _finished(job, saver, options)
 
 
 def resume(
@@ -195,12 +205,17 @@ def resume(
     progress: Progress = quiet,
     max_hours: float | None = None,
 ) -> Run:
-    """Go on with a run, or a fit, from its newest good checkpoint, bit for bit as if it had never stopped.
+    """Continue a run, or a fit, from its newest good checkpoint, bit for bit as if never interrupted.
 
-    Raises `CheckpointError` if the scene, its files, a plugin or the engine changed since (unless
-    `allow_changed`).
+    path: the run folder. plugins: the files or modules that the run was started with. allow_changed: continue
+    even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
+    max_hours: as for `run`.
+
+    Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
+    `CheckpointError` if no checkpoint can be read or something has changed, and then as `run` does.
     """
     path = Path(path)
+    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours)
     with RunDir.open(path) as folder:
         with _refusals(folder):
             snapshot, remarks = folder.restore()
@@ -209,12 +224,12 @@ def resume(
         with Writer() as writer:
             saver = Saver(job, folder, writer, snapshot.step)
             saver.remarks += [*remarks, *folder.tidy(kept.keep, kept.keep_every)]
-            return _finished(job, saver, progress, max_hours)
+            return _finished(job, saver, options)
 
 
 @contextmanager
 def _refusals(folder: RunDir) -> Iterator[None]:
-    """A run that is not gone on with stands as it stood before; the journal says so."""
+    """Note in the journal why a run cannot be resumed; its folder is otherwise unchanged."""
     try:
         yield
     except UserError as error:
@@ -225,7 +240,7 @@ def _refusals(folder: RunDir) -> Iterator[None]:
 def _as_it_was(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
 ) -> Simulation | ParameterFit:
-    """The job at a saved moment; `remarks` get what has changed since. Raises as `resume` does."""
+    """The job at a saved moment; `remarks` get the differences. Raises as `resume` does."""
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins)
     if lacking := provenance.lacking(snapshot.meta):
@@ -237,8 +252,8 @@ def _as_it_was(
     job = ParameterFit(judged, path / INPUTS) if fits else Simulation(judged, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     if grave and not allow_changed:
-        told = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
-        raise CheckpointError("\n".join(told))
+        lines = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
+        raise CheckpointError("\n".join(lines))
     if grave or light:
         remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
         folder.journal("changed", differences=[*grave, *light])
@@ -248,16 +263,14 @@ def _as_it_was(
     return job
 
 
-def _finished(
-    job: Simulation | ParameterFit, saver: Saver, progress: Progress, max_hours: float | None
-) -> Run:
-    """Run to the last step, or save and raise if asked to stop, or when the hours are over."""
+def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions) -> Run:
+    """Run to the last step; after a signal or the time limit, save and raise `InterruptedRunError`."""
     folder, stepper, last = saver.folder, job.stepper, job.last
     files = [plugin.target for plugin in job.registry.plugins.values() if plugin.distribution == "file"]
     again = f"go on with: {_resume_line(folder.path, files)}"
     estimates: Estimates | None = None
     try:
-        with stop_requests(max_hours) as asked, progress(stepper.step, last) as tell:
+        with stop_requests(options.max_hours) as asked, options.progress(stepper.step, last) as tell:
             if saver.saved is None:
                 saver.observe()
             outcome = scheduler.run(stepper, last, job.observers, saver, asked, tell)
@@ -289,7 +302,7 @@ def _finished(
 
 
 def _settle(saver: Saver) -> None:
-    """Wait for what is being written; what goes wrong with it is not what went wrong first."""
+    """Wait for the writer; its errors are dropped, because an earlier one is being raised."""
     with suppress(MinusgradError):
         saver.writer.wait()
 
@@ -305,7 +318,8 @@ def _estimated(fit: ParameterFit, folder: RunDir) -> Estimates:
 def _bind_again(path: Path, document: Document, computed: str | None, allow_changed: bool) -> None:
     """Bind the engine that computed the run, where the scene leaves it open: no other gives its bits.
 
-    Raises `CheckpointError` where that cannot be, unless `allow_changed`: then it is told as a difference.
+    Raises `CheckpointError` where that cannot be, unless `allow_changed`: then it is reported as a
+    difference.
     """
     if document.engine not in (None, runtime.AUTO) or computed is None:
         return
@@ -343,46 +357,3 @@ def _overrides(folder: RunDir) -> list[str]:
     except (OSError, ValueError) as error:
         reason = error
     raise RunFolderError(f"{folder.path}/overrides.json: damaged ({reason}); put back what the run was given")
-
-
-def as_overrides(overrides: Overrides) -> list[str]:
-    """Overrides as the command line writes them: `key=value`, the value in TOML."""
-    if isinstance(overrides, Mapping):
-        return [f"{key}={_toml(key, value)}" for key, value in overrides.items()]
-    return list(overrides)
-
-
-def _toml(key: str, value: Any) -> str:
-    """A value as TOML writes it. Raises `UserError` for what it cannot."""
-    value = value.tolist() if hasattr(value, "tolist") else value  # NumPy's numbers and arrays
-    if isinstance(value, Mapping):
-        return "{" + ", ".join(f"{json.dumps(k)} = {_toml(key, v)}" for k, v in value.items()) + "}"
-    if isinstance(value, (list, tuple)):
-        return "[" + ", ".join(_toml(key, v) for v in value) + "]"
-    if isinstance(value, (str, Path)):
-        return json.dumps(str(value), ensure_ascii=False)
-    if isinstance(value, (bool, int, float)):
-        return repr(value).lower()
-    raise UserError(f"override '{key}': a scene has no value of type {type(value).__name__}")
-
-
-def writable(folder: Path) -> Path:
-    """The folder, made if need be. Raises `RunFolderError` where nothing can be written."""
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        if not os.access(folder, os.W_OK):
-            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
-    except OSError as error:
-        raise RunFolderError(f"{folder}: cannot be written: {error.strerror}; use another --out") from error
-    return folder
-
-
-def _free(path: Path) -> Path:
-    """The path, or the first of path-2, path-3, ... that nobody has; made at once, so that it is ours."""
-    for number in range(1, 10_000):
-        candidate = path if number == 1 else path.with_name(f"{path.name}-{number}")
-        with suppress(FileExistsError):
-            writable(path.parent)
-            candidate.mkdir()
-            return candidate
-    raise RunFolderError(f"{path}: ten thousand runs of that name; give another with --out")

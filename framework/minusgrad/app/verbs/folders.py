@@ -85,7 +85,7 @@ def export(a: argparse.Namespace) -> int:
 
 def plot(a: argparse.Namespace) -> int:
     from ...plot.pictures import plot
-    from ..runs import writable
+    from ..run_options import writable
 
     for file in plot(a.folder, a.out and writable(a.out)):
         print(file)
