@@ -107,14 +107,18 @@ def printable(text: str, most: int = 200) -> str:
     return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text)
 
 
-def unknown(what: str, name: str, known: Iterable[str], among: str = "known") -> str:
+def unknown(what: str, name: str, known: Iterable[str], among: str = "there are") -> str:
     """`no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`, for a message.
 
-    what: a noun for what is named. known: the names that exist. among: the word before their list.
+    what: a noun for what is named. known: the names that exist. among: the words before their list.
     """
+    return f"no {what} named '{printable(name)}'{choices(name, known, among)}"
+
+
+def choices(name: str, known: Iterable[str], among: str = "there are") -> str:
+    """`; did you mean 'gravity'? (there are: gravity, spring)`, for a message about an unknown name."""
     names = list(known)
-    listed = ", ".join(names) or "none"
-    return f"no {what} named '{printable(name)}'{suggestion(name, names)} ({among}: {listed})"
+    return f"{suggestion(name, names)} ({among}: {', '.join(names) or 'none'})"
 
 
 def suggestion(word: str, known: list[str]) -> str:

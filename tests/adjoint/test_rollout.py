@@ -352,10 +352,14 @@ def test_all_names_share_one_tape():
 KNOWN = "there are: q, u, m, swing.k, swing.w, swing.rest, mud.c"
 
 
+NEAR = {"swing": "swing.w", "swing.t": "swing.w", "swing.q": "swing.w", "mud.k": "mud.c"}
+
+
 @pytest.mark.parametrize("name", ["swing", "swing.t", "swing.q", "k", "mud.k", "hold.q", "seen.target"])
 def test_names_of_nothing_are_refused(name):
     rollout = judged(line())
-    told = f"a run has no derivative with respect to '{name}' ({KNOWN})"
+    near = f"; did you mean '{NEAR[name]}'?" if name in NEAR else ""
+    told = f"a run has no derivative with respect to '{name}'{near} ({KNOWN})"
     for ask in (rollout.evaluate, lambda some: rollout.curvature([dict.fromkeys(some, 1.0)])):
         with pytest.raises(EnergyError) as refused:
             ask([name])
@@ -383,7 +387,11 @@ def test_losses_that_do_not_fit_are_refused():
     for steps, data, told in (
         ((1, 2), {"probe.a": rows[:1]}, "'probe.a' has 1 rows of data, for 2 steps"),
         ((1, 2), {"probe.a": rows[:, :1]}, "'probe.a' has rows of shape [1], its elements need [4]"),
-        ((1, 2), {"probe.c": rows}, "no datum 'probe.c' in this loss (there are: probe.a, probe.b)"),
+        (
+            (1, 2),
+            {"probe.c": rows},
+            "no datum 'probe.c' in this loss; did you mean 'probe.b'? (there are: probe.a, probe.b)",
+        ),
         ((3, 1, 3), {}, "loss: step 3 is given twice; give it once"),
     ):
         with pytest.raises(EnergyError) as refused:

@@ -755,7 +755,7 @@ def test_series_of_the_same_places_stand_side_by_side(recorded: Path, told: Call
 def test_names_that_are_none_or_several(recorded: Path, told: Callable) -> None:
     text = complaint(told, "export", recorded, "totl")
     there = ", ".join(trajectory.names(recorded))
-    assert text == f"{recorded}: no series 'totl' was recorded (there are: {there})"
+    assert text == f"{recorded}: no series named 'totl' (there are: {there})"
     text = complaint(told, "export", recorded, "heat")
     assert text == f"{recorded}: 'heat' may be grids/box/heat or grids/line/heat; write one of them out"
     text = complaint(told, "export", recorded, "total", "position")

@@ -194,8 +194,8 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
             "stepper.kind: stepper 'langevin': a run in a heat bath has no derivative; use leapfrog",
         ),
         ("fit.parameters.q", {}, "fit.parameters.q: no field named 'q' (there are: x, v, m)"),
-        ("fit.parameters", {"spring.k": {}}, "no term is called 'spring' (there are: tether)"),
-        ("fit.parameters", {"tether.q": {}}, "tether has no parameter 'q' (there are: k)"),
+        ("fit.parameters", {"spring.k": {}}, "no term named 'spring' (there are: tether)"),
+        ("fit.parameters", {"tether.q": {}}, "tether: no parameter named 'q' (there are: k)"),
         (
             "fit.parameters",
             {"tether.k": {"body": "left"}},
@@ -349,8 +349,8 @@ def test_tables_of_one_node_need_no_names() -> None:
     ("text", "message"),
     [
         ("time,x,y\n", "x.csv: has no rows below the column names; add at least one"),
-        ("x,y\n1,2\n", "x.csv: no column named 'time' (known: x, y)"),
-        ("time,x\n1,2\n", "x.csv: no column named 'y' (known: time, x)"),
+        ("x,y\n1,2\n", "x.csv: no column named 'time' (there are: x, y)"),
+        ("time,x\n1,2\n", "x.csv: no column named 'y' (there are: time, x)"),
         ("time,x,x\n1,2,3\n", "x.csv: 2 columns are named 'x'; give each its own name"),
         ("time,x,y\n1,2\n", "x.csv:2: needs 3 values, as the first row has, got 2"),
         ("time,x,y\n1,2," + "3" * 140_000, "x.csv:2: field larger than field limit (131072)"),
@@ -359,7 +359,7 @@ def test_tables_of_one_node_need_no_names() -> None:
         ("time,x,y\n1,2,3\n", "x.csv: needs a column 'node' to tell 3 nodes apart; add it"),
         (
             "time,node,x,y\n1,9,2,3\n",
-            "x.csv:2: column 'node': the loss has no node '9' (known: left, right",
+            "x.csv:2: column 'node': the loss has no node '9' (there are: left, right",
         ),
         (
             "time,node,x,y\n1,0,2,3\n1,left,2,3\n",

@@ -335,11 +335,11 @@ def test_from_csv_in_the_plane_without_names(tmp_path):
     [
         (
             HEAD.replace("vy,", "") + SUN[:-3] + "\n",
-            "bodies.csv: no column named 'vy'; did you mean 'y'? (known: name, m, x, y, z, vx, vz)",
+            "bodies.csv: no column named 'vy'; did you mean 'y'? (there are: name, m, x, y, z, vx, vz)",
         ),
         (
             "m,x,y,vx,vy,vz\n1,0,0,0,0,0\n",
-            "bodies.csv: no column named 'z'; did you mean 'vz'? (known: m, x, y, vx, vy, vz)",
+            "bodies.csv: no column named 'z'; did you mean 'vz'? (there are: m, x, y, vx, vy, vz)",
         ),
         (HEAD + SUN.replace("1", "one"), "bodies.csv:3: column 'm': needs a finite number, got 'one'"),
         (

@@ -25,8 +25,8 @@ def test_a_matrix_has_no_names() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ("x", "b.csv: no column named 'x' (known: name, m, note, note)"),
-        ("nmae", "b.csv: no column named 'nmae'; did you mean 'name'? (known: name, m, note, note)"),
+        ("x", "b.csv: no column named 'x' (there are: name, m, note, note)"),
+        ("nmae", "b.csv: no column named 'nmae'; did you mean 'name'? (there are: name, m, note, note)"),
         ("note", "b.csv: 2 columns are named 'note'; give each its own name"),
         ("name", "b.csv:4: column 'name': needs a finite number, got 'sun'"),
     ],

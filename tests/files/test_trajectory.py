@@ -266,7 +266,7 @@ def test_damaged_segments_are_not_read(run):
 def test_an_unknown_series_says_what_there_is(run):
     for read in (trajectory.series, trajectory.last):
         with pytest.raises(
-            UserError, match=r"no series 'observables/tot' was recorded.*observables/kinetic, "
+            UserError, match=r"no series named 'observables/tot'.*observables/kinetic, "
         ):
             read(run, "observables/tot")
 
@@ -438,7 +438,7 @@ def test_the_state_holds_cells_but_no_lists():
     np.testing.assert_array_equal(state["cells/cells/energy_density/value"], DENSITY[3:4])
     other.restore(state)
     assert {n: a.tobytes() for n, a in other.state().items()} == {n: a.tobytes() for n, a in state.items()}
-    with pytest.raises(RunFailedError, match=r"^no list of tuples is named 'cells' \(there are: none\)$"):
+    with pytest.raises(RunFailedError, match=r"^no list of tuples named 'cells' \(there are: none\)$"):
         _recorder().restore(state)
 
 
@@ -467,7 +467,7 @@ def _exactly(text: str) -> str:
 
 def test_mistakes_about_lists_are_named():
     recorder = _meshed()
-    text = "no list of tuples is named 'cell' (there are: bonds, cells, idle)"
+    text = "no list of tuples named 'cell'; did you mean 'cells'? (there are: bonds, cells, idle)"
     with pytest.raises(RunFailedError, match=_exactly(text)):
         recorder.record_cells(3, 0.0, "cell", {"energy_density": np.zeros(2)})
     with pytest.raises(RunFailedError, match=_exactly(text)):
@@ -677,7 +677,7 @@ def test_the_state_holds_fields_over_grids():
     np.testing.assert_array_equal(state["grids/canvas/dose/value"], DOSE[3:4])
     other.restore(state)
     assert {n: a.tobytes() for n, a in other.state().items()} == {n: a.tobytes() for n, a in state.items()}
-    with pytest.raises(RunFailedError, match=r"^no grid is named 'canvas' \(there are: none\)$"):
+    with pytest.raises(RunFailedError, match=r"^no grid named 'canvas' \(there are: none\)$"):
         _recorder().restore(state)
 
 
@@ -690,7 +690,7 @@ def test_a_recorded_grid_may_be_overwritten_afterwards():
 
 def test_mistakes_about_grids_are_named():
     recorder = _gridded()
-    text = "no grid is named 'canva' (there are: canvas, block, idle)"
+    text = "no grid named 'canva'; did you mean 'canvas'? (there are: canvas, block, idle)"
     with pytest.raises(RunFailedError, match=_exactly(text)):
         recorder.record_grid(3, 0.0, "canva", {"dose": np.zeros(6)})
     for shape in ((5,), (3, 2), (), (1, 2, 3), (6, 1)):

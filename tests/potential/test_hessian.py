@@ -305,7 +305,11 @@ def test_parameters_may_change() -> None:
         ("z", {}, "no field named 'z'"),
         ((), {}, r"a Hessian needs one or more different fields, got \[\]"),
         (("x", "x"), {}, r"needs one or more different fields, got \[x, x\]"),
-        ("x", {"project": "abs "}, r"no projection 'abs ' \(there are: 'clamp', 'abs', and None\)"),
+        (
+            "x",
+            {"project": "abs "},
+            r"no projection named 'abs '; did you mean 'abs'\? \(there are: clamp, abs, None\)",
+        ),
     ],
 )
 def test_what_cannot_be_asked(wrt, options, told) -> None:

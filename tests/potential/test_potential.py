@@ -631,14 +631,18 @@ REFUSALS = {
         bound(), bound()
     ),
     "no field named 'z' (there are: x, m, y)": lambda: three_terms().gradient("z"),
-    "no term named 'sprig' (there are: gravity, spring, trap)": lambda: three_terms().gradient("sprig.k"),
+    "no term named 'sprig'; did you mean 'spring'? (there are: gravity, spring, trap)": lambda: (
+        three_terms().gradient("sprig.k")
+    ),
     "spring has no derivative with respect to 'K' (there are: k, rest)": lambda: three_terms().gradient(
         "spring.K"
     ),
     "spring has no derivative with respect to 'x' (there are: k, rest)": lambda: three_terms().gradient(
         "spring.x"
     ),
-    "spring has no parameter 'rest' (there are: k)": lambda: three_terms().set_parameter("spring.rest", 1.0),
+    "spring: no parameter named 'rest' (there are: k)": lambda: three_terms().set_parameter(
+        "spring.rest", 1.0
+    ),
     "no term named 'nothing'": lambda: three_terms().parameter("nothing"),
     "gravity: dU/d(x) has shape [7, 3], the array for it [7, 2]": lambda: three_terms().gradient_into(
         {"x": np.zeros((7, 2))}

@@ -24,7 +24,7 @@ from ..energies.fields import Motion
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_each, real, zeroed
-from ..errors import EnergyError
+from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.moves import coefficients
@@ -391,8 +391,8 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
     for potential in potentials:
         if name in arguments(potential):
             return potential
-    known = ", ".join([*fields, *(n for p in potentials for n in arguments(p))])
-    raise EnergyError(f"a run has no derivative with respect to '{name}' (there are: {known})")
+    known = [*fields, *(n for p in potentials for n in arguments(p))]
+    raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
 
 
 def zeros(asked: DerivativeRequest) -> list[Code]:

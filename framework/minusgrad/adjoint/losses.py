@@ -14,7 +14,7 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Fields
 from ..engine import storage
-from ..errors import EnergyError
+from ..errors import EnergyError, choices
 from ..potential.potential import Potential
 
 
@@ -135,7 +135,7 @@ class Loss:
         parts = self.potential.parts
         known = [f"{t}.{a}" for t, part in parts.items() for a in getattr(part, "data", {})]
         if name not in known:
-            raise EnergyError(f"no datum '{name}' in this loss (there are: {', '.join(known) or 'none'})")
+            raise EnergyError(f"no datum '{name}' in this loss{choices(name, known)}")
         if shape[:1] != (len(self.steps),):
             raise EnergyError(f"'{name}' has {shape[0]} rows of data, for {len(self.steps)} steps")
         if shape[1:] != (one := tuple(parts[term].data[argument].shape)):

@@ -14,7 +14,7 @@ from typing import TextIO
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import UserError, unknown
 from ..files import h5md, trajectory
 from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
@@ -56,7 +56,7 @@ def _found(path: Path, name: str, known: Sequence[str]) -> str:
         return fits[0]
     if fits:
         raise UserError(f"{path}: '{name}' may be {' or '.join(fits)}; write one of them out")
-    raise UserError(f"{path}: no series '{name}' was recorded (there are: {', '.join(known) or 'none'})")
+    raise UserError(f"{path}: {unknown('series', name, known)}")
 
 
 def _rows(table, lines: Iterable[Sequence[object]]) -> int:

@@ -8,7 +8,7 @@ import numpy as np
 
 from ..adjoint.run_objective import FitParameter
 from ..energies.local_energy import Bounded
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 from ..potential.potential import Potential
 from ..scene.fit_table import SoughtTable
 from ..scene.units import UnitSystem
@@ -89,9 +89,10 @@ class FitParameters:
         """The potential or the dissipation, whichever has the term."""
         both = [p for p in (self.simulation.potential, self.simulation.dissipation) if p is not None]
         known = [name for potential in both for name in potential.parts]
-        if known.count(term) != 1:
-            what = "two terms are" if term in known else "no term is"
-            raise EnergyError(f"{what} called '{term}' (there are: {', '.join(known)})")
+        if term not in known:
+            raise EnergyError(unknown("term", term, known))
+        if known.count(term) > 1:
+            raise EnergyError(f"two terms are named '{term}'; rename one")
         return next(potential for potential in both if term in potential.parts)
 
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:

@@ -23,7 +23,7 @@ from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
 from ..engine import runtime
-from ..errors import PluginError, UserError, printable, suggestion
+from ..errors import PluginError, UserError, unknown
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from . import hookspecs
@@ -92,10 +92,8 @@ class Registry:
         """The one of that name. Raises `UserError`, with what is near and what there is."""
         known = self.energies()
         if name not in known:
-            raise UserError(
-                f"no energy named '{name}'{suggestion(name, list(known))} (installed: {', '.join(known)});"
-                " a scene ends in .toml, a file with kernels in .py"
-            )
+            cure = "a scene ends in .toml, a file with kernels in .py"
+            raise UserError(f"{unknown('energy', name, known, 'installed')}; {cure}")
         return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
@@ -119,8 +117,7 @@ class Registry:
 
     def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
         if name not in points:
-            known, hint = list(points), suggestion(name, list(points))
-            raise PluginError(f"no plugin named '{printable(name)}'{hint} (installed: {', '.join(known)})")
+            raise PluginError(unknown("plugin", name, points, "installed"))
         point = only(points[name])
         self._add(described(point), point.load)
 
@@ -229,9 +226,7 @@ def _check(plugin: Plugin, module: Any) -> None:
     for name, value in vars(module).items():
         marked = isinstance(getattr(value, f"{hookspecs.GROUP}_impl", None), dict)
         if marked and name not in known:
-            raise PluginError(
-                f"{plugin}: no hook named '{name}'{suggestion(name, known)} (there are: {', '.join(known)})"
-            )
+            raise PluginError(f"{plugin}: {unknown('hook', name, known)}")
         if name in known and not marked:
             raise PluginError(f"{plugin}: '{name}' is not marked with @hookimpl")
 

@@ -10,7 +10,7 @@ from ..energies.local_energy import Datum, LocalEnergy, Table
 from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
 from ..energies.term_spec import TermSpec
-from ..errors import EnergyError
+from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
 
@@ -72,8 +72,8 @@ class TermBlock:
         name = named or (able[0] if len(able) == 1 else None)
         if name not in known:
             kind = f"{arity}-tuples" if arity else "tuples"
-            what = f"no list of {kind} named '{name}'" if name else "say which `tuples`"
-            raise EnergyError(f"{what} (there are: {', '.join(known) or 'none'})")
+            ask = f"say which `tuples`{choices('', known)}"
+            raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)
         return lists[name], data.get(name, {})
 
     def _bodies_of_parameters(self) -> tuple[str, ...] | None:
@@ -92,8 +92,9 @@ class TermBlock:
             return None
         name = named or (next(iter(grids)) if len(grids) == 1 else "")
         if name not in grids:
-            what = f"no grid named '{name}'" if name else "say which `grid`"
-            raise EnergyError(f"{what} (there are: {', '.join(grids) or 'none'})")
+            raise EnergyError(
+                unknown("grid", name, grids) if name else f"say which `grid`{choices('', grids)}"
+            )
         return grids[name]
 
 
@@ -104,5 +105,5 @@ def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body
         raise EnergyError("body = [] names no body; leave it out for all nodes")
     names = () if names is None else (names,) if isinstance(names, str) else names
     if missing := [n for n in names if n not in known]:
-        raise EnergyError(f"no body named '{missing[0]}' (there are: {', '.join(known) or 'none'})")
+        raise EnergyError(unknown("body", missing[0], known))
     return [known[n] for n in names]

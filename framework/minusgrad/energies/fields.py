@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import storage
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
@@ -187,7 +187,7 @@ class Fields(Mapping[str, Field]):
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._fields:
-            raise EnergyError(f"no field named '{name}' (there are: {', '.join(self._fields)})")
+            raise EnergyError(unknown("field", name, self._fields))
         return self._fields[name]
 
     def __contains__(self, name: object) -> bool:

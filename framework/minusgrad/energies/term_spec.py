@@ -8,7 +8,7 @@ import numpy as np
 
 from ..elements import element_kind
 from ..elements.elements import Elements
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .fields import Body, Grid
 from .local_energy import Datum, LocalEnergy, Node, Parameter, Table, identifier
@@ -96,7 +96,4 @@ class TermSpec:
 def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, Any]) -> None:
     """Raises `EnergyError` if a field is given to an argument that is not a node field."""
     if strange := [a for a in renamed if a not in nodal]:
-        there = ", ".join(nodal)
-        raise EnergyError(
-            f"{name}: has no node field '{strange[0]}' to give '{renamed[strange[0]]}' (it has: {there})"
-        )
+        raise EnergyError(f"{name}: {unknown('node field', strange[0], nodal)}")

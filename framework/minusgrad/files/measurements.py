@@ -101,7 +101,9 @@ def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
     texts = table.texts("node")
     for place, text in zip(table.places, texts, strict=True):
         if text not in row_of:
-            raise UserError(f"{place}: column 'node': the loss has no node '{text}' (known: {_some(wanted)})")
+            raise UserError(
+                f"{place}: column 'node': the loss has no node '{text}' (there are: {_some(wanted)})"
+            )
     return [row_of[text] for text in texts]
 
 

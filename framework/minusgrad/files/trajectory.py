@@ -18,7 +18,7 @@ from typing import NamedTuple
 import h5py
 import numpy as np
 
-from ..errors import CheckpointError, RunFailedError, UserError
+from ..errors import CheckpointError, RunFailedError, UserError, unknown
 from . import durable, h5md, hdf5_trust
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hdf5_layout import Draft, Part, laid_out
@@ -205,8 +205,7 @@ class Recorder:
 
     def _list(self, name: str) -> np.ndarray:
         if name not in self._lists:
-            there = ", ".join(self._lists) or "none"
-            raise RunFailedError(f"no list of tuples is named '{name}' (there are: {there})")
+            raise RunFailedError(unknown("list of tuples", name, self._lists))
         return self._lists[name]
 
     def _asked(self) -> dict[str, np.ndarray]:
@@ -216,8 +215,7 @@ class Recorder:
 
     def _grid(self, name: str) -> Raster:
         if name not in self._grids:
-            there = ", ".join(self._grids) or "none"
-            raise RunFailedError(f"no grid is named '{name}' (there are: {there})")
+            raise RunFailedError(unknown("grid", name, self._grids))
         return self._grids[name]
 
     def _filled(self, names: Iterable[str]) -> dict[str, Raster]:
@@ -445,8 +443,7 @@ def grids(run: Path) -> dict[str, Raster]:
 
 
 def _unknown(run: Path, name: str) -> UserError:
-    there = ", ".join(names(run)) or "none"
-    return UserError(f"{run}: no series '{name}' was recorded (there are: {there})")
+    return UserError(f"{run}: {unknown('series', name, names(run))}")
 
 
 @contextmanager

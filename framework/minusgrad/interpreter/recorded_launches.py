@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..engine import runtime
-from ..errors import UserError, suggestion
+from ..errors import UserError, suggestion, unknown
 from .case import ArrayTable, Case, InputTable
 
 
@@ -174,10 +174,7 @@ class Recording(Arrays):
             if handle.name == name:
                 return handle
         known = [h.name for h in self.handles if h.name]
-        raise UserError(
-            f"{self.case.name}: {what}: no array named '{name}'{suggestion(name, known)}"
-            f" (there are: {', '.join(known) or 'none'})"
-        )
+        raise UserError(f"{self.case.name}: {what}: {unknown('array', name, known)}")
 
     def _named(self, name: str, what: str) -> Callable:
         found: Any = self.module

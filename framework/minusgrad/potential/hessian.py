@@ -17,7 +17,7 @@ from ..codegen.semidefinite import PROJECTIONS
 from ..codegen.term_loops import Emitter
 from ..energies.fields import Field
 from ..energies.term import Term
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 from .element_hessians import ElementHessians
 from .hessian_assembly import HessianAssembly
 
@@ -59,7 +59,7 @@ class PotentialHessians:
         """The Hessians of a term's elements, (E, m, m) in f64."""
         names = self._names(wrt, project)
         if term not in self._parts:
-            raise EnergyError(f"no term named '{term}' (there are: {', '.join(self._parts)})")
+            raise EnergyError(unknown("term", term, self._parts))
         self._refuse_chained(term, names)
         if not self._arguments(term, names):
             raise EnergyError(f"{term} does not read {' or '.join(names)}: its elements have no Hessian")
@@ -86,8 +86,7 @@ class PotentialHessians:
         if not names or len(set(names)) != len(names):
             raise EnergyError(f"a Hessian needs one or more different fields, got [{', '.join(names)}]")
         if project is not None and project not in PROJECTIONS:
-            there = ", ".join(f"'{how}'" for how in PROJECTIONS)
-            raise EnergyError(f"no projection '{project}' (there are: {there}, and None)")
+            raise EnergyError(unknown("projection", project, [*PROJECTIONS, "None"]))
         return names
 
     def _refuse_chained(self, name: str, names: tuple[str, ...]) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Fields
 from ..energies.term import Term
-from ..errors import EnergyError
+from ..errors import EnergyError, choices, unknown
 from .map_chain import MapChain
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
@@ -68,7 +68,7 @@ class RequestValidation:
     def kernels(self, term: str) -> TermKernels | StagedTerm:
         """The kernels of a term or map. Raises `EnergyError` for an unknown name."""
         if term not in self._kernels:
-            raise EnergyError(f"no term named '{term}' (there are: {', '.join(self._kernels)})")
+            raise EnergyError(unknown("term", term, self._kernels))
         return self._kernels[term]
 
     def _check_argument(self, name: str, tangents: Collection[str]) -> None:
@@ -81,8 +81,8 @@ class RequestValidation:
         known = [a for a in part.energy.differentiable if a not in part.fields]
         known += [] if name in tangents else getattr(part.energy, "linear", ())
         if argument not in known:
-            there = ", ".join(known) or "none"
-            raise EnergyError(f"{term} has no derivative with respect to '{argument}' (there are: {there})")
+            there = choices(argument, known)
+            raise EnergyError(f"{term} has no derivative with respect to '{argument}'{there}")
 
     def _inputs(self) -> list[str]:
         """The fields that maps read and none of them writes."""

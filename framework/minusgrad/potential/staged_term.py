@@ -14,7 +14,7 @@ from ..energies.fields import Field, Fields, ordered_sum
 from ..energies.local_energy import Parameter, Time
 from ..energies.staged_energy import Stage, Staged, arguments
 from ..engine import runtime, storage
-from ..errors import EnergyError
+from ..errors import EnergyError, choices
 from .stage_probe import StageProbe
 from .staged_arrays import StagedArrays, clear, fill, labelled
 
@@ -142,9 +142,8 @@ class StagedTerm:
         return self._store.by_name
 
     def _known(self, asked: Iterator[str] | Sequence[str] | Mapping, known: Sequence[str], what: str) -> None:
-        if unknown := [name for name in asked if name not in known]:
-            there = ", ".join(known) or "none"
-            raise EnergyError(f"{self.name} has no {what} '{unknown[0]}' (there are: {there})")
+        if strange := [name for name in asked if name not in known]:
+            raise EnergyError(f"{self.name} has no {what} '{strange[0]}'{choices(strange[0], known)}")
 
     def _bits(self, t: float) -> dict[str, bytes]:
         found = self.gradients(self.energy.differentiable, t)

@@ -15,7 +15,7 @@ from ..energies.local_energy import Time
 from ..energies.parameter_values import Values
 from ..energies.term import Term
 from ..engine.kernels import BoundKernel
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
 """What buffers of the energy may hold."""
@@ -125,8 +125,7 @@ class TermKernels:
     def _values(self, argument: str) -> Values:
         parameters = self.term.parameters
         if argument not in parameters:
-            there = ", ".join(parameters) or "none"
-            raise EnergyError(f"{self.term.name} has no parameter '{argument}' (there are: {there})")
+            raise EnergyError(f"{self.term.name}: {unknown('parameter', argument, parameters)}")
         return parameters[argument]
 
     def _filled(self, what: str, t: float) -> np.ndarray:

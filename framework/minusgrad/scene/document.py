@@ -20,7 +20,7 @@ from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator, model_validator
 
-from ..errors import Problem, SceneError, UnitError, UserError, printable, suggestion
+from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import parsing
 from .fit_table import FitTable
 from .records import AnyBlock, Quantity, Record, quantities
@@ -308,9 +308,7 @@ def read(path: Path | str, overrides: Sequence[str] = ()) -> Scene:
 
 def unknown_kind(document: Document, block: Block, what: str, known: Sequence[str]) -> Problem:
     """`energy.0.kind: no energy named 'gravty'; did you mean 'gravity'? (installed: gravity, spring)`."""
-    names = sorted(known)
-    hint = suggestion(block.kind, names)
-    message = f"no {what} named '{printable(block.kind)}'{hint} (installed: {', '.join(names) or 'none'})"
+    message = unknown(what, block.kind, sorted(known), "installed")
     return document.problem((*block.path, "kind"), message)
 
 

@@ -13,7 +13,7 @@ from typing import Any, get_args
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
-from ..errors import printable, suggestion
+from ..errors import choices, printable, suggestion
 from .toml_positions import KeyPath
 
 _NEEDS = {
@@ -95,7 +95,7 @@ def _mistake(path: KeyPath, findings: list[Any], model: type[BaseModel]) -> Mist
 
 def no_key(key: str, known: list[str]) -> str:
     """`no key 'softning'; did you mean 'softening'? (keys: G, softening)`."""
-    return f"no key '{printable(key)}'{suggestion(key, known)} (keys: {', '.join(known) or 'none'})"
+    return f"no key '{printable(key)}'{choices(key, known, 'keys')}"
 
 
 def _need(finding: Any, field: FieldInfo | None) -> str:

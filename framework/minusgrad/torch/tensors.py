@@ -14,7 +14,7 @@ import torch
 
 from ..engine import runtime
 from ..engine.storage import ArraySlot
-from ..errors import TensorError, suggestion
+from ..errors import TensorError, choices
 
 DTYPES = {"float32": torch.float32, "float64": torch.float64}
 PRECISIONS = {torch.float32: "f32", torch.float64: "f64"}
@@ -133,9 +133,8 @@ def taken(known: Mapping[str, Guest], given: Mapping[str, Any]) -> dict[str, tor
 
 
 def strange(name: str, known: Iterable[str]) -> TensorError:
-    """Nobody has this name."""
-    there = list(known)
-    return TensorError(f"no '{name}' here{suggestion(name, there)} (there are: {', '.join(there)})")
+    """The error for an unknown name."""
+    return TensorError(f"no '{name}' here{choices(name, known)}")
 
 
 def empty(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:

@@ -413,14 +413,14 @@ REFUSED = {
         "9:3: energy.0: neo_hookean: none of its 12 tuples lies in the bodies it is limited to"),
     "a body that is not there": (
         RECTANGLE, SOLID + LOAD + 'body = "tip"\n',
-        "13:3: energy.1: no body named 'tip' (there are: left, right, bottom, top)"),
+        "13:3: energy.1: no body named 'tip'; did you mean 'top'? (there are: left, right, bottom, top)"),
     "a physical group that is not there": (
         from_file("plate.msh"), STEEL + LOAD + 'body = "steal"\n',
-        "14:3: energy.1: no body named 'steal' (there are: pin, clamp, hole, pull, group_8, steel, all of it,"
-        " rubber)"),
+        "14:3: energy.1: no body named 'steal'; did you mean 'steel'? (there are: pin, clamp, hole, pull,"
+        " group_8, steel, all of it, rubber)"),
     "a hold of a body that is not there": (
         RECTANGLE, SOLID + '[[hold]]\nbody = "lefd"\n',
-        "13:3: hold.0: no body named 'lefd' (there are: left, right, bottom, top)"),
+        "13:3: hold.0: no body named 'lefd'; did you mean 'left'? (there are: left, right, bottom, top)"),
     "a load on no nodes": (
         RECTANGLE, SOLID + LOAD + "body = []\n",
         "13:3: energy.1: body = [] names no body; leave it out for all nodes"),

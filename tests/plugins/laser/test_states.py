@@ -610,7 +610,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
     "a path of no length": (
         "a.csv", lambda _: b"x,y\n1,2\n", {"path": FILE}, "'a.csv' has 1 points; a path has 2 at least"),
     "a path without y": (
-        "a.csv", lambda _: b"x,z\n1,2\n", {"path": FILE}, "a.csv: no column named 'y' (known: x, z)"),
+        "a.csv", lambda _: b"x,z\n1,2\n", {"path": FILE}, "a.csv: no column named 'y' (there are: x, z)"),
     "a path with two x": (
         "a.csv", lambda _: b"x,y,x\n1,2,3\n", {"path": FILE},
         "a.csv: 2 columns are named 'x'; give each its own name"),
@@ -824,7 +824,11 @@ def test_an_observer_that_has_no_dose(looking) -> None:
     context = looking(recorder())
     n = len(context.state.fields["x"])
     for name, message in (
-        ("dosis", "no field named 'dosis' (there are: x, y, power, speed, target, share, dose)"),
+        (
+            "dosis",
+            "no field named 'dosis'; did you mean 'dose'?"
+            " (there are: x, y, power, speed, target, share, dose)",
+        ),
         ("power", f"dose: field 'power' has shape ({n},); the canvas has 1200 cells"),
     ):
         with pytest.raises((EnergyError, UserError)) as refused:
