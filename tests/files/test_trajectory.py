@@ -265,9 +265,7 @@ def test_damaged_segments_are_not_read(run):
 
 def test_an_unknown_series_says_what_there_is(run):
     for read in (trajectory.series, trajectory.last):
-        with pytest.raises(
-            UserError, match=r"no series named 'observables/tot'.*observables/kinetic, "
-        ):
+        with pytest.raises(UserError, match=r"no series named 'observables/tot'.*observables/kinetic, "):
             read(run, "observables/tot")
 
 
