@@ -1,4 +1,4 @@
-"""Points joined by springs, as they stand in the scene: x (n, d), v (n, d), m (n,), in the run's units.
+"""Spring networks with nodes and springs listed in the scene: x (n, d), v (n, d), m (n,), in the run's units.
 
 list        rows          data of its elements
 edges       (K, 2)        rest [m], their length where they begin

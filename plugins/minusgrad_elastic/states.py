@@ -40,7 +40,7 @@ Count = Annotated[int, Field(ge=1)]
 
 
 def fitting(cells: Callable[[Any], int]) -> AfterValidator:
-    """For what says how fine a mesh is: so many cells must fit into the memory, 1000 bytes each."""
+    """Validator of a mesh's resolution: its cells must fit into the memory, 1000 bytes each."""
 
     def judge(parts: Any) -> Any:
         count = cells(parts)

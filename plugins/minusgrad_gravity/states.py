@@ -19,7 +19,7 @@ from minusgrad.plugin import (
 )
 
 Count = Annotated[int, Field(ge=2), memory.fits(600)]
-"""Bodies: each takes about 500 bytes, work arrays and a checkpoint on its way to disk included."""
+"""A number of bodies: each needs about 500 bytes, with work arrays and a checkpoint."""
 Mass = Annotated[float | str, Quantity("kg", "positive")]
 Length = Annotated[float | str, Quantity("m", "positive")]
 G_UNIT = "m^3 kg^-1 s^-2"

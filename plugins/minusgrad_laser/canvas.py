@@ -18,7 +18,7 @@ from minusgrad.plugin import Quantity, Record, UserError, memory
 Length = Annotated[float | str, Quantity("m", "positive")]
 Count = Annotated[int, Field(ge=1)]
 CELL_BYTES = 200
-"""What a cell takes: target, share, dose and adjoints, maps and their copies on the way to disk."""
+"""Bytes for a cell: target, share, dose and adjoints, maps and their copies for a checkpoint."""
 
 
 def _fitting(columns_and_rows: tuple[int, int]) -> tuple[int, int]:

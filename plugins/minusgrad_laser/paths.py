@@ -1,4 +1,4 @@
-"""Curves to begin with: points (n, 2) as x, y [length], one after the other within the field of a canvas."""
+"""Initial curves of a laser path: points (n, 2) as x, y [length], one after the other within the field of a canvas."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
@@ -20,7 +20,7 @@ from minusgrad.plugin import (
 from .canvas import Canvas, Length
 
 POINT_BYTES = 2000
-"""What a point takes: four fields, a minimiser's pairs of each, checkpoints on their way to disk."""
+"""Bytes for a point: four fields, a minimiser's pairs of each, and a checkpoint."""
 COARSER = "increase `pitch` or `spacing`"
 Margin = Annotated[float | str, Quantity("m", "nonnegative")]
 

@@ -1,4 +1,4 @@
-"""What shall be drawn: target (rows, columns) in [0, 1], 1 where the full dose belongs."""
+"""Targets of a laser deposition: target (rows, columns) in [0, 1], 1 where the full dose belongs."""
 
 from typing import Annotated, Literal
 
@@ -24,7 +24,7 @@ class Target(Record):
 
     @property
     def source(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         raise NotImplementedError
 
     def values(self, rows: int, columns: int, pixel: float, context: StateContext) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""What an `[[energy]]` or `[[map]]` block may say, derived from the declaration.
+"""Models of `[[energy]]` and `[[map]]` blocks, derived from the declaration of the energy.
 
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind

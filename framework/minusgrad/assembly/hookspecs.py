@@ -1,4 +1,6 @@
-"""The hooks by which physics enters, ours and a stranger's alike: called while building, not while stepping.
+"""Plugin hooks: the functions by which a plugin registers energies, states, steppers and observers.
+
+Hooks are called while a scene is built, never during a step.
 
 A plugin is a module with some of these functions, marked `@hookimpl`, named in a distribution's entry-point
 group `minusgrad`. Two owners of one name are an error.
@@ -32,7 +34,7 @@ def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
 
 @hookspec
 def register_maps() -> "Sequence[LocalMap]":  # type: ignore[empty-body]
-    """The local maps that scenes may name as `[[map]] kind`: what elements add to a field of their own."""
+    """The local maps that scenes may name as `[[map]] kind`: sums over elements, written to a field."""
 
 
 @hookspec

@@ -1,4 +1,4 @@
-"""Which plugins are installed, from the metadata of distributions: nothing is imported."""
+"""Installed plugins, from the metadata of distributions; nothing is imported."""
 
 from dataclasses import dataclass
 from importlib.metadata import EntryPoint, entry_points
@@ -23,7 +23,7 @@ class Plugin:
 def installed() -> dict[str, list[EntryPoint]]:
     """The entry points of the group `minusgrad` by name; more than one where distributions disagree.
 
-    Our own distribution comes first, so that nobody takes a name from it.
+    Our own distribution comes first, so that no other takes a name from it.
     """
     found: dict[str, list[EntryPoint]] = {}
     owned = [(described(point), point) for point in entry_points(group=GROUP)]

@@ -84,14 +84,14 @@ class Observer:
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
-        """What the observer must remember across a resume: the same names at every step.
+        """The arrays that a resumed run needs, by name; the same names at every step.
 
         A checkpoint that lacks one of them, or has another, is refused before `restore` is called.
         """
         return {}
 
     def restore(self, state: Mapping[str, np.ndarray]) -> None:
-        """Give back what `state` took."""
+        """Restore the arrays that `state` returned."""
 
     def _inertia(self, motion: Motion) -> np.ndarray:
         return storage.host(self.stepper.inertia[motion.position])
@@ -102,7 +102,7 @@ class Energies(Observer):
     heat where there are any; of what is minimised the residual, its largest free force in scaled units."""
 
     start: float = np.nan
-    """What is to be kept, as it was at the first look; not a number before that."""
+    """The conserved energy at the first observation; NaN before it."""
     scale: float = 0.0
 
     def observe(self) -> None:

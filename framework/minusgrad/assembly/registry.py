@@ -1,8 +1,8 @@
-"""Plugins to tables: what exists, who owns it, and what is broken.
+"""Registry of plugins: the kinds that scenes may name, the plugin that owns each, and broken plugins.
 
 Plugins are listed from the metadata of installed distributions, without importing anything. Those that a
-scene names are imported (all, if it names none), one by one: one that fails is remembered with its reason
-and stops nobody who does not need it. Hooks are called one implementation at a time.
+scene names are imported (all, if it names none), one by one: an error is kept with its reason and
+stops only scenes that need the plugin. Hooks are called one implementation at a time.
 """
 
 import hashlib
@@ -64,8 +64,8 @@ class Registry:
     ) -> "Registry":
         """The core, the named plugins (all installed ones if None), and plugin files or modules.
 
-        What cannot be had is in `broken`, by name, with the reason. Raises `PluginError` for the core and for
-        files, which nobody can do without.
+        Plugins that cannot be loaded are in `broken`, by name, with the reason. Raises `PluginError` for the
+        core and for files, which are always needed.
         """
         runtime.engine()
         registry, points = cls(), installed()
@@ -81,7 +81,7 @@ class Registry:
         return registry
 
     def entry(self, section: str, kind: str) -> Entry | None:
-        """What a block of this kind is, None if nobody provides it."""
+        """The entry of a kind; None if no plugin provides it."""
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
@@ -89,7 +89,7 @@ class Registry:
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def energy(self, name: str) -> LocalEnergy | Staged:
-        """The one of that name. Raises `UserError`, with what is near and what there is."""
+        """The energy of that name. Raises `UserError` for an unknown name."""
         known = self.energies()
         if name not in known:
             cure = "a scene ends in .toml, a file with kernels in .py"
@@ -147,7 +147,7 @@ class Registry:
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
 
     def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
-        """Section, kind and entry of all that the plugin's hooks return, called one by one."""
+        """Section, kind and entry of everything that the plugin's hooks return."""
         with blamed(plugin, "does not fit the hooks"):
             self._manager.register(module, plugin.name)
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
