@@ -1,4 +1,4 @@
-"""Initial curves of a laser path: points (n, 2) as x, y [length], one after the other within the field of a canvas."""
+"""Initial curves of a laser path: points (n, 2) as x, y [length], within the field of a canvas."""
 
 from dataclasses import dataclass
 from typing import Annotated, Literal
