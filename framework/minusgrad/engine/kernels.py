@@ -148,7 +148,7 @@ def _kernel(source: str) -> Callable:
 
 
 def _life() -> Any:
-    """An object that the engine makes anew whenever it starts: what was bound under another is stale."""
+    """An object that every start of the engine replaces: kernels bound under another one are stale."""
     return runtime.engine().lang.impl.get_runtime()
 
 

@@ -23,10 +23,10 @@ def ndarray(kind: Any, shape: tuple[int, ...], needs_grad: bool = False) -> Any:
 
 
 class ArraySlot:
-    """Memory of its own, in whose place an array of somebody else's may sit for a while, of the same kind.
+    """A field's array; an external array of equal shape and dtype can stand in for it temporarily.
 
-    Kernels take it as any array, and compute with what sits `at` it when they are launched; so do readers.
-    `address`: where its numbers begin; None on a device.
+    The external array may be a PyTorch tensor. Kernels and readers use the array that is `at` the slot when
+    they run. `address`: that of its first number; None on a device.
     """
 
     __slots__ = ("_home", "address", "at", "dtype", "own", "shape")
@@ -43,21 +43,21 @@ class ArraySlot:
         return ArraySlot(deepcopy(self.own, memo))
 
     def lend(self, array: Any, address: int | None = None) -> None:
-        """Let another array sit here: NumPy's, or on a device one that kernels take."""
+        """Use an external array: NumPy's, or on a device one that kernels take."""
         self.at = array
         self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
 
     def leave(self) -> None:
-        """Back to the memory of its own."""
+        """Use the slot's own array again."""
         self.at, self.address = self.own, self._home
 
     def fill(self, value: float) -> None:
-        """The same number everywhere, in what sits here."""
+        """Set every number of the array in use."""
         self.at.fill(value) if hasattr(self.at, "fill") else self.at.fill_(value)
 
 
 def vacant(shape: tuple[int, ...], dtype: Any) -> ArraySlot:
-    """A seat for others alone: of its own memory not a byte is touched."""
+    """A slot for external arrays alone: its own memory is reserved, and never written."""
     own = np.empty(shape, dtype)
     return ArraySlot(own if runtime.arch() == "cpu" else allocate(own))
 
