@@ -1,4 +1,4 @@
-"""Why a number is wrong: the kernel, the line, what is known of it from its text and from its run."""
+"""Diagnosis of wrong gradients of kernels: the kernel, the line and the reason, from its text and its run."""
 
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -13,7 +13,7 @@ from .kernel_subject import NO_REASON, Cause, at_line
 from .own_gradient import of_own_gradient
 from .questions import Finding
 
-BLAMED = (
+LIKELIEST = (
     "integer",
     "constant",
     "atomic",
@@ -32,11 +32,11 @@ BLAMED = (
     "element",
     "overwrite",
 )
-"""Remarks that explain a wrong reverse, the likeliest first."""
+"""Kinds of remarks that explain a wrong reverse, the likeliest first."""
 UNSEEN = "Python changes {} between kernels, which no tape sees"
 UNREAD = "no kernel reads {}: a number that Python takes from it has no derivative; pass the array"
 RANK = {"is": 0, "only": 1, "chooses": 2, "ends": 3, "decides": 4}
-"""What ends a derivative, by the first word that tells it, the likeliest first."""
+"""Reasons why a derivative ends, by their first word, the likeliest first."""
 
 
 def with_lines(
@@ -46,7 +46,7 @@ def with_lines(
     seen: Sequence[Remark],
     followed: Replay | None,
 ) -> Finding:
-    """A question that failed, with the lines where derivatives end; if nothing is known, the kernel."""
+    """Add to a failed finding the lines at which derivatives end; if none is known, the kernel."""
     if finding.passed:
         return finding
     told = [*_of_run(followed, finding.argument)] if followed is not None else []
@@ -70,7 +70,7 @@ def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
 
 
 def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
-    """The kernel, where there is only one, and nothing is known of it."""
+    """The kernel, if there is only one."""
     if len({launch.function for launch in ran}) == 1:
         yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
@@ -81,14 +81,14 @@ def _unseen(followed: Replay) -> Iterator[Cause]:
         yield at_line(wrote.where, UNSEEN.format(wrote.name))
 
 
-def blame(
+def cause_of(
     launches: Recording,
     ran: Sequence[RecordedLaunch],
     taken: Sequence[tuple[Any, tuple]],
     followed: Replay,
     seen: Sequence[Remark],
 ) -> Cause:
-    """Where and why a reverse is wrong, as far as it is known: a stage, a remark, an array."""
+    """Where and why a reverse is wrong, as far as it is known: a kernel, a remark, an array."""
     for why in _unseen(followed):
         return why
     if launches.own_gradient is not None:
@@ -99,7 +99,7 @@ def blame(
     stage = None if wrong is None else wrong.function
     lost = [c for c in followed.interpreter.cuts.values() if c.text.endswith(LOST)]
     mine = list(seen) if stage is None else of_function(seen, stage)
-    mine.sort(key=lambda r: BLAMED.index(r.kind) if r.kind in BLAMED else len(BLAMED))
+    mine.sort(key=lambda r: LIKELIEST.index(r.kind) if r.kind in LIKELIEST else len(LIKELIEST))
     told = f"in kernel '{stage.__name__}', " if stage is not None else ""
     if stage is None and lost:
         return Cause(
@@ -113,7 +113,7 @@ def blame(
 
 
 def _of_custom(wrapper: Callable) -> Cause:
-    """What `ti.ad.grad_replaced` and `ti.ad.no_grad` have wrapped."""
+    """The function inside `ti.ad.grad_replaced` or `ti.ad.no_grad`."""
     function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
     if "no_grad" in wrapper.__qualname__:
         return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")

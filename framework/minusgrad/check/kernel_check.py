@@ -1,17 +1,17 @@
-"""Are the gradients of a file's kernels true? Questions to a case of launches (`launches`).
+"""Gradient checks of the kernels in a file: questions to a case of recorded launches.
 
-    value     the compiled kernels against the same source in plain Python (`follow`): sees what Taichi
-              computes wrongly forward, integers that truncate, literals that lose digits, frozen constants
-    reverse   what `kernel.grad()` leaves against the exact derivative of what was followed; where they
-              differ, stage by stage, so that the kernel is named
+    value     the compiled kernels against the same source in plain Python (`interpreter`): finds forward
+              errors of Taichi, integers that truncate, literals that lose digits, frozen constants
+    reverse   the adjoints that `kernel.grad()` computes against the exact derivative of the replayed run;
+              where they differ, kernel by kernel, so that the wrong one is named
     taylor    the remainder of a step falls as its square (`questions`)
     path      the loss changes along a step of physical size by the integral of its gradient
     repeat    the same inputs give the same gradient, twice
     kink      where the loss is finite its gradient is finite: at zero, and where two entries are equal
-    reading   what the kernels say, and what they did while they were followed: warnings; where a number is
-              wrong they tell the line
+    reading   warnings from the text of the kernels and from their replay; where a number is wrong, they name
+              the line
 
-asked at the start, and at random states near it.
+The questions are asked at the start, and at random states near it.
 """
 
 import inspect
@@ -30,7 +30,7 @@ from ..interpreter.array_memory import OutsideError
 from ..interpreter.recorded_launches import Handle, RecordedLaunch, Recording
 from ..interpreter.replay import WRONG, Replay, off, replay
 from ..lint.kernel_remarks import Remark, begin_of, in_words, readings
-from .diagnosis import blame, of_whole, with_lines
+from .diagnosis import cause_of, of_whole, with_lines
 from .kernel_kinks import idle, kinks
 from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .own_gradient import of_own_gradient
@@ -38,15 +38,15 @@ from .questions import INFINITE, SHRINKS, Finding, Variable, inside, path, sprea
 from .random_states import random_state_near
 
 SLOW = 3.0
-"""Seconds from which on kernels are followed at the start alone."""
+"""Seconds of one replay beyond which kernels are replayed at the start only."""
 NEAR = 2
-"""Random states, besides the start."""
+"""The number of random states besides the start."""
 CLOSE = {"float64": 1e-10, "float32": 1e-4, "float16": 1e-2}
-"""How near a compiled value is to that of plain Python, in parts of its scale, by precision."""
+"""The tolerance between a compiled value and that of plain Python, relative to its scale, by precision."""
 FORWARD = ("integer", "constant", "race", "shared", "single", "element", "overwrite")
 """Remarks that explain a wrong value."""
 UNSTEADY = ("race", "shared", "random")
-"""Remarks that explain another gradient at a second time."""
+"""Remarks that explain why a second gradient differs."""
 _LINE = re.compile(r'File "([^"]+)", line (\d+)')
 
 
@@ -94,7 +94,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
             if not finding.passed:
                 failed.add((finding.argument, finding.question))
         if failed:
-            break  # another state would say it again
+            break  # other states would repeat it
     if not failed:
         put(launches, start)
         yield from _second_call(asked, progress)
@@ -105,9 +105,9 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
 
 @dataclass
 class _State:
-    """What a state has shown: its launches, what a tape takes of them, the run as it was followed, remarks.
+    """The results at one state: its launches, those that a tape records, remarks, and the replayed run.
 
-    `right`: whether the value is that of plain Python.
+    `right`: the value is that of plain Python.
     """
 
     ran: list[RecordedLaunch]
@@ -150,7 +150,7 @@ def _at_state(
 
 
 def _followed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
-    """Follow the run, and compare its value."""
+    """Replay the run in plain Python, and compare its value."""
     launches, begin = asked.launches, perf_counter()
     try:
         if not asked.slow:
@@ -186,7 +186,7 @@ def _of_input(
     progress: Progress,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
-    """The gradient with respect to one input: against the exact one, and by steps."""
+    """The gradient with respect to one input, against the exact one and by steps."""
     name, followed, seen, launches = handle.name, state.followed, state.remarks, asked.launches
     wrong = exact = False
     if followed is not None:
@@ -195,7 +195,7 @@ def _of_input(
         wrong = not answer.passed
         exact = state.right and answer.passed and not (followed.python_wrote or followed.cuts(name))
         yield answer
-    direction = _short(asked, knob, knob.direction(rng))
+    direction = _short(asked, variable, variable.direction(rng))
     if not np.isfinite(found).all():
         if not wrong:
             infinite = asked.finding(name, "taylor", False, None, INFINITE)
@@ -209,8 +209,8 @@ def _of_input(
         yield order if order.passed else replace(order, where=answer.where)
     else:
         yield with_lines(order, launches, state.ran, seen, followed)
-        longer = _short(asked, knob, until(partial(_rounded, asked), knob, direction))
-        yield with_lines(path(asked, knob, longer), launches, state.ran, seen, followed)
+        longer = _short(asked, variable, until(partial(_rounded, asked), variable, direction))
+        yield with_lines(path(asked, variable, longer), launches, state.ran, seen, followed)
 
 
 # The answers ----------------------------------------------------------------------------------------
@@ -257,7 +257,7 @@ def _reverse(
     digits = 6 if error > 1e-4 else 12
     right, given = f"{exact[worst]:.{digits}g}", f"{found[worst]:.{digits}g}"
     text = f"d loss / d {handle.name}{at} is {right}, the reverse gives {given}"
-    why = blame(asked.launches, state.ran, state.taken, followed, state.remarks)
+    why = cause_of(asked.launches, state.ran, state.taken, followed, state.remarks)
     return asked.finding(handle.name, "reverse", False, error, text, why)
 
 
@@ -279,7 +279,7 @@ def _repeat(
 def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
     """Whether a second call gives the same, with nothing put back for it but inputs and loss.
 
-    Where a call does not begin its loss anew, clearing is another's business, and this is a warning.
+    A warning where a call does not overwrite its loss: its caller may clear arrays, too.
     """
     launches = asked.launches
     if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
@@ -303,19 +303,19 @@ def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
     yield replace(asked.finding("", "repeat", lenient, error, text, Cause("", cause)), warning=lenient)
 
 
-def _short(asked: KernelSubject, knob: Variable, direction: np.ndarray) -> np.ndarray:
+def _short(asked: KernelSubject, variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until the kernels stay inside of their arrays and the loss is finite."""
     for _ in range(SHRINKS):
-        knob.put(knob.values + direction)
+        variable.put(variable.values + direction)
         if asked.within():
             break
         direction = 0.5 * direction
-    knob.put(knob.values)
-    return inside(asked, knob, direction)
+    variable.put(variable.values)
+    return inside(asked, variable, direction)
 
 
 def _rounded(asked: KernelSubject) -> tuple:
-    """What the numbers become that the kernels round."""
+    """The results of the roundings (cast, floor, ...) in the kernels."""
     launches = asked.launches
     if asked.steady:
         return ()
@@ -328,7 +328,7 @@ def _rounded(asked: KernelSubject) -> tuple:
 
 
 def _deadly(seen: Sequence[Remark]) -> Cause:
-    """What the reverse may die of."""
+    """A remark on the kernels that may crash the reverse."""
     found = (r for r in seen if r.kind == "carried")
     return next((at_line(r.where, r.text) for r in found), NO_REASON)
 
@@ -350,7 +350,7 @@ def _warning(term: str, remark: Remark) -> Finding:
     return Finding(term, "", "reading", True, None, remark.text, remark.where, warning=True)
 
 
-def _knob(launches: Recording, handle: Handle, step: float) -> Variable:
+def _variable(launches: Recording, handle: Handle, step: float) -> Variable:
     def gradient() -> np.ndarray:
         found = launches.gradients()[handle.name]
         assert found is not None
@@ -369,7 +369,7 @@ def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iter
 
 
 def _told(error: BaseException) -> tuple[str, str]:
-    """The engine's words, without what it repeats, and the place."""
+    """The engine's message without repetitions, and its place."""
     text = str(error)
     places = _LINE.findall(text)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("File ")]

@@ -1,8 +1,8 @@
-"""A Python file, loaded and asked: its kernels, and the energies that it declares.
+"""A Python file to check: its kernels, and the energies that it declares.
 
-What to ask of kernels stands in the file (`@checked`) or in `FILE.check.toml` beside it. Where nothing is
-said it is read from the file: the body of a `with ti.ad.Tape(loss)` is what runs; else kernels without
-arguments, those that reach one loss together, in the order of the file.
+Its cases are declared in the file (`@checked`) or in `FILE.check.toml` beside it. Without declarations they
+are inferred: the body of a `with ti.ad.Tape(loss)` is a case; else the kernels without arguments that reach
+one loss together, in the order of the file.
 """
 
 import ast
@@ -27,7 +27,7 @@ from .questions import Finding
 
 
 def load(path: Path) -> ModuleType:
-    """The file as a module, with the engine that it imports. Raises `UserError` where it cannot be had."""
+    """The file as a module, with the engine that it imports. Raises `UserError` if importing fails."""
     if not path.is_file():
         raise UserError(f"{path}: there is no such file")
     runtime.engine(_imported_by(path))
@@ -55,7 +55,7 @@ def _imported_by(path: Path) -> str | None:
     try:
         tree = ast.parse(path.read_bytes())
     except (SyntaxError, ValueError):
-        return None  # told when it is imported
+        return None  # reported when it is imported
     for node in ast.walk(tree):
         names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
         names += [node.module or ""] if isinstance(node, ast.ImportFrom) else []
@@ -66,7 +66,7 @@ def _imported_by(path: Path) -> str | None:
 
 
 def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
-    """What there is to ask in a file that was loaded. Raises `UserError` where there is nothing."""
+    """The cases and energies of a loaded file. Raises `UserError` if there are none."""
     cases = [*take_declared(), *beside(path)]
     energies = [
         v for v in vars(module).values() if isinstance(v, LocalEnergy) and v.function.__module__ == path.stem
@@ -105,7 +105,7 @@ def _line_of(error: BaseException, file: Path) -> str:
     return found
 
 
-# What is not said ----------------------------------------------------------------------------------
+# Inferred cases ----------------------------------------------------------------------------------
 
 
 def _inferred(path: Path, module: ModuleType) -> Iterator[Case]:
@@ -120,7 +120,7 @@ def _inferred(path: Path, module: ModuleType) -> Iterator[Case]:
 
 
 def _tape(node: ast.With) -> str | None:
-    """The loss of a `with ti.ad.Tape(loss)`; None if it is none."""
+    """The loss of a `with ti.ad.Tape(loss)`; None for another `with`."""
     for item in node.items:
         call = item.context_expr
         if isinstance(call, ast.Call) and ast.unparse(call.func).endswith("Tape"):
@@ -141,7 +141,7 @@ def _body(path: Path, module: ModuleType, tape: ast.With) -> Callable:
 
 
 def _by_loss(tree: ast.Module, module: ModuleType) -> Iterator[Case]:
-    """Kernels without arguments that lead to one loss."""
+    """Kernels without arguments that reach one loss."""
     kernels = [
         n
         for n in tree.body

@@ -1,4 +1,4 @@
-"""Kernels at special states: where roots have no derivative, and inputs that nothing hangs on."""
+"""Kernels at special states: roots and norms of zero, and inputs that the loss does not depend on."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
@@ -12,7 +12,7 @@ from .kernel_subject import Cause, KernelSubject, Progress, put
 from .questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
-"""Steps after which an input that changes nothing is taken to be idle."""
+"""Lengths of steps after which an input that changes nothing counts as idle."""
 
 
 def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
 def idle(
     asked: KernelSubject, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
 ) -> Iterator[Finding]:
-    """Inputs that the loss never changes with, however far they go: no search would move them."""
+    """Idle inputs: the loss does not change with them, however far they move."""
     launches = asked.launches
     put(launches, start)
     here, gradients = launches.value(), launches.gradients()
@@ -58,7 +58,7 @@ def idle(
 def _moved_by(
     asked: KernelSubject, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
 ) -> float:
-    """The loss where one input is moved at random; infinite where kernels would leave their arrays."""
+    """The loss after a random step of one input; infinite where kernels would leave their arrays."""
     launches = asked.launches
     launches.set(handle, start[handle.name] + step * rng.normal(size=handle.start.shape))
     found = launches.value() if asked.within() else np.inf
@@ -67,7 +67,7 @@ def _moved_by(
 
 
 def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -> Finding:
-    """A gradient that is not finite: the function's own, or the reverse's of what a select keeps away."""
+    """A gradient that is not finite: of the function, or of the side that a select does not take."""
     text = "the loss is finite and its gradient is not"
     try:
         followed = replay(asked.launches, ran, asked.launches.inputs)

@@ -1,4 +1,4 @@
-"""A case of launches as `questions` sees it: a value, its rounding, and an answer with a line."""
+"""Recorded launches as a subject of checks: their loss, its rounding, and findings with a line."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,11 +12,11 @@ from ..lint.kernel_remarks import in_words
 from .questions import Finding
 
 HEARD, TINY = 8, 2.0**-24
-"""How often each input is put off, by so much of its step, to hear how loss rounds."""
+"""How often each input is perturbed, by this part of its step, to measure the rounding of the loss."""
 
 
 class Cause(NamedTuple):
-    """A reason, and the line it stands in."""
+    """The reason of a finding, and its line."""
 
     where: str = ""
     text: str = ""
@@ -26,7 +26,7 @@ NO_REASON = Cause()
 
 
 def at_line(where: str, text: str) -> Cause:
-    """A reason that tells its line, if it has one."""
+    """A reason whose text begins with its line, if it has one."""
     return Cause(where, f"{in_words(where)}: {text}" if where else text)
 
 
@@ -38,7 +38,7 @@ class Progress(Protocol):
 
 @dataclass
 class KernelSubject:
-    """The case as `questions` sees it, with what it is called and where it stands."""
+    """The loss of a case of launches as a subject of `questions`; `where` names the present state."""
 
     launches: Recording
     ran: Sequence[RecordedLaunch] = ()
@@ -46,9 +46,9 @@ class KernelSubject:
     usual: float = 0.0
     noise: float = 0.0
     steady: bool = False
-    """Elsewhere it would teach nothing: no branch or place hangs on inputs, or it cannot be followed."""
+    """A replay elsewhere has no new result: no branch or index depends on inputs, or there is no replay."""
     slow: bool = False
-    """Following it takes long: once is enough."""
+    """A replay takes long: one is enough."""
 
     @property
     def eps(self) -> float:
@@ -61,7 +61,7 @@ class KernelSubject:
         return max(100.0 * self.eps * self.usual, self.noise)
 
     def within(self) -> bool:
-        """Whether the kernels would stay inside of their arrays, with the inputs as they are set."""
+        """True if the kernels stay inside of their arrays at the present inputs."""
         return self.steady or within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
 
     def listen(
@@ -70,7 +70,7 @@ class KernelSubject:
         steps: Mapping[str, float],
         gradients: Mapping[str, np.ndarray | None],
     ) -> float:
-        """How far rounding moves the loss: what a tiny step leaves, which a smooth loss would not feel."""
+        """The rounding of the loss: its remainder over tiny steps, which would be zero for a smooth loss."""
         launches, worst = self.launches, 0.0
         here = launches.value()
         for handle in launches.inputs:
@@ -83,7 +83,7 @@ class KernelSubject:
                 left = abs(launches.value() - here - change)
                 heard.append(left if np.isfinite(left) else 0.0)
             launches.set(handle, start)
-            worst = max(worst, sorted(heard)[1])  # a jump just here is heard now and then, rounding always
+            worst = max(worst, sorted(heard)[1])  # a jump just here is met now and then, rounding always
         return min(30.0 * worst, 1e-6 * self.usual)
 
     def finding(

@@ -1,6 +1,6 @@
-"""How a map is asked what it does: through the energy U = sum over p of w_p y_p, with random weights w.
+"""Probe of a map: the energy U = sum over p of w_p y_p of its output y, with random weights w.
 
-Then its gradient is that of an energy, and its value a sum over elements and receivers.
+So the checks of energies apply to maps; U is a sum over elements and receivers.
 """
 
 from collections.abc import Iterator, Mapping
@@ -17,17 +17,17 @@ from ..energies.term import Term, bind
 from ..potential.potential import Potential
 
 EDGE = 1e-6
-"""What a map may give just outside of its window, in parts of the most that it gives inside."""
+"""The tolerance of values just outside a window, relative to the largest value inside."""
 
 
 @local_energy("probe", over="nodes", given=Node(), probe_weight=Node())
 def probe(given, probe_weight):
-    """The weighted sum of what a map gives."""
+    """The weighted sum of a map's output."""
     return given[0] * probe_weight[0]
 
 
 def probed(term: Term, rng: np.random.Generator) -> Potential:
-    """A potential over copies of the map's fields: the map, and the weighted sum of what it gives."""
+    """A potential over copies of the map's fields: the map, and the weighted sum of its output."""
     assert term.gives is not None
     values = {f.name: f.values for f in term.fields.values()}
     units = {f.name: f.unit for f in term.fields.values()}
@@ -64,7 +64,7 @@ def _cells(term: Term, values: Mapping[str, Any]) -> Iterator[tuple[int, dict[st
 
 
 def cut_off(term: Term, values: Mapping[str, Any]) -> float:
-    """The most that an element gives one cell outside of its window, in parts of the most inside."""
+    """The largest value of an element outside its window, relative to the largest inside."""
     energy = term.energy
     assert isinstance(energy, LocalMap)
     of_map, ranges = energy.evaluator(), energy.reach()(values)

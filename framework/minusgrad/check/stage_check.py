@@ -1,7 +1,7 @@
-"""Is the reverse of a staged energy true, stage by stage?
+"""Gradient check of a staged energy, stage by stage, against plain Python.
 
-Its kernels are followed in plain Python; the derivative of that is exact. Where the energy's own differs,
-each stage alone is asked: from random adjoints of what it makes, forward and back.
+Its kernels are replayed in plain Python, with exact derivatives. Where the energy's own gradient differs,
+each stage is checked alone, from random adjoints of its outputs.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -19,14 +19,14 @@ from .questions import Finding
 
 
 def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
-    """The gradient of every argument against the exact one, and what the stages' text says."""
+    """The gradient of every argument against the exact one; failures name the stage and its remarks."""
     handles = [Handle(name, array) for name, array in term.arrays.items()]
     arrays = Arrays(handles)
     with listening(handles) as ran:
         term.value(t)
     forward = [term.energy.stages[k] for act, k in term.energy.schedule.forward if act == "run"]
     if len(ran) != len(forward):
-        return  # a stage is a Python function, which is not followed
+        return  # a stage is a Python function, which is not replayed
     own = [None if stage.backward is None else partial(term.run_back, stage) for stage in forward]
     ran = [replace(launch, own_reverse=one) for launch, one in zip(ran, own, strict=True)]
     for handle in handles:

@@ -1,12 +1,12 @@
-"""What leaves U as it is, declared or found by trying; and what its gradient must then obey.
+"""Symmetries of U, declared or found by trial, and the conservation laws that its gradient must obey.
 
-    U(x + c) = U(x)   ->   sum_i dU/dx_i = 0           translation: momentum is kept
+    U(x + c) = U(x)   ->   sum_i dU/dx_i = 0           translation: momentum is conserved
     U(R x)   = U(x)   ->   sum_i x_i ^ dU/dx_i = 0     rotation: so is angular momentum
     U(P x)   = U(x)   ->   dU/dx(P x) = P dU/dx(x)     permutation: equal nodes feel equal forces
 
-(Noether 1918.) Fields of vectors are moved one by one, and turned together; nodes change places in all fields
-of their number. A symmetry that U does not have is no finding, unless its energy declares it; a gradient that
-breaks one that U has is wrong.
+(Noether 1918.) Fields of vectors are shifted one by one, and rotated together; nodes change places in all
+fields of their number. A symmetry that U lacks is no finding, unless its energy declares it; a gradient that
+breaks a symmetry of U is wrong.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -21,9 +21,9 @@ from .questions import Finding, Subject, spread
 
 TRIES = 2
 ALIKE = 1e3
-"""Values that differ by so many roundings are the same."""
+"""Values that differ by so many rounding errors are equal."""
 KEPT = 1e-8
-"""What is to be zero, in parts of the sum of absolute values."""
+"""The tolerance of a sum that must be zero, relative to its sum of absolute values."""
 
 Moved = dict[str, np.ndarray]
 """Fields by name, with other values."""
@@ -31,9 +31,9 @@ Moved = dict[str, np.ndarray]
 
 @dataclass
 class Symmetries:
-    """A subject and the fields that it reads; `gradient` of one by its name. Fields are put back.
+    """Symmetry checks of a subject: `fields`: those that it reads, restored at the end; `gradient` by field.
 
-    `among`: the nodes that it is a sum over, if it is not all.
+    `among`: the nodes that it is a sum over; None for all.
     """
 
     subject: Subject
@@ -73,7 +73,7 @@ class Symmetries:
         change: float,
         left: Callable[[], tuple[np.ndarray, float, float, str]],
     ) -> Iterator[Finding]:
-        """`left` tells what is to be zero, of what size its parts are, its length, and what it is called."""
+        """`left` returns a quantity that must be zero, the size of its parts, its length, and its name."""
         if change == 0.0:
             rest, size, length, what = left()
             # a state at rest has gradients of rounding alone
@@ -85,11 +85,11 @@ class Symmetries:
             yield self.subject.finding(name, question, False, change, text)
 
     def _change(self, moved: Callable[[], Moved]) -> float:
-        """How much U changes; zero where that is rounding."""
+        """The change of U; zero if it is rounding."""
         return self._beyond_rounding(self._value(moved()) - self.here for _ in range(TRIES))
 
     def _beyond_rounding(self, changes: Iterable[float]) -> float:
-        """The largest; zero where that is rounding, infinite where one is no number."""
+        """The largest change; zero if it is rounding, infinite if one is NaN."""
         most = float(np.max(np.nan_to_num(np.abs(list(changes)), nan=np.inf)))
         return 0.0 if most <= ALIKE * self.subject.rounding() else most
 
@@ -108,7 +108,7 @@ class Symmetries:
     # Translation
 
     def _shifted(self, name: str) -> Moved:
-        """A field moved as far as it is large."""
+        """A field shifted by about its own size."""
         x = self.vectors[name]
         return {name: x + (float(np.abs(x).max()) or 1.0) * self.rng.normal(size=x.shape[1])}
 
@@ -119,7 +119,7 @@ class Symmetries:
     # Rotation
 
     def _turned(self) -> Moved:
-        """All fields turned by one random rotation about the origin."""
+        """All fields rotated about the origin by one random rotation."""
         d = next(iter(self.vectors.values())).shape[1]
         q, r = np.linalg.qr(self.rng.normal(size=(d, d)))
         q = q * np.sign(np.diag(r))
@@ -136,7 +136,7 @@ class Symmetries:
     # Permutation
 
     def _change_of_order(self, names: Collection[str], order: np.ndarray) -> float:
-        """How much U changes, near here: at this very state nodes may be alike by chance, as at rest."""
+        """The change of U near this state, where nodes may be equal by chance, as at rest."""
         changes = []
         for _ in range(TRIES):
             near = {
@@ -150,7 +150,7 @@ class Symmetries:
         return {name: self.start[name][order] for name in names}
 
     def _followed(self, names: Collection[str], order: np.ndarray) -> tuple[np.ndarray, float, float, str]:
-        """How far the gradient at the exchanged nodes is from the exchanged gradient."""
+        """The distance between the gradient at exchanged nodes and the exchanged gradient."""
         here = [self.gradient(name)[order] for name in names]
         with self._put(self._exchanged(names, order)):
             there = [self.gradient(name) for name in names]

@@ -1,4 +1,4 @@
-"""A term as `questions` sees it: a value, its rounding, and an answer; and parts of terms that are large."""
+"""A term as a subject of checks: its energy, rounding and findings; and random parts of large terms."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
@@ -14,19 +14,19 @@ from ..potential.staged_term import StagedTerm
 from .questions import EPS, Finding
 
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
-"""A term with more targets, or more tuples, is judged on a random part of them."""
+"""A term with more targets, or more tuples, is checked on a random part of them."""
 
 
 @dataclass
 class TermSubject:
-    """What is asked: a potential of one term, at a time, in words."""
+    """A potential of one term at time `t`; `where` names the present state."""
 
     potential: Potential
     term: Term
     t: float
     where: str = ""
     usual: float = 0.0
-    """Sum of |u| at states like this one: a state at rest has less, but rounds no better."""
+    """Sum of |u| at similar states: a state at rest has a smaller sum, and the same rounding."""
 
     def value(self) -> float:
         return self.potential.value(self.t)
@@ -35,7 +35,7 @@ class TermSubject:
         return self.potential.gradient(name, self.t)
 
     def product(self, name: str, along: str = "") -> Callable[[np.ndarray], np.ndarray] | None:
-        """How the gradient changes along a step of the same; None for staged energies."""
+        """How the gradient changes along a step of `along` (default: `name`); None if staged."""
         if isinstance(self.term, StagedTerm):
             return None
         return lambda step: self.potential.product({along or name: step}, name, self.t)
@@ -44,7 +44,7 @@ class TermSubject:
         self.t = float(t)
 
     def rounding(self) -> float:
-        """Below this, differences of U say nothing: 100 eps sum|u|."""
+        """The size of rounding errors in differences of U: 100 eps sum|u|."""
         return 100.0 * EPS * max(self.potential.magnitude(self.t), self.usual)
 
     def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
@@ -52,7 +52,7 @@ class TermSubject:
 
 
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
-    """The term, on a random part of its elements if there are many. A copy: its parameters may be turned."""
+    """The term, on a random part of its elements if there are many. A copy, with parameters of its own."""
     parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
     some, rows = term.elements.part(rng, elements=tuples, targets=nodes)
     if rows is None:
