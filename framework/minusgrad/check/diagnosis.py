@@ -61,7 +61,7 @@ def with_lines(
 
 
 def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
-    """What the run shows: what Python did, and where derivatives end, the likeliest first."""
+    """Reasons found in the run: changes by Python, and ends of derivatives, the likeliest first."""
     yield from _unseen(followed)
     if followed.numbers and not followed.is_read(name):
         yield at_line(followed.numbers[0], UNREAD.format(name))
@@ -76,7 +76,7 @@ def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
 
 
 def _unseen(followed: Replay) -> Iterator[Cause]:
-    """What Python changes between kernels."""
+    """Arrays that Python changes between kernels."""
     for wrote in followed.python_wrote[:1]:
         yield at_line(wrote.where, UNSEEN.format(wrote.name))
 

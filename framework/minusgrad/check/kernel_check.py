@@ -145,8 +145,8 @@ def _at_state(
             yield asked.finding(handle.name, "reverse", False, None, text)
             continue
         yield _repeat(asked, state, handle, found, second)
-        knob = _knob(launches, handle, steps[handle.name])
-        yield from _of_input(asked, state, handle, found, knob, progress, rng)
+        variable = _variable(launches, handle, steps[handle.name])
+        yield from _of_input(asked, state, handle, found, variable, progress, rng)
 
 
 def _followed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
@@ -182,7 +182,7 @@ def _of_input(
     state: _State,
     handle: Handle,
     found: np.ndarray,
-    knob: Variable,
+    variable: Variable,
     progress: Progress,
     rng: np.random.Generator,
 ) -> Iterator[Finding]:
@@ -202,7 +202,7 @@ def _of_input(
             yield with_lines(infinite, launches, state.ran, seen, followed)
         return
     progress(f"steps of {name} {asked.where}")
-    order = taylor(asked, knob, direction)
+    order = taylor(asked, variable, direction)
     if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
     if wrong:
