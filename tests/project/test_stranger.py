@@ -325,7 +325,7 @@ def test_its_run_names_it_too_and_loses_nothing(gone: Gone, whole: Path, cut: Pa
 
 
 def test_it_sees_the_public_surface_only() -> None:
-    test_packages.test_plugins_see_the_public_surface_only(ROOT / STRANGER / "springnet")
+    test_packages.test_plugins_import_from_the_public_doors_only(ROOT / STRANGER / "springnet")
 
 
 def test_it_names_in_its_metadata_all_that_it_imports() -> None:
