@@ -54,7 +54,7 @@ def _units_start_no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """`minusgrad ARGUMENTS` in this process: exit code, what it prints, what it complains of."""
 
     def call(*arguments: object) -> tuple[int, str, str]:

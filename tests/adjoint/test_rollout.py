@@ -242,8 +242,10 @@ def test_curvature_keeps_to_its_budget():
     one = line()
     rollout = fitted(one)
     rollout.budget = 3 * 3 * 4 * 8 - 1
-    told = "the observed states along 3 directions need 288 B, and the budget is 287 B: give it more `memory`"
-    with pytest.raises(EnergyError, match=told):
+    message = (
+        "the observed states along 3 directions need 288 B, and the budget is 287 B: give it more `memory`"
+    )
+    with pytest.raises(EnergyError, match=message):
         rollout.curvature([drawn(one)] * 3)
     rollout.budget += 1
     rollout.curvature([drawn(one)] * 3)
@@ -359,11 +361,11 @@ NEAR = {"swing": "swing.w", "swing.t": "swing.w", "swing.q": "swing.w", "mud.k":
 def test_names_of_nothing_are_refused(name):
     rollout = judged(line())
     near = f"; did you mean '{NEAR[name]}'?" if name in NEAR else ""
-    told = f"a run has no derivative with respect to '{name}'{near} ({KNOWN})"
+    message = f"a run has no derivative with respect to '{name}'{near} ({KNOWN})"
     for ask in (rollout.evaluate, lambda some: rollout.curvature([dict.fromkeys(some, 1.0)])):
         with pytest.raises(EnergyError) as refused:
             ask([name])
-        assert str(refused.value) == told
+        assert str(refused.value) == message
 
 
 def test_what_maps_give_is_no_name():
@@ -384,7 +386,7 @@ def test_losses_that_do_not_fit_are_refused():
     fields = one.potential.fields
     potential = Potential(fields, [bind(probe, fields, data={"a": np.zeros(4), "b": np.zeros(4)})])
     rows = np.zeros((2, 4))
-    for steps, data, told in (
+    for steps, data, message in (
         ((1, 2), {"probe.a": rows[:1]}, "'probe.a' has 1 rows of data, for 2 steps"),
         ((1, 2), {"probe.a": rows[:, :1]}, "'probe.a' has rows of shape [1], its elements need [4]"),
         (
@@ -396,7 +398,7 @@ def test_losses_that_do_not_fit_are_refused():
     ):
         with pytest.raises(EnergyError) as refused:
             Loss(potential, steps, data)
-        assert str(refused.value) == told
+        assert str(refused.value) == message
     for step in (-1, 9):
         with pytest.raises(EnergyError) as refused:
             Rollout(one, [Loss(potential, (2, step))], 8)

@@ -74,9 +74,9 @@ def test_the_least_budget_is_told_and_is_enough(steps):
     assert plan.block == 1
     with pytest.raises(EnergyError) as refused:
         Plan.of(steps, tape, STATE, needed - 1)
-    told = "4.48 kB" if steps > 1 else "3.48 kB"
+    least = "4.48 kB" if steps > 1 else "3.48 kB"
     assert str(refused.value) == (
-        f"the way back through a run needs at least {told}, and its budget is {told}: give it more `memory`"
+        f"the way back through a run needs at least {least}, and its budget is {least}: give it more `memory`"
     )
 
 
@@ -87,12 +87,10 @@ def test_no_block_is_longer_than_a_kernel_can_find_its_way_in():
 
 
 def test_what_is_said():
-    assert str(Plan.of(100, tape, STATE, 10**6)) == (
-        "all 100 steps on the tape, 27.2 kB: nothing is computed again"
-    )
-    told = str(Plan.of(1000, tape, STATE, 20_000))
+    assert str(Plan.of(100, tape, STATE, 10**6)) == ("storing all 100 steps (27.2 kB); no recomputation")
+    message = str(Plan.of(1000, tape, STATE, 20_000))
     plan = Plan.of(1000, tape, STATE, 20_000)
-    assert told == (
-        f"1000 steps in blocks of {plan.block}, {plan.kept} states kept: {plan.stored / 1000:.3g} kB of"
-        f" 20 kB; {plan.recomputed:.3g} of the steps computed again"
+    assert message == (
+        f"storing {plan.kept} states of 1000 steps in blocks of {plan.block} ({plan.stored / 1000:.3g} kB of"
+        f" 20 kB); recomputing {plan.recomputed:.3g} of the steps"
     )

@@ -287,10 +287,10 @@ def test_tables(document: dict[str, Any]):
     assert tables.heads(group)[1] == "ns a thing: min"
     rows = {row[0]: row[1:] for row in tables.rows(group)}
     assert rows["minusgrad, taichi"] == ("20 ~", "30", "2", "1", "0.5 s", "100 MB", "1e-07")
-    told = tables.document(document)
-    assert "| minusgrad, taichi | 20 ~ |" in told
-    assert "Missing: torch (torch is not installed)" in told
-    assert "missed" in told
+    message = tables.document(document)
+    assert "| minusgrad, taichi | 20 ~ |" in message
+    assert "Missing: torch (torch is not installed)" in message
+    assert "missed" in message
 
 
 def test_pictures(document: dict[str, Any], tmp_path: Path):
@@ -315,14 +315,14 @@ def test_pictures(document: dict[str, Any], tmp_path: Path):
 def test_the_command_lists_and_refuses():
     listed = minusgrad("bench", "start", "few_bodies[2", "--list")
     assert listed.stdout.split() == ["start[help]", "start[first_step]", "few_bodies[2-f64]"]
-    for arguments, told in (
+    for arguments, message in (
         (("gravty_forces",), "did you mean 'gravity_forces'?"),
         (("few_bodies[3",), "no case begins with 'few_bodies[3'"),
         (("start", "--engine", "numpy"), "no engine 'numpy' here"),
     ):
         refused = minusgrad("bench", *arguments)
         assert refused.returncode == 2
-        assert told in refused.stderr
+        assert message in refused.stderr
 
 
 def test_a_wheel_has_no_benchmarks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any):

@@ -38,9 +38,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def complaint(told: Callable, *arguments: object) -> str:
+def complaint(invoke: Callable, *arguments: object) -> str:
     """What a mistake of the user's is answered with."""
-    code, out, err = told(*arguments)
+    code, out, err = invoke(*arguments)
     assert (code, out) == (2, ""), err
     return err.rstrip("\n")
 
@@ -125,12 +125,12 @@ def test_4_interrupted() -> None:
     )
 
 
-def test_130_stopped_before_there_was_anything_to_save(told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_130_stopped_before_there_was_anything_to_save(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     def stop(*_: object) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Registry, "load", stop)
-    assert told("run", TWO_BODY) == (130, "", "minusgrad: stopped; nothing was saved\n")
+    assert invoke("run", TWO_BODY) == (130, "", "minusgrad: stopped; nothing was saved\n")
 
 
 # Verbs ----------------------------------------------------------------------------------------------
@@ -146,21 +146,21 @@ def test_help_scenes_and_plugins_do_without_taichi(here: Path) -> None:
         assert done.stdout.splitlines()[-1] == "[]", arguments
 
 
-def test_help_names_every_verb_and_the_exit_codes(told) -> None:
-    code, out, _ = told("--help")
+def test_help_names_every_verb_and_the_exit_codes(invoke) -> None:
+    code, out, _ = invoke("--help")
     assert code == 0
     verbs = ("run", "resume", "check", "plot", "scenes", "energies", "plugins", "schema")
     assert all(re.search(rf"^ +{verb} +\w", out, re.MULTILINE) for verb in verbs)
-    for text in (out, *(told(verb, "--help")[1] for verb in verbs)):
+    for text in (out, *(invoke(verb, "--help")[1] for verb in verbs)):
         joined = " ".join(text.split())
         assert "0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable" in joined
-    assert re.fullmatch(r"minusgrad \d+\.\d+\.\d+\n", told("--version")[1])
+    assert re.fullmatch(r"minusgrad \d+\.\d+\.\d+\n", invoke("--version")[1])
 
 
-def test_run_names_its_folders(told, here: Path) -> None:
+def test_run_names_its_folders(invoke, here: Path) -> None:
     """`runs/NAME`, then `runs/NAME-2`; what was asked for is kept beside the scene."""
     for name in ("two_body", "two_body-2", "two_body-3"):
-        code, out, err = told("run", TWO_BODY, SHORT, "runtime.seed=7")
+        code, out, err = invoke("run", TWO_BODY, SHORT, "runtime.seed=7")
         assert (code, err) == (0, "")
         assert out.startswith(f"runs/{name}: 20 steps")
     assert files(here / "runs/two_body") == files(here / "runs/two_body-3")
@@ -168,47 +168,47 @@ def test_run_names_its_folders(told, here: Path) -> None:
     assert json.loads((here / "runs/two_body/overrides.json").read_text()) == [SHORT, "runtime.seed=7"]
 
 
-def test_overrides_may_stand_anywhere(told, here: Path) -> None:
-    told("run", TWO_BODY, "run.steps=5", "--out", "run", "stepper.dt=0.01", "--force", "runtime.seed=3")
+def test_overrides_may_stand_anywhere(invoke, here: Path) -> None:
+    invoke("run", TWO_BODY, "run.steps=5", "--out", "run", "stepper.dt=0.01", "--force", "runtime.seed=3")
     assert json.loads((here / "run/overrides.json").read_text()) == [
         "run.steps=5",
         "stepper.dt=0.01",
         "runtime.seed=3",
     ]
-    code, _, err = told("plot", "run", "run.steps=5")
+    code, _, err = invoke("plot", "run", "run.steps=5")
     assert code == 2
     assert err.endswith("unrecognized arguments: run.steps=5\n")
 
 
-def test_run_with_units_says_them(told) -> None:
-    _, out, _ = told("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
+def test_run_with_units_says_them(invoke) -> None:
+    _, out, _ = invoke("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
     assert out.startswith("run: 10 steps, t = 50 day\n")
 
 
-def test_resume_of_a_finished_run(told, here: Path) -> None:
-    told("run", TWO_BODY, SHORT, "--out", "run")
+def test_resume_of_a_finished_run(invoke, here: Path) -> None:
+    invoke("run", TWO_BODY, SHORT, "--out", "run")
     before = files(here / "run")
-    code, out, err = told("resume", "run")
+    code, out, err = invoke("resume", "run")
     assert (code, err) == (0, "")
     assert out.startswith("run: 20 steps, t = 0.1\n")
     assert files(here / "run") == before
 
 
-def test_force_starts_anew_and_leaves_no_inputs_of_the_old(told, here: Path) -> None:
-    told("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
+def test_force_starts_anew_and_leaves_no_inputs_of_the_old(invoke, here: Path) -> None:
+    invoke("run", SCENES / "outer_solar_system.toml", "run.steps=10", "--out", "run")
     assert (here / "run/inputs/data/outer_solar_system.csv").is_file()
-    assert told("run", TWO_BODY, SHORT, "--out", "run", "--force")[0] == 0
-    told("run", TWO_BODY, SHORT, "--out", "fresh")
+    assert invoke("run", TWO_BODY, SHORT, "--out", "run", "--force")[0] == 0
+    invoke("run", TWO_BODY, SHORT, "--out", "fresh")
     assert files(here / "run") == files(here / "fresh")
 
 
-def test_check_of_a_scene_and_of_an_energy(told) -> None:
+def test_check_of_a_scene_and_of_an_energy(invoke) -> None:
     for what in (TWO_BODY, "gravity"):
-        code, out, err = told("check", what)
+        code, out, err = invoke("check", what)
         assert (code, err) == (0, "")
         assert re.search(r"gravity +x +taylor +order 2\.0\d +ok", out)
         assert re.search(r"\n\d+ questions, 0 findings\n$", out)
-        code, out, _ = told("check", what, "--json")
+        code, out, _ = invoke("check", what, "--json")
         findings = json.loads(out)
         assert code == 0
         asked = {"value", "taylor", "path", "product", "translation", "rotation", "permutation"}
@@ -217,37 +217,37 @@ def test_check_of_a_scene_and_of_an_energy(told) -> None:
         assert {"gravity"} == {f["term"] for f in findings}
 
 
-def test_check_in_json_says_what_is_wrong(told, here: Path) -> None:
+def test_check_in_json_says_what_is_wrong(invoke, here: Path) -> None:
     (here / "pixel.py").write_text(WRONG)
-    code, out, _ = told("check", "pixel", "--plugin", "pixel.py", "--json")
+    code, out, _ = invoke("check", "pixel", "--plugin", "pixel.py", "--json")
     assert code == 1
     assert {(f["argument"], f["question"]) for f in json.loads(out) if not f["passed"]} >= {("x", "path")}
 
 
-def test_plot(told, here: Path) -> None:
-    told("run", TWO_BODY, SHORT, "--out", "run")
-    code, out, err = told("plot", "run")
+def test_plot(invoke, here: Path) -> None:
+    invoke("run", TWO_BODY, SHORT, "--out", "run")
+    code, out, err = invoke("plot", "run")
     assert (code, err) == (0, "")
     assert out.splitlines() == ["run/pictures/orbits.png", "run/pictures/energy.png"]
     assert all((here / path).read_bytes().startswith(b"\x89PNG") for path in out.splitlines())
-    assert told("plot", "run", "--out", "elsewhere/deep")[1].startswith("elsewhere/deep/")
+    assert invoke("plot", "run", "--out", "elsewhere/deep")[1].startswith("elsewhere/deep/")
 
 
-def test_scenes_open_with_their_claims(told) -> None:
-    code, out, err = told("scenes", SCENES, "--json")
+def test_scenes_open_with_their_claims(invoke) -> None:
+    code, out, err = invoke("scenes", SCENES, "--json")
     assert (code, err) == (0, "")
     found = {Path(s["scene"]).stem: s["claim"] for s in json.loads(out)}
     assert found.keys() == {path.stem for path in SCENES.glob("*.toml")}
     assert found["two_body"].startswith("A Kepler orbit of eccentricity 0.3 and period 2 pi.")
-    table = " ".join(told("scenes", SCENES)[1].split())
+    table = " ".join(invoke("scenes", SCENES)[1].split())
     assert all(claim.split(".")[0].split(":")[0][:40] in table for claim in found.values())
 
 
-def test_energies(told) -> None:
-    code, out, err = told("energies")
+def test_energies(invoke) -> None:
+    code, out, err = invoke("energies")
     assert (code, err) == (0, "")
     assert re.search(r"^gravity +gravity +pairs +x: node \[m\] +Newtonian attraction", out, re.MULTILINE)
-    code, out, _ = told("energies", "--json")
+    code, out, _ = invoke("energies", "--json")
     (gravity,) = (e for e in json.loads(out) if e["name"] == "gravity")
     assert gravity["plugin"] == "gravity"
     assert {a["name"]: (a["role"], a["unit"]) for a in gravity["arguments"]} == {
@@ -258,13 +258,13 @@ def test_energies(told) -> None:
     }
 
 
-def test_plugins(told) -> None:
-    code, out, err = told("plugins", "--json")
+def test_plugins(invoke) -> None:
+    code, out, err = invoke("plugins", "--json")
     assert (code, err) == (0, "")
     listed = {p["name"]: p for p in json.loads(out)}
     assert listed["gravity"]["module"] == "minusgrad_gravity"
     assert listed["core"]["distribution"] == "minusgrad"
-    assert re.search(r"^gravity +minusgrad +\d\S+ +minusgrad_gravity", told("plugins")[1], re.MULTILINE)
+    assert re.search(r"^gravity +minusgrad +\d\S+ +minusgrad_gravity", invoke("plugins")[1], re.MULTILINE)
 
 
 def resolved(schema: dict, node: dict) -> dict:
@@ -309,8 +309,8 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
 
 
 @pytest.mark.parametrize("scene", sorted(SCENES.glob("*.toml")), ids=lambda p: p.stem)
-def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, told) -> None:
-    code, out, err = told("schema")
+def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, invoke) -> None:
+    code, out, err = invoke("schema")
     assert (code, err) == (0, "")
     schema = json.loads(out)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
@@ -326,8 +326,8 @@ def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, told) ->
     ]
 
 
-def test_the_schema_offers_every_kind(told) -> None:
-    schema = json.loads(told("schema")[1])
+def test_the_schema_offers_every_kind(invoke) -> None:
+    schema = json.loads(invoke("schema")[1])
     for section, models in Registry.load().models().items():
         where = (
             schema["properties"]
@@ -342,14 +342,14 @@ def test_the_schema_offers_every_kind(told) -> None:
 # Mistakes in a scene --------------------------------------------------------------------------------
 
 
-def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(told, here: Path) -> None:
+def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path) -> None:
     text = (
         TWO_BODY.read_text().replace("steps = 1000", 'steps = "many"').replace("[checkpoint]", "[checkpont]")
     )
     text = text.replace('kind = "gravity"', 'kind = "gravty"').replace("dt = 0.005", "dtt = 0.005")
     text = text.replace("eccentricity = 0.3", "eccentricity = 1.5").replace("masses", "mases")
     (here / "bad.toml").write_text(text)
-    assert complaint(told, "run", "bad.toml", "observe.0.every=0").splitlines() == [
+    assert complaint(invoke, "run", "bad.toml", "observe.0.every=0").splitlines() == [
         "bad.toml:10:2: state.masses: required, but missing",
         "bad.toml:12:1: state.mases: no key 'mases'; did you mean 'masses'? "
         "(keys: eccentricity, G, masses, semi_major_axis)",
@@ -368,10 +368,10 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(told, here: Path) 
     assert not (here / "runs").exists()
 
 
-def test_a_missing_plugin_is_a_mistake_among_others(told, here: Path) -> None:
+def test_a_missing_plugin_is_a_mistake_among_others(invoke, here: Path) -> None:
     text = TWO_BODY.read_text().replace('plugins = ["gravity"]', 'plugins = ["gravity", "gravitty"]')
     (here / "bad.toml").write_text(text.replace("dt = 0.005", "dt = 0"))
-    first, second = complaint(told, "run", "bad.toml").splitlines()
+    first, second = complaint(invoke, "run", "bad.toml").splitlines()
     assert re.fullmatch(
         r"bad.toml:5:23: plugins.1: no plugin named 'gravitty'; did you mean 'gravity'\? \(installed: .*\)",
         first,
@@ -379,8 +379,8 @@ def test_a_missing_plugin_is_a_mistake_among_others(told, here: Path) -> None:
     assert second == "bad.toml:23:6: stepper.dt: needs a quantity above 0, not 0"
 
 
-def test_a_kind_of_a_plugin_that_the_scene_does_not_name(told) -> None:
-    text = complaint(told, "run", TWO_BODY, "plugins=[]")
+def test_a_kind_of_a_plugin_that_the_scene_does_not_name(invoke) -> None:
+    text = complaint(invoke, "run", TWO_BODY, "plugins=[]")
     assert f"{TWO_BODY}:11:8: state.kind: no initial state named 'two_body'" in text
     assert re.search(r"not in the scene's `plugins`: .*gravity", text)
 
@@ -398,95 +398,101 @@ def test_a_kind_of_a_plugin_that_the_scene_does_not_name(told) -> None:
     ],
 )
 def test_mistakes_that_show_only_while_building_have_a_place_too(
-    override: str, place: str, message: str, told, here: Path
+    override: str, place: str, message: str, invoke, here: Path
 ) -> None:
-    text = complaint(told, "run", TWO_BODY, override)
+    text = complaint(invoke, "run", TWO_BODY, override)
     assert text.startswith(f"{TWO_BODY}:{place}: " if place else f"override '{override}': ")
     assert message in text
     assert not (here / "runs").exists()
 
 
-def test_two_terms_of_one_name(told, here: Path) -> None:
+def test_two_terms_of_one_name(invoke, here: Path) -> None:
     term = '[[energy]]\nkind = "gravity"\nG = 1.0\n'
     (here / "twice.toml").write_text(TWO_BODY.read_text().replace(term, term + term))
-    assert complaint(told, "run", "twice.toml").startswith("twice.toml:17:3: energy: two terms have one name")
+    assert complaint(invoke, "run", "twice.toml").startswith(
+        "twice.toml:17:3: energy: two terms have one name"
+    )
 
 
-def test_counts_are_bounded_by_the_memory(told, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counts_are_bounded_by_the_memory(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a machine of two megabytes: without the bound, this would run on any other."""
     monkeypatch.setattr(memory, "available", lambda: 2_000_000)
-    text = complaint(told, "run", SCENES / "plummer.toml", "state.n=5000", "run.steps=1")
+    text = complaint(invoke, "run", SCENES / "plummer.toml", "state.n=5000", "run.steps=1")
     assert text.endswith("state.n: 5000 are too many: 3 MB of memory needed, 2 MB free")
-    assert "too many" in complaint(told, "run", SCENES / "gravity_seed.toml", "state.n=5000", "run.steps=1")
-    text = complaint(told, "run", TWO_BODY, "observe.0.every=1", "run.steps=20000", "checkpoint.every=0")
+    assert "too many" in complaint(invoke, "run", SCENES / "gravity_seed.toml", "state.n=5000", "run.steps=1")
+    text = complaint(invoke, "run", TWO_BODY, "observe.0.every=1", "run.steps=20000", "checkpoint.every=0")
     assert text.startswith(f"{TWO_BODY}:28:3: observe.0: 20001 rows until the next checkpoint: ")
     assert text.endswith("2 MB free; observe less often, or save more often: [checkpoint] every")
-    assert told("run", TWO_BODY, "observe.0.every=1", "run.steps=200", "checkpoint.every=0")[0] == 0
+    assert invoke("run", TWO_BODY, "observe.0.every=1", "run.steps=200", "checkpoint.every=0")[0] == 0
 
 
-def test_what_is_no_scene(told, here: Path) -> None:
+def test_what_is_no_scene(invoke, here: Path) -> None:
     (here / "latin.toml").write_bytes(b'title = "\xe9"\n')
     (here / "broken.toml").write_text("[run\nsteps = 1\n")
-    assert complaint(told, "run", "latin.toml") == "latin.toml:1:10: byte 0xe9 is not UTF-8"
-    assert complaint(told, "run", "broken.toml").startswith("broken.toml:1:5: ")
-    assert complaint(told, "run", here) == f"{here}: cannot be read: Is a directory"
-    assert complaint(told, "check", "none.toml") == "none.toml: cannot be read: No such file or directory"
-    assert complaint(told, "run", TWO_BODY, "stepper.dt").startswith("override 'stepper.dt': write key=value")
+    assert complaint(invoke, "run", "latin.toml") == "latin.toml:1:10: byte 0xe9 is not UTF-8"
+    assert complaint(invoke, "run", "broken.toml").startswith("broken.toml:1:5: ")
+    assert complaint(invoke, "run", here) == f"{here}: cannot be read: Is a directory"
+    assert complaint(invoke, "check", "none.toml") == "none.toml: cannot be read: No such file or directory"
+    assert complaint(invoke, "run", TWO_BODY, "stepper.dt").startswith(
+        "override 'stepper.dt': write key=value"
+    )
 
 
-def test_data_that_cannot_be_read(told, here: Path) -> None:
+def test_data_that_cannot_be_read(invoke, here: Path) -> None:
     scene = here / "solar.toml"
     scene.write_text((SCENES / "outer_solar_system.toml").read_text())
     at = "solar.toml:13:2: state: "
-    assert complaint(told, "run", "solar.toml") == (
+    assert complaint(invoke, "run", "solar.toml") == (
         f"{at}cannot read 'data/outer_solar_system.csv' (No such file or directory); "
         "paths start at the scene's folder"
     )
     (here / "data").mkdir()
-    assert "'data' (Is a directory)" in complaint(told, "run", "solar.toml", "state.file=data")
+    assert "'data' (Is a directory)" in complaint(invoke, "run", "solar.toml", "state.file=data")
     (here / "data/outer_solar_system.csv").write_bytes(bytes(range(256)))
-    assert complaint(told, "run", "solar.toml").startswith(f"{at}data/outer_solar_system.csv:")
+    assert complaint(invoke, "run", "solar.toml").startswith(f"{at}data/outer_solar_system.csv:")
     for outside in ("/etc/passwd", "../secret", "data/../solar.toml"):
-        text = complaint(told, "run", "solar.toml", f"state.file='{outside}'")
+        text = complaint(invoke, "run", "solar.toml", f"state.file='{outside}'")
         assert text == f"{at}'{outside}' lies outside the scene's folder; copy it there"
 
 
 # Other mistakes -------------------------------------------------------------------------------------
 
 
-def test_folders_that_are_no_use(told, here: Path) -> None:
+def test_folders_that_are_no_use(invoke, here: Path) -> None:
     (here / "file").write_text("mine")
     (here / "mine").mkdir()
     (here / "mine/letter").write_text("dear")
     for out in ("file", "file/run", "/proc/run"):
-        assert complaint(told, "run", TWO_BODY, SHORT, "--out", out).startswith(
+        assert complaint(invoke, "run", TWO_BODY, SHORT, "--out", out).startswith(
             f"minusgrad: {out}: cannot be written"
         )
-    assert "not empty, and not a run; use another --out" in complaint(told, "run", TWO_BODY, "--out", "mine")
-    assert told("run", TWO_BODY, SHORT, "--out", "run")[0] == 0
-    assert complaint(told, "run", TWO_BODY, SHORT, "--out", "run") == (
+    assert "not empty, and not a run; use another --out" in complaint(
+        invoke, "run", TWO_BODY, "--out", "mine"
+    )
+    assert invoke("run", TWO_BODY, SHORT, "--out", "run")[0] == 0
+    assert complaint(invoke, "run", TWO_BODY, SHORT, "--out", "run") == (
         "minusgrad: run: contains a run already; use another --out, or `minusgrad resume run`, "
         "or --force to overwrite it"
     )
     for verb in ("resume", "plot"):
-        assert complaint(told, verb, "mine") == (
+        assert complaint(invoke, verb, "mine") == (
             "minusgrad: mine: not a run (it lacks scene.toml or journal.jsonl); `minusgrad run` makes one"
         )
-    assert complaint(told, "plot", "run", "--out", "file") == (
+    assert complaint(invoke, "plot", "run", "--out", "file") == (
         "minusgrad: file: cannot be written: File exists; use another --out"
     )
     assert sorted(os.listdir(here)) == ["file", "mine", "run"]
 
 
-def test_names_that_do_not_exist(told, here: Path) -> None:
-    text = complaint(told, "check", "gravty")
+def test_names_that_do_not_exist(invoke, here: Path) -> None:
+    text = complaint(invoke, "check", "gravty")
     assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (installed: ")
     assert text.endswith("); a scene ends in .toml, a file with kernels in .py")
-    assert complaint(told, "scenes", "nowhere") == (
+    assert complaint(invoke, "scenes", "nowhere") == (
         "minusgrad: nowhere: contains no scenes (*.toml); give another folder"
     )
     for arguments in ([], ["rum"], ["run"], ["run", TWO_BODY, "--ot", "x"], ["check", TWO_BODY, "--threads"]):
-        code, _, err = told(*arguments)
+        code, _, err = invoke(*arguments)
         assert code == 2
         assert err.startswith("usage: minusgrad")
 
@@ -508,17 +514,17 @@ def test_names_that_do_not_exist(told, here: Path) -> None:
         (WRONG.replace("k", "name_").replace("name_", "_k"), "an argument cannot be called '_k'"),
     ],
 )
-def test_a_plugin_file_with_a_mistake(text: str | None, message: str, told, here: Path) -> None:
+def test_a_plugin_file_with_a_mistake(text: str | None, message: str, invoke, here: Path) -> None:
     if text is not None:
         (here / "mine.py").write_text(text)
-    said = complaint(told, "energies", "--plugin", "mine.py")
+    said = complaint(invoke, "energies", "--plugin", "mine.py")
     assert said.startswith("minusgrad: plugin 'mine' (file mine.py) ")
     assert message in said
 
 
-def test_an_energy_that_cannot_be_followed_is_told_at_its_block(told, here: Path) -> None:
+def test_an_energy_that_cannot_be_followed_is_told_at_its_block(invoke, here: Path) -> None:
     (here / "pixel.py").write_text(WRONG.replace("    p =", "    while x[0][0] > 0:\n        pass\n    p ="))
-    text = complaint(told, "run", TWO_BODY, "energy.0={kind='pixel', k=1}", "--plugin", "pixel.py")
+    text = complaint(invoke, "run", TWO_BODY, "energy.0={kind='pixel', k=1}", "--plugin", "pixel.py")
     assert text.startswith("override 'energy.0={kind='pixel', k=1}': energy.0: ")
     assert "pixel.py:" in text
     assert "while" in text
@@ -542,10 +548,10 @@ def test_a_table_for_a_file_is_not_cut_off(here: Path) -> None:
     assert str(TWO_BODY) in out
 
 
-def test_run_and_resume_for_programs(told: Callable, here: Path) -> None:
+def test_run_and_resume_for_programs(invoke: Callable, here: Path) -> None:
     for verb, what in (("run", TWO_BODY), ("resume", "runs/two_body")):
         more = (SHORT,) if verb == "run" else ()
-        code, out, _ = told(verb, what, *more, "--json")
+        code, out, _ = invoke(verb, what, *more, "--json")
         facts = json.loads(out)
         assert code == 0
         assert facts["folder"] == "runs/two_body"

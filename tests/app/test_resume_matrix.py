@@ -109,7 +109,7 @@ def whole(
 
 @pytest.fixture(autouse=True)
 def step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Batches of one step, so that a run stops right where it is told to."""
+    """Batches of one step, so that a run stops exactly where the test asks."""
     monkeypatch.setattr(scheduler, "Pace", partial(scheduler.Pace, 0.0))
 
 

@@ -45,9 +45,9 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def complaint(told: Callable, *arguments: object) -> str:
+def complaint(invoke: Callable, *arguments: object) -> str:
     """What a mistake of the user's is answered with."""
-    code, out, err = told(*arguments)
+    code, out, err = invoke(*arguments)
     assert (code, out) == (2, ""), err
     return err.rstrip("\n").removeprefix("minusgrad: ")
 
@@ -83,8 +83,8 @@ def unbroken(path: Path, end: int = 40) -> Path:
 # info -----------------------------------------------------------------------------------------------
 
 
-def test_info_says_what_a_run_is(made: Path, told: Callable) -> None:
-    code, out, err = told("info", made / "solar", "--json")
+def test_info_says_what_a_run_is(made: Path, invoke: Callable) -> None:
+    code, out, err = invoke("info", made / "solar", "--json")
     assert (code, err) == (0, "")
     found = json.loads(out)
     assert found == info(made / "solar")
@@ -116,20 +116,20 @@ def test_info_says_what_was_recorded(made: Path) -> None:
     assert found["observables/total"]["unit"] == "AU^2 Msun day^-2"
 
 
-def test_info_for_people(made: Path, told: Callable) -> None:
-    code, out, err = told("info", made / "solar")
+def test_info_for_people(made: Path, invoke: Callable) -> None:
+    code, out, err = invoke("info", made / "solar")
     assert (code, err) == (0, "")
     first, clock, _, _, saved, size, *_ = out.splitlines()
     assert first == f"{made / 'solar'}: The outer solar system, 100 years: run finished, at step 40 of 40"
     assert clock == "  t = 200 day, dt = 5 day"
     assert saved == "  checkpoints: 20, 30, 40"
     assert size.startswith("  15 files, ") or size.endswith("kB")
-    assert "  t = 0.2, dt = 0.005\n" in told("info", made / "two")[1]
+    assert "  t = 0.2, dt = 0.005\n" in invoke("info", made / "two")[1]
     (row,) = (line.split() for line in out.splitlines() if line.startswith("particles/all/position"))
     assert row == ["particles/all/position", "4", "0", "..", "40", "float64[6,", "3]", "AU"]
 
 
-def test_info_passes_over_a_damaged_segment(made: Path, told: Callable) -> None:
+def test_info_passes_over_a_damaged_segment(made: Path, invoke: Callable) -> None:
     """At every place: HDF5 ends the process over some of them, so it must not be called."""
     run = copied(made, "two")
     segment = trajectory.segments(run)[2]
@@ -141,26 +141,26 @@ def test_info_passes_over_a_damaged_segment(made: Path, told: Callable) -> None:
     rows = {series["name"]: series["rows"] for series in whole["series"]}
     found = {series["name"]: series["rows"] for series in info(run)["series"]}
     assert found["observables/total"] == rows["observables/total"] - 2
-    assert f"  {segment}: damaged" in told("info", run)[1]
+    assert f"  {segment}: damaged" in invoke("info", run)[1]
 
 
-def test_info_passes_over_a_damaged_checkpoint(made: Path, told: Callable) -> None:
+def test_info_passes_over_a_damaged_checkpoint(made: Path, invoke: Callable) -> None:
     run = copied(made, "two")
     flipped(checkpoint.listed(run / "ckpt")[-1])
     found = info(run)
     assert found["step"] == 30
     assert "passed over" in found["remarks"][0]
-    assert "damaged" in told("info", run)[1]
+    assert "damaged" in invoke("info", run)[1]
 
 
-def test_a_run_that_is_going_on_is_running_and_after_a_kill_killed(here: Path, told: Callable) -> None:
+def test_a_run_that_is_going_on_is_running_and_after_a_kill_killed(here: Path, invoke: Callable) -> None:
     standin.start(here / "run").close()
     child = standin.spawn(here / "run")
     assert child.stdout is not None
     child.stdout.readline()
     assert info(here / "run")["state"] == "running"
-    assert "run running" in told("info", "run")[1]
-    assert told("verify", "run")[0] in (0, 1)  # files come and go under it; it looks, and ends
+    assert "run running" in invoke("info", "run")[1]
+    assert invoke("verify", "run")[0] in (0, 1)  # files come and go under it; it looks, and ends
     child.kill()
     child.communicate()
     assert info(here / "run")["state"] == "killed"
@@ -181,32 +181,32 @@ def test_a_run_that_failed_says_why_until_it_has_finished(here: Path) -> None:
     assert (info(here / "run")["state"], info(here / "run")["failed"]) == ("finished", [])
 
 
-def test_a_refused_resume_leaves_the_state_as_it_was(made: Path, told: Callable) -> None:
+def test_a_refused_resume_leaves_the_state_as_it_was(made: Path, invoke: Callable) -> None:
     run = copied(made, "two")
     (run / "scene.toml").write_text((run / "scene.toml").read_text().replace("e = 0.3", "e = 0.4"))
     (run / "overrides.json").write_text('["stepper.dt=0.01"]')
-    assert "not the run that was saved" in complaint(told, "resume", run)
+    assert "not the run that was saved" in complaint(invoke, "resume", run)
     assert info(run)["state"] == "finished"
     (run / "overrides.json").write_text("[")
-    assert "damaged" in complaint(told, "resume", run)
+    assert "damaged" in complaint(invoke, "resume", run)
     assert info(run)["state"] == "finished"
     with RunDir.open(run):
         pass
     assert info(run)["state"] == "killed"
 
 
-def test_looking_needs_a_run(made: Path, told: Callable, here: Path) -> None:
+def test_looking_needs_a_run(made: Path, invoke: Callable, here: Path) -> None:
     why = "not a run (it lacks scene.toml or journal.jsonl); `minusgrad run` makes one"
     for verb in ("info", "verify", "export"):
-        assert complaint(told, verb, here) == f"{here}: {why}"
-        assert complaint(told, verb, "nowhere") == f"nowhere: {why}"
-    assert complaint(told, "compare", here, made / "two") == f"{here}: {why}"
+        assert complaint(invoke, verb, here) == f"{here}: {why}"
+        assert complaint(invoke, verb, "nowhere") == f"nowhere: {why}"
+    assert complaint(invoke, "compare", here, made / "two") == f"{here}: {why}"
 
 
-def test_looking_changes_nothing(made: Path, told: Callable) -> None:
+def test_looking_changes_nothing(made: Path, invoke: Callable) -> None:
     before = files(made), (made / "two/journal.jsonl").read_bytes()
     for arguments in (["info", "two"], ["verify", "two"], ["compare", "two", "solar"], ["export", "two"]):
-        told(arguments[0], *(made / name for name in arguments[1:]))
+        invoke(arguments[0], *(made / name for name in arguments[1:]))
     assert (files(made), (made / "two/journal.jsonl").read_bytes()) == before
 
 
@@ -218,15 +218,15 @@ def wrong(run: Path) -> list[str]:
     return [answer.what for answer in verify(run) if not answer.passed]
 
 
-def test_a_whole_run(made: Path, told: Callable) -> None:
-    code, out, err = told("verify", made / "solar", "--json")
+def test_a_whole_run(made: Path, invoke: Callable) -> None:
+    code, out, err = invoke("verify", made / "solar", "--json")
     assert (code, err) == (0, "")
     answers = json.loads(out)
     assert all(answer["passed"] is True and answer["text"] for answer in answers)
     apart = {"journal.jsonl", "overrides.json"}
     seen = {answer["what"] for answer in answers} - {"traj/"}
     assert seen - apart == set(files(made / "solar")) - apart
-    code, out, _ = told("verify", made / "solar")
+    code, out, _ = invoke("verify", made / "solar")
     assert code == 0
     assert out.splitlines()[-1] == f"{len(answers)} files and facts verified, 0 wrong"
     assert "8 series, without a gap up to step 40" in out
@@ -240,14 +240,14 @@ PLACES = [0.0, 0.1, 0.35, 0.5, 0.77, 0.999]
 @pytest.mark.parametrize(
     "kind", ["ckpt/0*20.*", "ckpt/0*40.*", "traj/0*20.*", "trajectory.h5", "scene.toml", "inputs/data/*.csv"]
 )
-def test_one_flipped_bit_is_seen_in_every_file(kind: str, at: float, made: Path, told: Callable) -> None:
+def test_one_flipped_bit_is_seen_in_every_file(kind: str, at: float, made: Path, invoke: Callable) -> None:
     run = copied(made, "solar")
     (path,) = run.glob(kind)
     flipped(path, at)
     name = path.relative_to(run).as_posix()
     goes_back = kind == "ckpt/0*40.*"  # the master over the segment of step 40 is not that of step 30
     assert wrong(run) == [name, "trajectory.h5"][: 1 + goes_back]
-    code, out, err = told("verify", run)
+    code, out, err = invoke("verify", run)
     assert (code, err) == (1, "")
     assert f"\n{name}: " in out
     assert any(line.startswith(name) and line.endswith("WRONG") for line in out.splitlines())
@@ -284,13 +284,13 @@ def test_an_input_that_is_gone_is_seen(made: Path) -> None:
 
 
 @pytest.mark.parametrize("step", [0, 20, 40])
-def test_a_deleted_segment_is_seen(step: int, made: Path, told: Callable) -> None:
+def test_a_deleted_segment_is_seen(step: int, made: Path, invoke: Callable) -> None:
     run = copied(made, "two")
     next(run.glob(f"traj/{step:012d}.*")).unlink()
     assert wrong(run) == ["traj/", "trajectory.h5"]
     assert (
         f"that the journal lists as saved are missing: of step {step}; copy them again"
-        in told("verify", run)[1]
+        in invoke("verify", run)[1]
     )
 
 
@@ -349,10 +349,10 @@ def test_a_series_that_repeats_or_goes_back_is_seen(here: Path) -> None:
         assert "series 'observables/total' repeats step" in found[0].text
 
 
-def test_a_segment_newer_than_the_newest_checkpoint_does_not_count(here: Path, told: Callable) -> None:
+def test_a_segment_newer_than_the_newest_checkpoint_does_not_count(here: Path, invoke: Callable) -> None:
     run = unbroken(here / "run")
     path = sealed(run, 50, *range(41, 51))
-    code, out, _ = told("verify", run)
+    code, out, _ = invoke("verify", run)
     assert code == 0
     assert "newer than the newest checkpoint; does not count yet" in out
     assert path.name in out
@@ -400,30 +400,30 @@ def test_a_run_of_joined_segments_is_whole(here: Path, monkeypatch: pytest.Monke
     assert wrong(here / "run") == ["traj/", "trajectory.h5"]
 
 
-def test_temporaries_of_a_killed_run_are_mentioned_and_do_not_count(made: Path, told: Callable) -> None:
+def test_temporaries_of_a_killed_run_are_mentioned_and_do_not_count(made: Path, invoke: Callable) -> None:
     run = copied(made, "two")
     for folder in ("", "ckpt", "traj"):
         (run / folder / ".tmp-01234567-x.h5").write_bytes(b"half")
-    code, out, err = told("verify", run)
+    code, out, err = invoke("verify", run)
     assert (code, err) == (0, "")
     for name in (".tmp-01234567-x.h5", "ckpt/.tmp-01234567-x.h5", "traj/.tmp-01234567-x.h5"):
         assert f"\n{name}: left by a killed process; `minusgrad resume` deletes it\n" in out
-    assert told("verify", run, "--json")[0] == 0
-    assert told("resume", run)[0] == 0
-    assert "left by" not in told("verify", run)[1]
+    assert invoke("verify", run, "--json")[0] == 0
+    assert invoke("resume", run)[0] == 0
+    assert "left by" not in invoke("verify", run)[1]
 
 
 # compare --------------------------------------------------------------------------------------------
 
 
-def test_a_run_and_its_copy_are_the_same(made: Path, told: Callable) -> None:
+def test_a_run_and_its_copy_are_the_same(made: Path, invoke: Callable) -> None:
     copied(made, "two")
-    code, out, err = told("compare", "two", made / "two")
+    code, out, err = invoke("compare", "two", made / "two")
     assert (code, err) == (0, "")
     arrays = sum(len(checkpoint.load(p).arrays) for p in checkpoint.listed(Path("two/ckpt")))
     rows = sum(len(trajectory.series(Path("two"), name).step) for name in trajectory.names(Path("two")))
     assert out == f"the same, bit for bit: {arrays} arrays of checkpoints, {rows} rows of series\n"
-    code, out, _ = told("compare", "two", made / "two", "--json")
+    code, out, _ = invoke("compare", "two", made / "two", "--json")
     assert (code, json.loads(out)) == (0, {"differences": [], "arrays": arrays, "rows": rows})
 
 
@@ -443,15 +443,15 @@ def bumped(path: Path, end: int, first: int, by: Callable[[float], float]) -> Pa
 
 
 @pytest.mark.parametrize("step", [1, 10, 11, 27, 40])
-def test_the_first_step_and_field_that_differ_are_found(step: int, here: Path, told: Callable) -> None:
+def test_the_first_step_and_field_that_differ_are_found(step: int, here: Path, invoke: Callable) -> None:
     one = unbroken(here / "one")
     bumped(here / "other", 40, step, lambda total: float(np.nextafter(total, np.inf)))
-    code, out, err = told("compare", "one", "other")
+    code, out, err = invoke("compare", "one", "other")
     right = trajectory.series(one, "observables/total").value[step - 1]
     other = float(np.nextafter(right, np.inf))
     assert (code, err) == (1, "")
     assert out == f"observables/total: step {step}: {float(right)!r} / {other!r} (1 of 1 numbers differ)\n"
-    (difference,) = json.loads(told("compare", "one", "other", "--json")[1])["differences"]
+    (difference,) = json.loads(invoke("compare", "one", "other", "--json")[1])["differences"]
     assert (difference["step"], difference["what"]) == (step, "observables/total")
 
 
@@ -481,16 +481,16 @@ def test_of_each_thing_the_first_difference_is_told(here: Path) -> None:
     assert found[2].text.endswith("(8 of 8 numbers differ)")
 
 
-def test_where_a_resumed_run_parts_that_was_changed(made: Path, told: Callable) -> None:
+def test_where_a_resumed_run_parts_that_was_changed(made: Path, invoke: Callable) -> None:
     """Stopped at step 20, and gone on with another dt: equal until then."""
     run = copied(made, "two")
     for path in checkpoint.listed(run / "ckpt")[1:]:
         path.unlink()
     changed = [*json.loads((run / "overrides.json").read_text()), "stepper.dt=0.004"]
     (run / "overrides.json").write_text(json.dumps(changed))
-    assert told("resume", run)[0] == 2
-    assert told("resume", run, "--allow-changed")[0] == 0
-    code, out, _ = told("compare", made / "two", run)
+    assert invoke("resume", run)[0] == 2
+    assert invoke("resume", run, "--allow-changed")[0] == 0
+    code, out, _ = invoke("compare", made / "two", run)
     assert code == 1
     found = compare(made / "two", run).differences
     assert found[0].step == 25
@@ -514,13 +514,13 @@ def test_what_only_one_has(here: Path) -> None:
         rows = standin.recorder()
         rows.record_observables(10, 1.0, {"heat": 1.0})
         run.save(Snapshot(10, 1.0, 0.1, {"fields/y": np.zeros(2)}), rows, 3)
-    told = [tuple(d) for d in compare(here / "short", here / "more").differences]
-    assert told[:3] == [
+    differences = [tuple(d) for d in compare(here / "short", here / "more").differences]
+    assert differences[:3] == [
         (None, "observables/heat", "recorded only in the second"),
         (None, "observables/total", "recorded only in the first"),
         (None, "particles/all/position", "recorded only in the first"),
     ]
-    assert {(10, "fields/x", "only in the first"), (10, "fields/y", "only in the second")} <= set(told)
+    assert {(10, "fields/x", "only in the first"), (10, "fields/y", "only in the second")} <= set(differences)
 
 
 def test_other_shapes_and_types_are_told(here: Path) -> None:
@@ -555,47 +555,47 @@ def test_how_segments_were_cut_does_not_matter(here: Path, monkeypatch: pytest.M
         assert (found.differences, found.rows) == ([], 30 + 15 + 10 + 4)
 
 
-def test_versions_machines_and_hours_do_not_count(here: Path, told: Callable) -> None:
+def test_versions_machines_and_hours_do_not_count(here: Path, invoke: Callable) -> None:
     for name, meta in (("one", {"machine": "a", "versions": {"numpy": "1"}}), ("other", {"machine": "b"})):
         with RunDir.create(here / name, name.encode(), []) as run:
             run.save(Snapshot(0, 0.0, 0.1, {"fields/x": np.ones(2)}, {}, meta, name.encode()), None, 3)
             time.sleep(0.002)
-    assert told("compare", "one", "other")[0] == 0
+    assert invoke("compare", "one", "other")[0] == 0
 
 
-def test_two_checkpoints(made: Path, told: Callable) -> None:
+def test_two_checkpoints(made: Path, invoke: Callable) -> None:
     first, second = checkpoint.listed(made / "two/ckpt")[:2]
-    assert told("compare", first, first)[1].startswith(
+    assert invoke("compare", first, first)[1].startswith(
         "the same, bit for bit: 34 arrays of checkpoints, 0 rows"
     )
-    code, out, _ = told("compare", first, second)
+    code, out, _ = invoke("compare", first, second)
     assert code == 1
     assert "step: 20 / 30\n" in out
     assert "time: step 20: 0.1 / 0.15\n" in out
     assert "fields/x: step 20: [0, 0]: " in out
 
 
-def test_what_cannot_be_compared(made: Path, told: Callable, here: Path) -> None:
+def test_what_cannot_be_compared(made: Path, invoke: Callable, here: Path) -> None:
     file = checkpoint.listed(made / "two/ckpt")[0]
-    assert complaint(told, "compare", file, made / "two").endswith(
+    assert complaint(invoke, "compare", file, made / "two").endswith(
         ": cannot be compared; give two runs or two checkpoints"
     )
     missing = "does not exist; give a run folder or a checkpoint"
-    assert complaint(told, "compare", made / "two", "nowhere") == f"nowhere: {missing}"
-    assert complaint(told, "compare", "nothing", "nowhere") == f"nothing and nowhere: {missing}"
+    assert complaint(invoke, "compare", made / "two", "nowhere") == f"nowhere: {missing}"
+    assert complaint(invoke, "compare", "nothing", "nowhere") == f"nothing and nowhere: {missing}"
     run = copied(made, "two")
     flipped(checkpoint.listed(run / "ckpt")[0])
-    assert "damaged: its bytes have SHA-256" in complaint(told, "compare", run, made / "two")
+    assert "damaged: its bytes have SHA-256" in complaint(invoke, "compare", run, made / "two")
     run = Path(shutil.copytree(made / "two", "again"))
     flipped(trajectory.segments(run)[0])
-    assert "damaged: its bytes have SHA-256" in complaint(told, "compare", made / "two", run)
+    assert "damaged: its bytes have SHA-256" in complaint(invoke, "compare", made / "two", run)
 
 
-def test_runs_that_have_nothing_in_common(here: Path, told: Callable) -> None:
+def test_runs_that_have_nothing_in_common(here: Path, invoke: Callable) -> None:
     for name, step in (("one", 1), ("other", 2)):
         with RunDir.create(here / name, b"", []) as run:
             run.save(Snapshot(step, 0.0, 0.1, {"fields/x": np.ones(2)}), None, 3)
-    code, out, _ = told("compare", "one", "other")
+    code, out, _ = invoke("compare", "one", "other")
     assert (code, out) == (
         1,
         "checkpoints: the two have no checkpoint of the same step and no series in common\n",
@@ -660,8 +660,8 @@ def bits(values: Any) -> list[bytes]:
     return [struct.pack("<d", float(value)) for value in values]
 
 
-def test_observables_of_different_rhythms_join_and_keep_their_bits(recorded: Path, told: Callable) -> None:
-    code, out, err = told("export", recorded)
+def test_observables_of_different_rhythms_join_and_keep_their_bits(recorded: Path, invoke: Callable) -> None:
+    code, out, err = invoke("export", recorded)
     assert (code, err) == (0, "")
     head, rows = read_back(out)
     modes = [f"modes.{k}" for k in range(5)]
@@ -697,10 +697,10 @@ def test_observables_of_different_rhythms_join_and_keep_their_bits(recorded: Pat
     ],
 )
 def test_every_kind_of_series_keeps_its_bits(
-    name: str, series: str, what: list[str], columns: list[str], recorded: Path, told: Callable
+    name: str, series: str, what: list[str], columns: list[str], recorded: Path, invoke: Callable
 ) -> None:
     """Single precision too: each of its numbers is one of double precision."""
-    code, out, err = told("export", recorded, name)
+    code, out, err = invoke("export", recorded, name)
     assert (code, err) == (0, "")
     head, rows = read_back(out)
     whole = trajectory.series(recorded, series)
@@ -743,33 +743,33 @@ def test_the_smallest_numbers_keep_their_bits(here: Path) -> None:
     assert (done.stdout, done.stderr) == (f"{[True] * 6}\n", "")
 
 
-def test_series_of_the_same_places_stand_side_by_side(recorded: Path, told: Callable) -> None:
-    head, rows = read_back(told("export", recorded, "position", "charge")[1])
+def test_series_of_the_same_places_stand_side_by_side(recorded: Path, invoke: Callable) -> None:
+    head, rows = read_back(invoke("export", recorded, "position", "charge")[1])
     assert head == ["step", "time [day]", "node", "position.x [m]", "position.y [m]", "charge"]
     charge = trajectory.series(recorded, "particles/all/charge").value.ravel()
     assert bits(row[5] for row in rows) == bits(charge)
-    head, _ = read_back(told("export", recorded, "total", "modes")[1])
+    head, _ = read_back(invoke("export", recorded, "total", "modes")[1])
     assert head[2] == "total [J]", "in the order that was asked for"
 
 
-def test_names_that_are_none_or_several(recorded: Path, told: Callable) -> None:
-    text = complaint(told, "export", recorded, "totl")
+def test_names_that_are_none_or_several(recorded: Path, invoke: Callable) -> None:
+    text = complaint(invoke, "export", recorded, "totl")
     there = ", ".join(trajectory.names(recorded))
     assert text == f"{recorded}: no series named 'totl' (there are: {there})"
-    text = complaint(told, "export", recorded, "heat")
+    text = complaint(invoke, "export", recorded, "heat")
     assert text == f"{recorded}: 'heat' may be grids/box/heat or grids/line/heat; write one of them out"
-    text = complaint(told, "export", recorded, "total", "position")
+    text = complaint(invoke, "export", recorded, "total", "position")
     assert text == (
         "observables/total: have one row for each step, the others one for each node or cell;"
         " export them to separate files"
     )
     for one, other in (("position", "dose"), ("grids/box/heat", "grids/line/heat"), ("position", "pair")):
-        assert complaint(told, "export", recorded, one, other).endswith(
+        assert complaint(invoke, "export", recorded, one, other).endswith(
             "belong to different nodes or cells; export them one by one"
         )
 
 
-def test_series_looked_at_at_other_steps_are_refused_before_a_line(here: Path, told: Callable) -> None:
+def test_series_looked_at_at_other_steps_are_refused_before_a_line(here: Path, invoke: Callable) -> None:
     rows = standin.recorder()
     with RunDir.create(here / "run", b"", []) as run:
         for step in (1, 2, 3, 4):
@@ -777,46 +777,46 @@ def test_series_looked_at_at_other_steps_are_refused_before_a_line(here: Path, t
             if step > 2:
                 rows.record_frame(step, 0.1, {"late": np.ones(2)})
             run.save(Snapshot(step, 0.1, 0.1, {}), rows, 3)
-    assert complaint(told, "export", "run", "position", "late") == (
+    assert complaint(invoke, "export", "run", "position", "late") == (
         "particles/all/position, particles/all/late: were recorded at different steps; export them one by one"
     )
 
 
-def test_a_run_without_observables_asks_for_a_name(here: Path, told: Callable) -> None:
+def test_a_run_without_observables_asks_for_a_name(here: Path, invoke: Callable) -> None:
     run = unbroken(here / "run", 0)
-    assert complaint(told, "export", run) == f"{run}: has no observables; name a series (there are: none)"
+    assert complaint(invoke, "export", run) == f"{run}: has no observables; name a series (there are: none)"
 
 
-def test_export_into_a_file(recorded: Path, told: Callable, here: Path) -> None:
-    shown = told("export", recorded, "position")[1]
-    code, out, err = told("export", recorded, "position", "--out", "positions.csv")
+def test_export_into_a_file(recorded: Path, invoke: Callable, here: Path) -> None:
+    shown = invoke("export", recorded, "position")[1]
+    code, out, err = invoke("export", recorded, "position", "--out", "positions.csv")
     assert (code, out, err) == (0, "positions.csv: 12 rows\n", "")
     assert (here / "positions.csv").read_bytes() == shown.encode()
     before = (here / "positions.csv").read_bytes()
-    assert "no series 'nope'" in complaint(told, "export", recorded, "nope", "--out", "positions.csv")
+    assert "no series 'nope'" in complaint(invoke, "export", recorded, "nope", "--out", "positions.csv")
     assert (here / "positions.csv").read_bytes() == before, "what was there stands"
-    assert complaint(told, "export", recorded, "--out", "deep/total.csv") == (
+    assert complaint(invoke, "export", recorded, "--out", "deep/total.csv") == (
         "deep/total.csv: cannot be written: there is no folder deep; give a file with --out"
     )
-    assert complaint(told, "export", recorded, "--out", here) == (
+    assert complaint(invoke, "export", recorded, "--out", here) == (
         f"{here}: cannot be written: is a folder; give a file with --out"
     )
     assert [path.name for path in here.iterdir()] == ["positions.csv"]
 
 
-def test_a_damaged_segment_is_not_exported(made: Path, told: Callable, here: Path) -> None:
+def test_a_damaged_segment_is_not_exported(made: Path, invoke: Callable, here: Path) -> None:
     run = copied(made, "two")
     flipped(trajectory.segments(run)[2])
-    assert "damaged: its bytes have SHA-256" in complaint(told, "export", run, "--out", "x.csv")
+    assert "damaged: its bytes have SHA-256" in complaint(invoke, "export", run, "--out", "x.csv")
     assert not (here / "x.csv").exists()
 
 
-def test_a_full_disk_while_exporting_leaves_nothing(recorded: Path, here: Path, told, monkeypatch) -> None:
+def test_a_full_disk_while_exporting_leaves_nothing(recorded: Path, here: Path, invoke, monkeypatch) -> None:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(durable.os, "replace", full)
-    code, _, err = told("export", recorded, "--out", "x.csv")
+    code, _, err = invoke("export", recorded, "--out", "x.csv")
     assert code == RunFailedError.exit_code
     assert "No space left on device" in err
     assert list(here.iterdir()) == []
@@ -839,9 +839,9 @@ def ticking(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("ticking")
 def test_a_run_whose_hours_are_over_saves_and_goes_on_to_the_same_files(
-    made: Path, told: Callable, here: Path
+    made: Path, invoke: Callable, here: Path
 ) -> None:
-    code, out, err = told("run", TWO_BODY, *SHORT_WORDS, "--out", "run", "--max-hours", 2 * SECOND)
+    code, out, err = invoke("run", TWO_BODY, *SHORT_WORDS, "--out", "run", "--max-hours", 2 * SECOND)
     assert (code, out) == (4, "")
     begin, _, again = err.rstrip("\n").partition("; go on with: ")
     assert begin == "minusgrad: interrupted and saved at step 1 of 40"
@@ -851,42 +851,42 @@ def test_a_run_whose_hours_are_over_saves_and_goes_on_to_the_same_files(
     assert wrong(here / "run") == []
     steps = [1]
     for _ in range(4):
-        code, _, err = told(*again.split()[1:], "--max-hours", 4 * SECOND)
+        code, _, err = invoke(*again.split()[1:], "--max-hours", 4 * SECOND)
         assert code == 4
         steps.append(info(here / "run")["step"])
         assert f"saved at step {steps[-1]} of 40; go on with: {again}\n" in err
     assert steps == sorted(set(steps)), "each goes on a little"
-    assert told(*again.split()[1:], "--max-hours", AT_ONCE)[0] == 4
+    assert invoke(*again.split()[1:], "--max-hours", AT_ONCE)[0] == 4
     assert info(here / "run")["step"] == steps[-1], "without time it stays where it is"
-    assert told(*again.split()[1:], "--max-hours", "1000")[0] == 0
+    assert invoke(*again.split()[1:], "--max-hours", "1000")[0] == 0
     assert files(here / "run") == files(made / "two")
     assert compare(here / "run", made / "two").differences == []
 
 
-def test_a_fit_whose_hours_are_over_goes_on_too(told: Callable, here: Path) -> None:
+def test_a_fit_whose_hours_are_over_goes_on_too(invoke: Callable, here: Path) -> None:
     fit = ("fit", SCENES / "walker.toml", "run.steps=20", "fit.iterations=3")
-    assert told(*fit, "--out", "whole")[0] in (0, 1)
-    code, _, err = told(*fit, "--out", "cut", "--max-hours", AT_ONCE)
+    assert invoke(*fit, "--out", "whole")[0] in (0, 1)
+    code, _, err = invoke(*fit, "--out", "cut", "--max-hours", AT_ONCE)
     assert code == 4
     assert err.endswith("; go on with: minusgrad resume cut\n")
     found = info(here / "cut")
     assert (found["kind"], found["state"], found["last"]) == ("fit", "interrupted", 3)
-    assert f": fit interrupted, at iteration {found['step']} of 3\n" in told("info", "cut")[1]
-    assert told("resume", "cut")[0] in (0, 1)
+    assert f": fit interrupted, at iteration {found['step']} of 3\n" in invoke("info", "cut")[1]
+    assert invoke("resume", "cut")[0] in (0, 1)
     assert files(here / "cut") == files(here / "whole")
     assert info(here / "cut")["state"] == "finished"
     assert wrong(here / "cut") == []
 
 
-def test_enough_hours_change_nothing(made: Path, told: Callable, here: Path) -> None:
-    assert told("run", TWO_BODY, *SHORT_WORDS, "--out", "run", "--max-hours", "11.5")[0] == 0
+def test_enough_hours_change_nothing(made: Path, invoke: Callable, here: Path) -> None:
+    assert invoke("run", TWO_BODY, *SHORT_WORDS, "--out", "run", "--max-hours", "11.5")[0] == 0
     assert files(here / "run") == files(made / "two")
 
 
 @pytest.mark.parametrize("hours", ["0", "-1", "nan", "soon", "", "-inf", "1h"])
 @pytest.mark.parametrize("verb", ["run", "fit", "resume"])
-def test_hours_that_are_none_are_refused(verb: str, hours: str, told: Callable, here: Path) -> None:
-    code, out, err = told(verb, TWO_BODY, f"--max-hours={hours}")
+def test_hours_that_are_none_are_refused(verb: str, hours: str, invoke: Callable, here: Path) -> None:
+    code, out, err = invoke(verb, TWO_BODY, f"--max-hours={hours}")
     assert (code, out) == (2, "")
     assert err.endswith(
         f"error: argument --max-hours: needs a number of hours above 0, like 11.5, got '{hours}'\n"

@@ -121,29 +121,29 @@ def fitted(overrides: dict | None = None, out: str = "run", **more: Any) -> Any:
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """What `minusgrad ARGUMENTS` answers: exit code, output, complaints."""
 
-    def told(*arguments: object) -> tuple[int, str, str]:
+    def call(*arguments: object) -> tuple[int, str, str]:
         capsys.readouterr()
         code = cli.main([str(a) for a in arguments])
         out, err = capsys.readouterr()
         return code, out, err
 
-    return told
+    return call
 
 
 # Scenes ---------------------------------------------------------------------------------------------
 
 
-def test_all_mistakes_of_a_fit_at_once(here: Path, told) -> None:
+def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
     text = SCENE.replace('"gauss_newton"', '"gauss_newtn"').replace(
         "iterations = 30", "iterations = -1\nrat = 1"
     )
     text = text.replace("[fit.parameters.v]\nbody", "[fit.parameters.v]\nscal = 1\nrate = 0\nbody")
     text = text.replace('sigma = 0.01\ndata = "x.csv"', "sgma = 0.01")
     (here / "swing.toml").write_text(text + '[[fit.loss]]\nkind = "rech"\n')
-    code, _, err = told("fit", "swing.toml", "--plugin", PLUGIN, 'fit.memory="a lot"')
+    code, _, err = invoke("fit", "swing.toml", "--plugin", PLUGIN, 'fit.memory="a lot"')
     assert code == 2
     first, *lines, last = err.splitlines()
     assert first == (
@@ -287,12 +287,12 @@ def test_sigmas_are_given_to_all_misfits_or_to_none(here: Path) -> None:
         fitted({"fit.loss": [first | {"sigma": 0.1}, first]})
 
 
-def test_a_scene_with_a_fit_runs_and_one_without_cannot_be_fitted(here: Path, told) -> None:
+def test_a_scene_with_a_fit_runs_and_one_without_cannot_be_fitted(here: Path, invoke) -> None:
     done = run("swing.toml", {}, "plain", [oscillators])
     assert done.simulation.stepper.step == 40
     assert not (here / "plain/inputs").exists()
     (here / "plain.toml").write_text(SCENE.partition("[fit]")[0])
-    code, _, err = told("fit", "plain.toml", "--plugin", PLUGIN)
+    code, _, err = invoke("fit", "plain.toml", "--plugin", PLUGIN)
     assert (code, err) == (
         2,
         "minusgrad: plain.toml: has no [fit]; add one, or run the scene with `minusgrad run`\n",
@@ -388,8 +388,8 @@ def written(value: Any, time: Any) -> Callable[[h5py.File], None]:
 
 
 def test_a_table_tells_vectors_of_three_at_most() -> None:
-    told = "q.csv: 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
-    with pytest.raises(UserError, match=re.escape(told)):
+    message = "q.csv: 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
+    with pytest.raises(UserError, match=re.escape(message)):
         read("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
 
 
@@ -691,7 +691,7 @@ def test_every_step_goes_down_and_damping_fades() -> None:
 
 
 def test_units_do_not_matter() -> None:
-    """The same iterates for a parameter in other units, though its scale is not told."""
+    """The same iterates for a parameter in other units, though its scale is not given."""
     paths = []
     for unit in (1.0, 1e6):
         search, path = GaussNewton(decay(unit).objective(), [Unknown("p")]), []
@@ -929,10 +929,10 @@ def test_a_loss_of_ones_own_goes_down_and_has_no_errors(here: Path) -> None:
     assert done.estimates.as_dict()["parameters"]["v"]["at_bounds"] == ["v[left].x"]
 
 
-def test_what_is_not_determined_is_told(here: Path, told) -> None:
+def test_what_is_not_determined_is_told(here: Path, invoke) -> None:
     """Only k / m is seen of a mass on a tether."""
     overrides = ["fit.parameters={m={body='left'}, \"tether.k\"={}}", "fit.loss.0.sigma=0.01"]
-    code, out, err = told("fit", "swing.toml", *overrides, "--out", "run", "--plugin", PLUGIN)
+    code, out, err = invoke("fit", "swing.toml", *overrides, "--out", "run", "--plugin", PLUGIN)
     assert (code, err) == (0, "")
     assert re.search(r"not determined by the data: (m\[left\] \+ \S+ tether|.*tether.k\[0\])", out)
     found = json.loads((here / "run/fit.json").read_text())
@@ -1038,37 +1038,37 @@ def test_a_changed_fit_is_refused(here: Path) -> None:
     assert resume("run", [oscillators], allow_changed=True).estimates.loss > 0.0
 
 
-def test_the_command_line(here: Path, told) -> None:
-    code, out, err = told("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)
+def test_the_command_line(here: Path, invoke) -> None:
+    code, out, err = invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)
     assert (code, err) == (0, "")
     lines = out.splitlines()
-    assert lines[0].startswith("all 40 steps on the tape")
+    assert lines[0].startswith("storing all 40 steps (")
     assert re.fullmatch(r"run: \d+ iterations", lines[1])
     assert re.match(r"  settled: gradient .*; last change .*, asked 1e-08 \(step \d+\)", lines[2])
     assert re.fullmatch(r"  loss: 19.9\d+ over 54 observations", lines[3])
     assert re.search(r"^tether.k\[0\] +1.3\d\d\d +0.00\d\d ", out, re.MULTILINE)
     assert re.search(r"^v\[left\].y +0.3\d\d\d +0.00\d\d ", out, re.MULTILINE)
     assert "standard errors: from the Gauss-Newton Hessian of the loss and the sigma given" in out
-    code, out, _ = told("resume", "run", "--plugin", PLUGIN, "--json")
+    code, out, _ = invoke("resume", "run", "--plugin", PLUGIN, "--json")
     facts = json.loads(out)
     assert code == 0
     assert {"folder": facts.pop("folder")} | facts == {"folder": "run"} | json.loads(
         Path("run/fit.json").read_text()
     )
-    code, out, _ = told("fit", "swing.toml", "--plugin", PLUGIN, "--json", "fit.iterations=2")
+    code, out, _ = invoke("fit", "swing.toml", "--plugin", PLUGIN, "--json", "fit.iterations=2")
     assert code == 1  # it was asked to settle, and has not
     assert json.loads(out)["outcome"] == "finished"
     assert json.loads(out)["folder"] == "runs/swing-fit"
-    code, out, _ = told("plot", "run")
+    code, out, _ = invoke("plot", "run")
     assert (code, out) == (0, "run/pictures/fit.png\n")
     assert Path("run/pictures/fit.png").read_bytes()[:4] == b"\x89PNG"
-    assert told("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)[0] == 2
-    assert told("fit", "swing.toml", "--out", "run", "--force", "--plugin", PLUGIN)[0] == 0
+    assert invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)[0] == 2
+    assert invoke("fit", "swing.toml", "--out", "run", "--force", "--plugin", PLUGIN)[0] == 0
 
 
-def test_many_components_are_summed_up(here: Path, told) -> None:
+def test_many_components_are_summed_up(here: Path, invoke) -> None:
     overrides = ["fit.parameters={x={}, v={}}"]
-    code, out, _ = told("fit", "swing.toml", *overrides, "--out", "run", "--plugin", PLUGIN)
+    code, out, _ = invoke("fit", "swing.toml", *overrides, "--out", "run", "--plugin", PLUGIN)
     assert code == 0
     assert re.search(r"^x\[2\].y +0.3964 +0.0047", out, re.MULTILINE)
     assert re.search(r"^v\[2\].y +-0.8669 +0.0067", out, re.MULTILINE)
@@ -1080,7 +1080,7 @@ def test_many_components_are_summed_up(here: Path, told) -> None:
     assert rows[6:] == [("... 3 more", "6 to 8", "0.1 to 0.1", "N m⁻¹")]
 
 
-def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, told, monkeypatch) -> None:
+def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, invoke, monkeypatch) -> None:
     """The command line's own way: the fit asks itself to stop at its third look."""
     looks, evaluate = [], Rollout.evaluate
 
@@ -1091,12 +1091,12 @@ def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, told, monkeypa
         return evaluate(self, names)
 
     monkeypatch.setattr(Rollout, "evaluate", tired)
-    code, _, err = told("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)
+    code, _, err = invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)
     assert code == 4
     assert re.search(
         r"interrupted and saved at step \d of 30; go on with: minusgrad resume run --plugin", err
     )
-    assert told("resume", "run", "--plugin", PLUGIN)[0] == 0
+    assert invoke("resume", "run", "--plugin", PLUGIN)[0] == 0
     assert (here / "run/fit.json").is_file()
 
 

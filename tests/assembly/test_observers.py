@@ -216,30 +216,30 @@ def test_every():
 class _Fake:
     """A stepper and an observer that only note what happens."""
 
-    def __init__(self, name: str, told: list, every: int, clock: "_Fake | None" = None):
-        self.name, self.told, self.trigger, self.clock = name, told, Every(every), clock or self
+    def __init__(self, name: str, events: list, every: int, clock: "_Fake | None" = None):
+        self.name, self.events, self.trigger, self.clock = name, events, Every(every), clock or self
         self.step, self.outcome = 0, None
 
     def advance(self, n: int) -> None:
         self.step += n
-        self.told.append((self.step, "advance"))
+        self.events.append((self.step, "advance"))
 
     def observe(self) -> None:
-        self.told.append((self.clock.step, self.name))
+        self.events.append((self.clock.step, self.name))
 
 
 def _events(
     last: int, save: int, *every: int, start: int = 0, stop_at: int | None = None
 ) -> tuple[str, list]:
     """The outcome and all that was observed: (step, who)."""
-    told: list = []
-    stepper = _Fake("stepper", told, 0)
+    events: list = []
+    stepper = _Fake("stepper", events, 0)
     stepper.step = start
-    observers = [_Fake(f"o{k}", told, n, stepper) for k, n in enumerate(every)]
-    saver = _Fake("save", told, save, stepper)
+    observers = [_Fake(f"o{k}", events, n, stepper) for k, n in enumerate(every)]
+    saver = _Fake("save", events, save, stepper)
     asked = lambda: stop_at is not None and stepper.step >= stop_at  # noqa: E731
     outcome = scheduler.run(stepper, last, observers, saver, asked)
-    return outcome, [event for event in told if event[1] != "advance"]
+    return outcome, [event for event in events if event[1] != "advance"]
 
 
 def test_order_of_events():
@@ -283,11 +283,11 @@ def test_stop_is_heard_between_batches():
 
 
 def test_progress_tells_every_batch():
-    told: list[int] = []
+    events: list[int] = []
     stepper = _Fake("stepper", [], 0)
-    scheduler.run(stepper, 100, [], _Fake("save", [], 30, stepper), progress=told.append)
-    assert told == sorted(set(told))
-    assert {30, 60, 90, 100} <= set(told)
+    scheduler.run(stepper, 100, [], _Fake("save", [], 30, stepper), progress=events.append)
+    assert events == sorted(set(events))
+    assert {30, 60, 90, 100} <= set(events)
 
 
 class _Clock:

@@ -19,7 +19,7 @@ from minusgrad.errors import PluginError, SceneError
 from tests.support.command import SCENES
 
 Install = Callable[..., None]
-Told = Callable[..., tuple[int, str, str]]
+Invoke = Callable[..., tuple[int, str, str]]
 
 
 @pytest.fixture
@@ -46,7 +46,7 @@ def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Install
 
 
 @pytest.fixture
-def told(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Told:
+def invoke(capsys: pytest.CaptureFixture[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """`minusgrad ARGUMENTS` in this process: exit code, what it prints, what it complains of."""
     monkeypatch.chdir(tmp_path)
 
@@ -373,12 +373,12 @@ def two_body(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize(("source", "reason"), BROKEN.values(), ids=BROKEN)
 def test_a_broken_plugin_stops_only_the_scene_that_names_it(
-    source: str, reason: str, install: Install, told: Told, two_body: Path
+    source: str, reason: str, install: Install, invoke: Invoke, two_body: Path
 ) -> None:
     install("strangers-physics", "3.1", {"odd": "stranger"}, stranger=source)
     plugin = "plugin 'odd' (strangers-physics 3.1)"
 
-    code, out, err = told("run", two_body, "--out", "run")
+    code, out, err = invoke("run", two_body, "--out", "run")
     assert code == 0
     assert out.startswith("run: 10 steps")
     assert err.startswith(
@@ -389,42 +389,44 @@ def test_a_broken_plugin_stops_only_the_scene_that_names_it(
 
     named = two_body.with_name("named.toml")
     named.write_text('plugins = ["gravity", "odd"]\n' + two_body.read_text())
-    code, out, err = told("run", named, "--out", "other")
+    code, out, err = invoke("run", named, "--out", "other")
     assert (code, out) == (2, "")
     assert err.startswith(f"{named}:1:23: plugins.1: {plugin}")
     assert reason in err
 
-    code, out, err = told("run", two_body, 'plugins=["gravity"]', "--out", "third")
+    code, out, err = invoke("run", two_body, 'plugins=["gravity"]', "--out", "third")
     assert (code, err) == (0, "")
 
 
-def test_nobody_takes_a_name_from_us_by_coming_first(install: Install, told: Told, two_body: Path) -> None:
+def test_nobody_takes_a_name_from_us_by_coming_first(
+    install: Install, invoke: Invoke, two_body: Path
+) -> None:
     text = ANCHOR.replace('"anchor"', '"gravity"')
     install("strangers-physics", "3.1", {"aaa": "stranger"}, stranger=text)
-    code, _, err = told("run", two_body, "--out", "run")
+    code, _, err = invoke("run", two_body, "--out", "run")
     assert code == 0
     broken = "could not be imported: plugin 'aaa' (strangers-physics 3.1) registers energy 'gravity'"
     assert f"{broken}, which belongs to" in err
 
 
 def test_a_broken_plugin_is_told_where_its_energy_is_missed(
-    install: Install, told: Told, two_body: Path
+    install: Install, invoke: Invoke, two_body: Path
 ) -> None:
     install("strangers-physics", "3.1", {"odd": "stranger"}, stranger="1 / 0")
-    code, _, err = told("run", two_body, "energy.0={kind='anchor', k=1}")
+    code, _, err = invoke("run", two_body, "energy.0={kind='anchor', k=1}")
     assert code == 2
     assert "energy.0.kind: no energy named 'anchor' (installed: " in err
     assert "); plugin 'odd' (strangers-physics 3.1) cannot be imported" in err
 
 
-def test_a_broken_plugin_is_a_finding_for_those_who_list(install: Install, told: Told) -> None:
+def test_a_broken_plugin_is_a_finding_for_those_who_list(install: Install, invoke: Invoke) -> None:
     install("strangers-physics", "3.1", {"odd": "stranger"}, stranger="1 / 0")
     for verb in ("energies", "schema"):
-        code, out, err = told(verb)
+        code, out, err = invoke(verb)
         assert code == 1
         assert "gravity" in out
         assert "plugin 'odd' (strangers-physics 3.1) cannot be imported" in err
-    code, out, err = told("plugins", "--json")  # imports nothing
+    code, out, err = invoke("plugins", "--json")  # imports nothing
     assert (code, err) == (0, "")
     assert {
         "name": "odd",
@@ -434,36 +436,38 @@ def test_a_broken_plugin_is_a_finding_for_those_who_list(install: Install, told:
     } in json.loads(out)
 
 
-def test_two_distributions_with_one_name(install: Install, told: Told, two_body: Path) -> None:
+def test_two_distributions_with_one_name(install: Install, invoke: Invoke, two_body: Path) -> None:
     """Neither is taken, even if one of them is ours to others; who does not name it goes on."""
     install("first", "1.0", {"odd": "first_odd"}, first_odd=RING)
     install("second", "2.0", {"odd": "second_odd"}, second_odd=RING)
     reason = "two plugins are named 'odd', of first 1.0 and second 2.0; uninstall one"
-    code, _, err = told("run", two_body, "--out", "run")
+    code, _, err = invoke("run", two_body, "--out", "run")
     assert (code, err) == (
         0,
         f"minusgrad: warning: a plugin that is not used here could not be imported: {reason}\n",
     )
-    code, _, err = told("run", two_body, 'plugins=["gravity", "odd"]', "--out", "other")
+    code, _, err = invoke("run", two_body, 'plugins=["gravity", "odd"]', "--out", "other")
     assert (code, reason in err) == (2, True)
-    rows = [p["distribution"] for p in json.loads(told("plugins", "--json")[1]) if p["name"] == "odd"]
+    rows = [p["distribution"] for p in json.loads(invoke("plugins", "--json")[1]) if p["name"] == "odd"]
     assert rows == ["first", "second"]
 
 
 def test_a_stranger_who_takes_the_name_of_the_core_is_named(
-    install: Install, told: Told, two_body: Path
+    install: Install, invoke: Invoke, two_body: Path
 ) -> None:
     install("strangers-physics", "3.1", {"core": "stranger"}, stranger=RING)
-    code, _, err = told("run", two_body)
+    code, _, err = invoke("run", two_body)
     assert code == 2
     assert err.startswith("minusgrad: two plugins are named 'core', of minusgrad ")
     assert err.endswith(" and strangers-physics 3.1; uninstall one\n")
 
 
 @pytest.mark.parametrize("target", ["stranger:thing", "stranger:nothing", "not a target at all", "stranger."])
-def test_an_entry_point_that_leads_nowhere(target: str, install: Install, told: Told, two_body: Path) -> None:
+def test_an_entry_point_that_leads_nowhere(
+    target: str, install: Install, invoke: Invoke, two_body: Path
+) -> None:
     install("strangers-physics", "3.1", {"odd": target}, stranger="thing = 5")
-    code, _, err = told("run", two_body, "--out", "run")
+    code, _, err = invoke("run", two_body, "--out", "run")
     assert code == 0
     assert err.startswith(
         "minusgrad: warning: a plugin that is not used here could not be imported: plugin 'odd'"
@@ -472,11 +476,11 @@ def test_an_entry_point_that_leads_nowhere(target: str, install: Install, told: 
 
 
 def test_a_distribution_without_metadata(
-    install: Install, told: Told, two_body: Path, tmp_path: Path
+    install: Install, invoke: Invoke, two_body: Path, tmp_path: Path
 ) -> None:
     install("strangers-physics", "3.1", {"odd": "stranger"}, stranger="1 / 0")
     (tmp_path / "site/strangers-physics-3.1.dist-info/METADATA").unlink()
-    code, _, err = told("run", two_body, "--out", "run")
+    code, _, err = invoke("run", two_body, "--out", "run")
     assert code == 0
     assert "plugin 'odd' (? ?) cannot be imported" in err
 

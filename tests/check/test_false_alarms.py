@@ -1,7 +1,7 @@
 """`check` never cries wolf: no error finding on our own energies and scenes, and on random energies.
 
 Random energies are those of `random_energies` without decisions: where `if` and `select` choose between any
-two values U jumps, and that is to be told. A few are asked in every run, 60 in the long tier, and 500 with
+two values U jumps, which must be reported. A few are checked in every run, 60 in the long tier, and 500 with
 MINUSGRAD_ZOO=all.
 """
 
@@ -53,9 +53,9 @@ def smooth(number: int) -> list[Program]:
 
 @pytest.mark.parametrize("number", NUMBERS)
 def test_no_random_energy_is_accused(number: int) -> None:
-    told = {}
+    accusations = {}
     for k, program in enumerate(smooth(number)):
         energy = local_energy(f"random{k}", over=2, **ROLES)(program.function)
         if found := accused(term_check.of_energy(energy, seed=k)):
-            told[program.text] = found
-    assert told == {}
+            accusations[program.text] = found
+    assert accusations == {}

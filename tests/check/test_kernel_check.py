@@ -1,4 +1,4 @@
-"""`check FILE.py`: what it is told, what it finds out by itself, and what it says of files that are no good.
+"""`check FILE.py`: options, findings, and files with mistakes.
 
 Whether it finds wrong gradients is the zoo's to show (`test_traps`).
 """
@@ -299,12 +299,12 @@ def test_a_gradient_of_the_files_own_may_be_right(asked) -> None:
     assert failed(asked(FIELDS + OWN.replace("BODY", BACK))) == []
 
 
-@pytest.mark.parametrize(("told", "body"), OWN_WRONG.items())
-def test_what_is_wrong_with_a_gradient_of_the_files_own(told: str, body: str, asked) -> None:
+@pytest.mark.parametrize(("message", "body"), OWN_WRONG.items())
+def test_what_is_wrong_with_a_gradient_of_the_files_own(message: str, body: str, asked) -> None:
     text = FIELDS + OWN.replace("BODY", body)
     wrong = [f for f in asked(text) if not f.passed]
-    assert all(told in f.text for f in wrong if f.question == "reverse")
-    assert told in wrong[0].text
+    assert all(message in f.text for f in wrong if f.question == "reverse")
+    assert message in wrong[0].text
     line = int(wrong[0].where.rpartition(":")[2])
     assert text.splitlines()[line - 1].strip() in ("def slope():", body, "square()")
 
@@ -361,8 +361,8 @@ def test_a_process_that_dies_is_a_finding_and_the_next_case_goes_on(asked) -> No
     again = ARGUMENTS[ARGUMENTS.index("@checked") :].replace("def energy", "def second")
     found = asked(ARGUMENTS + DIES + again)
     assert [(f.term, f.question) for f in found if not f.passed] == [("dies", "crash")]
-    told = next(f.text for f in found if not f.passed)
-    assert told == "the process died of SIGABRT during the run forward"
+    message = next(f.text for f in found if not f.passed)
+    assert message == "the process died of SIGABRT during the run forward"
     assert {f.term for f in found} == {"energy", "dies", "second"}
 
 
@@ -445,8 +445,8 @@ def test_mistakes_of_the_table_are_told_with_their_lines(tmp_path: Path) -> None
     (tmp_path / "k.check.toml").write_text('[a]\nloss = 3\n\n[b]\nforwrd = ["f"]\ninputs.x.step = -1.0\n')
     with pytest.raises(SceneError) as error:
         case.beside(tmp_path / "k.py")
-    told = str(error.value).replace(str(tmp_path), "")
-    assert told.splitlines() == [
+    message = str(error.value).replace(str(tmp_path), "")
+    assert message.splitlines() == [
         "/k.check.toml:2:1: a.loss: needs text in quotes, not 3",
         "/k.check.toml:5:1: b.forwrd: no key 'forwrd'; did you mean 'forward'?"
         " (keys: arrays, before, forward, gradient, inputs, loss, numbers)",
@@ -491,8 +491,8 @@ FINDINGS = {
 @pytest.mark.parametrize(("text", "loss", "question", "message"), FINDINGS.values(), ids=FINDINGS)
 def test_kernels_that_are_no_good_are_findings(asked, text, loss, question, message) -> None:
     found = asked(text, f'[e]\nforward = ["energy"]\nbefore = ["fill"]\nloss = "{loss}"\ninputs.x = {{}}\n')
-    told = [f for f in found if not f.passed]
-    assert (told[0].question, told[0].text.startswith(message)) == (question, True), told[0]
+    findings = [f for f in found if not f.passed]
+    assert (findings[0].question, findings[0].text.startswith(message)) == (question, True), findings[0]
 
 
 def test_json_is_for_programs(tmp_path: Path, capsys) -> None:

@@ -306,9 +306,9 @@ def balance(x):
 
 
 def test_where_nodes_meet_a_norm_is_told_as_a_warning() -> None:
-    told = [f for f in term_check.of_energy(driven) if f.question == "kink"]
-    assert [(f.argument, f.passed, f.warning) for f in told] == [("x", True, True)]
-    assert told[0].text == (
+    kinks = [f for f in term_check.of_energy(driven) if f.question == "kink"]
+    assert [(f.argument, f.passed, f.warning) for f in kinks] == [("x", True, True)]
+    assert kinks[0].text == (
         "U is finite and its gradient is not: guard a root or norm of zero, norm(eps), where two nodes"
         " coincide"
     )
@@ -330,9 +330,9 @@ def taut(F):
 
 def test_a_solid_is_looked_at_where_it_is_at_rest() -> None:
     """No random state meets it, nor the place where two nodes coincide."""
-    told = [f for f in term_check.of_energy(taut) if f.question == "kink"]
-    assert [(f.argument, f.passed, f.warning) for f in told] == [("x", True, True)]
-    assert told[0].text.endswith("where an element is at rest")
+    kinks = [f for f in term_check.of_energy(taut) if f.question == "kink"]
+    assert [(f.argument, f.passed, f.warning) for f in kinks] == [("x", True, True)]
+    assert kinks[0].text.endswith("where an element is at rest")
 
 
 def test_a_cast_is_told_with_its_line() -> None:
@@ -396,18 +396,18 @@ def test_a_staged_energy_is_asked_with_its_example_stage_by_stage(reverse) -> No
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    ("given", "message"),
     [
         (None, "a staged energy is asked with its example, and this has none: give staged_energy an"),
         (lambda rng: {}, "its example has no x"),
         (lambda rng: {"x": np.ones((4, 2))}, "growth.x: has shape [4, 2], needs [4]"),
     ],
 )
-def test_a_staged_energy_that_cannot_be_asked_is_not_called_true(given, told: str) -> None:
+def test_a_staged_energy_that_cannot_be_asked_is_not_called_true(given, message: str) -> None:
     energy = staged_energy("growth", x=Node("m"), stages=[Stage(fourth, writes=("U",))], example=given)
     (finding,) = term_check.of_energy(energy)
     assert (finding.question, finding.passed) == ("example", False)
-    assert told in finding.text
+    assert message in finding.text
 
 
 STAIRS = '''

@@ -27,8 +27,8 @@ def test_the_zoo_is_large_enough() -> None:
 @pytest.mark.parametrize(("half", "name"), ALL)
 def test_a_trap_is_wrong_and_its_twin_is_right(half: str, name: str) -> None:
     """By the answers that stand in the files, and what Taichi gives."""
-    told = trap_zoo.told(half)[name]
-    trap, twin = told["trap"], told["twin"]
+    reports = trap_zoo.reports(half)[name]
+    trap, twin = reports["trap"], reports["twin"]
     wrong = [trap.get(what, 0.0) for what in ("value", "gradient")]
     assert "crash" in trap or any(off is None or off > LEAST for off in wrong), trap
     assert "crash" not in twin

@@ -474,17 +474,17 @@ DECLARED = {
 
 @pytest.mark.parametrize("name", DECLARED)
 def test_refused_when_declared(name):
-    function, roles, told = DECLARED[name]
+    function, roles, message = DECLARED[name]
     with pytest.raises(EnergyError) as refused:
         local_energy("e", over="tuples", **roles)(function)
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 def test_pairs_have_no_weights():
     with pytest.raises(EnergyError) as refused:
         local_energy("e", over="pairs", x=X, w=SLOPES, F=LINEAR)(of_f)
-    told = "energy 'e': a pair has no data of its own; use Node fields or Parameters"
-    assert str(refused.value) == told
+    message = "energy 'e': a pair has no data of its own; use Node fields or Parameters"
+    assert str(refused.value) == message
 
 
 @pytest.mark.parametrize(("precision", "off"), [("f64", 1e-9), ("f32", 1e-3)])
@@ -510,18 +510,18 @@ def test_rounding_of_weights_is_no_offence(precision):
 
 
 @pytest.mark.parametrize(
-    ("k", "shape", "told"),
+    ("k", "shape", "message"),
     [
         (3, (4, 4, 2), "squared.gradients: has shape [4, 4, 2], needs [4, 3, 2] or [3, 2]"),
         (3, (4, 3, 3), "squared.gradients: has shape [4, 3, 3], needs [4, 3, 2] or [3, 2]"),
         (1, (4, 1, 2), "squared.gradients: one node alone has no weights that sum to zero, but zero"),
     ],
 )
-def test_weights_that_do_not_fit(k, shape, told):
+def test_weights_that_do_not_fit(k, shape, message):
     there, rows = fields(2), cells(2, k)[0]
     with pytest.raises(EnergyError) as refused:
         bind(squared, there, tuples=rows, data={"gradients": np.zeros(shape), "volume": 1.0})
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 def test_a_space_that_nothing_tells():

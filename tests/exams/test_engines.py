@@ -20,7 +20,7 @@ TWO_BODY = SCENES / "two_body.toml"
 pytestmark = pytest.mark.skipif(not find_spec("quadrants"), reason="needs pip install 'minusgrad[quadrants]'")
 
 
-def told(code: str, *arguments: object, variable: str | None = None) -> list[str]:
+def printed(code: str, *arguments: object, variable: str | None = None) -> list[str]:
     """What a program prints in a process of its own, line by line."""
     env = {k: v for k, v in os.environ.items() if k != VARIABLE}
     env |= {} if variable is None else {VARIABLE: variable}
@@ -68,17 +68,17 @@ def test_by_name_then_by_the_variable_then_taichi(variable: str, asked: str, bou
     code = f"import sys; from minusgrad.engine import runtime; runtime.engine({asked!r}); runtime.start(); "
     code += "from minusgrad import ti; print(runtime.engine_name(), ti.__name__); "
     code += "print(*sorted({'taichi', 'quadrants'} & {*sys.modules}))"
-    assert told(code, variable=variable) == [f"{bound} {bound}", bound]
+    assert printed(code, variable=variable) == [f"{bound} {bound}", bound]
 
 
 def test_one_that_there_is_not() -> None:
     code = "from minusgrad import ti"
-    assert told(REFUSED, code, variable="torch") == [
+    assert printed(REFUSED, code, variable="torch") == [
         "RuntimeUnavailableError MINUSGRAD_ENGINE=torch names no engine; there are taichi, quadrants, auto"
     ]
     for bound in ("", "runtime.engine(); "):
         code = f"from minusgrad.engine import runtime; {bound}runtime.engine('torch')"
-        assert told(REFUSED, code) == [
+        assert printed(REFUSED, code) == [
             "RuntimeUnavailableError no engine 'torch'; there are taichi, quadrants"
         ]
 
@@ -86,16 +86,16 @@ def test_one_that_there_is_not() -> None:
 def test_one_that_is_not_installed() -> None:
     code = ABSENT + "from minusgrad.engine import runtime; runtime.engine('quadrants')"
     refusal = "engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
-    assert told(REFUSED, code) == [f"RuntimeUnavailableError {refusal}"]
+    assert printed(REFUSED, code) == [f"RuntimeUnavailableError {refusal}"]
     code = ABSENT + f"from minusgrad import build; build({str(TWO_BODY)!r}, ['runtime.engine=quadrants'])"
-    assert told(REFUSED, code) == [
+    assert printed(REFUSED, code) == [
         f"SceneError override 'runtime.engine=quadrants': runtime.engine: {refusal}"
     ]
     code = (
         f"{ABSENT}from minusgrad import build; from minusgrad.engine import runtime;"
         f" build({str(TWO_BODY)!r}, ['runtime.engine=auto'])"
     )
-    assert told(code + "; print(runtime.engine_name())") == ["taichi"]
+    assert printed(code + "; print(runtime.engine_name())") == ["taichi"]
 
 
 def test_another_than_that_of_the_process() -> None:
@@ -104,16 +104,18 @@ def test_another_than_that_of_the_process() -> None:
         f"from minusgrad import build; scene = {str(TWO_BODY)!r}; build(scene, ['runtime.engine=quadrants'])"
     )
     for more in ("", "; build(scene)", "; build(scene, ['runtime.engine=auto'])"):
-        assert told(f"{code}{more}; from minusgrad import ti; print(ti.__name__)") == ["quadrants"]
+        assert printed(f"{code}{more}; from minusgrad import ti; print(ti.__name__)") == ["quadrants"]
     code += "; build(scene, ['runtime.engine=taichi'])"
-    assert told(REFUSED, code) == [
+    assert printed(REFUSED, code) == [
         "SceneError override 'runtime.engine=taichi': runtime.engine: this process computes with engine"
         " 'quadrants'; 'taichi' needs a process of its own"
     ]
     code = (
         "from minusgrad.engine import runtime; runtime.start(); runtime.start(runtime.Options('quadrants'))"
     )
-    assert told(REFUSED, code)[0].startswith("RuntimeUnavailableError this process computes with engine 'tai")
+    assert printed(REFUSED, code)[0].startswith(
+        "RuntimeUnavailableError this process computes with engine 'tai"
+    )
 
 
 def test_a_scene_is_not_overruled_by_the_variable(tmp_path: Path) -> None:
@@ -176,7 +178,7 @@ def halves(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str, Path], Pa
     def half(engine: str, copy: Path) -> Path:
         if engine not in made:
             made[engine] = folder = tmp_path_factory.mktemp(engine)
-            assert told(CUT, TWO_BODY, folder / "half", *SHORT, variable=engine) == ["cut"]
+            assert printed(CUT, TWO_BODY, folder / "half", *SHORT, variable=engine) == ["cut"]
         shutil.copytree(made[engine] / "half", copy)
         return copy
 
@@ -198,15 +200,15 @@ def test_a_run_of_another_engine_is_refused_unless_asked_for(tmp_path: Path, hal
     before = files(half)
     code = f"{RESUME}runtime.start(); resume({str(half)!r})"
     refusal = f"CheckpointError {half}: was computed by engine 'quadrants', whose bits no other gives: "
-    assert told(REFUSED, code) == [
+    assert printed(REFUSED, code) == [
         f"{refusal}this process computes with engine 'taichi'; 'quadrants' needs a process of its own"
     ]
-    assert told(REFUSED, f"{ABSENT}{RESUME}resume({str(half)!r})") == [
+    assert printed(REFUSED, f"{ABSENT}{RESUME}resume({str(half)!r})") == [
         f"{refusal}engine 'quadrants' is not installed; pip install 'minusgrad[quadrants]'"
     ]
     assert files(half) == before
     code = f"{RESUME}runtime.start(); print(*resume({str(half)!r}, allow_changed=True).remarks, sep='\\n')"
-    remarks = told(code)
+    remarks = printed(code)
     assert remarks[0] == "since the run was saved, and perhaps not bit for bit the same:"
     assert 'scene.runtime.engine: "quadrants" then, "taichi" now' in remarks
 

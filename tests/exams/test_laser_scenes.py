@@ -17,9 +17,9 @@ FOUR = ("x", "y", "power", "speed")
 def error(run: Run) -> np.ndarray:
     """The mean squared error, as the dose of each frame on the canvas has it; the observers agree."""
     of_dose = (run.series("grids/canvas/error").value.astype(float) ** 2).mean(axis=(1, 2))
-    told, energy = (run.series(f"observables/{name}") for name in ("mean_square_error", "total"))
-    np.testing.assert_allclose(told.value, of_dose, rtol=1e-6)
-    np.testing.assert_allclose(energy.value[np.isin(energy.step, told.step)], of_dose, rtol=1e-4)
+    recorded, energy = (run.series(f"observables/{name}") for name in ("mean_square_error", "total"))
+    np.testing.assert_allclose(recorded.value, of_dose, rtol=1e-6)
+    np.testing.assert_allclose(energy.value[np.isin(energy.step, recorded.step)], of_dose, rtol=1e-4)
     return of_dose
 
 

@@ -349,8 +349,8 @@ def _back(root: Path, path: Path) -> Disk:
     for newest in checkpoint.listed(path / "ckpt")[2:]:
         newest.write_bytes(b"damaged")
     lines = (path / "journal.jsonl").read_bytes().splitlines(keepends=True)
-    told = [line for line in lines if not any(b'"saved", "step": %d,' % k in line for k in range(6, END))]
-    (path / "journal.jsonl").write_bytes(b"".join(told))
+    kept = [line for line in lines if not any(b'"saved", "step": %d,' % k in line for k in range(6, END))]
+    (path / "journal.jsonl").write_bytes(b"".join(kept))
     with watched(root) as disk:
         disk.said = 5
         _go_on(path, END, say=disk.say)

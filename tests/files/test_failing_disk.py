@@ -109,7 +109,7 @@ def test_a_save_that_fails_at_any_request_loses_nothing(tmp_path, runs, reason, 
         shutil.rmtree(path)
         if not fault.refused:
             break
-    assert failed == number - 1, "every refusal was told"
+    assert failed == number - 1, "every refusal was reported"
     assert failed > 50
 
 

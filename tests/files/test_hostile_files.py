@@ -169,7 +169,7 @@ _try(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3]))
 @pytest.mark.parametrize("number", counts(1000, 10_000))
 def test_mutants_are_refused_or_the_same(tmp_path, record_property, number):
     """None gives other data, none hangs; one that ends its process is known by its number."""
-    told, crashed, begin = [], [], 0
+    outcomes, crashed, begin = [], [], 0
     while begin < number:
         end = min(begin + BATCH, number)
         child = subprocess.run(
@@ -187,11 +187,11 @@ def test_mutants_are_refused_or_the_same(tmp_path, record_property, number):
             assert len(lines[-1]) == 2, child.stderr
             crashed.append((*lines.pop(), signal.Signals(-child.returncode).name))
             begin = int(crashed[-1][0]) + 1
-        told += lines
-    counts = Counter(line[2].split("(")[0] for line in told)
+        outcomes += lines
+    counts = Counter(line[2].split("(")[0] for line in outcomes)
     record_property("shown", f"mutants of a checkpoint\n{dict(counts)}, crashed: {crashed}")
-    assert len(told) + len(crashed) == number
-    assert [line for line in told if line[2] not in ("refused", "same")] == []
+    assert len(outcomes) + len(crashed) == number
+    assert [line for line in outcomes if line[2] not in ("refused", "same")] == []
     assert crashed == []
     assert counts["refused"] > number / 2
 

@@ -107,7 +107,7 @@ def parent():
 def _killed(parent, path: Path, seed: int, until: int, moment: float) -> tuple[int, int]:
     """Go on with a run in another process, and kill it at a moment in the three saves before `until`.
 
-    Returns the last save that it told of, and how it ended.
+    Returns the last save that it reported, and how it ended.
     """
     parent.stdin.write(f"{path} {seed} {until}\n")
     parent.stdin.flush()

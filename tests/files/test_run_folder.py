@@ -62,10 +62,10 @@ def test_fifteen_kills_lose_nothing_that_was_called_saved(tmp_path):
         time.sleep(0.1 * chance.random())
         child.send_signal(signal.SIGKILL)
         lines += child.communicate()[0].splitlines(keepends=True)
-        told = [int(line.split()[1]) for line in lines if line.endswith("\n")]
-        assert told
-        assert told[0] > acknowledged, "it went on from the last save"
-        acknowledged = told[-1]
+        steps = [int(line.split()[1]) for line in lines if line.endswith("\n")]
+        assert steps
+        assert steps[0] > acknowledged, "it went on from the last save"
+        acknowledged = steps[-1]
         with RunDir.open(path) as run:
             snapshot, remarks = run.restore()
         assert snapshot.step >= acknowledged

@@ -49,7 +49,7 @@ MEETING = {
 }
 
 
-def told(index: str) -> set[str]:
+def apart(index: str) -> set[str]:
     function = ast.parse(
         "def f(y, n, w, h):\n"
         "    n = n // 2\n"
@@ -66,12 +66,12 @@ def told(index: str) -> set[str]:
 
 @pytest.mark.parametrize("index", APART)
 def test_turns_have_places_of_their_own(index: str) -> None:
-    assert told(index) == {"i", "j"}
+    assert apart(index) == {"i", "j"}
 
 
 @pytest.mark.parametrize(("index", "meeting"), MEETING.items())
 def test_turns_may_meet(index: str, meeting: str) -> None:
-    assert {"i", "j"} - told(index) == set(meeting)
+    assert {"i", "j"} - apart(index) == set(meeting)
 
 
 def test_a_place_in_two_brackets() -> None:

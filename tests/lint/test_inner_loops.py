@@ -248,8 +248,8 @@ def test_what_is_let_pass_is_right(kernel: Callable) -> None:
 
 @pytest.mark.parametrize("kernel", WRONG, ids=name)
 def test_stages_that_would_be_wrong_are_refused(kernel: Callable) -> None:
-    told = "in an inner loop beside other statements|is an inner loop in an `if`"
-    with pytest.raises(EnergyError, match=told):
+    message = "in an inner loop beside other statements|is an inner loop in an `if`"
+    with pytest.raises(EnergyError, match=message):
         staged_energy("e", stages=[Stage(kernel, ("U",))], x=Node())
 
 

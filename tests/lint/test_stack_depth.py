@@ -1,4 +1,4 @@
-"""How often locals are pushed on the stack of a reverse: told by the text, and held by what Taichi does."""
+"""How often locals are pushed on the stack of a reverse: predicted from the source, compared with Taichi."""
 
 import ast
 import inspect
@@ -153,12 +153,12 @@ def test_so_are_ifs_in_loops_that_are_unrolled() -> None:
 )
 def test_what_would_leave_the_stack_is_refused(stage, n: int, often: str) -> None:
     line = inspect.getsourcelines(inspect.unwrap(stage))[1] + 5
-    told = (
+    message = (
         f"e, stage '{stage.__name__}', line {line}: changes 's' {often}, and its reverse has room for"
         " 1023 times; add to an array with +=, or keep it in one, with a place for each time"
     )
     one, _ = term(stage, n)
-    with pytest.raises(EnergyError, match=re.escape(told)):
+    with pytest.raises(EnergyError, match=re.escape(message)):
         one.value()
 
 

@@ -21,11 +21,11 @@ REFUSED: dict[str, tuple[str, Callable]] = {}
 X = torch.linspace(0.3, 1.2, 6, dtype=torch.float64)
 
 
-def refused(told: str) -> Callable[[Callable], Callable]:
+def refused(message: str) -> Callable[[Callable], Callable]:
     """A kernel, and a piece of what is said of it."""
 
     def mark(function: Callable) -> Callable:
-        REFUSED[function.__name__] = told, ti.kernel(function)
+        REFUSED[function.__name__] = message, ti.kernel(function)
         return function
 
     return mark
@@ -272,7 +272,7 @@ GIVEN = {
 
 @pytest.mark.parametrize("name", REFUSED)
 def test_it_is_refused(name: str) -> None:
-    told, one = REFUSED[name]
+    message, one = REFUSED[name]
     arguments = list(inspect.signature(inspect.unwrap(one)).parameters)
     like = {"y": arguments[0], **({"z": arguments[0]} if "z" in arguments else {})}
     if name.startswith(("a_part", "a_named")):
@@ -282,7 +282,7 @@ def test_it_is_refused(name: str) -> None:
         given.append(torch.tensor([1, 0, 0, 1, 2, 3], dtype=torch.int32))
     with pytest.raises(EnergyError) as error:
         kernel(**like)(one)(*given)
-    assert told in str(error.value)
+    assert message in str(error.value)
 
 
 @ti.kernel

@@ -300,7 +300,7 @@ def test_parameters_may_change() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrt", "options", "told"),
+    ("wrt", "options", "message"),
     [
         ("z", {}, "no field named 'z'"),
         ((), {}, r"a Hessian needs one or more different fields, got \[\]"),
@@ -312,11 +312,11 @@ def test_parameters_may_change() -> None:
         ),
     ],
 )
-def test_what_cannot_be_asked(wrt, options, told) -> None:
+def test_what_cannot_be_asked(wrt, options, message) -> None:
     potential = CANONICAL["gravity"].potential(np.random.default_rng(1), 2)
-    with pytest.raises(EnergyError, match=told):
+    with pytest.raises(EnergyError, match=message):
         potential.hessian(wrt, **options)
-    with pytest.raises(EnergyError, match=told):
+    with pytest.raises(EnergyError, match=message):
         potential.element_hessians("gravity", wrt, **options)
 
 
@@ -332,10 +332,10 @@ def test_elements_are_those_of_a_term_that_reads_the_field() -> None:
 def test_sums_within_a_function_are_refused_with_the_cure() -> None:
     potential = MAPS["electron_density"].potential(np.random.default_rng(1), 2)
     (given,) = potential.map_outputs
-    told = f"'readout' reads '{given}', which a map computes from x: this Hessian is no sum over elements"
-    with pytest.raises(EnergyError, match=f"{told}; use potential.product"):
+    message = f"'readout' reads '{given}', which a map computes from x: this Hessian is no sum over elements"
+    with pytest.raises(EnergyError, match=f"{message}; use potential.product"):
         potential.hessian("x")
-    with pytest.raises(EnergyError, match=told):
+    with pytest.raises(EnergyError, match=message):
         potential.element_hessians("readout", "x")
     with pytest.raises(
         EnergyError, match=f"'{given}' is computed by a map; give the fields that it depends on"
@@ -348,8 +348,10 @@ def test_sums_within_a_function_are_refused_with_the_cure() -> None:
 def test_too_large_ones_are_refused(monkeypatch) -> None:
     potential = CANONICAL["gravity"].potential(np.random.default_rng(1), 3, n=50)
     monkeypatch.setattr(memory, "available", lambda: 100_000)
-    told = r"'gravity': the Hessian of its 1225 pairs: 764 kB of memory needed, 100 kB free; use potential\.p"
-    with pytest.raises(EnergyError, match=told):
+    message = (
+        r"'gravity': the Hessian of its 1225 pairs: 764 kB of memory needed, 100 kB free; use potential\.p"
+    )
+    with pytest.raises(EnergyError, match=message):
         potential.hessian("x")
     chain = CANONICAL["spring"].potential(np.random.default_rng(1), 3, n=300, e=300)
     monkeypatch.setattr(memory, "available", lambda: 50_000)
@@ -371,10 +373,10 @@ def test_stages_are_refused_where_they_read_the_field() -> None:
     fields = Fields({"x": [1.0, 2.0], "s": [1.0, 2.0]})
     staged = bind_staged(staged_energy("cubic", stages=[Stage(cubes, ("U",))], x=Node()), fields)
     potential = Potential(fields, [staged, bind(own, fields)])
-    told = "'cubic' is a staged energy, which has no second derivatives; write it as a local energy"
-    with pytest.raises(EnergyError, match=told):
+    message = "'cubic' is a staged energy, which has no second derivatives; write it as a local energy"
+    with pytest.raises(EnergyError, match=message):
         potential.hessian("x")
-    with pytest.raises(EnergyError, match=told):
+    with pytest.raises(EnergyError, match=message):
         potential.element_hessians("cubic", "x")
     assert potential.hessian("s").toarray().tolist() == [[2.0, 0.0], [0.0, 2.0]]
     with pytest.raises(

@@ -110,7 +110,7 @@ def test_what_the_commands_print(folder: Path) -> None:
 
 
 def _plain(line: str) -> str:
-    return line.split(":")[0] if "settled" in line or "on the tape" in line else line
+    return re.split(r":| \(", line)[0] if "settled" in line or line.startswith("storing") else line
 
 
 @pytest.mark.parametrize(("page", "k"), PYTHON)

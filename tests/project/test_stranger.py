@@ -52,7 +52,7 @@ class Desk:
         return done
 
     def start(self, program: str, *arguments: object) -> subprocess.Popen[str]:
-        """A program of the environment, running here; it is told of no other Python, nor of our engine."""
+        """A program of the environment, running here; it sees no other Python and none of our variables."""
         ours = ("PYTHON", "VIRTUAL_ENV", "MINUSGRAD")
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(ours)}
         return subprocess.Popen(

@@ -319,13 +319,13 @@ def judge_all(folder: Path, count: int) -> None:
     Registry.load = classmethod(  # type: ignore[assignment, method-assign]
         lambda cls, names=None, files=(): provided(cls, None if names is None else tuple(names))
     )
-    told = []
+    outcomes = []
     for number, (scene, how, source) in enumerate(mutants(count)):
         outcome, words = verdict(folder / "scene.toml", source)
-        told.append((scene.stem, how, outcome, words))
+        outcomes.append((scene.stem, how, outcome, words))
         if outcome == "accepted":
             (folder / f"{scene.stem}-{number}.toml").write_bytes(source)
-    (folder / "told.json").write_text(json.dumps(told))
+    (folder / "outcomes.json").write_text(json.dumps(outcomes))
 
 
 def child(call: str, *arguments: object) -> None:
@@ -339,7 +339,7 @@ def child(call: str, *arguments: object) -> None:
 
 @pytest.fixture(scope="module", params=COUNTS)
 def judged(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Path:
-    """A folder with what was told of all mutants, those that were accepted, and the scenes' data."""
+    """A folder with the outcome of every mutant, those that were accepted, and the scenes' data."""
     folder = tmp_path_factory.mktemp("mutants")
     shutil.copytree(SCENES / "data", folder / "data")
     child("judge_in", folder, request.param)
@@ -351,34 +351,36 @@ def judge_in(folder: str, count: str) -> None:
 
 
 def test_mutants_are_accepted_or_refused_at_their_place(judged: Path, record_property) -> None:
-    told = json.loads((judged / "told.json").read_text())
-    assert len(told) in (2000, 10_000)
-    wrong = [row for row in told if row[2] not in ("accepted", "refused")]
-    assert not wrong, f"{len(wrong)} of {len(told)}: {Counter(row[2] for row in wrong)}\n" + "\n".join(
+    outcomes = json.loads((judged / "outcomes.json").read_text())
+    assert len(outcomes) in (2000, 10_000)
+    wrong = [row for row in outcomes if row[2] not in ("accepted", "refused")]
+    assert not wrong, f"{len(wrong)} of {len(outcomes)}: {Counter(row[2] for row in wrong)}\n" + "\n".join(
         f"{row[0]} {row[1]}: {row[2]}: {row[3][:300]}" for row in wrong[:20]
     )
-    share = shares(told, 2)
-    record_property("shown", f"mutated scenes\n{share['']:.0%} of {len(told)} accepted\n{table(told)}")
+    share = shares(outcomes, 2)
+    record_property(
+        "shown", f"mutated scenes\n{share['']:.0%} of {len(outcomes)} accepted\n{table(outcomes)}"
+    )
     assert 0.1 < share[""] < 0.4
     assert share["comments"] > 0.6 > 0.15 > share["unknown"]
-    assert {row[0] for row in told if row[2] == "accepted"} == {path.stem for path in FILES}
-    assert len({re.sub(r"\S*:\d+:\d+:|\d+|'.*?'", "", row[3]) for row in told}) > 150, (
+    assert {row[0] for row in outcomes if row[2] == "accepted"} == {path.stem for path in FILES}
+    assert len({re.sub(r"\S*:\d+:\d+:|\d+|'.*?'", "", row[3]) for row in outcomes}) > 150, (
         "many kinds of mistakes"
     )
 
 
-def shares(told: list[list[str]], column: int) -> dict[str, float]:
+def shares(outcomes: list[list[str]], column: int) -> dict[str, float]:
     """The accepted ones among those of each way, and ("") among all."""
     by_way = {
         how: [row[column] == "accepted" for row in rows]
-        for how, rows in groupby(sorted(told, key=lambda row: row[1]), lambda row: row[1])
+        for how, rows in groupby(sorted(outcomes, key=lambda row: row[1]), lambda row: row[1])
     }
-    by_way[""] = [row[column] == "accepted" for row in told]
+    by_way[""] = [row[column] == "accepted" for row in outcomes]
     return {how: sum(passed) / len(passed) for how, passed in by_way.items()}
 
 
-def table(told: list[list[str]]) -> str:
-    return "\n".join(f"{how:>14} {share:4.0%}" for how, share in shares(told, 2).items() if how)
+def table(outcomes: list[list[str]]) -> str:
+    return "\n".join(f"{how:>14} {share:4.0%}" for how, share in shares(outcomes, 2).items() if how)
 
 
 # Some of those that pass are built and run -----------------------------------------------------------
@@ -392,14 +394,14 @@ def run_some(folder: str) -> None:
     """Run accepted mutants for two steps; an exit code, and what was complained of, for each."""
     resource.setrlimit(resource.RLIMIT_DATA, (4 * MEMORY, 4 * MEMORY))
     resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
-    told = []
+    outcomes = []
     for path in sample(Path(folder)):
         out, err = StringIO(), StringIO()
         with redirect_stdout(out), redirect_stderr(err):
             code = cli.main(["run", str(path), "run.steps=2", "--out", str(path.with_suffix(""))])
-        told.append((str(path), code, err.getvalue()))
+        outcomes.append((str(path), code, err.getvalue()))
         shutil.rmtree(path.with_suffix(""), ignore_errors=True)
-    (Path(folder) / "run.json").write_text(json.dumps(told))
+    (Path(folder) / "run.json").write_text(json.dumps(outcomes))
 
 
 def sample(folder: Path) -> list[Path]:
@@ -412,9 +414,9 @@ def sample(folder: Path) -> list[Path]:
 
 def test_mutants_that_pass_are_run_or_refused_at_their_place(judged: Path) -> None:
     child("run_some", judged)
-    told = json.loads((judged / "run.json").read_text())
-    assert len(told) == BUILT
-    for path, code, complaint in told:
+    outcomes = json.loads((judged / "run.json").read_text())
+    assert len(outcomes) == BUILT
+    for path, code, complaint in outcomes:
         assert "Traceback" not in complaint, (path, complaint)
         assert code in (0, 1, 2, 3), (path, code, complaint)
         if code == 2:
@@ -423,7 +425,7 @@ def test_mutants_that_pass_are_run_or_refused_at_their_place(judged: Path) -> No
             )
         if code == 3:
             assert re.match(r"minusgrad: step \d+: ", complaint), (path, complaint)
-    codes = Counter(code for _, code, _ in told)
+    codes = Counter(code for _, code, _ in outcomes)
     assert codes[0] > BUILT // 2, codes
 
 
@@ -520,7 +522,7 @@ def counted(data: Any) -> int:
 
 @pytest.mark.parametrize("scene", FILES, ids=lambda path: path.stem)
 def test_no_key_of_a_shipped_scene_is_overlooked_here(scene: Path) -> None:
-    """`keys` finds as many as TOML does: headers of lists and prefixes of headers are told more than once."""
+    """`keys` finds as many as TOML does: headers of lists and their prefixes are found more than once."""
     text = scene.read_text()
     data, found = tomllib.loads(text), list(keys(text))
     again = Counter((key.table, key.name) for key in found if text[: key.start].endswith("[["))
@@ -578,7 +580,7 @@ MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(judge(load
 
 
 @pytest.mark.parametrize(
-    ("scene", "old", "new", "told"),
+    ("scene", "old", "new", "named"),
     [
         ("stretch", "fields = { x =", "fields = { xx =", "[stepper]"),
         ("weigh_a_planet", "[fit.parameters.m]", "[fit.parameters.mm]", "[fit.parameters.mm]"),
@@ -586,7 +588,7 @@ MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(judge(load
     ],
 )
 def test_a_misspelt_name_of_the_users_is_told_while_building(
-    scene: str, old: str, new: str, told: str, tmp_path: Path
+    scene: str, old: str, new: str, named: str, tmp_path: Path
 ) -> None:
     shutil.copytree(SCENES / "data", tmp_path / "data")
     text = (SCENES / f"{scene}.toml").read_text()
@@ -595,5 +597,5 @@ def test_a_misspelt_name_of_the_users_is_told_while_building(
     with pytest.raises(SceneError) as refusal:
         MADE.get(scene, build)(tmp_path / "scene.toml")
     (problem,) = refusal.value.problems
-    assert text.split("\n")[problem.line - 1] == told, problem
+    assert text.split("\n")[problem.line - 1] == named, problem
     assert re.match(r"no (field|body) named '", problem.message), problem

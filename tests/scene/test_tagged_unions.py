@@ -1,4 +1,4 @@
-"""Unions told by a kind, or by the form of a value: one message, for the member that was meant."""
+"""Unions chosen by a kind, or by the form of a value: one message, for the member that was meant."""
 
 from typing import Annotated, Any, Literal
 

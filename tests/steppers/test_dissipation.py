@@ -575,10 +575,10 @@ def test_what_depends_on_no_velocity_is_no_dissipation(energy):
 def test_an_explosion_in_the_friction_is_named(launches):
     """Far beyond the stability of an explicit step: the speed grows as a tower of squares."""
     stepper = free("leapfrog", 1e3, storm, ALONG)
-    with pytest.raises(NonFiniteError) as told:
+    with pytest.raises(NonFiniteError) as message:
         stepper.advance(50)
     where = f"step {stepper.step + 1}: field 'v', node 0"
-    assert str(told.value) == f"{where} grew beyond all numbers; try a smaller dt, in the friction"
+    assert str(message.value) == f"{where} grew beyond all numbers; try a smaller dt, in the friction"
     assert np.isfinite(velocity(stepper)).all()
 
 

@@ -634,10 +634,10 @@ def still() -> tuple[Fields, list[Motion]]:
 @pytest.mark.parametrize("name", REFUSED)
 def test_refused(name):
     fields, motions = still()
-    holds, told = REFUSED[name]
+    holds, message = REFUSED[name]
     with pytest.raises(EnergyError) as refused:
         Holds(fields, holds, motions)
-    assert str(refused.value) == told
+    assert str(refused.value) == message
 
 
 def test_a_duration_too_short_is_refused_where_the_processor_takes_it_for_zero():
@@ -670,9 +670,9 @@ def test_holds_that_do_not_know_the_velocity_are_refused():
 def test_no_trouble_is_blamed_on_friction_where_there_is_none():
     stepper = dragged("leapfrog", 0.1, CLAMPED)
     stepper.potential.fields["u"].set([np.nan, 0.0, 0.0])
-    with pytest.raises(Exception, match="node 0") as told:
+    with pytest.raises(Exception, match="node 0") as message:
         stepper.advance(1)
-    assert "friction" not in str(told.value)
+    assert "friction" not in str(message.value)
 
 
 # Damage -------------------------------------------------------------------------------------------------

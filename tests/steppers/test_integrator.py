@@ -247,10 +247,10 @@ def _explosion(stepper: Integrator, batches: list[int]) -> tuple[str, dict[str, 
 def test_an_explosion_is_named_and_the_last_finite_state_stands(kind, launches):
     """Three nodes in a quartic well with a step far too long: the numbers grow as a tower of cubes."""
     single, batch = (trapped(kind, 2.0, (trap, well)) for _ in range(2))
-    told, last = _explosion(single, [1] * 50)
-    told_at_once, _ = _explosion(batch, [50])
-    assert told_at_once == told
-    assert told.startswith(f"step {batch.step + 1}: term 'well', node ")
+    message, last = _explosion(single, [1] * 50)
+    message_at_once, _ = _explosion(batch, [50])
+    assert message_at_once == message
+    assert message.startswith(f"step {batch.step + 1}: term 'well', node ")
     assert 0 < batch.step == single.step < 49
     for name, values in _fields(batch).items():
         assert np.isfinite(values).all()

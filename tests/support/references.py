@@ -143,7 +143,7 @@ def _zeros(term: Term) -> Gradients:
 
 
 def receivers(term: Term, nodes: np.ndarray, arguments: dict[str, Any]) -> Iterator[tuple[int, dict]]:
-    """Who receives from an element: its number, and what the function is told of it."""
+    """The places that an element contributes to: number of each, and the arguments that depend on it."""
     if term.grid is None:
         yield int(nodes[0]), {}
         return
@@ -157,8 +157,8 @@ def given(term: Term, t: float = 0.0) -> np.ndarray:
     """What a map gives, summed in a Python loop."""
     out, f = np.zeros(len(term.gives)), term.energy.evaluator()
     for nodes, (arguments, _) in zip(elements(term), _elements(term, t), strict=True):
-        for place, told in receivers(term, nodes, arguments):
-            out[place] += f(arguments | told)
+        for place, values in receivers(term, nodes, arguments):
+            out[place] += f(arguments | values)
     return out
 
 
@@ -167,7 +167,7 @@ def weighted(term: Term, weights: np.ndarray, t: float = 0.0) -> Gradients:
     out, nodes = _zeros(term), elements(term)
 
     def visits(e: int, arguments: dict) -> list[tuple[dict, float]]:
-        return [(told, weights[place]) for place, told in receivers(term, nodes[e], arguments)]
+        return [(values, weights[place]) for place, values in receivers(term, nodes[e], arguments)]
 
     _add_differences(out, term, term.energy.evaluator(), t, visits)
     return out

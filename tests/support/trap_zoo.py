@@ -56,10 +56,10 @@ def checked(half: str) -> dict[str, dict[str, list[Any]]]:
 
 
 @cache
-def told(half: str) -> dict[str, dict[str, dict[str, Any]]]:
+def reports(half: str) -> dict[str, dict[str, dict[str, Any]]]:
     """What Taichi gives and what the other checks say: by file and kernel."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip([f.stem for f in files(half)], pool.map(_told, files(half)), strict=True))
+        return dict(zip([f.stem for f in files(half)], pool.map(_reports_of, files(half)), strict=True))
 
 
 def _launches(file: Path, kernel: str) -> Recording:
@@ -68,7 +68,7 @@ def _launches(file: Path, kernel: str) -> Recording:
     return Recording(module, case, np.random.default_rng(0))
 
 
-def _told(file: Path) -> dict[str, dict[str, Any]]:
+def _reports_of(file: Path) -> dict[str, dict[str, Any]]:
     """Both kernels in one process; the twin in one of its own where the trap ends it."""
     found = _asked(file, "tell", "trap", "twin")
     if "crash" in found["trap"]:
@@ -98,7 +98,7 @@ def _check_says(half: str, name: str, kernel: str) -> bool:
 
 
 def _taichi_says(what: str, half: str, name: str, kernel: str) -> bool | None:
-    return told(half)[name][kernel].get(what)
+    return reports(half)[name][kernel].get(what)
 
 
 JUDGES: dict[str, Callable[[str, str, str], bool | None]] = {
@@ -124,8 +124,8 @@ def _once(file: Path, what: str, *kernels: str) -> dict[str, dict[str, Any]]:
         lines, code = done.stdout.splitlines(), done.returncode
     except subprocess.TimeoutExpired as late:
         lines, code = (late.stdout or b"").decode().splitlines(), 1
-    told = [json.loads(line) for line in lines if line.startswith("{")]
-    for line in told:
+    reports = [json.loads(line) for line in lines if line.startswith("{")]
+    for line in reports:
         found[line.pop("kernel")] |= line
     ended = [kernel for kernel in kernels if "ended" in found[kernel]]
     if code and len(ended) < len(kernels):

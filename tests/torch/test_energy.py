@@ -1,4 +1,4 @@
-"""Potentials as functions of tensors: every derivative, whose memory it is, and what is told in vain."""
+"""Potentials as functions of tensors: every derivative, shared memory, and refusals."""
 
 import gc
 import re
@@ -370,8 +370,8 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("where", ["cuda:1", "cpu"])
 def test_the_engine_takes_the_first_gpu(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guests.runtime, "arch", lambda: "cuda")
-    told = f"'x' is on {where}, and the engine computes on cuda:0: give it .to(\"cuda:0\")"
-    with pytest.raises(TensorError, match=re.escape(told)):
+    message = f"'x' is on {where}, and the engine computes on cuda:0: give it .to(\"cuda:0\")"
+    with pytest.raises(TensorError, match=re.escape(message)):
         guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device(where)))
     guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device("cuda:0")))
 
@@ -443,9 +443,9 @@ MISTAKES: dict[str, Callable[[Any], Any]] = {
 def test_a_mistake_is_told_in_one_sentence_and_nothing_is_lost(text: str) -> None:
     u = energy(a_potential())
     before = u().item()
-    with pytest.raises(TensorError) as told:
+    with pytest.raises(TensorError) as message:
         MISTAKES[text](u)
-    assert str(told.value) == text
+    assert str(message.value) == text
     assert u().item() == before
 
 

@@ -199,9 +199,9 @@ LIKE = {"y": Between(("k",))}
 
 @pytest.mark.parametrize("text", MISTAKES)
 def test_a_mistake_is_told_in_one_sentence(text: str) -> None:
-    with pytest.raises(TensorError) as told:
+    with pytest.raises(TensorError) as message:
         MISTAKES[text]()
-    assert str(told.value) == text
+    assert str(message.value) == text
 
 
 def test_a_second_derivative_of_a_kernel_is_refused() -> None:

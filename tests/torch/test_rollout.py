@@ -55,7 +55,7 @@ def test_a_run_begins_with_the_data_of_the_scene() -> None:
 
 
 def test_a_net_learns_the_lengths_at_rest_that_it_hangs_with() -> None:
-    """Of springs of which it is told only where its nodes are, at some moments."""
+    """Learn the rest lengths from node positions at some moments."""
     looks = [10, 20, 30, 40]
     truth = rollout(NET, observe=looks)
     rest = truth.start("spring.rest")
@@ -228,9 +228,9 @@ REFUSED = {
 
 @pytest.mark.parametrize("text", REFUSED)
 def test_refused(text: str) -> None:
-    with pytest.raises(TensorError) as told:
+    with pytest.raises(TensorError) as message:
         REFUSED[text]()
-    assert str(told.value).startswith(text)
+    assert str(message.value).startswith(text)
 
 
 def test_a_step_beyond_the_run_and_steppers_without_derivatives_are_refused() -> None:

@@ -7,7 +7,7 @@ states kept take again
 
     r n - C(s + r, s + 1)  blocks,        r the least number with n <= C(s + r, s).
 
-The length of a block is what makes the number of steps that are computed again least, within the budget.
+The length of a block minimises the number of recomputed steps within the budget.
 """
 
 from collections.abc import Callable, Iterator
@@ -26,7 +26,7 @@ PRESENT = 3
 class Plan:
     """A schedule for so many `steps` in blocks of `block`, with `kept` states beside one block's tape.
 
-    `again`: steps that are computed again. `stored`: bytes, at most.
+    `again`: the number of recomputed steps. `stored`: bytes, at most.
     """
 
     steps: int
@@ -65,15 +65,15 @@ class Plan:
 
     @property
     def recomputed(self) -> float:
-        """Steps that are computed again, in parts of all."""
+        """Recomputed steps as a fraction of all steps."""
         return self.again / max(self.steps, 1)
 
     def __str__(self) -> str:
         if not self.again:
-            return f"all {self.steps} steps on the tape, {size(self.stored)}: nothing is computed again"
+            return f"storing all {self.steps} steps ({size(self.stored)}); no recomputation"
         return (
-            f"{self.steps} steps in blocks of {self.block}, {self.kept} states kept: {size(self.stored)} of"
-            f" {size(self.budget)}; {self.recomputed:.3g} of the steps computed again"
+            f"storing {self.kept} states of {self.steps} steps in blocks of {self.block}"
+            f" ({size(self.stored)} of {size(self.budget)}); recomputing {self.recomputed:.3g} of the steps"
         )
 
     @property
@@ -90,7 +90,7 @@ class Plan:
 
 
 def taken_again(blocks: int, kept: int) -> int:
-    """How many blocks the schedule goes through once more: those on the tape from the start never."""
+    """The number of blocks that the schedule recomputes; those on the tape from the start are not."""
     if blocks == 1:
         return 0
     often = 0

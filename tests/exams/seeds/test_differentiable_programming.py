@@ -392,7 +392,7 @@ def only_once(d_U: ONE, mul: ti.f64, d_x: MANY):
 
 
 def test_a_gradient_of_ones_own_replaces_taichis() -> None:
-    """The sum is taken twice, and the reverse told to count it once: 4, where Taichi says 8."""
+    """The sum is taken twice, and and its reverse counts it once: 4, where Taichi says 8."""
     x = np.ones(128)
     twice = [Stage(scaled_sum, ("U",), numbers={"mul": 4.0})] * 2
     assert staged(twice, x).gradient("x")[0] == 8.0

@@ -501,8 +501,8 @@ def test_counts_that_do_not_fit_are_refused_before_anything_is_made(scene, monke
 def test_a_mesh_beyond_this_machine(scene) -> None:
     """Each count alone would fit."""
     path = scene(BOX.replace("[2, 2, 3]", "[100000, 100000, 100000]"))
-    told = rf"{path}:7:9: state\.cells: 6{'0' * 15} cells: 6e\+06 TB of memory needed, \S+ .B free"
-    assert re.fullmatch(told, complaint(path))
+    message = rf"{path}:7:9: state\.cells: 6{'0' * 15} cells: 6e\+06 TB of memory needed, \S+ .B free"
+    assert re.fullmatch(message, complaint(path))
 
 
 def msh(points: list, triangles: list) -> str:

@@ -567,8 +567,10 @@ def test_refusals(scene, case: str) -> None:
 
 
 def test_all_mistakes_are_told_at_once(scene) -> None:
-    told = complaint(scene(speed="0.0", target='{ kind = "disc" }', path='{ kind = "hatch", pitch = -1.0 }'))
-    assert told.splitlines() == [
+    message = complaint(
+        scene(speed="0.0", target='{ kind = "disc" }', path='{ kind = "hatch", pitch = -1.0 }')
+    )
+    assert message.splitlines() == [
         "7:10: state.target.radius: required, but missing",
         f"8:34: state.path.pitch: {ABOVE} -1.0",
         f"10:9: state.speed: {ABOVE} 0.0",
