@@ -72,7 +72,7 @@ pictures: $(VENV)/plot
 		cp runs/pictures/$$scene/pictures/$${shown#*/}.png scenes/pictures/$$scene.png || exit $$?; \
 	done
 
-# Each marker is an installation of the project with that extra; it is made anew when pyproject.toml changes.
+# Each marker is an installation of the project with that extra; it is renewed when pyproject.toml changes.
 $(VENV)/%: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[$*]"
 	@touch $@

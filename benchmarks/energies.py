@@ -1,4 +1,4 @@
-"""Every shipped energy, from the canonical table of the tests (`tests/exam.py`): ns an element, or ns a pair.
+"""Every shipped energy, from the table of `tests/support/instances.py`: ns an element, or ns a pair.
 
 65,536 elements at a random state; of pairs 2,048 nodes, each pair from both sides. In space, where the energy
 has one. Value, gradient and Hessian product with respect to all fields that the energy reads. What is right

@@ -1,6 +1,6 @@
 """In what order the suite runs, what it shows at its end, and what its files share: command line, steps."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -46,11 +46,14 @@ def pytest_terminal_summary(terminalreporter) -> None:
                 terminalreporter.write_line(table)
 
 
-@pytest.fixture(autouse=True)
-def _units_start_no_engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    marks = {mark.name for mark in request.node.iter_markers()}
-    if "unit" in marks and not marks & {"exam", "long"}:
-        monkeypatch.setattr(runtime, "start", lambda *_: pytest.fail("a unit test starts the engine"))
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """A unit test, or a fixture of any scope that is made for it, fails when it starts the engine."""
+    marks = {mark.name for mark in item.iter_markers()}
+    with pytest.MonkeyPatch.context() as patch:
+        if "unit" in marks and not marks & {"exam", "long"}:
+            patch.setattr(runtime, "start", lambda *_: pytest.fail("a unit test starts the engine"))
+        return (yield)
 
 
 @pytest.fixture

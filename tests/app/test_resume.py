@@ -323,4 +323,4 @@ def test_a_run_without_any_whole_checkpoint_says_so(tmp_path: Path) -> None:
         path.write_bytes(b"")
     done = minusgrad("resume", half)
     assert done.returncode == 2
-    assert "no usable checkpoint in it; start anew: `minusgrad run` with --force" in done.stderr
+    assert "no usable checkpoint in it; overwrite it: `minusgrad run` with --force" in done.stderr

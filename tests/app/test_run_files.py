@@ -1,6 +1,6 @@
 """Run folders looked at: `info`, `verify`, `compare`, `export`; and runs that end with their hours.
 
-Two short runs of real scenes, and stand-ins for physics (those of `test_rundir` and `test_compaction`).
+Two short runs of real scenes, and the stand-ins for physics of `files/test_run_folder` and `test_compaction`.
 """
 
 import csv

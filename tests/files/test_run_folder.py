@@ -294,7 +294,7 @@ def test_what_is_no_run_or_has_no_checkpoint_says_so(tmp_path):
         RunDir.open(tmp_path)
     with (
         RunDir.create(tmp_path / "run", saved_runs.SCENE, []) as run,
-        pytest.raises(RunFolderError, match=r"no usable checkpoint in it; start anew: .*--force"),
+        pytest.raises(RunFolderError, match=r"no usable checkpoint in it; overwrite it: .*--force"),
     ):
         run.restore()
 

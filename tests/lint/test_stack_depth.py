@@ -149,7 +149,7 @@ def test_so_are_ifs_in_loops_that_are_unrolled() -> None:
 )
 @pytest.mark.parametrize(
     ("stage", "n", "often"),
-    [(sums, 1023, "1024 times in a turn"), (by_data, 9, "nobody knows how often in a turn")],
+    [(sums, 1023, "1024 times in a turn"), (by_data, 9, "an unknown number of times in a turn")],
 )
 def test_what_would_leave_the_stack_is_refused(stage, n: int, often: str) -> None:
     line = inspect.getsourcelines(inspect.unwrap(stage))[1] + 5

@@ -73,7 +73,7 @@ def test_dir_and_the_tab_key_show_the_public_names(door: ModuleType) -> None:
     assert {f"door.{name}" for name in door.__all__} <= found
 
 
-@pytest.mark.parametrize("door", LAZY, ids=called)
+@pytest.mark.parametrize("door", DOORS, ids=called)
 def test_dir_shows_nothing_else(door: ModuleType) -> None:
     assert {name for name in dir(door) if not name.startswith("__")} == set(door.__all__)
     with pytest.raises(AttributeError, match=f"module '{door.__name__}' has no attribute 'Recrod'"):

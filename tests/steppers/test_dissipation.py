@@ -578,7 +578,7 @@ def test_an_explosion_in_the_friction_is_named(launches):
     with pytest.raises(NonFiniteError) as message:
         stepper.advance(50)
     where = f"step {stepper.step + 1}: field 'v', node 0"
-    assert str(message.value) == f"{where} grew beyond all numbers; try a smaller dt, in the friction"
+    assert str(message.value) == f"{where} overflowed; try a smaller dt, in the friction"
     assert np.isfinite(velocity(stepper)).all()
 
 

@@ -1,6 +1,6 @@
 """Energies and maps that exist for the tests only: together they use everything that one may be.
 
-Each opens with its equation. `tests/exam.py` holds an instance of each.
+Each opens with its equation. `tests/support/instances.py` holds an instance of each.
 """
 
 from minusgrad import Cell, Datum, Node, Parameter, Table, Time, erf, local_energy, local_map, ti

@@ -3,7 +3,7 @@
     scenes/data/spring_network.h5    positions of the net of `spring_stiffness.toml`, with other stiffnesses
     scenes/data/jupiter.csv          where Jupiter of `outer_solar_system.toml` was seen, with noise
 
-`python tests/inverse.py` writes both anew; `test_inverse_data` asserts that they are what it would write.
+`python -m tests.support.inverse_scenes` writes both; `test_inverse_data` compares them with what it writes.
 """
 
 from pathlib import Path

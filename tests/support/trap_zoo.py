@@ -6,7 +6,8 @@
 Each file has `trap` and `twin`, and `answer(x)`: the derivative that a reader expects (`value(x)`, where the
 value is wrong, too; `answer_of_twin(x)`, where the twin computes something else).
 
-    python tests/zoo.py FILE      what Taichi gives, and what the other checks say of it, as lines of JSON
+    python -m tests.support.trap_zoo FILE
+        what Taichi gives, and what the other checks say of it, as lines of JSON
 """
 
 import json

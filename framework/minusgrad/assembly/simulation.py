@@ -210,7 +210,7 @@ class Simulation:
         return places | {m.gives.name: of_grid[id(m.grid)] for m in maps if m.grid and m.gives}
 
     def _dissipation(self) -> Potential | None:
-        """The sum of what rubs. Raises `SceneError` for a term that depends on no velocity."""
+        """The sum of the dissipation terms. Raises `SceneError` for a term that depends on no velocity."""
         bound = [self.term(block) for block in self.scene.dissipation]
         for block, term in zip(self.scene.dissipation, bound, strict=True):
             with self.placed(block.path):
@@ -219,12 +219,12 @@ class Simulation:
             return Potential(self.fields, bound) if bound else None
 
     def _holds(self) -> Holds:
-        """What the state holds, and what the scene does."""
+        """The holds of the state and of the scene."""
         holds = list(self.state.holds)
         for number, table in enumerate(self.scene.hold):
             with self.placed(("hold", number)):
                 holds.append(self._hold(table))
-                Holds(self.fields, holds, self.state.motions)  # so that a mistake is told at its table
+                Holds(self.fields, holds, self.state.motions)  # so that a mistake is reported at its table
         return Holds(self.fields, holds, self.state.motions)
 
     def _hold(self, table: HoldTable) -> Hold:

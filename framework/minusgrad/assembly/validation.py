@@ -38,7 +38,7 @@ class ValidatedScene:
 def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> ValidatedScene:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
 
-    While a plugin that the scene names is missing, its kinds are not told one by one; without its engine,
+    While a plugin that the scene names is missing, its kinds are not reported one by one; without its engine,
     which plugins take as `ti`, none is imported.
     """
     scene, problems = document.skeleton()

@@ -5,8 +5,8 @@
 
 Vectors begin where the window does, and end within the row. Lanes outside of the window compute something
 that is left out. What does not depend on the cell is computed in single numbers and given to all lanes.
-Arrays are read and written lane by lane (`lane_text`). Functions like exp are no instructions: maps that need
-them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
+Arrays are read and written lane by lane (`lane_statements`). Functions like exp are no instructions: maps
+that need them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
 """
 
 import re

@@ -142,7 +142,7 @@ def start(options: Options | None = None) -> None:
 
     `force_scalarize_matrix`: without it both engines give wrong values after writes to vector elements in
     an `if`. `default_fp` is f64 always: emitted kernels state every type, so scenes of both precisions
-    share a process, and nobody's untyped literal loses digits.
+    share a process, and untyped literals in kernels of users keep their digits.
 
     Raises `RuntimeUnavailableError` if the process has another engine, or if the machine does not have the
     architecture; the process can go on with another.

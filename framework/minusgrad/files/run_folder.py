@@ -52,7 +52,7 @@ class RunDir:
         durable.make_folder(path)
         run = cls(path, _locked(path))
         try:
-            _refuse_occupied(path, force)  # again, now that nobody else can fill it
+            _refuse_occupied(path, force)  # again, now that no other process can fill it
             run._clear()
             run.journal("started", pid=os.getpid())
             durable.make_folder(run._ckpt)
@@ -168,7 +168,7 @@ class RunDir:
             durable.sweep(folder)
         path, remarks = checkpoint.newest(self._ckpt)
         if path is None:
-            empty = f"{self.path}: no usable checkpoint in it; start anew: `minusgrad run` with --force"
+            empty = f"{self.path}: no usable checkpoint in it; overwrite it: `minusgrad run` with --force"
             raise RunFolderError("\n".join([empty, *remarks]))
         snapshot = checkpoint.load(path)
         self._sealed = snapshot.meta.get("sealed", snapshot.step)

@@ -393,7 +393,7 @@ def heads(segment: Path) -> Iterator[tuple[str, Head]]:
 def series(run: Path, name: str) -> Series:
     """All of one series: step (T,), time (T,), value (T, ...), from the segments, hashes checked.
 
-    Raises UserError if nobody recorded it, CheckpointError if a segment is damaged.
+    Raises UserError if it was not recorded, CheckpointError if a segment is damaged.
     """
     return Series(*map(np.concatenate, zip(*pieces(run, name), strict=True)))
 

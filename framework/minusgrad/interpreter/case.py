@@ -69,7 +69,7 @@ class CaseTable(Record):
 class Case:
     """A table with its name; `function`: what was decorated, or None where `forward` says what runs.
 
-    `guessed`: nobody said so; it is the body of a tape, and what stands before the tape may belong to it.
+    `guessed`: not declared; it is the body of a tape, and what stands before the tape may belong to it.
     """
 
     name: str

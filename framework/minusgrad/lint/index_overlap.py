@@ -86,7 +86,7 @@ def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str
             halves.add((name, type(cut), ast.unparse(by)))
             return set()
         case ast.Subscript() | ast.Attribute() if _names(node) & turns:
-            return set()  # a part of a place: nobody knows how many it has
+            return set()  # a component of an index, of unknown range
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
             return set()
         case ast.Call(function) if ast.unparse(function).rpartition(".")[2] in CUTTING:

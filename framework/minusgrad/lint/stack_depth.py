@@ -40,7 +40,7 @@ def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
         before = found[one.name].times if one.name in found else 0.0
         found[one.name] = one._replace(times=before + one.times)
     locals_ = [one for one in found.values() if not is_loop(one.node)]
-    most = max((one.times for one in locals_), default=0.0)  # a loop is told where no local says as much
+    most = max((one.times for one in locals_), default=0.0)  # a loop counts if no local is as often
     return locals_ + [one for one in found.values() if is_loop(one.node) and one.times > most]
 
 
@@ -85,7 +85,7 @@ def base(node: ast.AST) -> str:
 
 def how_often(times: float) -> str:
     """In words."""
-    return "nobody knows how often in a turn" if times == inf else f"{times:.0f} times in a turn"
+    return "an unknown number of times in a turn" if times == inf else f"{times:.0f} times in a turn"
 
 
 def runs(node: ast.AST) -> bool:
@@ -146,7 +146,7 @@ class _Depths:
     def _turns(self, loop: ast.For | ast.While) -> float:
         """The number of iterations of a loop; inf if it is unknown."""
         if isinstance(loop, ast.While):
-            return 0.0  # it has no reverse, and whoever asks for one is told
+            return 0.0  # it has no reverse, and a request for one is refused
         try:
             return float(self._length(loop.iter))
         except Exception:  # it hangs on numbers that only a run has

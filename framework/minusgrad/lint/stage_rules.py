@@ -30,7 +30,7 @@ TOO_OFTEN = (
 
 
 def check_text(what: str, stage: Any) -> None:
-    """Refuse source that Taichi reverses wrongly: products in place, and shapes of loops (`readings`)."""
+    """Refuse source that Taichi reverses wrongly: products in place, and loops (`kernel_remarks`)."""
     (function,) = ast.parse(dedent(inspect.getsource(inspect.unwrap(stage.kernel)))).body
     for node in ast.walk(function):
         if isinstance(node, ast.AugAssign) and not isinstance(node.target, ast.Name):

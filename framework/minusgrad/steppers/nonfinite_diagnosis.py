@@ -39,7 +39,7 @@ class NonFiniteDiagnosis:
         """The first moving field and node that are not finite."""
         for field in self.moving:
             if (node := first_non_finite_node(field.values)) is not None:
-                return f"field '{field.name}', node {node} grew beyond all numbers; try a smaller dt"
+                return f"field '{field.name}', node {node} overflowed; try a smaller dt"
         return None
 
     def _after_friction(self, move: HalfFriction) -> str | None:

@@ -27,3 +27,7 @@ from .layer import Layer
 from .run_function import rollout
 
 __all__ = ["Layer", "energy", "kernel", "rollout", "staged"]
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, "__all__", "__doc__", "__file__", "__name__"})

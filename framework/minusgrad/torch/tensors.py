@@ -38,7 +38,7 @@ class Lasting:
 
     def __reduce__(self) -> NoReturn:
         raise TensorError(
-            "compiled kernels cannot be saved: save the layer's state_dict(), and make it anew from its scene"
+            "compiled kernels cannot be saved: save the layer's state_dict(), and make another from its scene"
         )
 
 
