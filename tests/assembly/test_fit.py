@@ -352,18 +352,18 @@ def test_tables_of_one_node_need_no_names() -> None:
         ("x,y\n1,2\n", "x.csv: no column named 'time' (there are: x, y)"),
         ("time,x\n1,2\n", "x.csv: no column named 'y' (there are: time, x)"),
         ("time,x,x\n1,2,3\n", "x.csv: 2 columns are named 'x'; give each its own name"),
-        ("time,x,y\n1,2\n", "x.csv:2: needs 3 values, as the first row has, got 2"),
+        ("time,x,y\n1,2\n", "x.csv:2: needs as many values as the first row, 3, got 2"),
         ("time,x,y\n1,2," + "3" * 140_000, "x.csv:2: field larger than field limit (131072)"),
         ("# a\ntime,x,y\n1,2,nan\n", "x.csv:3: column 'y': needs a finite number, got 'nan'"),
         ("time,x,y\nnow,2,3\n", "x.csv:2: column 'time': needs a finite number, got 'now'"),
-        ("time,x,y\n1,2,3\n", "x.csv: needs a column 'node' to tell 3 nodes apart; add it"),
+        ("time,x,y\n1,2,3\n", "x.csv: needs a column 'node' for 3 nodes; add it"),
         (
             "time,node,x,y\n1,9,2,3\n",
-            "x.csv:2: column 'node': the loss has no node '9' (there are: left, right",
+            "x.csv:2: column 'node': must be a node of the loss, got '9' (there are: left, right",
         ),
         (
             "time,node,x,y\n1,0,2,3\n1,left,2,3\n",
-            "x.csv:3: time 1 is given twice; remove one row",
+            "x.csv:3: time 1 appears twice; remove one row",
         ),
         ("time,node,x,y\n1,0,2,3\n1,2,2,3\n", "x.csv:2: node right is missing at time 1; add a row"),
         ("\x00\x01", "x.csv: has no rows"),
@@ -388,7 +388,7 @@ def written(value: Any, time: Any) -> Callable[[h5py.File], None]:
 
 
 def test_a_table_tells_vectors_of_three_at_most() -> None:
-    message = "q.csv: 'q' has 5 numbers at each node, and columns are x, y, z; write a trajectory in HDF5"
+    message = "q.csv: field 'q': a table has at most 3 components, got 5; write a trajectory in HDF5"
     with pytest.raises(UserError, match=re.escape(message)):
         read("q.csv", b"time,x,y,z\n0,1,2,3\n", Wanted("q", "q", (5,), [0], 1))
 
@@ -434,24 +434,30 @@ def test_units_of_a_file_and_of_the_scene() -> None:
 @pytest.mark.parametrize(
     ("fill", "message"),
     [
-        (written(np.zeros((4, 3, 2)), np.zeros(3)), "has shape [4, 3, 2]; needed: [times, 3, ...]"),
-        (written(np.zeros((3, 2, 2)), np.zeros(3)), "has shape [3, 2, 2]; needed: [times, 3, ...]"),
-        (written(np.zeros((0, 3, 2)), np.zeros(0)), "has shape [0, 3, 2]; needed"),
-        (written(np.full((1, 3, 2), np.inf), np.zeros(1)), "row 0: contains a number that is not finite"),
+        (
+            written(np.zeros((4, 3, 2)), np.zeros(3)),
+            "for each row, got [4, 3, 2] and [3] times",
+        ),
+        (
+            written(np.zeros((3, 2, 2)), np.zeros(3)),
+            "needs shape [times, 3, ...], like the field 'x', and",
+        ),
+        (written(np.zeros((0, 3, 2)), np.zeros(0)), "one time for each row, got [0, 3, 2]"),
+        (written(np.full((1, 3, 2), np.inf), np.zeros(1)), "row 0: contains NaN or infinity"),
         (
             lambda f: f.create_group("particles"),
-            "has no 'particles/all/position/time': in '/particles/' there",
+            "has no 'particles/all/position/time' (in '/particles/' there",
         ),
-        (lambda f: f.__setitem__("particles", 1.0), "has no 'particles/all/position/time': in '/particles/'"),
+        (lambda f: f.__setitem__("particles", 1.0), "has no 'particles/all/position/time' (in '/particles/'"),
         (
             lambda f: f.__setitem__("particles", h5py.ExternalLink("/etc/passwd", "x")),
-            "'/particles' is a link to elsewhere: do not trust it",
+            "'/particles' is a link; do not trust it",
         ),
         (
             lambda f: f.__setitem__("particles", h5py.SoftLink("/particles")),
-            "'/particles' is a link to elsewhere: do not trust it",
+            "'/particles' is a link; do not trust it",
         ),
-        (written(np.array([b"a"]), np.zeros(1)), "plain arrays only: do not trust it"),
+        (written(np.array([b"a"]), np.zeros(1)), "plain arrays only; do not trust it"),
         (
             lambda f: f.create_dataset("particles/all/position/time", data=np.zeros(9), compression="gzip"),
             "'particles/all/position/time' is stored through a filter",
@@ -471,16 +477,16 @@ def test_a_master_or_rubbish_is_not_read(tmp_path: Path) -> None:
         layout[:] = h5py.VirtualSource("/etc/passwd", "x", (2,))
         file.create_virtual_dataset("particles/all/position/time", layout)
 
-    with pytest.raises(UserError, match=r"keeps its data in another file; of a run name a segment in traj/"):
+    with pytest.raises(UserError, match=r"keeps its data in another file; for a run, name a segment"):
         read("x.h5", trajectory(virtual), PLANE)
-    with pytest.raises(UserError, match=r"'x.h5' is not a readable HDF5 file: "):
+    with pytest.raises(UserError, match=r"'x.h5': not a readable HDF5 file: "):
         read("x.h5", b"\x89HDF\r\n\x1a\n" + bytes(200), PLANE)
     data = trajectory(written(np.zeros((1, 3, 2)), np.zeros(1237)))
     with durable.opened(data) as file:
         offset = file["particles/all/position/time"].id.get_offset()
     many = data.replace(struct.pack("<qq", offset, 8 * 1237), struct.pack("<qq", offset, 8 * 10**11))
     many = many.replace(struct.pack("<q", 1237), struct.pack("<q", 10**11))  # 800 GB, it claims
-    with pytest.raises(UserError, match=r"claims more data than the file has|invalid dataset size"):
+    with pytest.raises(UserError, match=r"claims more bytes than the file has|invalid dataset size"):
         read("x.h5", many, PLANE)
     for end in range(20, len(data), 97):
         with pytest.raises(UserError):

@@ -346,7 +346,7 @@ def test_from_csv_in_the_plane_without_names(tmp_path):
             HEAD + SUN + MOON.replace("0.1", "nan"),
             "bodies.csv:4: column 'm': needs a finite number, got 'nan'",
         ),
-        (HEAD + SUN + "moon,1\n", "bodies.csv:4: needs 8 values, as the first row has, got 2"),
+        (HEAD + SUN + "moon,1\n", "bodies.csv:4: needs as many values as the first row, 8, got 2"),
         (HEAD, "bodies.csv: has no rows below the column names; add at least one"),
         (HEAD + SUN + SUN, "bodies.csv:4: column 'name': a second body 'sun'; rename one"),
         ("m,m\n1,2\n", "bodies.csv: 2 columns are named 'm'; give each its own name"),

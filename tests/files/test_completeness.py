@@ -136,7 +136,7 @@ def test_each_stored_number_matters_and_none_may_be_missing(do: str, scene: str,
 
     for name in moment.arrays:
         other = replace(moment, arrays={n: a for n, a in moment.arrays.items() if n != name})
-        with pytest.raises(CheckpointError, match=r"the checkpoint lacks '|are not whole"):
+        with pytest.raises(CheckpointError, match=r"the checkpoint lacks '|are incomplete"):
             one.restore(other)
     foreign = replace(moment, arrays=moment.arrays | {"stepper/something": np.zeros(1)})
     with pytest.raises(CheckpointError, match="unexpected array 'stepper/something' in the checkpoint"):
@@ -156,7 +156,7 @@ def test_dropping_a_whole_series_from_a_file_is_refused(tmp_path: Path) -> None:
         del file["arrays/recorder"]
 
     bad = durable.write_new(tmp_path, "000000000004", durable.image(fill))
-    with pytest.raises(CheckpointError, match="has not one SHA-256 for each of its arrays"):
+    with pytest.raises(CheckpointError, match="needs one SHA-256 for each array and one for the rest"):
         checkpoint.load(bad)
 
 

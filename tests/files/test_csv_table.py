@@ -40,9 +40,9 @@ def test_a_column_with_a_mistake(column: str, message: str) -> None:
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "s.csv: has no rows"),
-        (b"# nothing\n\n", "s.csv: has no rows"),
-        (b"1,2\n\n3\n", "s.csv:3: needs 2 values, as the first row has, got 1"),
+        (b"", "s.csv: has no rows; add at least one"),
+        (b"# nothing\n\n", "s.csv: has no rows; add at least one"),
+        (b"1,2\n\n3\n", "s.csv:3: needs as many values as the first row, 2, got 1"),
         (b"1,2\n3," + b"4" * 140_000, "s.csv:2: field larger than field limit (131072)"),
         (b"1,2\n3,inf\n", "s.csv:2: column 2: needs a finite number, got 'inf'"),
     ],

@@ -185,7 +185,7 @@ def test_a_run_that_is_not_deterministic_says_so(tmp_path):
         recorder.record_observables(20, 2.0, {"total": 42.0})
         remarks = run.save(saved_runs.snapshot(20, np.zeros(2)), recorder, saved_runs.KEEP)
         assert len(remarks) == 1
-        assert f"not deterministic: traj/{old.name}" in remarks[0]
+        assert f"traj/{old.name}: not deterministic" in remarks[0]
         assert [event["event"] for event in run.events()][-2:] == ["not deterministic", "saved"]
         assert not old.exists()
         assert len(run.segments()) == 2
@@ -294,7 +294,7 @@ def test_what_is_no_run_or_has_no_checkpoint_says_so(tmp_path):
         RunDir.open(tmp_path)
     with (
         RunDir.create(tmp_path / "run", saved_runs.SCENE, []) as run,
-        pytest.raises(RunFolderError, match=r"no usable checkpoint in it; overwrite it: .*--force"),
+        pytest.raises(RunFolderError, match=r"has no usable checkpoint; start the run again: .*--force"),
     ):
         run.restore()
 
@@ -309,7 +309,7 @@ def test_looking_writes_nothing(tmp_path):
         lambda: run.journal("x"),
         lambda: run.save(saved_runs.snapshot(1, np.zeros(1)), None, 1),
     ):
-        with pytest.raises(RunFolderError, match="opened read-only"):
+        with pytest.raises(RunFolderError, match="is closed, or opened read-only"):
             attempt()
     assert (path / "journal.jsonl").read_bytes() == before
 

@@ -247,7 +247,9 @@ def test_a_shape_that_changes_between_segments_is_named(tmp_path):
         recorder = _recorder()
         recorder.record_frame(step, 0.0, {"x": np.zeros(size)})
         recorder.seal(tmp_path / "traj", step)
-    with pytest.raises(RunFailedError, match=r"'particles/all/x' is float64\[3\] in traj/000000000002"):
+    with pytest.raises(
+        RunFailedError, match=r"'particles/all/x': must have one shape.*, got float64\[3\] in traj/0+2"
+    ):
         master_file.write(tmp_path, trajectory.segments(tmp_path))
 
 
@@ -491,7 +493,7 @@ def test_mistakes_about_lists_are_named():
         with pytest.raises(RunFailedError, match=_exactly(text)):
             _meshed(lists={name: LISTS["bonds"]}, shown=())
     for rows, what in ((np.zeros((2, 3)), "float64[2, 3]"), (np.arange(3), "int64[3]")):
-        text = f"list 'cells' is {what}; needed: numbers of nodes (E, k), a row a tuple"
+        text = f"list 'cells': needs integers (E, k), the nodes of one tuple in each row, got {what}"
         with pytest.raises(RunFailedError, match=_exactly(text)):
             _meshed(lists={"cells": rows}, shown=())
 
@@ -503,7 +505,7 @@ def test_a_list_that_changes_between_segments_is_named(tmp_path):
         recorder.record_frame(step, 0.0, {"x": np.zeros(4)})
         recorder.seal(tmp_path / "traj", step)
     with pytest.raises(
-        RunFailedError, match=r"^list 'bonds' is int32\[3, 2\] in traj/000000000002.* and was "
+        RunFailedError, match=r"^list 'bonds': must have one shape .* got int32\[3, 2\] in traj/0+2\..* and "
     ):
         master_file.write(tmp_path, trajectory.segments(tmp_path))
 
@@ -713,8 +715,8 @@ def test_mistakes_about_grids_are_named():
             _gridded({name: CANVAS})
     for shape, spacing in (((), 1.0), ((2, 0), 1.0), ((2, 3), 0.0), ((2, 3), np.nan), ((2, 3), np.inf)):
         text = (
-            f"grid 'canvas' has shape {shape} and spacing {spacing}; "
-            "needed: cells along each axis, and a length"
+            f"grid 'canvas': needs a number of cells along each axis and a positive spacing,"
+            f" got {shape} and {spacing}"
         )
         with pytest.raises(RunFailedError, match=_exactly(text)):
             _gridded({"canvas": h5md.Raster(shape, spacing, None)})
@@ -726,7 +728,9 @@ def test_a_grid_that_changes_between_segments_is_named(tmp_path):
         recorder = _gridded({"canvas": raster})
         recorder.record_grid(step, 0.0, "canvas", {"dose": np.zeros(6)})
         recorder.seal(tmp_path / "traj", step)
-    with pytest.raises(RunFailedError, match=r"'grids/canvas/dose' is float64\[3, 2\] in traj/000000000002"):
+    with pytest.raises(
+        RunFailedError, match=r"'grids/canvas/dose': must have .* got float64\[3, 2\] in traj/0+2"
+    ):
         master_file.write(tmp_path, trajectory.segments(tmp_path))
 
 

@@ -1,10 +1,10 @@
 """Checkpoints: immutable files from which a run continues bit for bit.
 
     000000000600.<16 hex>.h5    attrs  format, version int32[2], step, time, dt
-      /arrays/...               one dataset an array; attr unit
+      /arrays/...               one dataset per array; attr unit
       /scene, /meta             uint8: the scene's exact bytes; a JSON text
-      /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes) in the order of the
-                                names; then of the rest: step, time, dt, names, units, scene, meta and these
+      /sha256                   uint8 (n + 1, 32): of each array (dtype, shape, bytes), in the order of names;
+                                last of step, time, dt, names, units, scene, meta and these
 
 This hash of the content does not depend on the version of HDF5. (Format 1 stored it in attributes.)
 Names are `<12-digit step>` for a scheduled checkpoint and `<12-digit step>.interrupted` for one that a
@@ -65,20 +65,20 @@ def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
     """Write the snapshot; returns only when it is safe on disk.
 
     Raises ValueError for contents that a checkpoint cannot hold (object arrays, names with empty or dotted
-    parts, units of no array) and RunFailedError if the disk refuses.
+    parts, units without an array) and RunFailedError if writing fails.
     """
     for name in snapshot.arrays:
         if not all(map(_PART.fullmatch, name.split("/"))):
-            raise ValueError(f"not a name for an array: {name!r}")
+            raise ValueError(f"{name!r}: not a name for an array")
     if foreign := sorted(snapshot.units.keys() - snapshot.arrays.keys()):
-        raise ValueError(f"units of arrays that are not there: {', '.join(foreign)}")
+        raise ValueError(f"units for missing arrays: {', '.join(foreign)}")
     stem = f"{snapshot.step:012d}" + ("" if scheduled else ".interrupted")
     with ThreadPoolExecutor(1) as beside:
         return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
 
 
 def load(path: Path) -> Snapshot:
-    """Read a checkpoint, which may be damaged or hostile. Raises CheckpointError with problem and cure."""
+    """Read a checkpoint, which may be damaged or hostile. Raises CheckpointError."""
     data = durable.verified(path)
     try:
         hdf5_trust.texts(data)
@@ -113,7 +113,7 @@ def newest(folder: Path) -> tuple[Path | None, list[str]]:
         try:
             durable.check(path)
         except CheckpointError as error:
-            remarks.append(f"passed over: {error}")
+            remarks.append(f"skipped: {error}")
         else:
             return path, remarks
     return None, remarks
@@ -125,7 +125,7 @@ def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
     Checkpoints of interruptions are not touched. Returns the deleted paths.
     """
     if keep < 1:
-        raise ValueError(f"keep = {keep}: a run must keep at least one checkpoint")
+        raise ValueError(f"keep: a run must keep at least one checkpoint, got {keep}")
     older = list(filter(is_scheduled, listed(folder)))[:-keep]
     dropped = [path for path in older if not keep_every or step_of(path) % keep_every]
     for path in dropped:
@@ -180,7 +180,7 @@ def _read(file: h5py.File, size: int) -> Snapshot:
     units = {name: str(d.attrs["unit"]) for name, d in named.items() if "unit" in d.attrs}
     meta = json.loads(datasets["meta"][...].tobytes())
     if not isinstance(meta, dict):
-        raise CheckpointError("its meta is no JSON object; it was not written by minusgrad")
+        raise CheckpointError("its meta is not a JSON object; it was not written by minusgrad")
     step, time, dt = int(file.attrs["step"]), float(file.attrs["time"]), float(file.attrs["dt"])
     arrays = {name: dataset[...] for name, dataset in named.items()}
     found = Snapshot(step, time, dt, arrays, units, meta, datasets["scene"][...].tobytes())
@@ -192,7 +192,7 @@ def _read(file: h5py.File, size: int) -> Snapshot:
 def _saved_sums(rows: h5py.Dataset, named: Iterable[str]) -> dict[str, bytes]:
     names = [*sorted(named), ""]
     if rows.shape != (len(names), 32) or rows.dtype != np.uint8:
-        raise CheckpointError("has not one SHA-256 for each of its arrays; use another checkpoint")
+        raise CheckpointError("needs one SHA-256 for each array and one for the rest; use another checkpoint")
     return dict(zip(names, map(bytes, rows[...]), strict=True))
 
 

@@ -1,4 +1,4 @@
-"""Tables of numbers in CSV files: columns by name, or a matrix; mistakes name file, line and column."""
+"""CSV tables of numbers: columns by name, or a matrix; errors name the file, line and column."""
 
 import csv
 from collections import Counter
@@ -14,9 +14,9 @@ class CsvTable:
         table = CsvTable("bodies.csv", context.read("bodies.csv"))
         m = table.numbers("m")
 
-    file: the name that messages use. data: the bytes of the file, in UTF-8. Lines that begin with # are
-    comments; empty lines and spaces around values are ignored. Raises `UserError` if there is no row, if a
-    row has another number of values than the first, or if a line is not CSV.
+    file: the name in messages. data: the bytes of the file, in UTF-8. Lines that begin with # are
+    comments; empty lines, and spaces around values, are ignored. Raises `UserError` if
+    there is no row, if rows differ in their number of values, or if a line is not CSV.
     """
 
     def __init__(self, file: str, data: bytes):
@@ -25,10 +25,12 @@ class CsvTable:
         self.file = file
         self._rows = [(k, row) for k, line in numbered for row in self._split(k, line)]
         if not self._rows:
-            raise UserError(f"{file}: has no rows")
+            raise UserError(f"{file}: has no rows; add at least one")
         for line, row in self._rows:
             if len(row) != (width := len(self.columns)):
-                raise UserError(f"{file}:{line}: needs {width} values, as the first row has, got {len(row)}")
+                raise UserError(
+                    f"{file}:{line}: needs as many values as the first row, {width}, got {len(row)}"
+                )
 
     def __len__(self) -> int:
         """The number of rows below the column names."""
@@ -53,7 +55,7 @@ class CsvTable:
         return np.array([self._number(f"{place}: column '{column}'", text) for place, text in pairs])
 
     def texts(self, column: str) -> list[str]:
-        """The values of a column as they are written.
+        """The values of a column as text.
 
         Raises `UserError` if the column is missing or named twice, or if there is no row below the names.
         """

@@ -27,7 +27,7 @@ _TEMPORARY = ".tmp-"
 _HASHED = re.compile(r"(?P<stem>.+)\.(?P<sha>[0-9a-f]{16})\.[a-z0-9]+")
 _NO_FALLOCATE = {errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP}
 _LARGE = 1 << 20
-"""Files of at least so many bytes are hashed in a second thread while they are written."""
+"""Bytes: files of at least this size are hashed in a second thread while they are written."""
 
 
 def image(fill: Callable[[h5py.File], None]) -> bytes:
@@ -151,7 +151,7 @@ def _compare(path: Path, found: str, expected: str) -> None:
     if found != expected:
         raise CheckpointError(
             f"{path}: damaged: its bytes have SHA-256 {found}..., its name says {expected}; "
-            "copy it again from where it is whole, or delete it and resume from an older checkpoint"
+            "copy it again from an undamaged source, or delete it and resume from an older checkpoint"
         )
 
 
@@ -261,6 +261,6 @@ def _named_failure(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         raise RunFailedError(
-            f"{path}: cannot be written: {error.strerror or error}; what was saved before stands: "
-            "cure the disk, then `minusgrad resume`"
+            f"{path}: cannot be written: {error.strerror or error}; earlier saves are intact; "
+            "repair the disk, then `minusgrad resume`"
         ) from error

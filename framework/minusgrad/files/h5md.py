@@ -2,12 +2,12 @@
 
     /h5md                                         version int32[2]; author, creator
     /particles/all/box                            dimension, boundary
-    /particles/all/<label>/step, time, value      frames: one array a node, value [T, N, ...]
-    /observables/<name>/step, time, value         scalars and small vectors of the whole, value [T, ...]
+    /particles/all/<label>/step, time, value      frames: one array per node, value [T, N, ...]
+    /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
-    /cells/<list>/<label>/step, time, value       one array a tuple of that list, value [T, E, ...]
+    /cells/<list>/<label>/step, time, value       one array per tuple of that list, value [T, E, ...]
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
-    /grids/<grid>/<label>/step, time, value       one number a cell, value [T, *shape], so [T, rows, columns]
+    /grids/<grid>/<label>/step, time, value       one number per cell, value [T, *shape] = [T, rows, columns]
 
 Step and time have shape [T]. Each value, time and spacing has its unit in the attributes `unit_symbol` and
 `unit_si` (its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it
@@ -33,7 +33,7 @@ Unit = tuple[str, float]
 
 
 class Raster(NamedTuple):
-    """Where the cells of a grid lie: so many along each axis, x last; the first is centred at the origin."""
+    """A grid: number of cells along each axis, x last; the first cell is centred at the origin."""
 
     shape: tuple[int, ...]
     spacing: float
@@ -45,7 +45,7 @@ class Raster(NamedTuple):
 
     @property
     def edges(self) -> list[tuple[float, float]]:
-        """Where the grid begins and ends along each axis, in the order of the shape."""
+        """The first and last coordinate of the grid along each axis, in the order of the shape."""
         return [(-0.5 * self.spacing, (count - 0.5) * self.spacing) for count in self.shape]
 
 

@@ -1,4 +1,4 @@
-"""HDF5 files assembled without copying arrays: metadata from HDF5, array bytes streamed from their source.
+"""HDF5 files assembled without copying arrays: metadata from HDF5, array bytes streamed.
 
     image = laid_out(fill)     fill(draft): draft.file is an h5py.File, draft.array places an array's parts
     for chunk in image: ...    its bytes in order, each chunk a few megabytes at most
@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 
 CHUNK = 1 << 22
-"""Bytes that are hashed and written at once."""
+"""The number of bytes that are hashed and written at once."""
 _PAGE = 1 << 12
 
 

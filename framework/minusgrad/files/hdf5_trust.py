@@ -1,8 +1,8 @@
 """Validation of HDF5 files that may be damaged or hostile, before any data is read.
 
-Accepted are contiguous arrays of numbers in groups that form a tree. Refused are links, external and
-virtual storage, filters, object types, arrays that overlap or claim more than the file has, and texts
-whose heap HDF5 would search forever.
+Contiguous arrays of numbers in groups that form a tree are accepted. Links, external and virtual storage,
+filters, object types, arrays that overlap or claim more bytes than the file has, and texts whose heap HDF5
+would search forever are refused.
 """
 
 from collections.abc import Iterator
@@ -25,10 +25,10 @@ def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[s
     `who` never has.
     """
     found = dict(_walk(file, "", {}, who, shared))
-    stored = {h5py.h5o.get_info(d.id).addr: d for d in found.values() if d.nbytes}  # each once, of many names
+    stored = {h5py.h5o.get_info(d.id).addr: d for d in found.values() if d.nbytes}  # by address: each once
     places = sorted((d.id.get_offset(), d.nbytes) for d in stored.values())
     if any(start + length > end for (start, length), (end, _) in pairwise([*places, (size, 0)])):
-        raise CheckpointError("its arrays overlap, or claim more than the file has; do not trust it")
+        raise CheckpointError("its arrays overlap, or claim more bytes than the file has; do not trust it")
     return found
 
 
@@ -39,11 +39,11 @@ def _walk(
     for name in group:
         path = prefix + name
         if type(group.get(name, getlink=True)) is not h5py.HardLink:
-            raise CheckpointError(f"'{path}' is a link; {who} holds none: do not trust it")
+            raise CheckpointError(f"'{path}' is a link, which {who} never has; do not trust it")
         item = group[name]
         address, is_array = h5py.h5o.get_info(item.id).addr, isinstance(item, h5py.Dataset)
         if address in seen and not (shared and is_array):
-            raise CheckpointError(f"'{path}' is a second name of another object: do not trust it")
+            raise CheckpointError(f"'{path}' is a second name of another object; do not trust it")
         seen[address] = is_array
         if isinstance(item, h5py.Group):
             yield from _walk(item, path + "/", seen, who, shared)
@@ -56,7 +56,7 @@ def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
     """Raise CheckpointError unless `item` is a contiguous dataset of numbers, stored in this file."""
     plan = item.id.get_create_plist() if isinstance(item, h5py.Dataset) else None
     if plan is None or item.shape is None:
-        what = "is no array"
+        what = "is not an array"
     elif not is_plain(item.dtype):
         what = f"holds {item.dtype}"
     elif plan.get_layout() == h5py.h5d.VIRTUAL or plan.get_external_count():
@@ -64,12 +64,12 @@ def refuse_strange(path: str, item: h5py.Dataset, who: str) -> None:
     elif plan.get_nfilters():
         what = "is stored through a filter"
     elif plan.get_layout() != h5py.h5d.CONTIGUOUS:
-        what = "is not stored in one piece"
+        what = "is not contiguous"
     elif item.id.get_storage_size() != item.nbytes:
-        what = "claims more data than is stored"
+        what = "claims more bytes than are stored"
     else:
         return
-    raise CheckpointError(f"'{path}' {what}; {who} plain arrays only: do not trust it")
+    raise CheckpointError(f"'{path}' {what}; {who} plain arrays only; do not trust it")
 
 
 def texts(data: bytes | mmap) -> None:
@@ -86,7 +86,7 @@ def texts(data: bytes | mmap) -> None:
             used = data[place : place + 2] != b"\0\0"
             step = 16 + (length + 7) // 8 * 8 if used else length
             if step < 16 or place + step > end:
-                raise CheckpointError("its texts have no end; do not trust it")
+                raise CheckpointError("reading its texts would not end; do not trust it")
             place += step
         at = data.find(_HEAP, at + 1)
 
@@ -98,5 +98,5 @@ def texts_of(path: Path) -> None:
 
 
 def is_plain(dtype: np.dtype) -> bool:
-    """Numbers and booleans of up to eight bytes."""
+    """True for numbers and booleans of up to eight bytes."""
     return dtype.kind in "biuf" and dtype.itemsize <= 8

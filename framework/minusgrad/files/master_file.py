@@ -1,7 +1,7 @@
 """The master file of a run, `trajectory.h5`: virtual datasets over all segments, by relative paths.
 
-    trajectory.h5    the layout of `h5md`; a list or a grid is that of the first segment which has it
-      /VTKHDF        the same as VTK reads it (`vtkhdf`)
+    trajectory.h5    the layout of `h5md`; each list and grid as in the first segment that has it
+      /VTKHDF        the same data for VTK (`vtkhdf`)
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
@@ -70,7 +70,7 @@ class _Series(NamedTuple):
     clock: tuple[str, int]
     leaves: dict[str, Source]
     when: tuple[np.ndarray, np.ndarray] | None
-    """Steps and times, of what VTK may show."""
+    """Steps and times of series that VTK can show."""
 
 
 class _Contents(NamedTuple):
@@ -127,7 +127,7 @@ def _fill(
 
 
 def _track(parts: list[_Series]) -> vtkhdf.Track | None:
-    """A series as VTK may show it."""
+    """A series in the form that VTK can show; None if it has no steps for VTK."""
     moments = [part.when for part in parts if part.when is not None]
     if not moments:
         return None
@@ -140,6 +140,6 @@ def _refuse_change(what: str, parts: list[Source], shapes: list[tuple[int, ...]]
     for part, shape in zip(parts, shapes, strict=True):
         if (shape, part.dtype) != (shapes[0], first.dtype):
             raise RunFailedError(
-                f"{what} is {part.dtype}{list(shape)} in {part.file} and was "
-                f"{first.dtype}{list(shapes[0])} in {first.file}; it keeps its shape along a run"
+                f"{what}: must have one shape along a run, got {part.dtype}{list(shape)} in {part.file} and "
+                f"{first.dtype}{list(shapes[0])} in {first.file}; give the new one another name"
             )

@@ -4,9 +4,9 @@
     time, x, y, z                                   /particles/all/position/value  [T, N, d]
     0, 4.84, -1.16, -0.10
 
-A table for more than one node has a column `node`, with its name or number. Vectors stand in columns x, y, z,
-or vx, vy, vz after a field v; scalars in one that is called like the field. A trajectory comes from
-elsewhere: of it two plain arrays are read, without links, filters or data in other files.
+A table for several nodes has a column `node`, with the node's name or number. Vectors are in columns x, y, z,
+or vx, vy, vz for a field v; scalars in the column with the field's name. Trajectory files are not
+trusted: only two plain arrays are read, without links, filters or data in other files.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 class Wanted:
     """The measurements to read: a field, its label in trajectories, the shape of one value, and the nodes.
 
-    `nodes` by number, of `count`; `names` of all nodes, if they have any.
+    `nodes` by number, out of `count`; `names` of all nodes, if they have names.
     """
 
     field: str
@@ -40,7 +40,7 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Measurements:
-    """Measurements: times (T,), values (T, E, ...) of E nodes, and the place in the file of each time.
+    """Measurements: times (T,), values (T, E, ...) of E nodes, and each time's place in the file.
 
     `time_unit` and `unit` are the sizes of the units in SI, or None if the file does not give them.
     """
@@ -53,7 +53,7 @@ class Measurements:
 
 
 def read(file: str, data: bytes, wanted: Wanted) -> Measurements:
-    """The measurements of a field in a file. Raises `UserError` for what cannot be read, or does not fit."""
+    """The measurements of a field in a file. Raises `UserError` if it is unreadable or does not fit."""
     return (_of_trajectory if data.startswith(_SIGNATURE) else _of_table)(file, data, wanted)
 
 
@@ -65,7 +65,7 @@ def _of_table(file: str, data: bytes, wanted: Wanted) -> Measurements:
     found = np.full((len(times), len(wanted.nodes), values.shape[1]), np.nan)
     for place, m, row, value in zip(table.places, moment, rows, values, strict=True):
         if not np.isnan(found[m, row, 0]):
-            raise UserError(f"{place}: time {times[m]:.10g} is given twice; remove one row")
+            raise UserError(f"{place}: time {times[m]:.10g} appears twice; remove one row")
         found[m, row] = value
     places = [table.places[k] for k in first]
     if (lacking := np.argwhere(np.isnan(found[:, :, 0]))).size:
@@ -80,19 +80,19 @@ def _columns(table: CsvTable, wanted: Wanted) -> list[str]:
     if not wanted.shape:
         return [wanted.field]
     if wanted.shape[0] > 3:
-        told = f"'{wanted.field}' has {wanted.shape[0]} numbers at each node"
-        raise UserError(f"{table.file}: {told}, and columns are x, y, z; write a trajectory in HDF5")
+        text = f"field '{wanted.field}': a table has at most 3 components, got {wanted.shape[0]}"
+        raise UserError(f"{table.file}: {text}; write a trajectory in HDF5")
     axes = "xyz"[: wanted.shape[0]]
     plain, own = list(axes), [f"{wanted.field}{axis}" for axis in axes]
     return own if own[0] in table.columns else plain
 
 
 def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
-    """Which of the wanted nodes each row is of."""
+    """For each row, the position of its node in `wanted.nodes`."""
     if "node" not in table.columns:
         if len(wanted.nodes) > 1:
             raise UserError(
-                f"{table.file}: needs a column 'node' to tell {len(wanted.nodes)} nodes apart;"
+                f"{table.file}: needs a column 'node' for {len(wanted.nodes)} nodes;"
                 " add it, or limit the loss to one with `body`"
             )
         return [0] * len(table)
@@ -102,14 +102,15 @@ def _rows(table: CsvTable, wanted: Wanted) -> list[int]:
     for place, text in zip(table.places, texts, strict=True):
         if text not in row_of:
             raise UserError(
-                f"{place}: column 'node': the loss has no node '{text}' (there are: {_some(wanted)})"
+                f"{place}: column 'node': must be a node of the loss, got '{text}'"
+                f" (there are: {_some(wanted)})"
             )
     return [row_of[text] for text in texts]
 
 
 def _some(wanted: Wanted) -> str:
-    told = [_called(wanted, node) for node in wanted.nodes]
-    return ", ".join(told if len(told) < 9 else [*told[:4], "...", told[-1]])
+    names = [_called(wanted, node) for node in wanted.nodes]
+    return ", ".join(names if len(names) < 9 else [*names[:4], "...", names[-1]])
 
 
 def _called(wanted: Wanted, node: int) -> str:
@@ -123,7 +124,7 @@ def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
     except UserError as error:
         raise UserError(f"'{file}': {error}") from None
     except (OSError, KeyError, TypeError, ValueError, RuntimeError, RecursionError) as error:
-        raise UserError(f"'{file}' is not a readable HDF5 file: {error}") from None
+        raise UserError(f"'{file}': not a readable HDF5 file: {error}") from None
     return replace(found, places=[f"'{file}', {place}" for place in found.places])
 
 
@@ -133,33 +134,33 @@ def _read(opened: h5py.File, size: int, wanted: Wanted) -> Measurements:
     shape = (len(time), wanted.count, *wanted.shape) if time.ndim == 1 else None
     if value.shape != shape or not time.size:
         raise UserError(
-            f"{name}/value has shape {list(value.shape)}; needed: [times, {wanted.count},"
-            f" ...], as the field '{wanted.field}' is, and one time for each"
+            f"{name}/value: needs shape [times, {wanted.count}, ...], like the field '{wanted.field}',"
+            f" and one time for each row, got {list(value.shape)} and {list(time.shape)} times"
         )
     times, values = time[...].astype(np.float64), value[...][:, list(wanted.nodes)].astype(np.float64)
     places = [f"row {k}" for k in range(len(times))]
     finite = np.isfinite(values).reshape(len(values), -1).all(axis=1) & np.isfinite(times)
     if not finite.all():
-        raise UserError(f"{places[int(np.argmin(finite))]}: contains a number that is not finite")
+        raise UserError(f"{places[int(np.argmin(finite))]}: contains NaN or infinity")
     return Measurements(times, values, places, _size(time), _size(value))
 
 
 def _plain(opened: h5py.File, path: str, size: int) -> h5py.Dataset:
-    """A dataset that holds its numbers itself, reached by names that are no links."""
+    """A dataset of numbers stored in this file, reached without links."""
     item, before = opened, ""
     for part in path.split("/"):
         there = sorted(item) if isinstance(item, h5py.Group) else []
         if part not in there:
-            raise UserError(f"has no '{path}': in '{before}/' there is: {', '.join(there) or 'nothing'}")
+            raise UserError(f"has no '{path}' (in '{before}/' there are: {', '.join(there) or 'none'})")
         before = f"{before}/{part}"
         if type(item.get(part, getlink=True)) is not h5py.HardLink:
             raise CheckpointError(
-                f"'{before}' is a link to elsewhere: do not trust it, or copy what it means"
+                f"'{before}' is a link; do not trust it, or copy the linked data into the file"
             )
         item = item[part]
-    refuse_strange(path, item, "of a run name a segment in traj/; measurements are")
+    refuse_strange(path, item, "for a run, name a segment in traj/; measurements are")
     if item.nbytes > size:
-        raise CheckpointError(f"'{path}' claims more data than the file has; do not trust it")
+        raise CheckpointError(f"'{path}' claims more bytes than the file has; do not trust it")
     return item
 
 

@@ -1,16 +1,16 @@
-"""A run is a folder; a kill at any moment loses nothing that was called saved.
+"""Run folders: the files of one run on disk. A kill at any moment loses nothing that was reported as saved.
 
-    scene.toml  overrides.json    what the run was started with, byte for byte
-    journal.jsonl                 one line an event, fsynced; the only wall-clock times; carries the lock
+    scene.toml  overrides.json    the scene and overrides of the start, byte for byte
+    journal.jsonl                 one line per event, fsynced; the only wall-clock times; the lock file
     ckpt/  traj/                  immutable checkpoints and trajectory segments
     trajectory.h5                 the master over the segments
-    fit.json                      of a fit that has ended: what it found
+    fit.json                      the estimates of a completed fit
 
-A scheduled save: segment, checkpoint, old segments joined, master, prune, journal. The checkpoint is the
-commit: a segment newer than the newest checkpoint does not count, and is written again by the resumed run.
-The checkpoint of an interruption seals nothing; it carries the unsealed rows, and goes away at the next
-scheduled save. So the folder of a resumed run ends equal to that of an uninterrupted one, file for file,
-except for the journal.
+A scheduled save writes the segment, then the checkpoint; joins old segments, rewrites the master file, prunes
+old checkpoints, and appends to the journal. The checkpoint is the commit: a segment newer than the newest
+checkpoint is ignored, and rewritten by the resumed run. The checkpoint of an interruption writes no segment;
+it contains the unsealed rows, and is deleted at the next scheduled save. So the folders of a resumed and an
+uninterrupted run end equal, file for file, except for the journal.
 """
 
 import fcntl
@@ -30,29 +30,29 @@ from .checkpoint import Snapshot
 from .trajectory import Recorder
 
 _JOURNAL = "journal.jsonl"
-RECORDER = "recorder"  # where the unsealed rows stand among a checkpoint's arrays
+RECORDER = "recorder"  # the folder of the unsealed rows among a checkpoint's arrays
 
 
 class RunDir:
-    """One run's folder; made by `create` or `open`, closed by `close` or the end of a `with`."""
+    """The folder of one run, from `create` or `open`; closed by `close` or at the end of a `with` block."""
 
     def __init__(self, path: Path, lock: int | None):
         self.path = path
         self._lock = lock
-        self._sealed = -1  # step of the last scheduled checkpoint that this run stands on
+        self._sealed = -1  # step of the last scheduled checkpoint of this run
 
     @classmethod
     def create(cls, path: Path, scene: bytes, overrides: Sequence[str], force: bool = False) -> Self:
-        """Start a run in an empty or new folder; with `force`, throw an earlier run in it away.
+        """Start a run in an empty or new folder; with `force`, delete an earlier run in it.
 
-        The caller saves a checkpoint of step 0 next: from then on there is something to resume.
-        Raises RunFolderError if the folder is not empty (with `force`: is no run) or is in use.
+        The caller saves a checkpoint of step 0 next; from then on the run can be resumed.
+        Raises RunFolderError if the folder is in use, or not empty (with `force`: not empty and not a run).
         """
         _refuse_occupied(path, force)
         durable.make_folder(path)
         run = cls(path, _locked(path))
         try:
-            _refuse_occupied(path, force)  # again, now that no other process can fill it
+            _refuse_occupied(path, force)  # again: with the lock, no other process can fill it
             run._clear()
             run.journal("started", pid=os.getpid())
             durable.make_folder(run._ckpt)
@@ -66,9 +66,9 @@ class RunDir:
 
     @classmethod
     def open(cls, path: Path, read_only: bool = False) -> Self:
-        """A run that exists: to go on with it, or only to look (no lock, no line in the journal).
+        """Open an existing run: to continue it, or `read_only` (without lock and without a journal line).
 
-        Raises RunFolderError if it is not a run, or another process writes to it.
+        Raises RunFolderError if the folder is not a run, or another process writes to it.
         """
         if not (path / "scene.toml").is_file() or not (path / _JOURNAL).is_file():
             raise RunFolderError(
@@ -85,7 +85,7 @@ class RunDir:
         return run
 
     def close(self) -> None:
-        """Give the lock back."""
+        """Release the lock."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
@@ -100,7 +100,7 @@ class RunDir:
 
     @property
     def scene(self) -> bytes:
-        """The scene's text, as the run was started."""
+        """The text of the scene, as at the start of the run."""
         return (self.path / "scene.toml").read_bytes()
 
     @property
@@ -115,7 +115,7 @@ class RunDir:
         durable.append_line(self._journal, json.dumps({"time": clock, "event": event} | facts))
 
     def events(self) -> list[dict[str, Any]]:
-        """The journal's lines; one torn by a power cut is left out."""
+        """The journal's events; a line torn by a power cut is skipped."""
         return list(_events(self._journal))
 
     def segments(self) -> list[Path]:
@@ -130,12 +130,12 @@ class RunDir:
         seal: bool = True,
         keep_every: int = 0,
     ) -> list[str]:
-        """Make a moment durable; when this returns, it is. Returns remarks for the user, mostly none.
+        """Save a state of the run, and return once it is safe on disk. Returns remarks for the user.
 
-        seal is True for a save that the schedule asks for, False for that of an interruption. The
-        recorder's unsealed rows join the arrays under `recorder/`, and meta gets `sealed`, the step of the
-        last seal. The newest `keep` checkpoints stay, and those of every `keep_every` steps. Raises
-        RunFailedError if the disk refuses.
+        seal: True for a scheduled save, False for that of an interruption. The checkpoint contains the
+        recorder's unsealed rows under `recorder/`, and the step of the last seal as `sealed` in meta. The
+        newest `keep` checkpoints are kept, and those at multiples of `keep_every`. Raises RunFailedError if
+        writing fails.
         """
         self._must_write()
         step, remarks, segment = snapshot.step, [], None
@@ -158,17 +158,19 @@ class RunDir:
         return remarks
 
     def restore(self) -> tuple[Snapshot, list[str]]:
-        """The newest good checkpoint, and remarks about damaged ones that were passed over.
+        """Load the newest undamaged checkpoint; also returns a remark about each one that was skipped.
 
-        Deletes temporaries of a killed process. Raises RunFolderError if no checkpoint can be used,
-        CheckpointError if the newest whole one is of another format.
+        Deletes temporary files of a killed process. Raises RunFolderError if no checkpoint can be used,
+        CheckpointError if the newest undamaged one has another format.
         """
         self._must_write()
         for folder in (self.path, self._ckpt, self._traj):
             durable.sweep(folder)
         path, remarks = checkpoint.newest(self._ckpt)
         if path is None:
-            empty = f"{self.path}: no usable checkpoint in it; overwrite it: `minusgrad run` with --force"
+            empty = (
+                f"{self.path}: has no usable checkpoint; start the run again: `minusgrad run` with --force"
+            )
             raise RunFolderError("\n".join([empty, *remarks]))
         snapshot = checkpoint.load(path)
         self._sealed = snapshot.meta.get("sealed", snapshot.step)
@@ -177,9 +179,9 @@ class RunDir:
         return snapshot, remarks
 
     def tidy(self, keep: int, keep_every: int = 0) -> list[str]:
-        """What follows a scheduled checkpoint: old segments joined, the master, old checkpoints gone.
+        """Join old segments, rewrite the master file, and delete old checkpoints.
 
-        `save` does it; after `restore` it finishes what a kill may have cut short. Returns remarks.
+        `save` calls it; after `restore` it completes a save that was killed. Returns remarks.
         """
         self._must_write()
         checkpoints = checkpoint.listed(self._ckpt)
@@ -191,20 +193,20 @@ class RunDir:
         kept = list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]
         remarks = []
         try:
-            if kept:  # whoever goes back to one of them finds a segment that ends there
+            if kept:  # so that a run restored from one of them has a segment that ends there
                 compaction.compact(self.path, min(checkpoint.step_of(kept[0]), self._sealed))
             master_file.write(
                 self.path, [p for p in self.segments() if trajectory.last_step(p) <= self._sealed]
             )
         except CheckpointError as error:
-            remarks.append(f"{master_file.NAME} not renewed: {error}")
+            remarks.append(f"{master_file.NAME}: not updated: {error}")
         else:
             _drop(compaction.superseded(self.path))
         checkpoint.prune(self._ckpt, keep, keep_every)
         return remarks
 
     def _clear(self) -> None:
-        """Delete an earlier run's files, the journal last: until then it says that this is a run."""
+        """Delete an earlier run's files; the journal, which marks the folder as a run, last."""
         for folder in (self._ckpt, self._traj, self.path / "pictures"):
             shutil.rmtree(folder, ignore_errors=True)
         for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json"):
@@ -212,16 +214,16 @@ class RunDir:
         os.truncate(self._journal, 0)
 
     def _unsealed(self, step: int) -> list[Path]:
-        """Segments up to this step that no checkpoint stands for: what a lost attempt left behind."""
+        """Segments up to this step without a checkpoint, left by a killed attempt."""
         return [path for path in self.segments() if self._sealed < trajectory.last_step(path) <= step]
 
     def _supersede(self, step: int, stale: list[Path]) -> list[str]:
-        """Delete the files of a lost attempt for good; report those that this attempt wrote otherwise."""
+        """Delete the files of a killed attempt; report those that this attempt wrote with other bytes."""
         _drop(stale)
         for folder in sorted({path.parent for path in stale}):
-            durable.settle(folder)  # else a power cut brings them back beside what takes their place
+            durable.settle(folder)  # else they could reappear after a power cut, beside their replacements
         remarks = [
-            f"not deterministic: {path.parent.name}/{path.name} differs after recomputation"
+            f"{path.parent.name}/{path.name}: not deterministic: differs after recomputation"
             for path in stale
             if durable.stem(path) == f"{step:012d}"
         ]
@@ -231,7 +233,7 @@ class RunDir:
 
     def _must_write(self) -> None:
         if self._lock is None:
-            raise RunFolderError(f"{self.path}: opened read-only, or closed; open it again to write")
+            raise RunFolderError(f"{self.path}: is closed, or opened read-only; open it again to write")
 
     @property
     def _ckpt(self) -> Path:
@@ -272,7 +274,7 @@ def _refuse_occupied(path: Path, force: bool) -> None:
 
 
 def _locked(path: Path) -> int:
-    """The journal's descriptor, locked until it is closed or the process ends, in whatever way."""
+    """Open and lock the journal; the lock ends with the descriptor or the process."""
     try:
         descriptor = os.open(path / _JOURNAL, os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as error:
@@ -288,7 +290,7 @@ def _locked(path: Path) -> int:
 
 
 def _events(journal: Path) -> Iterator[dict[str, Any]]:
-    """The lines that are whole; none if there is no journal."""
+    """The events of all complete lines; none without a journal."""
     if not journal.is_file():
         return
     for line in journal.read_bytes().splitlines():

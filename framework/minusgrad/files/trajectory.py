@@ -25,7 +25,7 @@ from .hdf5_layout import Draft, Part, laid_out
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12})-)?(?P<last>\d{12})(?:\.(?P<level>\d))?")
 _SMALL = 1 << 16
-"""Rows of fewer bytes are written together, larger ones from where they lie."""
+"""Bytes: smaller rows are copied and written together, larger ones in place."""
 
 
 class Series(NamedTuple):
@@ -118,7 +118,7 @@ class Recorder:
     def record_cells(self, step: int, time: float, tuples: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays (E, ...) over the tuples of one list at one moment, by label.
 
-        Raises RunFailedError like `record_frame`, for an unknown list and for another length than the list's.
+        Raises RunFailedError like `record_frame`, and for an unknown list or another length than its own.
         """
         length = len(self._list(tuples))
         for label, array in arrays.items():
@@ -133,7 +133,7 @@ class Recorder:
     def record_grid(self, step: int, time: float, grid: str, arrays: Mapping[str, np.ndarray]) -> None:
         """Copy arrays over the cells of one grid at one moment, by label: flat (cells,) or of its shape.
 
-        Raises RunFailedError like `record_frame`, for an unknown grid and for another shape than these two.
+        Raises RunFailedError like `record_frame`, for an unknown grid and for any other shape.
         """
         raster = self._grid(grid)
         for label, array in arrays.items():
@@ -171,7 +171,9 @@ class Recorder:
         for name in sorted({key.rsplit("/", 1)[0] for key in state}):
             parts = [state[f"{name}/{leaf}"] for leaf in LEAVES if f"{name}/{leaf}" in state]
             if len(parts) < len(LEAVES) or len(set(map(len, parts))) > 1:
-                raise CheckpointError(f"the checkpoint's rows of '{name}' are not whole")
+                raise CheckpointError(
+                    f"the checkpoint's rows of '{name}' are incomplete; use another checkpoint"
+                )
             step, time, value = parts
             rows = _Rows(value.shape[1:], value.dtype, step.tolist(), time.tolist(), list(value.copy()))
             self._series[name] = rows
@@ -184,10 +186,9 @@ class Recorder:
         return taken
 
     def seal(self, folder: Path, step: int) -> Path | None:
-        """Write the segment of this step into `folder` (the run's `traj`), and forget its rows; None if there
-        are none.
+        """Write the segment of this step into `folder` (the run's `traj`), and clear the rows.
 
-        Raises RunFailedError if the disk refuses; the rows are then still here.
+        Returns its path, None without rows. Raises RunFailedError if writing fails; the rows are then kept.
         """
         columns = {
             name: rows.column(self._units.get(h5md.label(name)), self._time_unit)
@@ -209,7 +210,7 @@ class Recorder:
         return self._lists[name]
 
     def _asked(self) -> dict[str, np.ndarray]:
-        """The lists that segments carry, in the order of their names."""
+        """The lists that segments contain, in the order of their names."""
         names = self._shown | {h5md.list_of(name) for name in self._series if h5md.list_of(name)}
         return {name: self._list(name) for name in sorted(names)}
 
@@ -275,7 +276,8 @@ def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
         )
     if rows.ndim != 2 or rows.dtype.kind not in "iu":
         raise RunFailedError(
-            f"list '{name}' is {rows.dtype}{list(rows.shape)}; needed: numbers of nodes (E, k), a row a tuple"
+            f"list '{name}': needs integers (E, k), the nodes of one tuple in each row,"
+            f" got {rows.dtype}{list(rows.shape)}"
         )
     return np.ascontiguousarray(rows, np.int32)
 
@@ -287,14 +289,14 @@ def _raster(name: str, raster: Raster) -> Raster:
     shape, spacing = tuple(map(int, raster.shape)), float(raster.spacing)
     if not shape or min(shape) < 1 or not 0 < spacing < np.inf:
         raise RunFailedError(
-            f"grid '{name}' has shape {shape} and spacing {spacing}; "
-            "needed: cells along each axis, and a length"
+            f"grid '{name}': needs a number of cells along each axis and a positive spacing,"
+            f" got {shape} and {spacing}"
         )
     return Raster(shape, spacing, raster.unit)
 
 
 class Span(NamedTuple):
-    """A segment's name: its first and last step, and how often its contents were joined."""
+    """A segment's name: its first and last step, and its level, the number of times it was joined."""
 
     first: int
     last: int
@@ -368,7 +370,7 @@ def contents(segment: Path) -> Iterator[tuple[str, Series]]:
 
 
 class Head(NamedTuple):
-    """What one segment holds of a series: rows, their first and last step, and of a row shape and dtype."""
+    """Summary of a series in one segment: number of rows, first and last step, shape and dtype of a row."""
 
     rows: int
     first: int
@@ -379,9 +381,9 @@ class Head(NamedTuple):
 
 
 def heads(segment: Path) -> Iterator[tuple[str, Head]]:
-    """What one segment holds, by series; its hash is checked: over a damaged file HDF5 may end the process.
+    """Summaries of the series in one segment. The hash is checked: HDF5 may crash on a damaged file.
 
-    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    Raises CheckpointError if it is damaged, or was not written by a recorder.
     """
     with looked_at(segment) as file:
         for name in h5md.series_in(file):
@@ -408,7 +410,7 @@ def last(run: Path, name: str) -> Series:
 
 
 def symbols(run: Path, name: str) -> tuple[str, str]:
-    """The unit symbols of a series' value and time; empty where none was given."""
+    """The unit symbols of a series' value and time; empty if there are none."""
     for path in segments(run):
         with _checked(path) as file:
             if f"{name}/value" in file:
@@ -431,7 +433,7 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
 
 
 def grids(run: Path) -> dict[str, Raster]:
-    """Where the cells of the grids lie of which something was recorded, by name.
+    """The recorded grids, by name.
 
     Raises CheckpointError if damaged.
     """
@@ -448,12 +450,12 @@ def _unknown(run: Path, name: str) -> UserError:
 
 @contextmanager
 def looked_at(path: Path) -> Iterator[h5py.File]:
-    """A segment where it lies, after its hash and what it holds were checked.
+    """A segment opened on disk, after its hash and contents were checked.
 
-    Raises CheckpointError if it is damaged, or holds what no recorder writes.
+    Raises CheckpointError if it is damaged, or was not written by a recorder.
     """
     durable.check(path)
-    with _told(path):
+    with _named_error(path):
         hdf5_trust.texts_of(path)
         with h5py.File(path) as file:
             _refuse_strange(file, path.stat().st_size)
@@ -462,9 +464,9 @@ def looked_at(path: Path) -> Iterator[h5py.File]:
 
 @contextmanager
 def _checked(path: Path) -> Iterator[h5py.File]:
-    """A segment in memory, after its hash and what it holds were checked."""
+    """A segment opened in memory, after its hash and contents were checked."""
     data = durable.verified(path)
-    with _told(path):
+    with _named_error(path):
         hdf5_trust.texts(data)
         with durable.opened(data) as file:
             _refuse_strange(file, len(data))
@@ -472,8 +474,8 @@ def _checked(path: Path) -> Iterator[h5py.File]:
 
 
 @contextmanager
-def _told(path: Path) -> Iterator[None]:
-    """Whatever goes wrong with a segment is said of it, as CheckpointError."""
+def _named_error(path: Path) -> Iterator[None]:
+    """Raise every error about a segment as a CheckpointError with its path."""
     try:
         yield
     except CheckpointError as error:
@@ -483,7 +485,7 @@ def _told(path: Path) -> Iterator[None]:
 
 
 def _refuse_strange(file: h5py.File, size: int) -> None:
-    """Raise CheckpointError for a segment that holds what no recorder writes; nothing is read."""
+    """Raise CheckpointError for contents that no recorder writes; no data is read."""
     arrays = hdf5_trust.arrays(file, size, "a segment", shared=True)
     for name in {CONNECTIVITY, GRIDS} & set(file):
         if name in arrays:
@@ -491,4 +493,6 @@ def _refuse_strange(file: h5py.File, size: int) -> None:
     for name in h5md.series_in(file):
         shapes = [arrays[leaf].shape if leaf in arrays else () for leaf in (f"{name}/{x}" for x in LEAVES)]
         if not shapes[0] == shapes[1] == shapes[2][:1] != ():
-            raise CheckpointError(f"series '{name}' has not one step and one time for each of its rows")
+            raise CheckpointError(
+                f"series '{name}' needs one step and one time for each row; it was not written by minusgrad"
+            )

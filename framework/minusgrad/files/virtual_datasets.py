@@ -57,7 +57,7 @@ def flattened(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Datas
 
 
 class Block(NamedTuple):
-    """Arrays (T, n, ...) of n rows a moment, of which the first is the moment's row number `start`."""
+    """Arrays (T, n, ...) of n rows at each time; the first has the number `start` among that time's rows."""
 
     start: int
     parts: Sequence[Source]
@@ -66,9 +66,9 @@ class Block(NamedTuple):
 def in_rows(
     file: h5py.File, name: str, blocks: Sequence[Block], count: int, zeros: h5py.Dataset | None = None
 ) -> h5py.Dataset:
-    """Arrays as rows, `count` for each moment: (T count,), or (T count, c) for c numbers each.
+    """Arrays as rows, `count` for each time: (T count,), or (T count, c) for c numbers each.
 
-    Of vectors in the plane the third number is zero, if `zeros` is an array of so many in this file.
+    `zeros`: a dataset of T count zeros in this file, the third component of vectors in the plane.
     """
     first, plan = blocks[0].parts[0], _plan(blocks[0].parts[0].dtype)
     width, scalar = prod(first.shape[2:]), len(first.shape) == 2

@@ -4,12 +4,12 @@
       ImageData               of a grid: WholeExtent, Origin, Spacing, Direction; CellData/<label> [T, *shape]
       UnstructuredGrid        of lists of tuples: Points, Connectivity, Offsets, Types; PointData, CellData
       PolyData                of particles: Points, Vertices; PointData
-      Steps                   attr NSteps; Values: times, of a search for a minimum steps; offsets
+      Steps                   attr NSteps; Values: times (for a minimiser, steps); offsets
 
 One of the three, the first that the run has: a file has one /VTKHDF, and readers fail at collections of
-images that change in time (vtk 9.7). The moments are those of the frames, or of the grid's first field; a
-series that lacks one of them is left to H5MD. Points and vectors in the plane have a third number, zero; a
-cell for which a list has no value has NaN. Source: the VTKHDF file format, docs.vtk.org.
+images that change in time (vtk 9.7). The times are those of the frames, or of the grid's first field; a
+series without one of them is in the H5MD view only. Points and vectors in the plane get a third component,
+zero; cells without a value get NaN. Source: the VTKHDF file format, docs.vtk.org.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def write(
     lists: Mapping[str, Source],
     grids: Mapping[str, Raster],
 ) -> None:
-    """Write the /VTKHDF group, if the run has anything that VTK can show."""
+    """Write the /VTKHDF group, if the run has data that VTK can show."""
     able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
     for name, raster in sorted(grids.items()):
         fields = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
@@ -171,7 +171,7 @@ def _cells(sheet: _Sheet, able: Mapping[str, Track], shown: Mapping[str, Source]
 
 
 def _cell_data(sheet: _Sheet, label: str, of: Mapping[int, Track], total: int) -> None:
-    """One label of several lists, by the number of their first tuple: where they look at the same steps."""
+    """One label of several lists recorded at the same steps, by the number of their first tuple."""
     first = next(iter(of.values()))
     rows, kinds = sheet.rows(first), {(t.values[0].dtype, t.values[0].shape[2:]) for t in of.values()}
     if rows is None or len(kinds) > 1 or any(not np.array_equal(t.step, first.step) for t in of.values()):

@@ -605,7 +605,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "a.tif", lambda p: saved(GREY_IMAGE, p, save_all=True, append_images=[GREY_IMAGE]),
         RIGHT | {"target": IMAGE.replace("png", "tif")},
         "'a.tif' has 2 pages; save the one that is meant as a file of its own"),
-    "an empty path": ("a.csv", lambda _: b"", {"path": FILE}, "a.csv: has no rows"),
+    "an empty path": ("a.csv", lambda _: b"", {"path": FILE}, "a.csv: has no rows; add at least one"),
     "a path of no points": (
         "a.csv", lambda _: b"x,y\n", {"path": FILE},
         "a.csv: has no rows below the column names; add at least one"),
@@ -618,7 +618,7 @@ FILES: dict[str, tuple[str, Callable[[Path], bytes], dict[str, str], str]] = {
         "a.csv: 2 columns are named 'x'; give each its own name"),
     "a row that is short": (
         "a.csv", lambda _: b"# plot\nx,y\n1,2\n3\n", {"path": FILE},
-        "a.csv:4: needs 2 values, as the first row has, got 1"),
+        "a.csv:4: needs as many values as the first row, 2, got 1"),
     "a point that is no number": (
         "a.csv", lambda _: b"x,y\n1,2\n3,four\n", {"path": FILE},
         "a.csv:3: column 'y': needs a finite number, got 'four'"),
