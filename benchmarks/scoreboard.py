@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from minusgrad.engine.runtime import PREFIXES
-from minusgrad.errors import UserError
+from minusgrad.errors import UserError, unknown
 
 from .harness import plots, records, session, tables
 from .harness.cases import Case
@@ -27,8 +27,8 @@ from .works import WORKS, cases
 def run(asked: argparse.Namespace) -> int:
     """Measure what was asked for; 0, and 1 where a goal is missed."""
     engines = tuple(asked.engine or installed())
-    if unknown := [name for name in engines if name not in installed()]:
-        raise UserError(f"no engine '{unknown[0]}' here (installed: {', '.join(installed())})")
+    if absent := [name for name in engines if name not in installed()]:
+        raise UserError(unknown("engine", absent[0], installed(), "installed"))
     settings = Settings(asked.threads or session.cores(), asked.quick)
     session.expect(settings)
     chosen = [narrowed(case, asked.columns) for case in _chosen(asked.works or list(WORKS))]

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator
 from importlib import import_module
 
-from minusgrad.errors import UserError, suggestion
+from minusgrad.errors import UserError, unknown
 
 from .harness.cases import Case, Cases
 
@@ -30,9 +30,7 @@ def cases(work: str) -> Cases:
     Raises `UserError` for a work that there is not.
     """
     if work not in WORKS:
-        raise UserError(
-            f"no work named '{work}'{suggestion(work, list(WORKS))} (there are: {', '.join(WORKS)})"
-        )
+        raise UserError(unknown("work", work, WORKS))
     made: Callable[[], Iterator[Case]] = import_module(f".{work}", __package__).cases
     return made()
 

@@ -318,7 +318,7 @@ def test_the_command_lists_and_refuses():
     for arguments, message in (
         (("gravty_forces",), "did you mean 'gravity_forces'?"),
         (("few_bodies[3",), "no case begins with 'few_bodies[3'"),
-        (("start", "--engine", "numpy"), "no engine 'numpy' here"),
+        (("start", "--engine", "numpy"), "no engine named 'numpy' (installed: "),
     ):
         refused = minusgrad("bench", *arguments)
         assert refused.returncode == 2

@@ -264,7 +264,7 @@ def loaded(x, share):
     return -share * x[0][0]
 
 
-UNKNOWN = "energy 'lean': no symmetry 'time'; there are translation, rotation,"
+UNKNOWN = r"energy 'lean': no symmetry named 'time' \(there are: translation, rotation,"
 
 
 @local_energy("leaning", over="nodes", symmetries=("rotation",), x=X)

@@ -74,12 +74,13 @@ def test_by_name_then_by_the_variable_then_taichi(variable: str, asked: str, bou
 def test_one_that_there_is_not() -> None:
     code = "from minusgrad import ti"
     assert printed(REFUSED, code, variable="torch") == [
-        "RuntimeUnavailableError MINUSGRAD_ENGINE=torch names no engine; there are taichi, quadrants, auto"
+        "RuntimeUnavailableError MINUSGRAD_ENGINE: no engine named 'torch'"
+        " (there are: taichi, quadrants, auto)"
     ]
     for bound in ("", "runtime.engine(); "):
         code = f"from minusgrad.engine import runtime; {bound}runtime.engine('torch')"
         assert printed(REFUSED, code) == [
-            "RuntimeUnavailableError no engine 'torch'; there are taichi, quadrants"
+            "RuntimeUnavailableError no engine named 'torch' (there are: taichi, quadrants)"
         ]
 
 

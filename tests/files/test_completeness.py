@@ -15,7 +15,7 @@ from minusgrad.app.run_options import as_overrides
 from minusgrad.app.runs import build
 from minusgrad.assembly.fit import ParameterFit
 from minusgrad.assembly.job import Job
-from minusgrad.assembly.validation import judge
+from minusgrad.assembly.validation import validate
 from minusgrad.errors import CheckpointError
 from minusgrad.files import checkpoint, durable
 from minusgrad.files.checkpoint import Snapshot
@@ -46,7 +46,7 @@ without asking for it."""
 
 def made(do: str, scene: str, kind: str) -> Job:
     if do == "fit":
-        return ParameterFit(judge(load(path_of(scene), as_overrides(fitted(scene, kind)))))
+        return ParameterFit(validate(load(path_of(scene), as_overrides(fitted(scene, kind)))))
     of = moved if scene in IN_TIME else searched
     return build(path_of(scene), of(scene, kind))
 

@@ -173,7 +173,7 @@ def a_static_end(x: LINE, y: LINE):
             y[i] += ti.exp(x[i] - x[j])
 
 
-@refused("is in 'power', which a kernel calls")
+@refused("is a loop in 'power', which a kernel calls")
 def a_loop_in_a_module(x: LINE, y: LINE):
     for i in x:
         y[i] = helpers.power(x[i])

@@ -592,7 +592,7 @@ def unrolls(x: A(ndim=1), U: A(ndim=0)):
             carries,
             4,
             "energy 'e', stage 'carries', line LINE: uses 's', made before this inner loop, whose reverse"
-            " takes what it is after the last turn; make it in the loop, or keep it in an array",
+            " takes its value after the last iteration; compute it in the loop, or keep it in an array",
         ),
     ],
     ids=["serialised nest", "carried value"],
@@ -824,8 +824,8 @@ def on_two_axes(x: A(ndim=2), U: A(ndim=0)):  # type: ignore[valid-type]
 
 
 NEITHER = (
-    "neither overwrites nor adds to 'U', so its reverse would be wrong; from the second write on `+=` is the"
-    " only way, and what is read is not written"
+    "neither overwrites nor adds to 'U', so its reverse would be wrong; after the first write use only `+=`,"
+    " and write no array that the stage reads"
 )
 FILL = Stage(sines, ("y",))
 ADD_Y = Stage(total, ("U",), rename=X1)
@@ -837,8 +837,8 @@ USED = {
     ),
     "the same, declared": (
         [Stage(spends, ("U", "y"))],
-        "energy 'e', stage 'spends': reads 'y' and writes it afterwards; its reverse would take what stands"
-        " there at the end: write into an array of its own",
+        "energy 'e', stage 'spends': reads 'y' and writes it afterwards, and its reverse would take the"
+        " final value; write into another array",
     ),
     "the same, where no text shows it": (
         [FILL, Stage(spends_atomically, ("U",))],
@@ -872,12 +872,12 @@ USED = {
     ),
     "product": (
         [Stage(multiplies, ("U",))],
-        "energy 'e', stage 'multiplies': makes 'U' from itself; its reverse",
+        "energy 'e', stage 'multiplies': makes 'U' from itself, and its reverse",
     ),
     "product by a name": ([Stage(triples, ("U",))], f"energy 'e', stage 'triples': {NEITHER}"),
     "feeds back": (
         [Stage(feeds_back, ("U",))],
-        "energy 'e', stage 'feeds_back': makes 'U' from itself; its reverse",
+        "energy 'e', stage 'feeds_back': makes 'U' from itself, and its reverse",
     ),
     "largest": (
         [Stage(largest, ("U",))],
@@ -1053,7 +1053,7 @@ def added_by_name(x: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
 
 def test_nothing_is_made_from_itself() -> None:
     stages = [Stage(halves_of_squares, ("o",), {"a": "x", "o": "g"}), Stage(in_place, ("g",))]
-    with pytest.raises(EnergyError, match="stage 'in_place': makes 'g' from itself; its reverse would take"):
+    with pytest.raises(EnergyError, match="stage 'in_place': makes 'g' from itself, and its reverse would"):
         staged_energy("e", x=Node(), k=Parameter(), between={"g": Between(("n",))}, stages=stages)
     energy = staged_energy("e", x=Node(), stages=[Stage(added_by_name, ("U",))])
     term = bind_staged(energy, Fields({"x": [1.0, 3.0]}))
@@ -1061,6 +1061,6 @@ def test_nothing_is_made_from_itself() -> None:
 
 
 def test_a_loop_in_a_function_that_a_kernel_calls_is_seen() -> None:
-    text = r"stage 'loop_in_a_function', line \d+: is in 'summed', which a kernel calls: what goes into it is"
+    text = r"stage 'loop_in_a_function', line \d+: is a loop in 'summed', which a kernel calls, and Taichi"
     with pytest.raises(EnergyError, match=text):
         staged_energy("e", x=Node(), stages=[Stage(loop_in_a_function, ("U",))])

@@ -103,7 +103,7 @@ def complaints(path: str, *overrides: str) -> str:
 def block_complaints(write: Any, line: str, extra: str = "") -> list[str]:
     """What Gravity says about one line (the 14th) of a good scene."""
     document = load(write(GOOD.replace('softening = "1e-3 AU"', line) + extra))
-    model, problems = document.judge(document.blocks()[1], Gravity)
+    model, problems = document.validate(document.blocks()[1], Gravity)
     assert (model is None) == bool(problems)
     return [str(p) for p in problems]
 
@@ -150,7 +150,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
     for block in document.blocks():
         if block.kind == "gravty":
             problems.append(unknown_kind(document, block, "energy", ["spring", "gravity", "neo_hookean"]))
-            problems += document.judge(block, Gravity)[1]
+            problems += document.validate(block, Gravity)[1]
     keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
     tops = (
         "checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, stepper,"
@@ -340,14 +340,14 @@ def test_mistakes_in_overridden_keys_name_the_override(write: Any) -> None:
         "override 'enrgy.0=1': enrgy: no key 'enrgy'; did you mean 'energy'?"
     )
     document = load(path, ["energy.0.softening=true", "energy.0={kind='gravity', G='x'}"])
-    [problem] = document.judge(document.blocks()[1], Gravity)[1]
+    [problem] = document.validate(document.blocks()[1], Gravity)[1]
     assert str(problem) == "override 'energy.0={kind='gravity', G='x'}': energy.0.G: needs a number, not 'x'"
 
 
 def test_a_unit_in_a_dimensionless_scene_is_found_while_judging(write: Any) -> None:
     text = GOOD.replace('length = "AU"\nmass = "Msun"\ntime = "day"', 'system = "dimensionless"')
     document = load(write(text))
-    [problem] = document.judge(document.blocks()[1], Gravity)[1]
+    [problem] = document.validate(document.blocks()[1], Gravity)[1]
     assert str(problem).startswith(
         "galaxy.toml:13:13: energy.0.softening: '1e-3 AU' has a unit, but this scene"
     )
@@ -424,7 +424,7 @@ def test_mutated_scenes_never_give_a_traceback(write: Any) -> None:
         scene, problems = document.skeleton()
         assert (scene is None) == bool(problems)
         for block in document.blocks():
-            problems += document.judge(block, Gravity)[1]
+            problems += document.validate(block, Gravity)[1]
         assert all(p.line >= 1 and p.column >= 1 and p.message for p in problems)
         sound += isinstance(scene, Scene) and isinstance(document, Document)
     assert 10 < sound < 290

@@ -27,7 +27,7 @@ from minusgrad.app import cli
 from minusgrad.app.runs import build
 from minusgrad.assembly.fit import ParameterFit
 from minusgrad.assembly.registry import Registry
-from minusgrad.assembly.validation import judge
+from minusgrad.assembly.validation import validate
 from minusgrad.errors import Problem, SceneError, UserError
 from minusgrad.scene.document import load
 from tests.support.command import SCENES
@@ -297,7 +297,7 @@ def verdict(path: Path, source: bytes) -> tuple[str, str]:
     """ "accepted", "refused", or what went wrong, and with what words."""
     path.write_bytes(source)
     try:
-        scene = judge(load(path)).scene
+        scene = validate(load(path)).scene
     except SceneError as error:
         rows = source.split(b"\n")
         wrong = [str(p) for p in error.problems if misplaced(p, path, rows)]
@@ -516,7 +516,7 @@ def misspellings(text: str) -> Iterator[tuple[Key, str, str]]:
 
 def complaints(path: Path) -> list[Problem]:
     with pytest.raises(SceneError) as refusal:
-        judge(load(path))
+        validate(load(path))
     return list(refusal.value.problems)
 
 
@@ -582,7 +582,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
     }
 
 
-MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(judge(load(path)))}
+MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(validate(load(path)))}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from ..assembly.validation import ValidatedScene, judge
+from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError, UserError
 from ..scene.document import load
 
@@ -36,9 +36,9 @@ class RunOptions:
     progress: Progress = quiet
     max_hours: float | None = None
 
-    def judged(self) -> ValidatedScene:
+    def validated(self) -> ValidatedScene:
         """The validated scene. Raises `SceneError` with all its mistakes."""
-        return judge(load(self.scene, as_overrides(self.overrides)), self.plugins)
+        return validate(load(self.scene, as_overrides(self.overrides)), self.plugins)
 
     def folder(self, suffix: str = "") -> Path:
         """The folder `out`, or a new runs/NAME + suffix. Raises `RunFolderError` if it is not writable."""

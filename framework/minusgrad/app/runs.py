@@ -20,7 +20,7 @@ from ..assembly.estimates import Estimates
 from ..assembly.fit import ParameterFit
 from ..assembly.job import Job
 from ..assembly.simulation import Simulation
-from ..assembly.validation import judge
+from ..assembly.validation import validate
 from ..engine import runtime
 from ..errors import (
     CheckpointError,
@@ -116,7 +116,7 @@ def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -
     scene, overrides, plugins: as for `run`. Returns the `Simulation`: its fields, potential, stepper and
     observers. Raises `SceneError` with all mistakes of the scene.
     """
-    return Simulation(RunOptions(scene, overrides, plugins=plugins).judged())
+    return Simulation(RunOptions(scene, overrides, plugins=plugins).validated())
 
 
 def run(
@@ -143,7 +143,7 @@ def run(
     `resume` continues it.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
-    return _begun(_ready(Simulation(options.judged())), options.folder(), options)
+    return _begun(_ready(Simulation(options.validated())), options.folder(), options)
 
 
 def fit(
@@ -163,7 +163,7 @@ def fit(
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
-    job = _ready(ParameterFit(options.judged()))
+    job = _ready(ParameterFit(options.validated()))
     announce(job)
     done = _begun(job, options.folder("-fit"), options)
     assert isinstance(done, Fit)
@@ -247,9 +247,9 @@ def _as_it_was(
         raise CheckpointError(f"{path}: {lacking}")
     document = load(path / "scene.toml", _overrides(folder))
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
-    judged = judge(document, plugins)
+    validated = validate(document, plugins)
     fits = snapshot.meta.get("fit") is True
-    job = ParameterFit(judged, path / INPUTS) if fits else Simulation(judged, path / INPUTS)
+    job = ParameterFit(validated, path / INPUTS) if fits else Simulation(validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     if grave and not allow_changed:
         lines = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]

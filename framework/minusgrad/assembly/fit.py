@@ -55,16 +55,16 @@ class ParameterFit:
     objective; its recorder and observers are of the search. Those of the simulation stay unused.
     """
 
-    def __init__(self, judged: ValidatedScene, folder: Path | None = None):
-        if judged.scene.fit is None:
+    def __init__(self, validated: ValidatedScene, folder: Path | None = None):
+        if validated.scene.fit is None:
             raise UserError(
-                f"{judged.scene.path}: has no [fit]; add one, or run the scene with `minusgrad run`"
+                f"{validated.scene.path}: has no [fit]; add one, or run the scene with `minusgrad run`"
             )
-        self.simulation, self.table = Simulation(judged, folder), judged.scene.fit
-        self.scene, self.registry, self.units = judged.scene, judged.registry, self.simulation.units
+        self.simulation, self.table = Simulation(validated, folder), validated.scene.fit
+        self.scene, self.registry, self.units = validated.scene, validated.registry, self.simulation.units
         self.placed = self.simulation.placed
         self.integrator = self._differentiable()
-        self.observed = FitLosses(self.simulation, judged.models, self.integrator.dt)
+        self.observed = FitLosses(self.simulation, validated.models, self.integrator.dt)
         self.parameters = FitParameters(self.simulation, self.table.parameters)
         with self.placed(("fit",)):
             losses, last, budget = self.observed.losses, self.observed.last, self.table.budget

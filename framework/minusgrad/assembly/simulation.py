@@ -1,6 +1,6 @@
 """From a scene to running objects: the only place where names meet classes.
 
-judged scene -> state -> fields, terms, potential -> stepper -> observers
+validated scene -> state -> fields, terms, potential -> stepper -> observers
 """
 
 from collections.abc import Iterator
@@ -51,8 +51,8 @@ T = TypeVar("T")
 class Simulation:
     """A scene's objects, at step 0."""
 
-    def __init__(self, judged: ValidatedScene, folder: Path | None = None):
-        self.scene, self.registry, self._judged = judged.scene, judged.registry, judged
+    def __init__(self, validated: ValidatedScene, folder: Path | None = None):
+        self.scene, self.registry, self._validated = validated.scene, validated.registry, validated
         scene = self.scene
         self.units = scene.units.build()
         self._start_engine()
@@ -155,10 +155,10 @@ class Simulation:
 
     def _made(self, block: Block, context: Any, wanted: type[T]) -> T:
         """What the block's model makes; a plugin that fails is named."""
-        owner, what = self._judged.entries[block.path].owner, f"{WHAT[block.section]} '{block.kind}'"
+        owner, what = self._validated.entries[block.path].owner, f"{WHAT[block.section]} '{block.kind}'"
         with self.placed(block.path):
             with blamed(owner, f"cannot make the {what}", but=(MinusgradError, MemoryError)):
-                made = self._judged.models[block.path].make(context)
+                made = self._validated.models[block.path].make(context)
             if not isinstance(made, wanted):
                 raise PluginError(f"{owner}: {what} makes a {type(made).__name__}, not a {wanted.__name__}")
             return made
@@ -169,15 +169,15 @@ class Simulation:
         if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
             forgot = "[[dissipation]]"
         if forgot:
-            owner = self._judged.entries[block.path].owner
+            owner = self._validated.entries[block.path].owner
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
             raise SceneError([self.scene.document.problem(block.path, text)])
 
     def term(self, block: Block) -> Any:
         """The energy, or map, of a block, bound to the fields as the block says."""
-        energy = self._judged.entries[block.path].energy
+        energy = self._validated.entries[block.path].energy
         assert energy is not None
-        found = TermBlock(energy, self._judged.models[block.path], self.state, self.units)
+        found = TermBlock(energy, self._validated.models[block.path], self.state, self.units)
         with self.placed(block.path):
             return self._staged_term(energy, found) if isinstance(energy, Staged) else self._local_term(found)
 
@@ -295,6 +295,6 @@ class Simulation:
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint says of its origin."""
-        used = {entry.owner.name: entry.owner for entry in self._judged.entries.values()}
+        used = {entry.owner.name: entry.owner for entry in self._validated.entries.values()}
         facts = provenance.facts(self.scene, self.start_files, self.registry, used.values())
         return facts | {"names": list(self.state.names)}

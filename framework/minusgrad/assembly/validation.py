@@ -1,4 +1,4 @@
-"""A scene judged: the skeleton by the core, every block by the model of its kind; all mistakes at once."""
+"""Validation of a scene: the skeleton by the core, every block by the model of its kind; all mistakes at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ WHAT = {
 
 @dataclass
 class ValidatedScene:
-    """A scene whose every block has been judged, with what makes it; by the blocks' places."""
+    """A scene whose every block has been validated, with what makes it; by the blocks' places."""
 
     scene: Scene
     registry: Registry
@@ -35,7 +35,7 @@ class ValidatedScene:
     models: dict[KeyPath, Any]
 
 
-def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> ValidatedScene:
+def validate(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> ValidatedScene:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
 
     While a plugin that the scene names is missing, its kinds are not reported one by one; without its engine,
@@ -60,7 +60,7 @@ def judge(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -
             problems += [] if missing else [_unknown(document, block, registry, names)]
         else:
             entries[block.path] = entry
-            models[block.path], more = document.judge(block, entry.model)
+            models[block.path], more = document.validate(block, entry.model)
             problems += more
     if scene is None or problems:
         raise SceneError(problems)

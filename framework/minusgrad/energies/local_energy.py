@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..elements.element_kind import ElementKind, kind_of
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 
@@ -331,7 +331,7 @@ def local_energy(
 def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
     """The declared symmetries. Raises `EnergyError` for an unknown one."""
     if strange := [one for one in symmetries if one not in SYMMETRIES]:
-        raise EnergyError(f"{what}: no symmetry '{strange[0]}'; there are {', '.join(SYMMETRIES)}")
+        raise EnergyError(f"{what}: {unknown('symmetry', strange[0], SYMMETRIES)}")
     return tuple(symmetries)
 
 

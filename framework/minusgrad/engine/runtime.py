@@ -24,7 +24,7 @@ from types import ModuleType
 from typing import Any
 from weakref import WeakSet
 
-from ..errors import RuntimeUnavailableError
+from ..errors import RuntimeUnavailableError, unknown
 from . import lane_blocks
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
@@ -106,8 +106,7 @@ def _chosen(name: str | None) -> str:
     """The engine that a process without one takes when it is asked for this one."""
     if name in (None, AUTO) and (set_ := os.environ.get(VARIABLE)):
         if set_ not in (AUTO, *PREFIXES):
-            there = ", ".join((*PREFIXES, AUTO))
-            raise RuntimeUnavailableError(f"{VARIABLE}={set_} names no engine; there are {there}")
+            raise RuntimeUnavailableError(f"{VARIABLE}: {unknown('engine', set_, (*PREFIXES, AUTO))}")
         name = set_
     if name == AUTO:
         return "quadrants" if find_spec("quadrants") else "taichi"
@@ -116,7 +115,7 @@ def _chosen(name: str | None) -> str:
 
 def _known(name: str) -> str:
     if name not in PREFIXES:
-        raise RuntimeUnavailableError(f"no engine '{name}'; there are {', '.join(PREFIXES)}")
+        raise RuntimeUnavailableError(unknown("engine", name, PREFIXES))
     return name
 
 
@@ -155,7 +154,7 @@ def start(options: Options | None = None) -> None:
     if options == _Running.options:
         return
     if options.arch not in ARCHS:
-        raise RuntimeUnavailableError(f"no architecture '{options.arch}'; there are {', '.join(ARCHS)}")
+        raise RuntimeUnavailableError(unknown("architecture", options.arch, ARCHS))
     absent = f"arch '{options.arch}' is not available on this machine"
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')

@@ -309,8 +309,7 @@ class Interpreter:
     def _overwritten(self, memory: Memory, read: str, how: str) -> None:
         told = (
             f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
-            f" ({in_words(read)}): the reverse reads what stands there at the end; write into an array of its"
-            " own"
+            f" ({in_words(read)}): the reverse reads the final value; write into another array"
         )
         self._remark("overwrite", memory.name, told)
 

@@ -40,8 +40,8 @@ from .stack_depth import base, how_often, is_loop, names, outermost, pushed, run
 
 MESSAGES = {
     "before": (
-        "uses '{}', made before this inner loop, whose reverse takes what it is after the last turn; make it"
-        " in the loop, or keep it in an array"
+        "uses '{}', made before this inner loop, whose reverse takes its value after the last iteration;"
+        " compute it in the loop, or keep it in an array"
     ),
     "carried": (
         "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
@@ -51,14 +51,14 @@ MESSAGES = {
         "writes '{}', an element of a vector at a place that only the run knows, and its reverse loses it:"
         " unroll the loop by ti.static, or write into an array"
     ),
-    "branch": "is an inner loop in an `if`, and reversed wrongly there: let the `if` stand in the loop",
+    "branch": "is an inner loop in an `if`, which Taichi reverses wrongly; put the `if` into the loop",
     "last": (
-        "has '{}' in an inner loop beside other statements of the turn, and its reverse takes the last one"
-        " for all: leave nothing but the loop in the turn, and add to an array, or unroll it by ti.static"
+        "has '{}' in an inner loop beside other statements, and its reverse takes the last value for all"
+        " iterations; keep the loop apart from others and add to an array, or unroll it by ti.static"
     ),
     "called": (
-        "is in '{}', which a kernel calls: what goes into it is made before the loop; write the loop in the"
-        " kernel, or unroll it by ti.static"
+        "is a loop in '{}', which a kernel calls, and Taichi reverses its arguments wrongly; write the loop"
+        " in the kernel, or unroll it by ti.static"
     ),
     "serial": (
         "is serialised and has a loop in it; write one flat loop over ti.ndrange, or unroll the inner one by"
@@ -68,7 +68,7 @@ MESSAGES = {
         "{}: Taichi reverses every atomic operation as an addition; unroll the loop by ti.static with a"
         " local, or give the kernel a gradient of its own"
     ),
-    "adjoint": "reads '{}': how it came to be has no derivative here; compute in a kernel what it stands for",
+    "adjoint": "reads '{}', an adjoint, which has no derivative here; compute its value in a kernel",
     "shared": (
         "makes '{}' from itself in all turns of a parallel loop, and some are lost: add with +=, or write"
         " ti.loop_config(serialize=True) before the loop"

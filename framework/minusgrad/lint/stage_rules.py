@@ -16,8 +16,8 @@ from .kernel_remarks import in_words, readings
 from .stack_depth import base, how_often, outermost, pushed, runs, stored
 
 NEITHER = (
-    "neither overwrites nor adds to '{}', so its reverse would be wrong; from the second write on `+=` is the"
-    " only way, and what is read is not written"
+    "neither overwrites nor adds to '{}', so its reverse would be wrong; after the first write use only `+=`,"
+    " and write no array that the stage reads"
 )
 
 
@@ -73,8 +73,8 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
         written = stored(node)
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
-                f"{what}: makes '{stage.arrays[both[0]]}' from itself; its reverse would take what stands"
-                " there at the end: write into an array of its own"
+                f"{what}: makes '{stage.arrays[both[0]]}' from itself, and its reverse would take the final"
+                " value; write into another array"
             )
 
 
@@ -98,8 +98,8 @@ def _check_order(what: str, stage: Any, function: ast.AST) -> None:
         array = base(node)
         if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
             raise EnergyError(
-                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards; its reverse would take"
-                " what stands there at the end: write into an array of its own"
+                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards, and its reverse would"
+                " take the final value; write into another array"
             )
 
 

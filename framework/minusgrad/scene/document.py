@@ -5,7 +5,7 @@
     document = load("galaxy.toml")                         syntax; raises at once
     scene, problems = document.skeleton()                  sections of the core
     for block in document.blocks():                        sections of plugins: [state], [[energy]], ...
-        model, more = document.judge(block, models[block.section][block.kind])
+        model, more = document.validate(block, models[block.section][block.kind])
 
 A block is a table with a `kind`; its other keys are validated by the plugin. Nothing here needs Taichi.
 """
@@ -211,7 +211,7 @@ class Document:
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene without its plugin blocks' contents, or None and all its problems."""
-        whole, problems = self._judge((), self.data, Skeleton)
+        whole, problems = self._validate((), self.data, Skeleton)
         if whole is None:
             return None, problems
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
@@ -240,12 +240,12 @@ class Document:
             if isinstance(table, dict) and isinstance(table.get("kind"), str)
         ]
 
-    def judge(self, block: Block, model: type[M]) -> tuple[M | None, list[Problem]]:
+    def validate(self, block: Block, model: type[M]) -> tuple[M | None, list[Problem]]:
         """The block as a record of its plugin, or None and all its problems.
 
         Quantities are checked in this scene's units, so a unit in a dimensionless scene is a problem here.
         """
-        return self._judge(block.path, block.values, model)
+        return self._validate(block.path, block.values, model)
 
     def problem(self, path: KeyPath, message: str, at_key: bool = False) -> Problem:
         """A problem located at a key's value (or at the key itself), else at the nearest enclosing table."""
@@ -257,7 +257,7 @@ class Document:
         line, column = next((places[p] for p in upwards if p in places), (1, 1))
         return Problem(str(self.path), line, column, key, message)
 
-    def _judge(self, path: KeyPath, values: Any, model: type[M]) -> tuple[M | None, list[Problem]]:
+    def _validate(self, path: KeyPath, values: Any, model: type[M]) -> tuple[M | None, list[Problem]]:
         try:  # as JSON, because strict records take a list for a tuple only from there
             return model.model_validate_json(json.dumps(values), context={"units": self._system}), []
         except ValidationError as error:

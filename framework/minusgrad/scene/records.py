@@ -59,7 +59,7 @@ class Quantity:
         parse_unit(self.unit)
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.with_info_plain_validator_function(self._judge)
+        return core_schema.with_info_plain_validator_function(self._validate)
 
     def __get_pydantic_json_schema__(
         self, schema: CoreSchema, handler: GetJsonSchemaHandler
@@ -71,7 +71,7 @@ class Quantity:
             "description": f"a number, or a quantity in {self.unit}",
         }
 
-    def _judge(self, value: object, info: ValidationInfo) -> float | str:
+    def _validate(self, value: object, info: ValidationInfo) -> float | str:
         if isinstance(value, bool) or not isinstance(value, (int, float, str)):
             raise ValueError(f"needs a number or a quantity like '1 {self.unit}', not {shown(value)}")
         system = (info.context or {}).get("units", UnitSystem.si())
