@@ -1,4 +1,4 @@
-"""Validation of a scene: the skeleton by the core, each block by the model of its kind; all mistakes at once."""
+"""Validation of a scene: sections by the core, blocks by the models of their kinds; all mistakes at once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
