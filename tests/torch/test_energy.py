@@ -370,7 +370,7 @@ def test_as_on_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize("where", ["cuda:1", "cpu"])
 def test_the_engine_takes_the_first_gpu(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guests.runtime, "arch", lambda: "cuda")
-    message = f"'x' is on {where}, and the engine computes on cuda:0: give it .to(\"cuda:0\")"
+    message = f"'x': needs device cuda:0, the engine's, got {where}; use .to(\"cuda:0\")"
     with pytest.raises(TensorError, match=re.escape(message)):
         guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device(where)))
     guests.refuse_elsewhere("x", SimpleNamespace(device=torch.device("cuda:0")))
@@ -403,38 +403,36 @@ def test_ten_thousand_calls_leave_nothing_behind() -> None:
 
 X = torch.ones((5, 2), dtype=torch.float64)
 MISTAKES: dict[str, Callable[[Any], Any]] = {
-    "'x' is torch.float32, and the scene computes in f64: give it .double(), or choose [runtime] precision":
+    "'x': needs the scene's precision f64, got torch.float32; use .double(), or set [runtime] precision":
         lambda u: u(x=X.float()),
-    "'x' is sparse, and kernels read it where it lies: give it .to_dense()":
+    "'x': needs a dense tensor, got torch.sparse_coo; use .to_dense()":
         lambda u: u(x=X.to_sparse()),
-    "'well.k' is not finite: look at what it was made of":
+    "'well.k': needs finite values; check how it was computed":
         lambda u: u({"well.k": float("nan")}),
-    "'x' has shape [4, 2], and needs [5, 2]":
+    "'x': needs shape [5, 2], got [4, 2]":
         lambda u: u(x=X[:4]),
-    "'x' is no contiguous piece of memory (strides [1, 5]), and kernels read it where it lies: give it"
-    " .contiguous()":
+    "'x': needs a contiguous tensor, got strides [1, 5]; use .contiguous()":
         lambda u: u(x=torch.ones((2, 5), dtype=torch.float64).T),
-    "'m' is no contiguous piece of memory (strides [0]), and kernels read it where it lies: give it"
-    " .contiguous()":
+    "'m': needs a contiguous tensor, got strides [0]; use .contiguous()":
         lambda u: u(m=torch.ones(1, dtype=torch.float64).expand(5)),
-    "'x' is on meta, and the engine computes on cpu: give it .to(\"cpu\"), or choose [runtime] arch":
+    "'x': needs device cpu, the engine's, got meta; use .to(\"cpu\"), or set [runtime] arch":
         lambda u: u(x=X.to("meta")),
-    "'x' is a ndarray, and is to be a tensor: torch.as_tensor(...)":
+    "'x': needs a tensor, got ndarray; use torch.as_tensor(...)":
         lambda u: u(x=X.numpy()),
-    "'x' is a float, and is to be a tensor: torch.as_tensor(...)":
+    "'x': needs a tensor, got float; use torch.as_tensor(...)":
         lambda u: u(x=1.0),
-    "no 'y' here (there are: x, m, well.k, t)":
+    "no input named 'y' (there are: x, m, well.k, t)":
         lambda u: u(y=X),
-    "no 'well.kk' here; did you mean 'well.k'? (there are: x, m, well.k, t)":
+    "no input named 'well.kk'; did you mean 'well.k'? (there are: x, m, well.k, t)":
         lambda u: u({"well.kk": 1.0}),
-    "'x' is given twice":
+    "'x': is given twice; give it once":
         lambda u: u({"x": X}, x=X),
-    'tensors are given by name, f(x=x) or f({"spring.k": k}); this is a Tensor':
+    'tensors: give them by name, f(x=x) or f({"spring.k": k}), got Tensor':
         lambda u: u(X),
-    "no 'z' here (there are: x, m, well.k, t)":
+    "no input named 'z' (there are: x, m, well.k, t)":
         lambda u: u.start("z"),
-    "the engine computes one state at a time, and torch.func (vmap, grad, jacrev) cannot transform it: loop"
-    " over the batch, and differentiate with backward() or torch.autograd.grad":
+    "torch.func (vmap, grad, jacrev): cannot transform this function, which computes one state at a time;"
+    " loop over the batch, and differentiate with backward() or torch.autograd.grad":
         lambda u: torch.vmap(lambda x: u(x=x))(torch.stack([X, X])),
 }  # fmt: skip
 
@@ -490,7 +488,7 @@ def test_a_seat_is_left_when_the_next_is_refused(monkeypatch: pytest.MonkeyPatch
 
 def test_a_parameter_out_of_its_bounds_is_refused_with_the_cure() -> None:
     u = energy(SCENES / "two_body.toml")
-    text = "'gravity.softening' has the value -1, and is to be within [0, inf]: keep it there, for example"
+    text = "'gravity.softening': must be within [0, inf], got -1; restrict it, for example"
     with pytest.raises(TensorError, match=re.escape(text)):
         u({"gravity.softening": -1.0})
     assert np.isfinite(u().item())

@@ -145,25 +145,27 @@ def plain(x: A(ndim=1), y: A(ndim=1)):
 X = torch.ones(3, dtype=torch.float64)
 square = kernel(y="x")(plain)
 MISTAKES: dict[str, Callable[[], Any]] = {
-    "this is no Taichi kernel: put the decorator above @ti.kernel": lambda: kernel(y="x")(len),
-    'plain: say what it writes, and like which argument: kernel(after="x")': lambda: kernel()(plain),
-    "plain has no argument 'z' (it takes x, y)": lambda: kernel(z="x")(plain),
-    "plain: 'y' is to be like 'z', which is no input": lambda: kernel(y="z")(plain),
+    "kernel: needs a Taichi kernel; put the decorator above @ti.kernel": lambda: kernel(y="x")(len),
+    'plain: name its outputs, each with an input of its shape: kernel(after="x")': lambda: kernel()(plain),
+    "plain: no argument 'z' (it takes x, y)": lambda: kernel(z="x")(plain),
+    "plain: 'y' needs the shape of an input, got 'z'": lambda: kernel(y="z")(plain),
     "plain: missing a required argument: 'x' (it takes x)": lambda: square(),
     "plain: too many positional arguments (it takes x)": lambda: square(X, X),
-    "'x' is a ndarray, and is to be a tensor: torch.as_tensor(...)": lambda: square(X.numpy()),
-    "'x' is torch.float16; kernels take float32, float64, and whole numbers": lambda: square(X.half()),
-    "'x' is on meta, and the engine computes on cpu: give it .to(\"cpu\")": lambda: square(X.to("meta")),
-    "two precisions: x torch.float32, w torch.float64; give them one, by .double()": lambda: staged(
+    "'x': needs a tensor, got ndarray; use torch.as_tensor(...)": lambda: square(X.numpy()),
+    "'x': needs float32, float64, int32 or int64, got torch.float16": lambda: square(X.half()),
+    "'x': needs device cpu, the engine's, got meta; use .to(\"cpu\")": lambda: square(X.to("meta")),
+    "inputs: need one precision, got x torch.float32, w torch.float64; use .double()": lambda: staged(
         staged_energy("e", stages=[Stage(plain, ("y",)), Stage(weigh, ("U",))], between=LIKE, x=D, w=D)
     )(x=X.float(), w=X),
-    "'x' is empty": lambda: square(X[:0]),
-    "'x' has others than finite numbers": lambda: square(torch.tensor([1.0, torch.nan])),
-    "'place' has others than whole numbers below 2^31": lambda: scaled(X, torch.tensor([0, 1, 2**32]), 1.0),
-    "'factor' is a plain number in the kernel, a constant: give it .item()": lambda: scaled(X, X.int(), X[0]),
-    "'x' is torch.float32, and the kernel takes it as f64: give it .double()": lambda: exact(X.float()),
-    "clumping: no 'w' is given (it takes x, k, w, t)": lambda: staged(CLUMPING)(x=X, k=X[0]),
-    "no 'q' here (there are: x, k, w, t)": lambda: staged(CLUMPING)(q=X),
+    "'x': is empty; give at least one value": lambda: square(X[:0]),
+    "'x': all its values must be finite": lambda: square(torch.tensor([1.0, torch.nan])),
+    "'place': all its values must be whole and below 2^31": lambda: scaled(
+        X, torch.tensor([0, 1, 2**32]), 1.0
+    ),
+    "'factor': needs a plain number, got a tensor; use .item()": lambda: scaled(X, X.int(), X[0]),
+    "'x': needs f64, got torch.float32; use .double()": lambda: exact(X.float()),
+    "clumping: 'w' is missing (it takes x, k, w, t)": lambda: staged(CLUMPING)(x=X, k=X[0]),
+    "no input named 'q' (there are: x, k, w, t)": lambda: staged(CLUMPING)(q=X),
 }
 
 

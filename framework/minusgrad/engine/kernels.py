@@ -1,8 +1,7 @@
 """Source text to compiled kernels: written once, compiled once for all sizes, called with arrays.
 
-A `Code` is a piece of a kernel: loops as text, the arrays they name, and the scalars they take. Pieces may
-be joined and may stand inside any loop. Kernels are cached by their text, which states every type, so the
-text and the running engine decide everything.
+A `Code` is a piece of a kernel: loops as text, and the arrays they name. Pieces can be concatenated or put
+inside a loop. Kernels are cached by their text, which states every type, and by the running engine.
 """
 
 import hashlib
@@ -22,9 +21,9 @@ from .lane_blocks import Blocks, taken
 from .storage import ArraySlot
 
 MOST_ARRAYS = 59
-"""A kernel of Taichi has at most 64 arguments; up to five are scalars."""
+"""Taichi kernels have at most 64 arguments; up to five are scalars."""
 GRAIN = 512
-"""Iterations of a parallel loop that Taichi gives a thread at once, at least: one job in so many."""
+"""The least number of iterations of a parallel loop that one thread takes at once."""
 
 SCALARS = {
     "t": "ti.f64",
@@ -57,7 +56,7 @@ class Code:
         return cls("".join(text), arrays)
 
     def naming(self, **arrays: Any) -> "Code":
-        """The same loops, with more of the arrays that they name."""
+        """The same loops, with additional named arrays."""
         return Code(self.text, {**self.arrays, **arrays})
 
     def inside(self, header: str) -> "Code":
@@ -71,8 +70,8 @@ class BoundKernel:
     def __init__(self, code: Code, *scalars: str):
         if len(code.arrays) > MOST_ARRAYS:
             raise EnergyError(
-                f"{len(code.arrays)} arrays for one kernel, and the compiler takes {MOST_ARRAYS}: put several"
-                " numbers of an element into one Datum of shape (k,)"
+                f"kernel: needs at most {MOST_ARRAYS} arrays, got {len(code.arrays)}; put several numbers"
+                " of an element into one Datum of shape (k,)"
             )
         self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
         self.source = _source(code, scalars)
@@ -84,20 +83,20 @@ class BoundKernel:
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
             with vectors, runtime.short_positions():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
-                self._bound(*scalars)  # compiles, if it was not compiled yet
+                self._bound(*scalars)  # compiles at the first call
             self._life = _life()
         else:
             self._bound(*scalars)
 
 
 class KernelCache:
-    """Pieces of code as kernels by name, each made when it is first launched."""
+    """Kernels by name, each made from its Code at the first launch."""
 
     def __init__(self) -> None:
         self._made: dict[str, BoundKernel | None] = {}
 
     def __call__(self, name: str, code: Callable[[], Code], *scalars: Any) -> None:
-        """Launch a piece: names of its scalars, then their values; nothing where it has no loops."""
+        """Launch a kernel: names of its scalars, then their values; does nothing without loops."""
         half = len(scalars) // 2
         if name not in self._made:
             made = code()
@@ -155,8 +154,8 @@ def _life() -> Any:
 def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) -> Callable[..., None]:
     """The kernel with its arrays, to be called with the scalars.
 
-    The engines look at every argument at every call, 10 us and more an array. Arrays of NumPy stay where they
-    are, so that they are shown to them once; of a seat, whoever sits there is shown when that changes.
+    The engines check every argument at every call, which takes 10 us or more per array. NumPy arrays keep
+    their memory, so they are passed to the engine once; the array of a slot is passed again when it changes.
     """
     if not all(_stays(array) for array in arrays):
         return lambda *values: kernel(*(_now(array) for array in arrays), *values)
@@ -192,7 +191,7 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
 
 
 def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, ...]) -> Any:
-    """The engine's own kernel, translated for arrays like these."""
+    """The engine's own kernel, compiled for arrays of these types."""
     if newer:
         primal.raise_on_templated_floats = _life().prog.config().raise_on_templated_floats
     key = primal.ensure_compiled(*arrays, *[0 for _ in scalars])
@@ -200,18 +199,18 @@ def _made(primal: Any, newer: bool, arrays: Sequence[Any], scalars: tuple[str, .
 
 
 def _now(array: Any) -> Any:
-    """The array itself; of a seat, what sits there."""
+    """The array itself; for a slot, the array in use."""
     return array.at if isinstance(array, ArraySlot) else array
 
 
 def _stays(array: Any) -> bool:
-    """Whether its memory, or that of whatever sits there, is NumPy's."""
+    """True if its memory, or that of the array in use, is NumPy's."""
     array = array.own if isinstance(array, ArraySlot) else array
     return isinstance(array, np.ndarray) and array.flags.c_contiguous
 
 
 def compiled() -> int:
-    """How many kernels the process holds: for tests that nothing recompiles for another size."""
+    """The number of compiled kernels, for tests that no size causes a recompilation."""
     return sum(started == runtime.started() for _, started in _compiled)
 
 
@@ -223,7 +222,7 @@ def at_each(name: str, array: Any, *lines: str) -> str:
 
 
 def zeroed(name: str, array: Any) -> Code:
-    """Zeros everywhere."""
+    """Loops that set an array to zero."""
     return Code(at_each(name, array, f"{name}[{{at}}] = 0.0"), {name: array})
 
 

@@ -2,8 +2,8 @@
 
     rows (E, numbers)   ->   blocks (ceil(E / lanes), numbers, lanes),    element e in lane e % lanes
 
-The last block is filled up with the last row. Kernels see arrays of vectors, whose memory begins at a
-multiple of `ALIGNMENT` bytes: a vector is loaded in one go, and elsewhere the process dies.
+The last block is padded with the last row. Kernels take arrays of vectors, whose memory begins at a multiple
+of `ALIGNMENT` bytes: a vector is loaded by one instruction, which crashes at other addresses.
 """
 
 from typing import Any
@@ -11,18 +11,18 @@ from typing import Any
 import numpy as np
 
 ALIGNMENT = 64
-"""Bytes: of the widest vectors there are."""
+"""Bytes: the size of the widest vectors."""
 
 
 def lanes(dtype: Any) -> int:
-    """How many numbers of this precision one vector holds."""
+    """The number of values of this precision in one vector."""
     return ALIGNMENT // np.dtype(dtype).itemsize
 
 
 class Blocks(np.ndarray):
     """Memory of shape (blocks, numbers, lanes), which kernels take as one row of vectors.
 
-    A row, because kernels multiply by the length of a second axis at every access, and read it before.
+    One axis, because kernels read and multiply by the length of a second one at every access.
     """
 
 
@@ -36,7 +36,7 @@ def zeros(count: int, numbers: int, wide: int, dtype: Any) -> Blocks:
 
 
 def store(blocks: Blocks, rows: np.ndarray) -> None:
-    """Write rows, (E, ...), into blocks of as many."""
+    """Write rows (E, ...) into blocks for E elements."""
     count, numbers, wide = blocks.shape
     flat = rows.reshape(len(rows), numbers)
     whole = len(rows) // wide
@@ -48,7 +48,7 @@ def store(blocks: Blocks, rows: np.ndarray) -> None:
 
 
 def blocked(rows: np.ndarray, wide: int) -> Blocks:
-    """A copy of rows, (E, ...), in blocks."""
+    """A copy of rows (E, ...) in blocks."""
     made = zeros(len(rows), rows[0].size, wide, rows.dtype)
     store(made, rows)
     return made
@@ -72,19 +72,19 @@ def flat(blocks: Blocks) -> np.ndarray:
 
 
 def place(element: Any, number: Any, numbers: int, wide: int) -> Any:
-    """Where in `flat` a number of an element stands; of numbers, arrays of them, or text."""
+    """The index in `flat` of one number of an element; arguments are integers, arrays, or source text."""
     if isinstance(element, str):
         return f"({element} // {wide} * {numbers} + {number}) * {wide} + {element} % {wide}"
     return (element // wide * numbers + number) * wide + element % wide
 
 
 def single(array: Any) -> Any:
-    """The array of rows or blocks as kernels read it number by number, with `entry`."""
+    """The array of rows or blocks for kernels that read single numbers, with `entry`."""
     return flat(array) if isinstance(array, Blocks) else array
 
 
 def entry(array: Any, name: str, element: str, number: str) -> str:
-    """The text of a number of an element in rows or blocks, whose `single` has the name."""
+    """Source text for one number of an element in rows or blocks; `name` is that of the `single` array."""
     if not isinstance(array, Blocks):
         return f"{name}[{element}, {number}]"
     return f"{name}[{place(element, number, *array.shape[1:])}]"

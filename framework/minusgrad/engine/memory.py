@@ -1,4 +1,4 @@
-"""Limits of memory: requests that do not fit are refused in the scene, before anything is allocated."""
+"""Memory limits: requests that do not fit are refused before anything is allocated."""
 
 import os
 import re
@@ -14,15 +14,15 @@ _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B\s*")
 
 
 def available() -> int:
-    """Free memory in bytes: that of the machine, or of its container where that has less."""
+    """Free memory in bytes: that of the machine, or of its container if that is less."""
     return min(_of_machine(), _of_container())
 
 
 def require(count: int, what: str, cure: str = "", error: type[Exception] = UserError) -> None:
     """Refuse what does not fit into the free memory, before it is allocated.
 
-    count: the bytes that it takes. what: its name, at the beginning of the message. cure: the way out, at the
-    end. error: the exception's class; a validator of a record raises ValueError. Raises `error` if more bytes
+    count: bytes. what: the object, which begins the message. cure: the end of the message. error: the
+    exception's class; a validator of a record raises ValueError. Raises `error` if more bytes
     are needed than are free.
     """
     if count > (free := available()):

@@ -5,7 +5,7 @@
 
 A resumed run draws the same numbers as an uninterrupted one, with any number of threads, and leaving out one
 draw changes no other. `uniforms` and `normals` are NumPy's, for arrays; `uniform` and `normal` are the same
-as Taichi functions, for kernels of one's own: seed, step and index as integers (or whole numbers in f64),
+as Taichi functions, for kernels of users: seed, step and index as integers (or whole numbers in f64),
 stream as `stream("name")` gives it. Equal arguments give equal numbers: another purpose needs another stream.
 
 Philox 4x32 with 10 rounds (Salmon, Moraes, Dror, Shaw 2011, SC '11): counter (index, stream, low and high
@@ -110,12 +110,12 @@ def _function(ti: ModuleType, name: str) -> Callable:
 
 
 def _whole(number: int) -> str:
-    """A number of 32 bits as text: literals of the engines end at 31."""
+    """A 32-bit number as source text: the engines' literals have 31 bits."""
     return f"((ti.u64({number >> 16}) << ti.u64(16)) | ti.u64({number & 0xFFFF}))"
 
 
 def _text(name: str) -> str:
-    """Ten rounds written out, in 64 bits each."""
+    """Source text of ten unrolled rounds in 64-bit arithmetic."""
     lines = [
         f"low = {_whole(_LOW)}",
         "n = ti.cast(ti.cast(step, ti.i64), ti.u64)",

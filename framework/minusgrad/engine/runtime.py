@@ -1,15 +1,15 @@
-"""The engine: which compiler turns kernels into machine code, and the only place that imports or starts it.
+"""The engine: the compiler of all kernels. No other module imports or starts it.
 
     taichi      Taichi itself
     quadrants   its maintained fork: the same language, a newer LLVM (`pip install "minusgrad[quadrants]"`)
 
-`engine()` is the module; everything else says `from minusgrad import ti`. One engine serves a process, bound
-when it is first asked for: the one asked for by name (a scene's `[runtime] engine`, that of a run to resume),
-else the one that the variable MINUSGRAD_ENGINE names, else Taichi. "auto" is that variable, else Quadrants
-where it is installed. Their bits differ, so a run keeps to the engine that it began with.
+`engine()` is the module; other code uses `from minusgrad import ti`. A process has one engine, chosen at its
+first use: the requested one (a scene's `[runtime] engine`, or that of the run to resume), else that of the
+variable MINUSGRAD_ENGINE, else Taichi. "auto" is that variable, else Quadrants if it is installed. Their
+results differ in the last bits, so a run is resumed with the engine that started it.
 
-`start` may be called again for the next scene: kernels are recompiled when they are next called, fields
-are untouched, because they live in arrays of their own and not in the engine.
+`start` may be called again for the next scene: kernels are recompiled at their next call; fields keep their
+values, because their arrays do not belong to the engine.
 """
 
 import io
@@ -31,26 +31,26 @@ ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
 VARIABLE = "MINUSGRAD_ENGINE"
 PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
-"""The engines, and how the names of their variables begin."""
+"""The engines, and the prefixes of their environment variables."""
 _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
-"""Settings that one engine has: without its stack Quadrants reverses no loop within a loop; other kernels
-keep their bits."""
+"""Settings of one engine: without this stack Quadrants cannot reverse nested loops; other kernels are
+unaffected."""
 _DEEP, PLACES = 1024, 31
-"""Places of a deep stack; pushes that are safe on Taichi's own, which has 32."""
+"""Size of a deep stack; number of safe pushes on Taichi's own, which has 32 entries."""
 _POSITIONS = {
     "taichi": ("ASTTransformerContext", "get_pos_info"),
     "quadrants": ("ASTTransformerFuncContext", "_build_pos_info"),
 }
 """Class and method that format the source position of a syntax node."""
 _FREE = ("OFFLINE_CACHE", "VISIBLE_DEVICE", "LIB_DIR")
-"""An engine's variables that change no result: where its cache is, which device it takes."""
+"""An engine's variables that change no result: the folder of its cache, and its device."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """What `start` was asked for. `engine` None: that of the process. `threads` 0: all cores.
+    """Options of `start`. `engine` None: that of the process. `threads` 0: all cores.
 
-    A scene's seed is none of them: random numbers are functions of it (`random`), so scenes of different
+    A scene's seed is not an option: random numbers are functions of it (`random`), so scenes of different
     seeds share a started engine. `ti.random` in a user's kernel does not depend on it.
     """
 
@@ -61,7 +61,7 @@ class Options:
 
 
 class _Running:
-    """The engine of this process: name and module, the options in force, and how often it was started."""
+    """The engine of this process: its name, module, options, and number of starts."""
 
     name: str = ""
     module: ModuleType | None = None
@@ -70,10 +70,10 @@ class _Running:
 
 
 def engine(name: str | None = None) -> ModuleType:
-    """The engine's module, bound on first use: the one named, or as the head of this file says.
+    """The engine's module, chosen at first use: the named one, or by the rule in this module's docstring.
 
-    Raises `RuntimeUnavailableError` for an engine that there is not, that is not installed, or that is not
-    the one of this process.
+    Raises `RuntimeUnavailableError` for an unknown engine, one that is not installed, or another one than
+    the process has.
     """
     if _Running.module is None:
         chosen = _chosen(name)
@@ -87,23 +87,23 @@ def engine(name: str | None = None) -> ModuleType:
 
 
 def engine_name() -> str:
-    """What the engine of this process is called: "taichi" or "quadrants"."""
+    """The name of the engine of this process: "taichi" or "quadrants"."""
     engine()
     return _Running.name
 
 
 def part(path: str) -> ModuleType:
-    """A module inside of the engine: "lang.field"."""
+    """A submodule of the engine, such as "lang.field"."""
     return import_module(f"{engine().__name__}.{path}")
 
 
 def refusals() -> tuple[type[Exception], ...]:
-    """What the engine raises where it cannot compile a kernel."""
+    """The exceptions of the engine for kernels that it cannot compile."""
     return RuntimeError, getattr(engine(), f"{engine_name().capitalize()}CompilationError")
 
 
 def _chosen(name: str | None) -> str:
-    """The engine that a process without one takes when it is asked for this one."""
+    """The engine for this request, in a process that has none yet."""
     if name in (None, AUTO) and (set_ := os.environ.get(VARIABLE)):
         if set_ not in (AUTO, *PREFIXES):
             raise RuntimeUnavailableError(f"{VARIABLE}: {unknown('engine', set_, (*PREFIXES, AUTO))}")
@@ -144,7 +144,7 @@ def start(options: Options | None = None) -> None:
     share a process, and untyped literals in kernels of users keep their digits.
 
     Raises `RuntimeUnavailableError` if the process has another engine, or if the machine does not have the
-    architecture; the process can go on with another.
+    architecture; the process can then start another.
     """
     if options is None and _Running.options is not None:
         return
@@ -184,9 +184,9 @@ def _init(ti: ModuleType, options: Options) -> None:
 
 @contextmanager
 def _no_settings_from_outside() -> Iterator[None]:
-    """Hide the variables TI_ARCH, QD_DEBUG, ... from the engine: the scene alone says how it is computed.
+    """Hide the variables TI_ARCH, QD_DEBUG, ... from the engine, which then depends on the scene alone.
 
-    And Taichi asks no server for its newest version.
+    Also keep Taichi from asking a server for its newest version.
     """
     prefix = PREFIXES[_Running.name]
     free = tuple(prefix + name for name in _FREE)
@@ -201,21 +201,21 @@ def _no_settings_from_outside() -> Iterator[None]:
 
 
 def lanes(dtype: Any) -> int:
-    """How many numbers of this precision a vector of a kernel takes; 0: kernels compute with single ones."""
+    """Values of this precision in one vector of a kernel; 0: kernels compute without vectors."""
     start()
     assert _Running.options is not None
     return lane_blocks.lanes(dtype) if _Running.options.arch == "cpu" else 0
 
 
 def arch() -> str:
-    """Where kernels run: one of `ARCHS`."""
+    """The architecture that kernels run on: one of `ARCHS`."""
     start()
     assert _Running.options is not None
     return _Running.options.arch
 
 
 def threads() -> int:
-    """How many threads kernels run on: the CPU's cores, or what `start` was asked for; of a GPU many."""
+    """The number of threads of kernels: the CPU's cores, or that of `start`; on a GPU a large number."""
     start()
     assert _Running.options is not None
     if _Running.options.arch != "cpu":
@@ -225,10 +225,10 @@ def threads() -> int:
 
 @contextmanager
 def whole_vectors() -> Iterator[None]:
-    """Kernels compiled meanwhile keep vectors whole, as those in lanes need it, and no others.
+    """Context manager: kernels compiled inside keep vectors whole, as kernels in lanes require.
 
-    With vectors kept whole both engines give wrong values after writes to a vector's elements in an `if`, and
-    end the process at operations as simple as a minus: no place for kernels of another's hand.
+    With whole vectors both engines give wrong values after writes to a vector's elements in an `if`, and
+    crash at operations as simple as a minus, so kernels written by users must not be compiled like this.
     """
     config = engine().lang.impl.current_cfg()
     config.force_scalarize_matrix = config.real_matrix_scalarize = False
@@ -239,14 +239,14 @@ def whole_vectors() -> Iterator[None]:
 
 
 def loses_elements() -> bool:
-    """Whether an `if` may lose writes to elements of vectors: a file has begun the engine in its own way."""
+    """True if an `if` may lose writes to elements of vectors: the engine was started by user code."""
     program = part("lang.impl").get_runtime().prog
     return program is not None and not program.config().force_scalarize_matrix
 
 
 @contextmanager
 def short_positions() -> Iterator[None]:
-    """Kernels compiled meanwhile have source positions of one line, not underlined.
+    """Context manager: kernels compiled inside get source positions of one line, without underlining.
 
     An engine formats the position of every syntax node for its messages: half of the Python time of a
     kernel's set-up. Kernels written by a user keep theirs.
@@ -270,9 +270,9 @@ def _position(context: Any, node: Any) -> str:
 
 @contextmanager
 def deep_stacks() -> Iterator[None]:
-    """Kernels whose reverse is compiled meanwhile have a stack of `stack()` places for what a local was.
+    """Context manager: reverse kernels compiled inside have a stack of `stack()` earlier values of a local.
 
-    With Taichi's own of 32 places a sum over 40 elements in an inner loop ends the process.
+    With Taichi's own 32 entries, a sum over 40 elements in an inner loop crashes the process.
     """
     config = engine().lang.impl.current_cfg()
     before = config.ad_stack_size
@@ -284,10 +284,10 @@ def deep_stacks() -> Iterator[None]:
 
 
 def stack() -> float:
-    """How often one turn of a loop may push a local that a kernel with a reverse changes (`stacks`).
+    """The number of times that one loop iteration of a differentiated kernel may change a local.
 
-    Quadrants makes stacks as large as they must be, and refuses where it does not know. On a device every
-    thread would have one for each local: there it is Taichi's own.
+    Quadrants sizes its stacks itself, and refuses a kernel if it cannot. On a GPU every thread would need a
+    stack for each local, so the size there is Taichi's own.
     """
     if _Running.name != "taichi":
         return math.inf
@@ -295,7 +295,7 @@ def stack() -> float:
 
 
 def started() -> int:
-    """How often the engine was started: kernels compiled under another number are stale."""
+    """The number of engine starts; kernels compiled under another number are stale."""
     start()
     return _Running.starts
 
@@ -305,14 +305,14 @@ def sync() -> None:
     engine().sync()
 
 
-# Arrays: where fields live --------------------------------------------------------------------------
+# Arrays of fields -----------------------------------------------------------------------------------
 
 
 def _arrays_end_with_their_engine(taichi: ModuleType) -> None:
-    """Keep arrays of an engine that has ended, whoever made them, from being freed or read in the next.
+    """Keep arrays of an earlier engine start from being freed or read in the next one.
 
-    Taichi frees an array by its address, in the engine that runs then: another may live there, and is freed
-    in its stead. Its fork lets go of arrays when an engine ends, and so it is here.
+    Taichi frees an array by its address, in the engine that runs at that time, where another array may have
+    that address. Quadrants releases its arrays when an engine ends; this does the same for Taichi.
     """
     alive: WeakSet = WeakSet()
     array, implementation = taichi.lang._ndarray.Ndarray, taichi.lang.impl

@@ -1,4 +1,4 @@
-"""Functions for energies that Taichi does not have: `from minusgrad import erf`.
+"""Special functions in energies, beyond those of Taichi: `from minusgrad import erf`.
 
     erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-s^2) ds
 
@@ -14,12 +14,15 @@ from typing import Any
 
 import numpy as np
 
+SPECIAL = ("erf",)
+"""The functions of this module for use in energies."""
+
 
 def erf(x: Any) -> Any:
     """The error function erf(x) = 2/sqrt(pi) int_0^x exp(-s^2) ds, in energies, maps and plain Python.
 
-    x: a number, or an array, of which each number is taken. Returns the same shape; the result is accurate to
-    rounding in either precision (DLMF 7.2.1).
+    x: a number, or an array (elementwise). Returns the same shape, accurate to rounding in either precision
+    (DLMF 7.2.1).
     """
     return np.vectorize(math.erf, otypes=[float])(x)[()]
 
@@ -53,7 +56,7 @@ _FAR = (
 
 
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
-    """The Taichi functions that a kernel's text calls, by the names it calls them: erf_f32, erf_f64."""
+    """The Taichi functions that a kernel's text calls, by name: erf_f32, erf_f64."""
     made = {}
     for real in ("f32", "f64"):
         if (name := f"erf_{real}") in text:

@@ -9,7 +9,7 @@ from . import runtime
 
 
 def allocate(values: np.ndarray) -> Any:
-    """An array that kernels take and that holds `values`: NumPy's memory on the CPU, else the device's."""
+    """An array for kernels with these values: NumPy memory on the CPU, else memory of the device."""
     if runtime.arch() == "cpu":
         return np.array(values, order="C")
     made = ndarray(getattr(runtime.engine(), ENGINE_DTYPES[values.dtype.name]), values.shape)
@@ -57,7 +57,7 @@ class ArraySlot:
 
 
 def vacant(shape: tuple[int, ...], dtype: Any) -> ArraySlot:
-    """A slot for external arrays alone: its own memory is reserved, and never written."""
+    """A slot for external arrays only; its own memory is never written."""
     own = np.empty(shape, dtype)
     return ArraySlot(own if runtime.arch() == "cpu" else allocate(own))
 
@@ -82,4 +82,4 @@ def store(array: Any, values: np.ndarray) -> None:
 
 
 ENGINE_DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}
-"""NumPy's names to the engine's."""
+"""Names of types: NumPy's to the engine's."""

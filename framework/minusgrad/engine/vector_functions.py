@@ -1,10 +1,9 @@
-"""Functions of vectors that the compilers do not have, from operations that they have: log.
+"""Elementwise functions of SIMD vectors that the compilers lack: log.
 
     log x = k log 2 + 2 artanh z,    z = (y - 1) / (y + 1),    x = 2^k y,    sqrt(1/2) <= y < sqrt(2)
 
-2^k is taken out in halving strides, each lane by its own conditions, where any lane needs it. The series in
-z^2 <= 0.0295 ends where its terms are below the rounding; the whole is right to two eps of log x, near x = 1
-too.
+2^k is factored out in halving strides, with a condition for each lane, if any lane needs it. The series in
+z^2 <= 0.0295 is truncated below rounding; the result is accurate to two eps of log x, also near x = 1.
 """
 
 import linecache
@@ -14,21 +13,21 @@ from types import ModuleType
 from typing import Any
 
 FUNCTIONS = ("log",)
-"""What there is."""
+"""The available functions."""
 _STRIDES = {
     "f32": (64, (64, 32, 16, 8, 4, 2, 1), 5),
     "f64": (512, (512, 256, 128, 64, 32, 16, 8, 4, 2, 1), 12),
 }
-"""How far the exponent goes up at once (twice), how it comes down, and the terms of the series."""
+"""Strides of the exponent: up (twice) and down; and the number of terms of the series."""
 
 
 def name(function: str, real: str, wide: int) -> str:
-    """What a kernel calls it: log_f32x16."""
+    """The name in kernels, such as log_f32x16."""
     return f"{function}_{real}x{wide}"
 
 
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
-    """The Taichi functions of vectors that a kernel's text calls, by the names it calls them."""
+    """The Taichi functions of vectors that a kernel's text calls, by name."""
     made = {}
     for real, wide in (("f32", 16), ("f64", 8)):
         if (called := name("log", real, wide)) in text:

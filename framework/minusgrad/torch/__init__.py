@@ -5,7 +5,7 @@ import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adj
 
     energy      U of a scene, with first and second derivatives
     rollout     the states of a run, as a function of how it starts and of its parameters
-    Layer       either, with some of its fields and parameters to be learnt
+    Layer       either as a module, some of whose fields and parameters are learnt
     kernel      any differentiable Taichi kernel
     staged      kernels one after another
 

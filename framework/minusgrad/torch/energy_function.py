@@ -4,7 +4,7 @@
     backward of that       the one product of the engine: sum over b of d2U/(da db) v_b
 
 Forward, backward and double backward are one sweep over the elements each. Value and gradient are computed
-together, if a gradient may be asked for.
+together if an input requires a gradient.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ from . import tensors as guests
 from .tensors import DTYPES, Guest
 
 ENGINE = RLock()
-"""The engine serves one thread at a time; the way back may run in PyTorch's own."""
+"""The engine serves one thread at a time; PyTorch may call backward from a thread of its own."""
 
 
 NO_THIRD = "an energy has first and second derivatives here, and no third ones"
@@ -42,13 +42,13 @@ class Energy(guests.Lasting):
         u = U({"x": x, "gravity.G": G})
         u.backward()
 
-    It is a function and has no state: what it is not given has the values of the moment it was made in.
-    All have the scene's precision: fields of shape (n, ...), parameters and differentiable data of that of
-    their values, in the run's units. Nothing is ever written into a tensor that it is given, so that two
-    of them may share memory. Raises `TensorError` for a tensor that is not what its name needs.
+    It is a function without state: inputs that are left out have their values of its construction.
+    Tensors have the scene's precision and the run's units: fields of shape (n, ...), parameters and
+    differentiable data of the shape of their values. Input tensors are never written to, so two of them may
+    share memory. Raises `TensorError` for a tensor of another type, shape, device or layout.
 
-    Derivatives with respect to all that is given exist twice (staged energies: once); a third time
-    `TensorError` is raised. `torch.compile` leaves the call to Python, `vmap` is refused.
+    Derivatives with respect to all inputs exist twice (staged energies: once); a further derivative raises
+    `TensorError`. `torch.compile` leaves the call to Python; `vmap` is refused.
     """
 
     def __init__(self, potential: Potential):
@@ -77,7 +77,7 @@ class Energy(guests.Lasting):
         return applied(_Value, self, given, torch.is_grad_enabled())
 
     def start(self, name: str) -> torch.Tensor:
-        """A copy of what `name` is where it is not given."""
+        """A copy of the default value of input `name`."""
         if name not in self.guests:
             raise guests.strange(name, self.guests)
         if name == "t":
@@ -85,12 +85,12 @@ class Energy(guests.Lasting):
         values = self._inputs[name].start if name in self._inputs else storage.host(self._seats[name])
         return guests.tensor(values, self.guests[name].dtype)
 
-    # What autograd asks
+    # Called by autograd
 
     def evaluate(
         self, names: Sequence[str], tensors: Sequence[torch.Tensor], wanted: tuple[str, ...]
     ) -> tuple[torch.Tensor, list[torch.Tensor]]:
-        """U, and dU/d(name) for each name wanted."""
+        """U, and dU/d(name) for each name in `wanted`."""
         if wanted not in self._sweeps:
             fields = {n: self._into[n] for n in wanted if n in self._seats}
             others = tuple(n for n in wanted if n not in self._seats)
@@ -115,7 +115,7 @@ class Energy(guests.Lasting):
         wanted: Sequence[str],
         tangents: Mapping[str, torch.Tensor],
     ) -> list[torch.Tensor]:
-        """How dU/d(name) changes along the tangents, for each name wanted."""
+        """The derivative of dU/d(name) along the tangents, for each name in `wanted`."""
         moved: dict[str, Any] = {n: self._along[n] for n in tangents if n in self._seats}
         moved |= {n: guests.numbers(v) for n, v in tangents.items() if n not in self._seats}
         fields = {n: self._into[n] for n in wanted if n in self._seats}
@@ -145,7 +145,7 @@ class Energy(guests.Lasting):
 
 
 class Visit:
-    """Tensors sit in their places while kernels run; the time is what it is entered with."""
+    """Context manager: fields use the memory of tensors while kernels run; its value is the time t."""
 
     __slots__ = ("_seats", "_t")
 
@@ -172,7 +172,7 @@ class Visit:
 
 
 class Input:
-    """A parameter, or a differentiable datum, of a term: copied in when it is not there already."""
+    """A parameter, or differentiable data, of a term; copied into the term if its values differ."""
 
     def __init__(self, potential: Potential, name: str):
         term, _, self.argument = name.partition(".")
@@ -184,11 +184,11 @@ class Input:
 
     @staticmethod
     def held(term: Any) -> set[str]:
-        """The parameters and data that a term has values of."""
+        """The names of the parameters and differentiable data of a term."""
         return set(term.inputs) if hasattr(term, "inputs") else {*term.parameters, *term.data}
 
     def put(self, given: torch.Tensor | None, overwrite: bool = False) -> None:
-        """Give the term these values, or those of the start; `overwrite`: others may have given it theirs."""
+        """Set the term's values, or its initial ones; `overwrite`: even if they seem unchanged."""
         self._default &= not overwrite
         if given is not None:
             self._set(guests.numbers(given))
@@ -204,15 +204,15 @@ class Input:
         return storage.host(self.term.data[self.argument])
 
     def _set(self, values: np.ndarray) -> None:
-        """Raises `TensorError` for a parameter out of its bounds."""
+        """Raises `TensorError` for NaN, infinity, and a parameter outside its bounds."""
         admits = getattr(self.role, "admits", None)
         if not np.isfinite(values).all():
-            raise TensorError(f"'{self.name}' is not finite: look at what it was made of")
+            raise TensorError(f"'{self.name}': needs finite values; check how it was computed")
         if admits and not admits(values):
             bad = values.reshape(-1)[[not admits(v) for v in values.reshape(-1)]][0]
             raise TensorError(
-                f"'{self.name}' has the value {bad:g}, and is to be {self.role.limits()}: keep it there, for"
-                " example with exp or softplus of what is learnt"
+                f"'{self.name}': must be {self.role.limits()}, got {bad:g}; restrict it, for example with exp"
+                " or softplus of an unbounded tensor"
             )
         if hasattr(self.term, "inputs"):
             self.term.set_input(self.argument, values)
@@ -223,7 +223,7 @@ class Input:
 
 
 def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tensor], *more: Any) -> Any:
-    """What autograd makes of a function of these tensors. Raises `TensorError` within `vmap` and the like."""
+    """Apply an autograd function to these tensors. Raises `TensorError` within `vmap` and the like."""
     try:
         return function.apply(body, tuple(given), *more, *given.values())
     except RuntimeError as error:
@@ -233,7 +233,7 @@ def applied(function: type[Function], body: Any, given: Mapping[str, torch.Tenso
 
 
 class _Value(Function):
-    """U; its gradient is computed beside it, where a graph is `recorded`."""
+    """U; its gradient is computed with it if a graph is `recorded`."""
 
     @staticmethod
     def forward(ctx: Any, energy: Energy, names: Any, recorded: bool, *tensors: torch.Tensor) -> Any:
@@ -247,7 +247,7 @@ class _Value(Function):
     @staticmethod
     def backward(ctx: Any, *slopes: torch.Tensor) -> tuple[Any, ...]:
         (slope,) = slopes
-        saved = ctx.saved_tensors  # once: checkpoints of PyTorch unpack it at each look
+        saved = ctx.saved_tensors  # once: PyTorch's checkpoints unpack it at each access
         tensors, found = saved[: len(ctx.names)], saved[len(ctx.names) :]
         if torch.is_grad_enabled():
             found = _Gradient.apply(ctx.energy, ctx.names, ctx.wanted, found, *tensors)
@@ -256,7 +256,7 @@ class _Value(Function):
 
 
 class _Gradient(Function):
-    """dU/d(name) for each name wanted, which are known; backward: their changes along tangents."""
+    """The known dU/d(name) for each name in `wanted`; backward: their derivatives along tangents."""
 
     @staticmethod
     def forward(ctx: Any, energy: Energy, names: Any, wanted: Any, found: Any, *tensors: torch.Tensor) -> Any:
@@ -279,7 +279,7 @@ class _Gradient(Function):
 
 
 class Last(Function):
-    """Tensors that are known, and cannot be differentiated once more: `text` says why, to who tries."""
+    """Known tensors without a further derivative; backward raises `TensorError` with `text`."""
 
     @staticmethod
     def forward(ctx: Any, text: str, found: Sequence[torch.Tensor], *tensors: torch.Tensor) -> Any:
@@ -294,9 +294,9 @@ class Last(Function):
 def energy(
     scene: Path | str | Simulation | Potential, overrides: Overrides = (), plugins: Plugins = ()
 ) -> Energy:
-    """U of a scene file, of a scene that `minusgrad.build` has made, or of a potential.
+    """U of a scene file, a simulation from `minusgrad.build`, or a potential, as a function of tensors.
 
-    `overrides` and `plugins` as `minusgrad.run` takes them. Raises `SceneError` with all its mistakes.
+    `overrides` and `plugins` are those of `minusgrad.run`. Raises `SceneError` with all mistakes.
     """
     if isinstance(scene, Path | str):
         scene = build(scene, overrides, plugins)

@@ -1,7 +1,7 @@
-"""Kernels of Taichi as functions of tensors: any that Taichi reverses, one or several after another.
+"""Taichi kernels as differentiable functions of tensors: one, or several in sequence.
 
-Each is a staged energy without a sum, so it is held to the same rules: what Taichi would reverse wrongly in
-silence is refused, by the kernel's text or at its first run.
+Each is a staged energy without a sum, under the same rules: a kernel that Taichi would silently differentiate
+wrongly is refused, by its source or at its first run.
 """
 
 import inspect
@@ -27,7 +27,7 @@ from .tensors import PRECISIONS
 
 T = TypeVar("T")
 MOST = 8
-"""Kernels are bound to arrays of one shape; for so many shapes at once they are kept."""
+"""Kernels are bound to arrays of one shape; this is the number of shapes that are cached."""
 NO_SECOND = "a kernel has first derivatives here, and no second ones: Taichi reverses it once"
 
 
@@ -35,7 +35,7 @@ class Stages(guests.Lasting):
     """The outputs of staged kernels as a function of tensors, by the names of its inputs.
 
     One output is a tensor, several are a tuple of them. Tensors are copied into arrays that Taichi can
-    differentiate. Raises `TensorError` for a tensor that is not what its name needs.
+    differentiate. Raises `TensorError` for a tensor of another type, shape or device.
     """
 
     def __init__(self, energy: Staged, sizes: Mapping[str, int]):
@@ -50,16 +50,16 @@ class Stages(guests.Lasting):
             if name not in roles:
                 raise guests.strange(name, roles)
         if missing := [name for name in roles if name not in given]:
-            raise TensorError(f"{self.energy.name}: no '{missing[0]}' is given (it takes {', '.join(roles)})")
+            raise TensorError(f"{self.energy.name}: '{missing[0]}' is missing (it takes {', '.join(roles)})")
         return self.of(_checked({name: given[name] for name in roles}))
 
     def of(self, given: Mapping[str, torch.Tensor]) -> Any:
-        """The outputs, of inputs that were looked at, all there and in their order."""
+        """The outputs for checked and complete inputs, in their order."""
         found = applied(_Outputs, self, given)
         return found if len(self.energy.outputs) > 1 else found[0]
 
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
-        """What the last stages write."""
+        """The arrays that the last stages write."""
         with ENGINE:
             found = self._at(given).outputs(self._time(given))
         precision = _precision(given)
@@ -68,14 +68,14 @@ class Stages(guests.Lasting):
     def gradients(
         self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
     ) -> list[torch.Tensor]:
-        """dL/d(name) for each name wanted, from dL/d(output)."""
+        """dL/d(name) for each name in `wanted`, from dL/d(output)."""
         with ENGINE:
             seeds = {name: guests.numbers(slope) for name, slope in slopes.items()}
             found = self._at(given).gradients(wanted, self._time(given), seeds)
         return [guests.tensor(found[name], given[name].dtype) for name in wanted]
 
     def _at(self, given: Mapping[str, torch.Tensor]) -> StagedTerm:
-        """The kernels, bound to arrays of these shapes, which hold these numbers."""
+        """The kernels bound to arrays of these shapes, with these values."""
         key = tuple((t.shape, t.dtype) for t in given.values())
         values = {name: guests.numbers(t) for name, t in given.items()}
         term = _kept(self._bound, key, lambda: self._new(values, _precision(given)))
@@ -106,28 +106,28 @@ class Kernel(guests.Lasting):
         after = mapped(x)
 
     Arguments that are plain numbers are constants. Raises `EnergyError` for a kernel that Taichi would
-    reverse wrongly, `TensorError` for what is given in vain.
+    differentiate wrongly, `TensorError` for unsuitable arguments.
     """
 
     def __init__(self, kernel: Any, outputs: Mapping[str, str | Sequence[int]]):
         if not hasattr(kernel, "grad"):
-            raise TensorError("this is no Taichi kernel: put the decorator above @ti.kernel")
+            raise TensorError("kernel: needs a Taichi kernel; put the decorator above @ti.kernel")
         self.kernel, self.shapes = kernel, dict(outputs)
         update_wrapper(self, kernel)
         names = arguments(kernel)
         if not self.shapes:
             raise TensorError(
-                f'{self.__name__}: say what it writes, and like which argument: kernel(after="x")'
+                f'{self.__name__}: name its outputs, each with an input of its shape: kernel(after="x")'
             )
         for output in self.shapes:
             if output not in names:
-                raise TensorError(f"{self.__name__} has no argument '{output}' (it takes {', '.join(names)})")
+                raise TensorError(f"{self.__name__}: no argument '{output}' (it takes {', '.join(names)})")
         inputs = [a for a in inspect.signature(kernel).parameters.values() if a.name not in self.shapes]
         self.stated = {a.name: a.annotation for a in inputs}
         self.signature = inspect.Signature([a.replace(annotation=inspect.Parameter.empty) for a in inputs])
         for output, like in self.shapes.items():
             if isinstance(like, str) and like not in self.signature.parameters:
-                raise TensorError(f"{self.__name__}: '{output}' is to be like '{like}', which is no input")
+                raise TensorError(f"{self.__name__}: '{output}' needs the shape of an input, got '{like}'")
         self._made: dict[Any, Stages] = {}
 
     __name__: str
@@ -148,19 +148,18 @@ class Kernel(guests.Lasting):
         return self._stages(numbers, checked).of(checked)
 
     def _check_kind(self, name: str, value: Any) -> None:
-        """Raises `TensorError` for a tensor instead of a constant, and for another type than is stated."""
+        """Raises `TensorError` for a tensor instead of a constant, or a type other than the annotated one."""
         stated = self.stated[name]
         if not isinstance(stated, runtime.engine().types.ndarray):
             if isinstance(value, torch.Tensor):
-                raise TensorError(f"'{name}' is a plain number in the kernel, a constant: give it .item()")
+                raise TensorError(f"'{name}': needs a plain number, got a tensor; use .item()")
             if isinstance(value, float) and str(stated) in ("i32", "i64", "<class 'int'>"):
-                raise TensorError(f"'{name}' is {value!r}, and a whole number in the kernel")
+                raise TensorError(f"'{name}': needs a whole number, got {value!r}")
         elif isinstance(value, torch.Tensor) and value.dtype in PRECISIONS:
             kind = str(getattr(stated.dtype, "dtype", stated.dtype))
             casts = {PRECISIONS[dtype]: cast for dtype, cast in guests.CASTS.items()}
             if kind in casts and kind != PRECISIONS[value.dtype]:
-                told = f"'{name}' is {value.dtype}, and the kernel takes it as {kind}"
-                raise TensorError(f"{told}: give it {casts[kind]}")
+                raise TensorError(f"'{name}': needs {kind}, got {value.dtype}; use {casts[kind]}")
 
     def _stages(self, numbers: Mapping[str, float], tensors: Mapping[str, torch.Tensor]) -> Stages:
         """The kernel with these constants, for tensors of these shapes."""
@@ -187,23 +186,23 @@ class Kernel(guests.Lasting):
 
 
 def kernel(**outputs: str | Sequence[int]) -> Callable[[Any], Kernel]:
-    """Make a function of tensors of a Taichi kernel: `outputs` names the arrays that it writes.
+    """Decorator: a Taichi kernel as a function of tensors; `outputs` names the arrays that it writes.
 
-    Each is like an input, after="x", or has a shape, U=(). Kernels take `ti.types.ndarray`s.
+    Each has the shape of an input, after="x", or a given one, U=(). Kernels take `ti.types.ndarray`s.
     """
     return lambda made: Kernel(made, outputs)
 
 
 def staged(energy: Staged, **sizes: int) -> Stages:
-    """The outputs of kernels one after another (`staged_energy`) as a function of tensors.
+    """The outputs of a sequence of kernels (`staged_energy`) as a function of tensors.
 
-    `sizes`: numbers for names in shapes that the inputs do not tell.
+    `sizes`: values of the names in shapes that do not follow from the inputs.
     """
     return Stages(energy, sizes)
 
 
 def _kept(made: dict[Any, T], key: Any, make: Callable[[], T]) -> T:
-    """What was made for this key; of all that was, those used last are kept."""
+    """The cached object for this key, made if necessary; only the most recently used are kept."""
     found = made.pop(key) if key in made else make()
     made[key] = found
     while len(made) > MOST:
@@ -220,26 +219,26 @@ def _precision(given: Mapping[str, torch.Tensor]) -> torch.dtype:
 
 
 def _checked(given: Mapping[str, Any]) -> dict[str, torch.Tensor]:
-    """Tensors on the CPU, the real ones of one precision. Raises `TensorError` for others."""
+    """Check the tensors: type, device, finite values, one precision. Raises `TensorError`."""
     for name, one in given.items():
         guests.refuse_others(name, one)
         if one.dtype not in (*PRECISIONS, torch.int32, torch.int64):
-            raise TensorError(f"'{name}' is {one.dtype}; kernels take float32, float64, and whole numbers")
+            raise TensorError(f"'{name}': needs float32, float64, int32 or int64, got {one.dtype}")
         guests.refuse_elsewhere(name, one)
         guests.refuse_transformed(one)
         if not one.numel():
-            raise TensorError(f"'{name}' is empty")
+            raise TensorError(f"'{name}': is empty; give at least one value")
         if not (torch.isfinite(one).all() if _real(one) else (one.abs() <= 2**31 - 1).all()):
-            what = "finite numbers" if _real(one) else "whole numbers below 2^31"
-            raise TensorError(f"'{name}' has others than {what}")
+            what = "finite" if _real(one) else "whole and below 2^31"
+            raise TensorError(f"'{name}': all its values must be {what}")
     if len(kinds := {one.dtype for one in given.values() if _real(one)}) > 1:
         shown = ", ".join(f"{n} {t.dtype}" for n, t in given.items() if _real(t))
-        raise TensorError(f"two precisions: {shown}; give them one, by {guests.CASTS[max(kinds, key=str)]}")
+        raise TensorError(f"inputs: need one precision, got {shown}; use {guests.CASTS[max(kinds, key=str)]}")
     return dict(given)
 
 
 class _Outputs(Function):
-    """What kernels write; Taichi's reverse on the way back, after another run forward."""
+    """The outputs of kernels; backward runs them forward once more, then Taichi's reverse."""
 
     @staticmethod
     def forward(ctx: Any, stages: Stages, names: tuple[str, ...], *tensors: torch.Tensor) -> Any:

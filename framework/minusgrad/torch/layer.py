@@ -15,14 +15,14 @@ from .run_function import rollout
 
 
 class Layer(torch.nn.Module):
-    """U of a scene, or with `steps` the states of its run, as a module with what is to `learn`.
+    """U of a scene, or with `steps` the states of its run, as a module; `learn` names its parameters.
 
         layer = minusgrad.torch.Layer("scenes/stretch.toml", ["spring.k"], steps=100)
         optimiser = torch.optim.Adam(layer.parameters(), lr=0.1)
         layer(x=x)["x"]
 
-    They begin as the scene has them and stand in `state_dict` under their names in the scene, "x" or
-    "spring.k" (`layer.spring.k`). The others are arguments of each call, or stay as in the scene. `observe`,
+    They start at their values in the scene, and have their names in the scene in `state_dict`, "x" or
+    "spring.k" (`layer.spring.k`). Others are arguments of each call, or keep the scene's values. `observe`,
     `memory`, `overrides` and `plugins` are those of `rollout`. Raises as `energy` and `rollout` do, and
     `TensorError` for names that the scene does not have.
     """
@@ -40,9 +40,9 @@ class Layer(torch.nn.Module):
     ):
         super().__init__()
         if steps is None and observe is not None:
-            raise TensorError("a layer without `steps` is an energy, and has no states to observe")
+            raise TensorError("observe: needs `steps`; without them the layer is an energy")
         if isinstance(learn, str):
-            raise TensorError(f'learn = {learn!r}: give a list of names, ["{learn}"]')
+            raise TensorError(f'learn: needs a list of names, got {learn!r}; give ["{learn}"]')
         self._function = (
             energy(scene, overrides, plugins)
             if steps is None
@@ -53,23 +53,23 @@ class Layer(torch.nn.Module):
             self._register(name, torch.nn.Parameter(self._function.start(name)))
 
     def forward(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
-        """U, or the states by field, with these tensors and those that are learnt."""
+        """U, or the states by field, from these tensors and the learnt parameters."""
         given = guests.named(tensors, more)
         for name in self.learnt:
             if name in given:
-                raise TensorError(f"'{name}' is learnt by the layer: leave it out, or out of `learn`")
+                raise TensorError(f"'{name}': is learnt by the layer; leave it out, here or of `learn`")
         return self._function({**given, **{name: self._learnt(name) for name in self.learnt}})
 
     def extra_repr(self) -> str:
         return ", ".join(f"{name} {list(self._learnt(name).shape)}" for name in self.learnt)
 
     def _learnt(self, name: str) -> torch.Tensor:
-        """What stands under its name now: PyTorch may have put something else there."""
+        """The tensor now registered under this name; PyTorch may have replaced it."""
         term, _, argument = name.rpartition(".")
         return getattr(self.get_submodule(term), argument)
 
     def _register(self, name: str, parameter: torch.nn.Parameter) -> None:
-        """Under its own name: what belongs to a term, in a module of the term's name."""
+        """Register it under its own name; a parameter of a term, in a module with the term's name."""
         term, dot, argument = name.rpartition(".")
         try:
             if dot and term not in self._modules:
@@ -77,5 +77,5 @@ class Layer(torch.nn.Module):
             (self.get_submodule(term) if dot else self).register_parameter(argument, parameter)
         except KeyError:
             raise TensorError(
-                f"'{name}': a module of PyTorch has something of this name already; rename it in the scene"
+                f"'{name}': the name is an attribute of torch.nn.Module; rename it in the scene"
             ) from None

@@ -1,7 +1,7 @@
 """A run as a function of tensors: from its start, its parameters and its data to its states at some steps.
 
-The way back is the adjoint in time (`adjoint`), within its budget of memory: it goes forward once more from
-the tensors that were given, so that any number of calls may stand in one graph.
+Backward is the adjoint in time (`adjoint`), within its memory budget. It reruns the simulation from the given
+tensors, so that one graph may contain any number of calls.
 """
 
 from collections.abc import Mapping, Sequence
@@ -38,12 +38,12 @@ class Run(guests.Lasting):
         run = minusgrad.torch.rollout(scene, 100, observe=[0, 50, 100])
         run(x=x)["x"]                                   # (3, n, d)
 
-    Like an energy it has no state: every call begins where the scene does, but for what it is given; what
-    the scene holds must be given where it is held, and its derivative is zero. The states are those of
-    `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme, and is computed once: for a
-    second derivative `TensorError` is raised.
+    Like an energy it has no state: every call starts from the scene, with the given tensors in place of its
+    values. Held components must be given at their prescribed positions, and have a derivative of zero. The
+    states are those of `minusgrad run`, bit for bit; their gradient is exact for the discrete scheme. Second
+    derivatives raise `TensorError`.
 
-    Raises `NonFiniteError` for a run that explodes.
+    Raises `NonFiniteError` if the run gives NaN or infinity.
     """
 
     def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
@@ -51,13 +51,13 @@ class Run(guests.Lasting):
         self._one, fields = one, one.potential.fields
         for step in [steps, *(observe or ())]:
             if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
-                raise TensorError(f"step {step!r}: steps are whole numbers from 0 on")
+                raise TensorError(f"observe: steps must be whole numbers of at least 0, got {step!r}")
         self._last = observe is None
         one.holds.place(one.t0)
         self._moving = tuple(dict.fromkeys(n for m in one.motions for n in (m.position, m.velocity)))
         steps_seen = sorted({steps} if observe is None else set(observe))
         if observe is not None and list(observe) != steps_seen:
-            raise TensorError(f"observe = {list(observe)}: name each step once, in their order")
+            raise TensorError(f"observe: needs increasing steps, each once, got {list(observe)}")
         self._seen = ObservedStates(fields, self._moving, steps_seen)
         self._rollout = Rollout(one, [self._seen], steps, memory)
         self._precision = DTYPES[fields.dtype.name]
@@ -76,13 +76,13 @@ class Run(guests.Lasting):
         return dict(zip(self._moving, rows, strict=True))
 
     def start(self, name: str) -> torch.Tensor:
-        """A copy of what `name` is where it is not given."""
+        """A copy of the default value of input `name`."""
         if name not in self.guests:
             raise guests.strange(name, self.guests)
         values = self._inputs[name].start if name in self._inputs else self._fields[name]
         return guests.tensor(values, self._precision)
 
-    # What autograd asks
+    # Called by autograd
 
     def states(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The moving fields at the observed steps, (steps, n, ...) each."""
@@ -101,7 +101,7 @@ class Run(guests.Lasting):
     def gradients(
         self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
     ) -> list[torch.Tensor]:
-        """dL/d(name) for each name wanted, from the slopes dL/d(states)."""
+        """dL/d(name) for each name in `wanted`, from the slopes dL/d(states)."""
         with ENGINE:
             self._begin(given)
             self._seen.slopes = {n: guests.numbers(slope) for n, slope in slopes.items()}
@@ -113,7 +113,7 @@ class Run(guests.Lasting):
         return [guests.tensor(found[n], self._precision) for n in wanted]
 
     def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
-        """Every field and parameter as it is given, or as it was when this was made."""
+        """Set every field and parameter to its given value, or to its default."""
         for name, start in self._fields.items():
             values = guests.numbers(given[name]) if name in given else start
             self._one.potential.fields[name].set(values)
@@ -122,21 +122,21 @@ class Run(guests.Lasting):
         self._refuse_moved(given)
 
     def _refuse_moved(self, given: Mapping[str, torch.Tensor]) -> None:
-        """Raises `TensorError` for a start that the scene's holds would put elsewhere."""
+        """Raises `TensorError` for held components away from their prescribed positions."""
         self._one.holds.place(self._one.t0)
         for name in (n for n in self._moving if n in given):
             placed, wanted = self._one.potential.fields[name].values, guests.numbers(given[name])
-            same = (placed == wanted) | (np.isnan(placed) & np.isnan(wanted))  # of which the run tells
+            same = (placed == wanted) | (np.isnan(placed) & np.isnan(wanted))  # NaN is reported by the run
             if not same.all():
                 node = int(np.argmin(same.reshape(len(same), -1).all(1)))
                 raise TensorError(
-                    f"'{name}' moves node {node}, which the scene holds: give it where it is held at the"
-                    f" start, as in run.start('{name}')"
+                    f"'{name}': node {node} is held by the scene, and is not at its prescribed value; take it"
+                    f" from run.start('{name}')"
                 )
 
     def _refuse_exploded(self) -> None:
         if self._rollout.trouble:
-            raise NonFiniteError(f"the run that was asked for: {self._rollout.trouble}")
+            raise NonFiniteError(f"the run: {self._rollout.trouble}")
 
 
 def rollout(
@@ -148,12 +148,12 @@ def rollout(
     overrides: Overrides = (),
     plugins: Plugins = (),
 ) -> Run:
-    """The states of a scene file's run after so many steps (left out: the scene's), or at `observe`.
+    """The states of a run after `steps` (default: the scene's), or at the steps `observe`.
 
-    A scene that `minusgrad.build` has made belongs to the function from now on. `memory`: bytes for what is
-    stored for the way back; the observed states come on top. Raises `SceneError` with all the scene's
+    A simulation from `minusgrad.build` belongs to the function afterwards. `memory`: bytes for stored states
+    of the backward pass; the observed states come on top. Raises `SceneError` with all the scene's
     mistakes, `EnergyError` for a run without a derivative (a minimiser, a heat bath, forces that depend on
-    velocities) and for a budget that is too small, `TensorError` for steps that are no whole numbers.
+    velocities) and for a budget that is too small, `TensorError` for steps that are not whole numbers.
     """
     simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
     return Run(simulation, simulation.last if steps is None else steps, observe, memory)
@@ -166,7 +166,7 @@ class _States(Function):
     ) -> tuple[torch.Tensor, ...]:
         wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
         for name in wanted:
-            owner(run._one, name)  # what a run has no derivative by is told here
+            owner(run._one, name)  # raises for inputs without a derivative
         ctx.run, ctx.names, ctx.wanted = run, names, wanted
         ctx.save_for_backward(*tensors)
         ctx.set_materialize_grads(False)
