@@ -14,9 +14,6 @@ from typing import Any
 
 import numpy as np
 
-SPECIAL = ("erf",)
-"""The functions of this module for use in energies."""
-
 
 def erf(x: Any) -> Any:
     """The error function erf(x) = 2/sqrt(pi) int_0^x exp(-s^2) ds, in energies, maps and plain Python.
