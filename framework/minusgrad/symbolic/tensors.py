@@ -144,7 +144,7 @@ class Tensor:
         return chosen[0] if len(name) == 1 else Tensor.of(chosen, self.functions)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in self.__slots__:
+        if name in Tensor.__slots__:
             super().__setattr__(name, value)
         elif (places := _swizzled(name)) is None:
             raise AttributeError(f"vector: has no component '{name}'; write v.x or v[0]")
