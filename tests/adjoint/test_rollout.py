@@ -57,7 +57,7 @@ def test_both_ways_are_taken(launches):
     rollout.evaluate(["q"])
     rollout.curvature([])
     (back,) = rollout._backward.values()
-    assert rollout.one.fused == (back._many is not None) == (launches == "fused")
+    assert rollout.stepper.fused == (back._many is not None) == (launches == "fused")
 
 
 ALONG_A_LINE = [(kind, True, True) for kind in SCHEMES]
@@ -108,13 +108,13 @@ def test_back_is_there_transposed_at_every_step():
 
 def assert_differences(rollout: Rollout, h: float, bound: float = 1e-8) -> None:
     """With respect to everything, one after another; to this part of the largest. By what is held: zero."""
-    value, found = rollout.evaluate(names(rollout.one))
-    for motion in rollout.one.motions:
-        held = ~rollout.one.holds.free(motion.position)
+    value, found = rollout.evaluate(names(rollout.stepper))
+    for motion in rollout.stepper.motions:
+        held = ~rollout.stepper.holds.free(motion.position)
         assert not (found[motion.position] * held).any()
         assert not (found[motion.velocity] * held).any()
     assert value == pytest.approx(rollout.value(), rel=1e-14)
-    direction = drawn(rollout.one)
+    direction = drawn(rollout.stepper)
     size = max(abs(dot(found, {n: w})) for n, w in direction.items())
     for name, w in direction.items():
         expected = differences(rollout, {name: w}, h)
@@ -189,7 +189,7 @@ def test_the_value_is_the_sum_of_the_losses():
             if step in loss:
                 one.potential.fields["q"].set(stepper.potential.fields["q"].values)
                 one.potential.fields["u"].set(stepper.potential.fields["u"].values)
-                loss.look(step)
+                loss.set_data(step)
                 value += loss.potential.value(stepper.time)
     for name in ("q", "u"):
         one.potential.fields[name].set(line().potential.fields[name].values)
@@ -243,7 +243,7 @@ def test_curvature_keeps_to_its_budget():
     rollout = fitted(one)
     rollout.budget = 3 * 3 * 4 * 8 - 1
     message = (
-        "the observed states along 3 directions need 288 B, and the budget is 287 B: give it more `memory`"
+        "the observed states along 3 directions: need 288 B, got a budget of 287 B; give it more `memory`"
     )
     with pytest.raises(EnergyError, match=message):
         rollout.curvature([drawn(one)] * 3)
@@ -295,7 +295,7 @@ def test_a_hundred_thousand_steps_of_a_thousand_bodies():
     assert _resident("VmHWM") - before < budget + 50_000_000
     (loss,) = rollout.losses
     a, b = (loss.data[f"probe_x.{letter}"][0].sum(axis=0) for letter in "ab")
-    end = steps * rollout.one.dt
+    end = steps * rollout.stepper.dt
     np.testing.assert_allclose(found["x"].sum(axis=0), a, atol=1e-8 * np.abs(found["x"]).sum())
     np.testing.assert_allclose(found["v"].sum(axis=0), end * a + b, atol=1e-8 * np.abs(found["v"]).sum())
     assert np.isfinite(found["stiffening.k"])
@@ -314,7 +314,7 @@ def _resident(what: str, begin: bool = False) -> int:
 
 
 def bits(rollout: Rollout) -> list[bytes]:
-    one = rollout.one
+    one = rollout.stepper
     arrays = [f.values for f in one.potential.fields.values()] + list(one.state().values())
     return [a.tobytes() for a in arrays + [d for loss in rollout.losses for d in _data(loss)]]
 
@@ -327,13 +327,13 @@ def _data(loss: Loss) -> list[np.ndarray]:
 def test_every_question_leaves_all_as_it_was(begun, launches):
     """Also of a run that has gone on: each begins at the present fields, at the time t0."""
     rollout = judged(line(), budget=9000)
-    rollout.one.advance(begun)
-    before, every = bits(rollout), names(rollout.one)
+    rollout.stepper.advance(begun)
+    before, every = bits(rollout), names(rollout.stepper)
     value, found = rollout.evaluate(every)
     assert bits(rollout) == before
     rollout.value()
     assert bits(rollout) == before
-    rollout.curvature([drawn(rollout.one)])
+    rollout.curvature([drawn(rollout.stepper)])
     assert bits(rollout) == before
     again, others = rollout.evaluate(every)
     assert again == value
@@ -377,7 +377,7 @@ def test_forces_that_depend_on_velocities_are_refused():
     one = line(damped=False)
     fields = one.potential.fields
     one.potential = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
-    with pytest.raises(EnergyError, match="the potential depends on the velocity 'u'"):
+    with pytest.raises(EnergyError, match="potential: depends on the velocity 'u'"):
         Rollout(one, [], 3).evaluate(["q"])
 
 
@@ -387,12 +387,20 @@ def test_losses_that_do_not_fit_are_refused():
     potential = Potential(fields, [bind(probe, fields, data={"a": np.zeros(4), "b": np.zeros(4)})])
     rows = np.zeros((2, 4))
     for steps, data, message in (
-        ((1, 2), {"probe.a": rows[:1]}, "'probe.a' has 1 rows of data, for 2 steps"),
-        ((1, 2), {"probe.a": rows[:, :1]}, "'probe.a' has rows of shape [1], its elements need [4]"),
+        (
+            (1, 2),
+            {"probe.a": rows[:1]},
+            "loss: 'probe.a' needs a row for each of 2 steps, got 1; give one row each",
+        ),
+        (
+            (1, 2),
+            {"probe.a": rows[:, :1]},
+            "loss: 'probe.a' needs rows of shape [4], got [1]; give one value for each element",
+        ),
         (
             (1, 2),
             {"probe.c": rows},
-            "no datum 'probe.c' in this loss; did you mean 'probe.b'? (there are: probe.a, probe.b)",
+            "loss: no datum 'probe.c'; did you mean 'probe.b'? (there are: probe.a, probe.b)",
         ),
         ((3, 1, 3), {}, "loss: step 3 is given twice; give it once"),
     ):
@@ -402,15 +410,17 @@ def test_losses_that_do_not_fit_are_refused():
     for step in (-1, 9):
         with pytest.raises(EnergyError) as refused:
             Rollout(one, [Loss(potential, (2, step))], 8)
-        assert str(refused.value) == f"a loss looks at step {step}, and the run has steps 0 to 8"
+        assert (
+            str(refused.value) == f"loss: its steps must be within 0 to 8, got {step}; give steps of the run"
+        )
 
 
 def test_tangents_that_do_not_fit_are_refused():
     rollout = fitted(line())
-    for name, values, shape in (("m", np.ones(3), "[3], needed: [4]"), ("swing.k", 1.0, "[], needed: [5]")):
+    for name, values, shapes in (("m", np.ones(3), "[4], got [3]"), ("swing.k", 1.0, "[5], got []")):
         with pytest.raises(EnergyError) as refused:
             rollout.curvature([{name: values}])
-        assert str(refused.value) == f"the tangent of '{name}' has shape {shape}"
+        assert str(refused.value) == f"tangent of '{name}': needs shape {shapes}; reshape it"
 
 
 def explosive() -> Rollout:
@@ -435,19 +445,19 @@ def test_a_run_that_explodes_is_worth_nan(launches):
     with pytest.raises(NonFiniteError, match="node 1 is not finite"):
         rollout.curvature([{"x": np.ones((2, 2))}])
     assert bits(rollout) == before
-    rollout.one.potential.fields["x"].set(np.full((2, 2), 0.1))
+    rollout.stepper.potential.fields["x"].set(np.full((2, 2), 0.1))
     assert np.isfinite(rollout.value())
     assert not rollout.trouble
 
 
-def test_a_loss_that_is_no_number_is_told():
+def test_a_loss_that_is_nan_is_reported():
     one = line()
     rollout = judged(one)
     rollout.losses[0].data["seen.target"][1] = np.nan
     value, found = rollout.evaluate(["q"])
     assert np.isnan(value)
     assert np.isnan(found["q"]).all()
-    assert rollout.trouble == "step 7: what the run is judged by is not finite"
+    assert rollout.trouble == "step 7: the loss is not finite"
 
 
 # Damage -------------------------------------------------------------------------------------------------
@@ -646,7 +656,7 @@ FUSED = {
         transposed,
     ),
     "tangents of what is held": (text("w_q[n] * free_q[n]", "w_q[n]"), bent),
-    "losses of another row": (method(Loss, "look", first_row), transposed),
+    "losses of another row": (method(Loss, "set_data", first_row), transposed),
     "a block's end looked at twice": (method(Rollout, "_stops", twice_the_end), cut),
     "a tape without its first row": (method(Integrator, "begin_tape", begins_empty), transposed),
     "adjoints of the last question": (method(Backward, "clear", lambda *_: None), untouched),
@@ -665,7 +675,7 @@ UNFUSED = {
     "fields left at the step's end": (skips("read"), transposed),
     "velocities left where they were": (skips("read v"), transposed),
     "forces at the times of drifts' starts": (
-        method(Backward, "_transposed_kick", lambda right, self, t: right(self, t - self.one.dt)),
+        method(Backward, "_transposed_kick", lambda right, self, t: right(self, t - self.stepper.dt)),
         transposed,
     ),
     "friction at another time": (

@@ -76,7 +76,7 @@ def test_the_least_budget_is_told_and_is_enough(steps):
         Plan.of(steps, tape, STATE, needed - 1)
     least = "4.48 kB" if steps > 1 else "3.48 kB"
     assert str(refused.value) == (
-        f"the way back through a run needs at least {least}, and its budget is {least}: give it more `memory`"
+        f"the adjoint of a run: needs at least {least}, got a budget of {least}; give it more `memory`"
     )
 
 

@@ -505,7 +505,7 @@ def test_names_that_do_not_exist(invoke, here: Path) -> None:
         ("x = 1\nundefined\n", "cannot be imported at mine.py:2: NameError: name 'undefined' is not defined"),
         (
             WRONG.replace("k=Parameter", "q=Parameter"),
-            "cannot be imported at mine.py:4: EnergyError: energy 'pixel': no role for argument k",
+            "cannot be imported at mine.py:4: EnergyError: energy 'pixel': argument k has no role",
         ),
         (
             WRONG.replace('"pixel"', '"gravity"'),

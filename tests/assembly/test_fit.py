@@ -511,7 +511,7 @@ def test_the_misfit_is_half_the_squared_distance_in_sigmas(shape: tuple[int, ...
 
 
 def test_a_misfit_of_matrices_is_refused() -> None:
-    with pytest.raises(EnergyError, match=r"a misfit is of numbers or vectors; 'F' has shape \[4, 2, 2\]"):
+    with pytest.raises(EnergyError, match=r"misfit: needs numbers or vectors, got 'F' of shape \[4, 2, 2\]"):
         misfit(Fields({"F": np.zeros((4, 2, 2))})["F"])
 
 

@@ -499,7 +499,7 @@ def test_a_distribution_without_metadata(
             "return fields, units",
             "state: plugin 'ring' (strangers-physics 3.1): initial state 'ring' makes a tuple, not a State",
         ),
-        ('"x": x', '"x": x[:0]', "state: field 'x' is empty: it has shape (0, 2)"),
+        ('"x": x', '"x": x[:0]', "state: field 'x': needs at least one node, got shape (0, 2)"),
         ("np.ones(self.n)", "np.ones(10**15)", "state: needs more memory than there is ("),
     ],
 )

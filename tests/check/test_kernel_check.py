@@ -154,7 +154,7 @@ def run():
 def test_what_a_call_leaves_for_the_next_is_seen(asked) -> None:
     (wrong,) = [f for f in asked(FIELDS + FORGETS.replace("CLEAR", "U[None] = 0.0")) if not f.passed]
     assert wrong.question == "repeat"
-    assert wrong.text.endswith("what the first call left is still in rho; clear or fill it in the call")
+    assert wrong.text.endswith("the values of the first call remain in rho; overwrite it in the call")
     assert failed(asked(FIELDS + FORGETS.replace("CLEAR", "clear()"))) == []
 
 
@@ -165,7 +165,7 @@ def test_where_clearing_may_be_done_elsewhere_it_is_a_warning(how: str, asked) -
         text = text[: text.index("@checked")] + "with ti.ad.Tape(U):\n    density()\n    squares()\nclear()\n"
     found = [f for f in asked(FIELDS + text) if "second call gives" in f.text]
     assert [(f.question, f.passed, f.warning) for f in found] == [("repeat", True, True)]
-    assert found[0].text.endswith("what the first call left is still in rho; clear or fill it in the call")
+    assert found[0].text.endswith("the values of the first call remain in rho; overwrite it in the call")
 
 
 STIFFER = """
@@ -282,16 +282,16 @@ BACK = "; ".join(
     ("ti.ad.clear_all_gradients()", "U.grad[None] = 1.0", "run()", "total.grad()", "square.grad()")
 )
 OWN_WRONG = {
-    "the reverse begins with U.grad = 0; set it to 1 before": BACK.replace("= 1.0", "= 0.0"),
-    "the reverse begins with what was left in x.grad; clear it before": BACK.replace(
+    "the reverse starts with U.grad = 0; set it to 1 before": BACK.replace("= 1.0", "= 0.0"),
+    "the reverse starts with old values in x.grad; clear it before": BACK.replace(
         "ti.ad.clear_all_gradients()", "y.grad.fill(0.0)"
     ),
-    "'square' runs forward, and is not reversed": BACK.removesuffix("; square.grad()"),
+    "'square' runs forward, but is not reversed": BACK.removesuffix("; square.grad()"),
     "reverses 'square' before 'total', which ran after it": BACK.replace(
         "total.grad(); square.grad()", "square.grad(); total.grad()"
     ),
     "'slope' reverses no kernel": "run(); x.grad.fill(0.5)",
-    "'slope' leaves this in .grad": f"{BACK}; x.grad[1] *= 2.0",
+    "'slope' leaves this gradient in .grad": f"{BACK}; x.grad[1] *= 2.0",
 }
 
 
@@ -362,7 +362,7 @@ def test_a_process_that_dies_is_a_finding_and_the_next_case_goes_on(asked) -> No
     found = asked(ARGUMENTS + DIES + again)
     assert [(f.term, f.question) for f in found if not f.passed] == [("dies", "crash")]
     message = next(f.text for f in found if not f.passed)
-    assert message == "the process died of SIGABRT during the run forward"
+    assert message == "the process died of SIGABRT during the forward run"
     assert {f.term for f in found} == {"energy", "dies", "second"}
 
 
@@ -379,7 +379,7 @@ def end():
 def test_what_never_returns_is_a_finding(asked) -> None:
     found = asked(FIELDS + ENDLESS, '[e]\nforward = ["end"]\nloss = "U"\n', seconds=12.0)
     assert [(f.question, f.text) for f in found if not f.passed] == [
-        ("crash", "no answer for 12 s during the run forward: it may never end")
+        ("crash", "no answer for 12 s during the forward run: it may never end")
     ]
 
 
@@ -407,24 +407,24 @@ BAD = {
     ),
     "no loss": (
         TWO + "fill()\n" + CHECKED + "checked(inputs={'x': {}})(energy)\n",
-        "energy: nothing says which array is the loss (of one number, with a gradient: U, V)",
+        "energy: the loss must be the only array of one number with a gradient, got U, V; name it in `loss`",
     ),
     "wrong name": (FIELDS + CHECKED + "checked(loss='W')(energy)\n", "energy: loss: no array named 'W'"),
     "no shape": (
         ARGUMENTS.replace('{"shape": [4]}', "{}"),
-        "energy: nothing says how long 'x' is; give its shape in `inputs` or `arrays`",
+        "energy: array 'x' has no shape; give it in `inputs` or `arrays`",
     ),
     "shape of two axes": (
         ARGUMENTS.replace("[4]", "[4, 2]"),
-        "energy: 'x' has shape [4, 2]; the kernel takes 1 axes",
+        "energy: array 'x' must have 1 axes, got shape [4, 2]; change it in `inputs` or `arrays`",
     ),
     "no number given": (
         ARGUMENTS.replace(', numbers={"k": 2.0}', ""),
-        "energy: nothing says what 'k' is; give it in `numbers`",
+        "energy: argument 'k' has no value; give it in `numbers`",
     ),
     "large loss": (
         FIELDS + CHECKED + "checked(loss='x')(energy)\n",
-        "energy: the loss 'x' has shape [3], and is to be one number",
+        "energy: the loss 'x' must be one number, got shape [3]; sum it in a kernel",
     ),
 }
 
@@ -459,7 +459,7 @@ FINDINGS = {
         FIELDS.replace("(), needs_grad=True", "()"),
         "U",
         "reverse",
-        "the loss 'U' has no gradient to begin the reverse with; make it with needs_grad=True",
+        "the loss 'U' has no adjoint to start the reverse with; make it with needs_grad=True",
     ),
     "input without gradient": (
         FIELDS.replace("3, needs_grad=True", "3"),

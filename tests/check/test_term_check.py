@@ -275,7 +275,7 @@ def leaning(x):
 def test_a_symmetry_that_an_energy_is_declared_to_keep_is_asked_of_it() -> None:
     wrong = [f for f in term_check.of_energy(leaning) if not f.passed]
     assert {f.question for f in wrong} == {"rotation"}
-    assert wrong[0].text.startswith("U is declared to keep under rotation, and changes by 0.")
+    assert wrong[0].text.startswith("U is declared invariant under rotation, but changes by 0.")
     with pytest.raises(EnergyError, match=UNKNOWN):
         local_energy("lean", over="nodes", symmetries=("time",), x=X)(lambda x: x[0][0])
     with pytest.raises(EnergyError, match=UNKNOWN):
@@ -391,7 +391,7 @@ def test_a_staged_energy_is_asked_with_its_example_stage_by_stage(reverse) -> No
         {("x", q) for q in ("reverse", "taylor", "path")} if reverse is back_of_a_cube else set()
     )
     for finding in (f for f in found if f.question == "reverse" and not f.passed):
-        assert finding.text.endswith(": stage 'fourth': its `backward` is not its reverse")
+        assert finding.text.endswith(": stage 'fourth': its `backward` is not its adjoint")
         assert finding.where == f"{Path(__file__)}:{inspect.getsourcelines(fourth.__wrapped__)[1]}"
 
 

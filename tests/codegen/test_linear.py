@@ -433,16 +433,20 @@ def of_x(x):
 LINEAR = Linear("x", "w")
 WEIGHTS = "energy 'e': F is Linear of weights 'w', which need to be a constant Datum of shape ('k', ...)"
 DECLARED = {
-    "no field": (of_f, {"w": SLOPES, "F": LINEAR}, "energy 'e': F is Linear of 'x', which is no Node field"),
+    "no field": (
+        of_f,
+        {"w": SLOPES, "F": LINEAR},
+        "energy 'e': F is Linear of 'x', which is no Node field; give it the role Node",
+    ),
     "a parameter": (
         of_f,
         {"x": Parameter(), "w": SLOPES, "F": LINEAR},
-        "energy 'e': F is Linear of 'x', which is no Node field",
+        "energy 'e': F is Linear of 'x', which is no Node field; give it the role Node",
     ),
     "another Linear": (
         of_f,
         {"x": X, "w": SLOPES, "y": LINEAR, "F": Linear("y", "w")},
-        "energy 'e': F is Linear of 'y', which is no Node field",
+        "energy 'e': F is Linear of 'y', which is no Node field; give it the role Node",
     ),
     "no weights": (of_f, {"x": X, "F": LINEAR}, WEIGHTS),
     "weights at nodes": (of_f, {"x": X, "w": Node("1", ("k",)), "F": LINEAR}, WEIGHTS),
@@ -457,17 +461,17 @@ DECLARED = {
     "not taken": (
         of_x,
         {"x": X, "w": SLOPES, "F": LINEAR},
-        "energy 'e': a role for F, which the function does not take",
+        "energy 'e': F has a role, but is no argument of the function; leave the role out",
     ),
     "weights of nothing": (
         of_f,
         {"x": X, "w": SLOPES, "o": SLOPES, "F": LINEAR},
-        "energy 'e': a role for o, which the function does not take",
+        "energy 'e': o has a role, but is no argument of the function; leave the role out",
     ),
     "three axes": (
         of_f,
         {"x": X, "w": Datum("1", ("k", "d", "d")), "F": LINEAR},
-        "energy 'e': F is Linear of 'x' and would have 3 axes; there are numbers, vectors and matrices",
+        "energy 'e': F is Linear of 'x' and would have 3 axes; it can be a number, a vector or a matrix",
     ),
 }
 
@@ -483,7 +487,7 @@ def test_refused_when_declared(name):
 def test_pairs_have_no_weights():
     with pytest.raises(EnergyError) as refused:
         local_energy("e", over="pairs", x=X, w=SLOPES, F=LINEAR)(of_f)
-    message = "energy 'e': a pair has no data of its own; use Node fields or Parameters"
+    message = "energy 'e': a pair has no data; use Node fields or Parameters"
     assert str(refused.value) == message
 
 
@@ -494,10 +498,10 @@ def test_weights_that_do_not_sum_to_zero(precision, off):
     weights[2, 1, 0] += off
     with pytest.raises(EnergyError) as refused:
         bind(squared, there, tuples=rows, data={"gradients": weights, "volume": volume})
-    head, tail = "squared.gradients: the weights of element 2 sum to ", ", and not to zero: "
+    head, tail = "squared.gradients: the weights of element 2 must sum to zero, got ", "; "
     found, _, why = str(refused.value).removeprefix(head).partition(tail)
     assert float(found) == pytest.approx(off, rel=1e-2)
-    assert why == "what they make would change when the whole element is moved"
+    assert why == "subtract their mean, so that a translation of the element changes nothing"
 
 
 @pytest.mark.parametrize("precision", ["f64", "f32"])
@@ -512,9 +516,14 @@ def test_rounding_of_weights_is_no_offence(precision):
 @pytest.mark.parametrize(
     ("k", "shape", "message"),
     [
-        (3, (4, 4, 2), "squared.gradients: has shape [4, 4, 2], needs [4, 3, 2] or [3, 2]"),
-        (3, (4, 3, 3), "squared.gradients: has shape [4, 3, 3], needs [4, 3, 2] or [3, 2]"),
-        (1, (4, 1, 2), "squared.gradients: one node alone has no weights that sum to zero, but zero"),
+        (3, (4, 4, 2), "squared.gradients: needs shape [4, 3, 2] or [3, 2], got [4, 4, 2]; reshape it"),
+        (3, (4, 3, 3), "squared.gradients: needs shape [4, 3, 2] or [3, 2], got [4, 3, 3]; reshape it"),
+        (
+            1,
+            (4, 1, 2),
+            "squared.gradients: weights must sum to zero, got elements of one node;"
+            " use tuples of two or more nodes",
+        ),
     ],
 )
 def test_weights_that_do_not_fit(k, shape, message):
@@ -534,7 +543,7 @@ def test_a_space_that_nothing_tells():
     energy = local_energy("tilted", over="nodes", temperature=T, a=Parameter("1", ("d",)))(tilted)
     with pytest.raises(EnergyError) as refused:
         bind(energy, there, parameters={"a": [1.0, 2.0]})
-    assert str(refused.value) == "the dimension of space is not known: bind a node field of shape ('d',)"
+    assert str(refused.value) == "the dimension of space is unknown; bind a node field of shape ('d',)"
 
 
 # Damage -------------------------------------------------------------------------------------------------

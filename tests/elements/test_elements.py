@@ -298,7 +298,7 @@ REFUSALS = {
     ),
     "a value each": (
         lambda f: bind(repulsion, f, elements=neighbours(f), parameters={"k": np.ones(N)}),
-        f"repulsion.k: has shape [{N}]; one value has []",
+        f"repulsion.k: one value needs shape [], got [{N}]; reshape it",
     ),
 }
 

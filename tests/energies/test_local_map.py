@@ -997,24 +997,22 @@ def spaced(**parameters: float) -> Any:
 
 
 REFUSED: dict[str, Callable[[], Any]] = {
-    "map 'm': at, to are Cells; an element gives to one at a time": lambda: declared(
+    "map 'm': has the Cells at, to; use one": lambda: declared(
         at=Cell(window=_here), to=Cell(window=_here), function=two_places
     ),
-    "map 'm': pairs give to their nodes; to give to cells sum over nodes or tuples": lambda: declared(
+    "map 'm': pairs cannot add to cells; sum over nodes or tuples": lambda: declared(
         "pairs", at=Cell(window=_here)
     ),
-    "map 'm': at needs a window: a function that says which cells are reached": lambda: declared(at=Cell()),
-    "map 'm': its window takes z, at, which the map has no value for": lambda: declared(
+    "map 'm': at has no window; give it a function that returns the cells reached": lambda: declared(
+        at=Cell()
+    ),
+    "map 'm': its window must take arguments of the map, got z, at": lambda: declared(
         at=Cell(window=strange_window)
     ),
-    "map 'm': the spacing 'h' needs to be one of its Parameters": lambda: declared(
-        at=Cell(window=_here, spacing="h")
-    ),
-    "map 'm': the spacing 'x' needs to be one of its Parameters": lambda: declared(
-        at=Cell(window=_here, spacing="x")
-    ),
-    "map 'm': no role for argument at": lambda: declared(),
-    "map 'm': a role for z, which the function does not take": lambda: declared(
+    "map 'm': its spacing must be a Parameter, got 'h'": lambda: declared(at=Cell(window=_here, spacing="h")),
+    "map 'm': its spacing must be a Parameter, got 'x'": lambda: declared(at=Cell(window=_here, spacing="x")),
+    "map 'm': argument at has no role": lambda: declared(),
+    "map 'm': z has a role, but is no argument of the function": lambda: declared(
         z=Node(), at=Cell(window=_here)
     ),
     "a map cannot be called 'a.b'; use letters, digits and _": lambda: declared(
@@ -1023,29 +1021,27 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a field cannot be called 'a/b'; use letters, digits and _": lambda: declared(
         at=Cell(window=_here), gives="a/b"
     ),
-    "map 'm': over='cells'; it is 'nodes', 'pairs', 'tuples' or a number of nodes": lambda: declared(
+    "map 'm': over must be 'nodes', 'pairs', 'tuples' or a number of nodes, got 'cells'": lambda: declared(
         "cells", at=Cell(window=_here)
     ),
-    "map 'm': no argument is a Node field": lambda: local_map("m", gives="y", over="nodes", x=Parameter())(
-        lone
-    ),
-    "energy 'm': at is a Cell, and only a map gives to cells": lambda: local_energy(
+    "map 'm': has no Node field": lambda: local_map("m", gives="y", over="nodes", x=Parameter())(lone),
+    "energy 'm': at is a Cell, but only maps add to cells": lambda: local_energy(
         "m", over="nodes", x=Node(), at=Cell(window=_here)
     )(unwindowed),
-    "far: gives to the cells of a grid, and there is none": lambda: cells(grid=None),
+    "far: adds to the cells of a grid, got none": lambda: cells(grid=None),
     "splines.h: is the grid's spacing; leave it out": lambda: spaced(h=0.5),
-    "tall.heights: needs a table of numbers, none is given": lambda: tabled(None),
+    "tall.heights: needs a table of numbers, got none": lambda: tabled(None),
     "tall.heights: needs finite numbers": lambda: tabled([1.0, np.nan]),
-    "tall.heights: has shape [2, 1]; it needs 1 axes, none of them empty": lambda: tabled([[1.0], [2.0]]),
-    "tall.heights: has shape [0]; it needs 1 axes, none of them empty": lambda: tabled(np.zeros(0)),
-    "tall.heights: has shape []; it needs 1 axes, none of them empty": lambda: tabled(1.0),
-    "the state has a field 'y': what a map gives needs another name": lambda: over_fields(
+    "tall.heights: needs 1 axes, none of them empty, got shape [2, 1]": lambda: tabled([[1.0], [2.0]]),
+    "tall.heights: needs 1 axes, none of them empty, got shape [0]": lambda: tabled(np.zeros(0)),
+    "tall.heights: needs 1 axes, none of them empty, got shape []": lambda: tabled(1.0),
+    "field 'y': is given by the state, so no map can write it": lambda: over_fields(
         {"x": [1.0], "y": [2.0]}, (far, {"grid": Grid((4,))})
     ),
-    "'y' has 4 nodes in 1; another map gives it 5 in 1": lambda: over_fields(
+    "field 'y': has 4 nodes in 1, got a map to 5 in 1": lambda: over_fields(
         {"x": [1.0]}, (far, {"grid": Grid((4,))}), (far, {"grid": Grid((5,))})
     ),
-    "'y' has 4 nodes in 1; another map gives it 4 in kg": lambda: over_fields(
+    "field 'y': has 4 nodes in 1, got a map to 4 in kg": lambda: over_fields(
         {"x": [1.0]}, (far, {"grid": Grid((4,))}), (heavy, {"grid": Grid((4,))})
     ),
     "no field named 'z' (there are: x)": lambda: bind(

@@ -149,13 +149,16 @@ def test_so_are_ifs_in_loops_that_are_unrolled() -> None:
 )
 @pytest.mark.parametrize(
     ("stage", "n", "often"),
-    [(sums, 1023, "1024 times in a turn"), (by_data, 9, "an unknown number of times in a turn")],
+    [
+        (sums, 1023, "1024 times in one iteration"),
+        (by_data, 9, "an unknown number of times in one iteration"),
+    ],
 )
 def test_what_would_leave_the_stack_is_refused(stage, n: int, often: str) -> None:
     line = inspect.getsourcelines(inspect.unwrap(stage))[1] + 5
     message = (
-        f"e, stage '{stage.__name__}', line {line}: changes 's' {often}, and its reverse has room for"
-        " 1023 times; add to an array with +=, or keep it in one, with a place for each time"
+        f"e, stage '{stage.__name__}', line {line}: changes 's' {often}, and its reverse has a stack"
+        " of 1023 values; add to an array with +=, or store each value in an array element of its own"
     )
     one, _ = term(stage, n)
     with pytest.raises(EnergyError, match=re.escape(message)):

@@ -91,7 +91,7 @@ def by_way_of_another(x: LINE, y: LINE):
         y[i] = p + q
 
 
-@refused("uses 'v', made before this inner loop")
+@refused("uses 'v', computed before this inner loop")
 def element_of_a_vector(x: LINE, y: LINE):
     for i in range(2):
         for j in range(2):
@@ -104,7 +104,7 @@ def element_of_a_vector(x: LINE, y: LINE):
 # Loops -----------------------------------------------------------------------------------------------
 
 
-@refused("uses 't', made before this inner loop")
+@refused("uses 't', computed before this inner loop")
 def made_in_the_middle(x: LINE, y: LINE):
     for i in x:
         for j in range(5):
@@ -113,7 +113,7 @@ def made_in_the_middle(x: LINE, y: LINE):
                 y[i] += t * t * x[k]
 
 
-@refused("uses 't', made before this inner loop")
+@refused("uses 't', computed before this inner loop")
 def made_where_it_is_unrolled(x: LINE, y: LINE):
     for i in x:
         for d in ti.static(range(2)):
@@ -122,7 +122,7 @@ def made_where_it_is_unrolled(x: LINE, y: LINE):
                 y[i] += t * x[j]
 
 
-@refused("writes 'v[i % 3]', an element of a vector at a place that only the run knows")
+@refused("writes 'v[i % 3]', an element of a vector at an index known only at run time")
 def element_at_a_running_place(x: LINE, y: LINE):
     for i in x:
         v = ti.Vector([x[i], x[i] * x[i], 1.0])
@@ -130,7 +130,7 @@ def element_at_a_running_place(x: LINE, y: LINE):
         y[i] = v[0] * v[1] + v[2]
 
 
-@refused("uses 'v', made before this inner loop")
+@refused("uses 'v', computed before this inner loop")
 def element_at_a_turn(x: LINE, y: LINE):
     for i in x:
         v = ti.Vector([0.0, 0.0, 0.0])
@@ -147,7 +147,7 @@ def in_an_if_around_all(x: LINE, y: LINE):
                 y[i] += ti.exp(x[i] - x[j])
 
 
-@refused("uses 't', made before this inner loop")
+@refused("uses 't', computed before this inner loop")
 def unrolled_around_all(x: LINE, y: LINE):
     for k in ti.static(range(2)):
         for i in x:
@@ -156,7 +156,7 @@ def unrolled_around_all(x: LINE, y: LINE):
                 y[i] += t * x[j] * (k + 1)
 
 
-@refused("uses 't', made before this inner loop")
+@refused("uses 't', computed before this inner loop")
 def decided_around_all(x: LINE, y: LINE):
     if ti.static(TRUE):
         for i in x:
@@ -197,13 +197,13 @@ def product_of_a_component(p: POINTS, y: POINTS):
         y[i].x *= p[i].y
 
 
-@refused("at one place in several turns")
+@refused("at one index in several iterations")
 def component_of_a_shared_place(p: POINTS, y: POINTS):
     for i in p:
         y[i // 2].x = p[i].x * p[i].y
 
 
-@refused("at one place in several turns")
+@refused("at one index in several iterations")
 def two_at_once(x: LINE, y: LINE, z: LINE):
     for i in x:
         y[i // 2], z[i // 2] = x[i] * x[i], x[i]
@@ -215,7 +215,7 @@ def swapped(x: LINE, y: LINE, z: LINE):
         y[i], z[i] = z[i] + x[i], y[i] * y[i]
 
 
-@refused("where another turn may write it")
+@refused("where another iteration may write it")
 def of_a_neighbour(x: LINE, y: LINE, z: LINE):
     ti.loop_config(serialize=True)
     for i in x:
@@ -223,19 +223,19 @@ def of_a_neighbour(x: LINE, y: LINE, z: LINE):
         z[i] = y[ti.max(i - 1, 0)] * x[i]
 
 
-@refused("at one place in several turns")
+@refused("at one index in several iterations")
 def a_part_of_a_place(q: PLANE, y: LINE):
     for at_ in ti.grouped(q):
         y[at_[0]] = q[at_] * q[at_]
 
 
-@refused("at one place in several turns")
+@refused("at one index in several iterations")
 def a_named_part_of_a_place(q: PLANE, y: LINE):
     for at_ in ti.grouped(q):
         y[at_.x] = q[at_] * q[at_]
 
 
-@refused("that an array tells")
+@refused("indices from an array")
 def by_a_second_name(x: LINE, p: WHOLE, y: LINE):
     for i in x:
         a = p[i]
@@ -243,7 +243,7 @@ def by_a_second_name(x: LINE, p: WHOLE, y: LINE):
         y[b] = x[i] * x[i]
 
 
-@refused("that an array tells")
+@refused("indices from an array")
 def by_a_function(x: LINE, p: WHOLE, y: LINE):
     for i in x:
         y[helpers.at(p, i)] = x[i] * x[i]
@@ -256,7 +256,7 @@ def through_a_function(x: LINE, y: LINE):
         y[i] += 0.0
 
 
-@refused("at places that may be one")
+@refused("at indices that may be equal")
 def overlapping(x: LINE, y: LINE):
     for i in range(5):
         y[i] = x[i]

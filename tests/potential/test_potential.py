@@ -549,27 +549,27 @@ def declared(over="nodes", function: Callable = untyped, **roles):
 @pytest.mark.parametrize(
     ("declare", "text"),
     [
-        (lambda: declared(x=X), "energy 'bad': no role for argument k"),
+        (lambda: declared(x=X), "energy 'bad': argument k has no role"),
         (
             lambda: declared(x=X, k=Parameter(), q=X),
-            "energy 'bad': a role for q, which the function does not take",
+            "energy 'bad': q has a role, but is no argument of the function",
         ),
         (
             lambda: declared("nodes", x=Parameter(), k=Parameter()),
-            "energy 'bad': no argument is a Node field",
+            "energy 'bad': has no Node field",
         ),
-        (lambda: declared("pairs", x=X, k=Datum()), "energy 'bad': a pair has no data of its own"),
+        (lambda: declared("pairs", x=X, k=Datum()), "energy 'bad': a pair has no data"),
         (
             lambda: declared("triples", x=X, k=Datum()),
-            "over='triples'; it is 'nodes', 'pairs', 'tuples' or a number of nodes",
+            "over must be 'nodes', 'pairs', 'tuples' or a number of nodes, got 'triples'",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
-            "k holds integers, and those have no",
+            "k holds integers, which have no",
         ),
         (
             lambda: declared(0, x=X, k=Datum()),
-            "over=0; it is 'nodes', 'pairs', 'tuples' or a number of nodes",
+            "over must be 'nodes', 'pairs', 'tuples' or a number of nodes, got 0",
         ),
     ],
 )
@@ -599,11 +599,11 @@ REFUSALS = {
     "spring.tuples: needs rows of 2 node numbers": lambda: bound(tuples=np.zeros((0, 2), int)),
     "spring.tuples: row 1 = [2, 7] names a node outside 0..6": lambda: bound(tuples=[[0, 1], [2, 7]]),
     "spring.tuples: row 0 = [0, -1] names a node outside 0..6": lambda: bound(tuples=[[0, -1]]),
-    "spring.rest: every element needs a value, none is given": lambda: bound(data={}),
-    "spring.rest: has shape [5], needs [6] or []": lambda: bound(data={"rest": np.ones(5)}),
+    "spring.rest: needs a value for each element, got none; give `data`": lambda: bound(data={}),
+    "spring.rest: needs shape [6] or [], got [5]": lambda: bound(data={"rest": np.ones(5)}),
     "spring: no datum or parameter named color": lambda: bound(data={"rest": 1.0, "color": 2}),
     "spring: no datum or parameter named K": lambda: bound(parameters={"K": 1.0}),
-    "spring.k: has shape [5]; one value has []": lambda: bound(parameters={"k": np.ones(5)}),
+    "spring.k: one value needs shape [], got [5]": lambda: bound(parameters={"k": np.ones(5)}),
     "spring.k: nan is not within [-inf, inf]": lambda: bound(parameters={"k": np.nan}),
     "spring.k: has values for left; the term's bodies are left, right": lambda: bound(
         bodies=BODIES, parameters={"k": {"left": 1.0}}
@@ -613,18 +613,18 @@ REFUSALS = {
     "gravity.m: field 'x' is of shape [3] at each node, not a scalar": lambda: bound(
         gravity, renamed={"m": "x"}
     ),
-    "gravity: a pair needs two nodes, there is 1": lambda: bound(gravity, some_fields(1)),
+    "gravity: a pair needs two nodes, got 1": lambda: bound(gravity, some_fields(1)),
     "gravity.G: -1.0 is not within [0, inf]": lambda: bound(gravity, parameters={"G": -1.0}),
-    "gravity.G: has shape [7]; one value has []": lambda: bound(gravity, parameters={"G": np.ones(7)}),
+    "gravity.G: one value needs shape [], got [7]": lambda: bound(gravity, parameters={"G": np.ones(7)}),
     "gravity.G: a pair may span two bodies": lambda: bound(
         gravity, bodies=BODIES, parameters={"G": {"left": 1.0, "right": 2.0}}
     ),
-    "gravity: its node fields differ in length: x has 3, m has 4": lambda: bound(
+    "gravity: its node fields must have one length, but x has 3, m has 4": lambda: bound(
         gravity, Fields(SHORT_MASSES)
     ),
     "gravity: node 3 is in two of the bodies": lambda: potential_with(bound(gravity, bodies=OVERLAPPING)),
     "trap: node 3 is in two of the bodies": lambda: potential_with(bound(energies.trap, bodies=OVERLAPPING)),
-    "trap: no node 7; its fields have 7 nodes": lambda: potential_with(
+    "trap: its bodies must have nodes below 7, got 7": lambda: potential_with(
         bound(energies.trap, bodies=[Body("a", range(5, 9))])
     ),
     "two terms have one name: spring, spring; give them a `name` each": lambda: potential_with(
@@ -782,7 +782,7 @@ def test_single_precision_computes_nothing_in_double() -> None:
 
 
 def test_what_an_energy_cannot_be() -> None:
-    with pytest.raises(EnergyError, match="two arguments are the Time"):
+    with pytest.raises(EnergyError, match="has two Time arguments"):
         local_energy("clocks", over=1, x=X, s=Time(), t=Time())(lambda x, s, t: x[0].x * s * t)
     with pytest.raises(EnergyError, match="an energy cannot be called 'a/b'"):
         local_energy("a/b", over=1, x=X)(lambda x: x[0].x)

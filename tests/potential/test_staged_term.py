@@ -485,8 +485,8 @@ DECLARED = {
             *[Stage(sines, ("y",), rename=w, recompute=True) for w in (THERE, BACK, THERE)],
             Stage(total, ("U",), rename={"x": "z"}),
         ],
-        "energy 'e': to reverse stage 3 'sines', 'y' would have to hold two things at once; give one of them"
-        " an array of its own (`rename`)",
+        "energy 'e': to reverse stage 3 'sines', array 'y' would need two versions at the same time; give one"
+        " of them an array of its own (`rename`)",
     ),
     "read before it is written": (
         [Stage(squares, ("U",), rename={"x": "y"}), Stage(sines, ("y",))],
@@ -494,8 +494,8 @@ DECLARED = {
     ),
     "in place": (
         [Stage(sines, ("y",), rename={"y": "x"})],
-        "energy 'e', stage 'sines': takes 'x' twice and writes it; its reverse would need what was there"
-        " before: write into an array of its own",
+        "energy 'e', stage 'sines': takes 'x' twice and writes it, and its reverse would need the"
+        " overwritten values; write into another array",
     ),
     "an input": (
         [Stage(at_rest, ("v",), rename={"v": "x"})],
@@ -509,19 +509,22 @@ DECLARED = {
         [Stage(sines, ("w",))],
         "energy 'e', stage 'sines': has no argument 'w' (it takes x, y)",
     ),
-    "writes nothing": ([Stage(sines, ())], "stage 'sines': writes nothing; say which arguments it `writes`"),
+    "writes nothing": (
+        [Stage(sines, ())],
+        "stage 'sines': writes no array; name its output arguments in `writes`",
+    ),
     "unknown array": (
         [Stage(sines, ("y",), rename={"y": "zz"})],
-        "stage 'sines': nothing says what its argument 'y' is; did you mean 'z'?; give it a role, or name the"
+        "stage 'sines': its argument 'y' is no known array; did you mean 'z'?; give it a role, or name the"
         " array in `between`, `rename` or `numbers`",
     ),
     "no reverse": (
         [Stage(plain, ("y",))],
-        "stage 'plain': is no Taichi kernel and has no reverse; give it a `backward`",
+        "stage 'plain': is no Taichi kernel, so it has no reverse; give it a `backward`",
     ),
     "backward of unknown arguments": (
         [Stage(sines, ("y",), backward=lambda x, d_z: None)],
-        "stage 'sines': its backward takes d_z; there are x, y, d_x, d_y",
+        "stage 'sines': its backward takes unknown arguments, got d_z; use x, y, d_x, d_y",
     ),
     "idle": ([Stage(squares, ("U",))], "energy 'e': no stage takes w, t, y, z, s"),
 }
@@ -540,13 +543,13 @@ def test_roles_that_contradict_are_refused() -> None:
     two = [Stage(cubes, ("U",), rename={"t": "s"}), Stage(cubes, ("U",))]
     with pytest.raises(EnergyError, match="energy 'e': no stage writes V"):
         staged_energy("e", stages=stages, outputs=("U", "V"), x=Node())
-    with pytest.raises(EnergyError, match="energy 'e': U cannot be an input and be made by stages"):
+    with pytest.raises(EnergyError, match="energy 'e': U cannot be both an input and an output of stages"):
         staged_energy("e", stages=stages, x=Node(), U=Node())
-    with pytest.raises(EnergyError, match="x holds integers, and those have no derivative"):
+    with pytest.raises(EnergyError, match="x holds integers, which have no derivative"):
         staged_energy("e", stages=stages, x=Datum(integer=True, differentiable=True))
     with pytest.raises(EnergyError, match="an energy cannot be called 'a b'"):
         staged_energy("a b", stages=stages, x=Node())
-    with pytest.raises(EnergyError, match="two arguments are the Time; there is one"):
+    with pytest.raises(EnergyError, match="has two Time arguments; use one for both"):
         staged_energy("e", stages=two, grid=Node(), w=Datum(), s=Time(), t=Time())
 
 
@@ -591,7 +594,7 @@ def unrolls(x: A(ndim=1), U: A(ndim=0)):
         (
             carries,
             4,
-            "energy 'e', stage 'carries', line LINE: uses 's', made before this inner loop, whose reverse"
+            "energy 'e', stage 'carries', line LINE: uses 's', computed before this inner loop, whose reverse"
             " takes its value after the last iteration; compute it in the loop, or keep it in an array",
         ),
     ],
@@ -824,25 +827,25 @@ def on_two_axes(x: A(ndim=2), U: A(ndim=0)):  # type: ignore[valid-type]
 
 
 NEITHER = (
-    "neither overwrites nor adds to 'U', so its reverse would be wrong; after the first write use only `+=`,"
-    " and write no array that the stage reads"
+    "neither overwrites nor adds to 'U', so its reverse would be wrong; use only `+=` from the second write"
+    " on, and do not write an array that it reads"
 )
 FILL = Stage(sines, ("y",))
 ADD_Y = Stage(total, ("U",), rename=X1)
 USED = {
     "mutated after it was read": (
         [FILL, Stage(spends, ("U",))],
-        "energy 'e', stage 'spends': changes 'y', which it is not declared to write; its reverse would"
-        " work with the changed values: write into an array of its own, and declare it",
+        "energy 'e', stage 'spends': changes 'y', which it is not declared to write, and its reverse would"
+        " use the changed values; write into another array, and declare it",
     ),
     "the same, declared": (
         [Stage(spends, ("U", "y"))],
-        "energy 'e', stage 'spends': reads 'y' and writes it afterwards, and its reverse would take the"
-        " final value; write into another array",
+        "energy 'e', stage 'spends': reads 'y' and writes it afterwards, and its reverse would use the"
+        " final values; write into another array",
     ),
     "the same, where no text shows it": (
         [FILL, Stage(spends_atomically, ("U",))],
-        "e, stage 'spends_atomically': changes 'y', which it is not declared to write; its reverse",
+        "e, stage 'spends_atomically': changes 'y', which it is not declared to write, and its reverse",
     ),
     "the same, where no text shows it, declared": (
         [Stage(spends_atomically, ("U", "y"))],
@@ -858,26 +861,26 @@ USED = {
     ),
     "scattered": (
         [Stage(scatters, ("y",)), ADD_Y],
-        "energy 'e', stage 'scatters': overwrites 'y' at places that an array tells, perhaps twice; its"
-        " reverse would give the slope to any one of them: add with `+=`, or give each turn a place of its"
-        " own",
+        "energy 'e', stage 'scatters': overwrites 'y' at indices from an array, which may repeat, and its"
+        " reverse would give the derivative to any one of them; add with `+=`, or give each iteration an"
+        " index of its own",
     ),
-    "one place in several turns": (
+    "one index in several iterations": (
         [Stage(keeps_the_last, ("U",))],
-        "energy 'e', stage 'keeps_the_last': overwrites 'U' at one place in several turns; its reverse",
+        "energy 'e', stage 'keeps_the_last': overwrites 'U' at one index in several iterations, and its",
     ),
     "one place of two turns": (
         [Stage(meets, ("y",)), ADD_Y],
-        "energy 'e', stage 'meets': overwrites 'y' at one place in several turns; its reverse",
+        "energy 'e', stage 'meets': overwrites 'y' at one index in several iterations, and its reverse",
     ),
     "product": (
         [Stage(multiplies, ("U",))],
-        "energy 'e', stage 'multiplies': makes 'U' from itself, and its reverse",
+        "energy 'e', stage 'multiplies': computes 'U' from itself, and its reverse",
     ),
     "product by a name": ([Stage(triples, ("U",))], f"energy 'e', stage 'triples': {NEITHER}"),
     "feeds back": (
         [Stage(feeds_back, ("U",))],
-        "energy 'e', stage 'feeds_back': makes 'U' from itself, and its reverse",
+        "energy 'e', stage 'feeds_back': computes 'U' from itself, and its reverse",
     ),
     "largest": (
         [Stage(largest, ("U",))],
@@ -1019,7 +1022,9 @@ def again(kernel, recompute: bool = True, **rename: str) -> Stage:
     ids=["two versions in one group", "each waits for the other"],
 )
 def test_an_array_that_would_hold_two_things_at_once_is_refused(stages) -> None:
-    with pytest.raises(EnergyError, match="would have to hold two things at once; give one of them an array"):
+    with pytest.raises(
+        EnergyError, match="would need two versions at the same time; give one of them an array"
+    ):
         staged_energy("e", x=Node(), between={b: Between(("n",)) for b in "wpq"}, stages=stages)
 
 
@@ -1053,7 +1058,9 @@ def added_by_name(x: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
 
 def test_nothing_is_made_from_itself() -> None:
     stages = [Stage(halves_of_squares, ("o",), {"a": "x", "o": "g"}), Stage(in_place, ("g",))]
-    with pytest.raises(EnergyError, match="stage 'in_place': makes 'g' from itself, and its reverse would"):
+    with pytest.raises(
+        EnergyError, match="stage 'in_place': computes 'g' from itself, and its reverse would use"
+    ):
         staged_energy("e", x=Node(), k=Parameter(), between={"g": Between(("n",))}, stages=stages)
     energy = staged_energy("e", x=Node(), stages=[Stage(added_by_name, ("U",))])
     term = bind_staged(energy, Fields({"x": [1.0, 3.0]}))
@@ -1061,6 +1068,6 @@ def test_nothing_is_made_from_itself() -> None:
 
 
 def test_a_loop_in_a_function_that_a_kernel_calls_is_seen() -> None:
-    text = r"stage 'loop_in_a_function', line \d+: is a loop in 'summed', which a kernel calls, and Taichi"
+    text = r"stage 'loop_in_a_function', line \d+: is a loop in 'summed', which a kernel calls, so its"
     with pytest.raises(EnergyError, match=text):
         staged_energy("e", x=Node(), stages=[Stage(loop_in_a_function, ("U",))])

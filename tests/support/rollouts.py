@@ -297,7 +297,7 @@ def differences(rollout: Rollout, direction: Tangents, h: float) -> float:
     total = 0.0
     for k, weight in STENCIL.items():
         for sign in (1.0, -1.0):
-            with moved(rollout.one, direction, sign * k * h):
+            with moved(rollout.stepper, direction, sign * k * h):
                 total += sign * weight / h * rollout.value()
     return total
 

@@ -35,7 +35,7 @@ HALF = "ti.f64(0.5) * h"
 
 
 class _Place(NamedTuple):
-    """A step by its number, and by its number on the tape."""
+    """A step: its number in the run, and on the tape."""
 
     step: int
     at: int
@@ -44,17 +44,17 @@ class _Place(NamedTuple):
 class Backward:
     """The adjoint of the steps on a stepper's tape.
 
-    `adjoints`: dL/d(field) of all that moves and of the fields among `names`; `parameters`:
-    dL/d("term.argument"), parameters and data, as rows of values. They are derivatives by the state at the
-    step that `back` has reached. Raises `EnergyError` for names that L cannot be differentiated by.
+    `adjoints`: dL/d(field) for moving fields and the fields among `names`; `parameters`:
+    dL/d("term.argument") for parameters and data, in rows of values. They are derivatives with respect to the
+    state at the step that `back` has reached. Raises `EnergyError` for names without a derivative.
     """
 
     def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
         assert stepper.tape is not None
-        self.one, self.tape, self.motions = stepper, stepper.tape, stepper.motions
+        self.stepper, self.tape, self.motions = stepper, stepper.tape, stepper.motions
         refuse_velocities(stepper)
         owners = {n: owner(stepper, n) for n in names}
-        fields = self.one.potential.fields
+        fields = self.stepper.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
         self.adjoints, self.product = self._arrays(nodal), self._arrays(nodal)
@@ -63,10 +63,12 @@ class Backward:
         self.heavy = [m for m in self.motions if m.inertia in nodal]
         self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
         self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
-        self.pull = self._request(self.one.potential, owners, self.force, self.kicked)
-        if self.one.dissipation and self.one.friction:
+        self.pull = self._request(self.stepper.potential, owners, self.force, self.kicked)
+        if self.stepper.dissipation and self.stepper.friction:
             self.slowed, self.after = (self._arrays([m.velocity for m in self.motions]) for _ in range(2))
-            self.friction = self._request(self.one.dissipation, owners, self.one.friction.force, self.slowed)
+            self.friction = self._request(
+                self.stepper.dissipation, owners, self.stepper.friction.force, self.slowed
+            )
         self._run = KernelCache()
         steps = self._steps() if stepper.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
@@ -80,21 +82,21 @@ class Backward:
             array.fill(0)
 
     def add(self, slopes: Mapping[str, np.ndarray]) -> None:
-        """Add the derivatives of a loss by the present state."""
+        """Add the derivatives of a loss with respect to the present state."""
         for name, slope in slopes.items():
             array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
             storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
 
     def found(self, name: str) -> np.ndarray:
-        """dL/d(name), of the shape of the field or of the argument's values."""
+        """dL/d(name), in the shape of the field or of the argument's values."""
         if name in self.adjoints:
             return storage.host(self.adjoints[name]).copy()
-        potential = owner(self.one, name)
+        potential = owner(self.stepper, name)
         assert potential
         return storage.host(self.parameters[name]).reshape(potential.shape(name)).copy()
 
     def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
-        fields = self.one.potential.fields
+        fields = self.stepper.potential.fields
         return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
 
     def _request(
@@ -104,7 +106,7 @@ class Backward:
         force: Mapping[str, Any],
         tangents: Mapping[str, Any],
     ) -> DerivativeRequest:
-        """Hessian products along `tangents`, and the force itself if a loss is differentiated by inertia."""
+        """Hessian products along `tangents`; also the force if dL/d(inertia) is needed."""
         read = {n: array for n, array in self.product.items() if n in potential.reads}
         felt = _felt(potential, set(tangents))
         changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
@@ -115,22 +117,22 @@ class Backward:
     # Many steps in one kernel, or by single launches
 
     def back(self, last: int, steps: int) -> None:
-        """From the end of step number `last` to the start of the first of so many steps."""
+        """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
         at = last - steps - self.tape.first
         if self._many is not None and steps:
-            self._many(steps, float(last - steps), self.one.t0, self.one.dt, at)
+            self._many(steps, float(last - steps), self.stepper.t0, self.stepper.dt, at)
             return
         for step in reversed(range(steps)):
             self._step(last - steps + step, at + step)
 
     def finish(self) -> None:
-        """The kicks at the first place of the tape, which is that of the initial state."""
+        """The kicks at the initial state, which is in the first row of the tape."""
         self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
-        self._transposed_kick(self.one.t0)
+        self._transposed_kick(self.stepper.t0)
         self._run("hold", self._hold)
 
     def _step(self, step: int, at: int) -> None:
-        """Step number `step`, which is number `at` on the tape."""
+        """The adjoint of step number `step`, which is number `at` on the tape."""
         place = _Place(step, at)
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
@@ -138,45 +140,45 @@ class Backward:
             Drift: self._launch_drift,
             Forces: self._launch_forces,
         }
-        for move in reversed(self.one.scheme.moves):
+        for move in reversed(self.stepper.scheme.moves):
             rule(rules, move, "adjoint")(move, place)
 
     def _launch_kick(self, move: Kick, place: "_Place") -> None:
-        self._run("pull", self._pull, "h", self.one.scheme.kicks[move.number] * self.one.dt)
+        self._run("pull", self._pull, "h", self.stepper.scheme.kicks[move.number] * self.stepper.dt)
 
     def _launch_forces(self, move: Forces, place: "_Place") -> None:
-        s, one = self.one.scheme, self.one
+        s, one = self.stepper.scheme, self.stepper
         row = place.at * len(s.drifts) + move.number + 1
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
         self._transposed_kick(one.t0 + (place.step + s.ends[move.number]) * one.dt)
 
     def _launch_drift(self, move: Drift, place: "_Place") -> None:
         self._run("hold", self._hold)
-        self._run("drift", self._drift, "h", self.one.scheme.drifts[move.number] * self.one.dt)
+        self._run("drift", self._drift, "h", self.stepper.scheme.drifts[move.number] * self.stepper.dt)
 
     def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
-        t = self.one.t0 + (place.step + move.number) * self.one.dt
+        t = self.stepper.t0 + (place.step + move.number) * self.stepper.dt
         self._transposed_friction(
-            t, (place.at + move.number) * len(self.one.scheme.drifts), 2 * place.at + move.number
+            t, (place.at + move.number) * len(self.stepper.scheme.drifts), 2 * place.at + move.number
         )
 
     def _transposed_kick(self, t: float) -> None:
-        self._take(self.one.potential.sweep(self.pull, t).changes)
+        self._take(self.stepper.potential.sweep(self.pull, t).changes)
         self._run("take", self._take_kick)
 
     def _transposed_friction(self, t: float, position: int, velocity: int) -> None:
-        if self.one.dissipation is None:
+        if self.stepper.dissipation is None:
             return
-        h, moves = 0.5 * self.one.dt, self.one.moves
+        h, moves = 0.5 * self.stepper.dt, self.stepper.moves
         self._run("read", lambda: self.tape.read_positions("at"), "at", position)
         self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
         self._run("remember", self._remember)
         self._run("half", lambda: Code.joined(moves.friction_stage(HALF)), "t", "h", t, h)
         self._run("u", lambda: self._divided(self.slowed, self._velocity_adjoints, "h"), "h", h)
-        self._take(self.one.dissipation.sweep(self.friction, t).changes)
+        self._take(self.stepper.dissipation.sweep(self.friction, t).changes)
         self._run("take first", self._take_first)
         self._run("u'", lambda: self._divided(self.slowed, self.after, HALF), "h", h)
-        self._take(self.one.dissipation.sweep(self.friction, t).changes)
+        self._take(self.stepper.dissipation.sweep(self.friction, t).changes)
         self._run("take second", self._take_second)
 
     def _take(self, changes: Mapping[str, np.ndarray]) -> None:
@@ -186,9 +188,9 @@ class Backward:
                 storage.store(array, storage.host(array) - values.reshape(tuple(array.shape)))
 
     def _steps(self) -> Code:
-        """For a kernel of (steps, first, t0, dt, at): back through so many steps from number `first` on.
+        """For a kernel of (steps, first, t0, dt, at): the adjoint of `steps` steps from number `first` on.
 
-        `at`: the number of the first of them on the tape.
+        `at`: the number of that step on the tape.
         """
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_friction_code,
@@ -196,7 +198,7 @@ class Backward:
             Drift: lambda move, number: [self._hold(), Code(f"h = drifts[{number}] * dt\n"), self._drift()],
             Forces: self._forces_code,
         }
-        s = self.one.scheme
+        s = self.stepper.scheme
         step = s.sequence.reversed_code(
             lambda move, number: rule(rules, move, "adjoint")(move, number), s.stages
         )
@@ -206,25 +208,25 @@ class Backward:
 
     def _forces_code(self, move: Forces, number: str) -> list[Code]:
         return [
-            self.tape.read_positions(f"(at + sub) * {len(self.one.scheme.drifts)} + {number} + 1"),
+            self.tape.read_positions(f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number} + 1"),
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
-            self._sweep(self.one.potential, self.pull, "term"),
+            self._sweep(self.stepper.potential, self.pull, "term"),
             self._take_kick(),
         ]
 
     def _half_friction_code(self, move: HalfFriction, number: str) -> list[Code]:
         later = " + 1" if move.number else ""
         time = Code(f"t = t0 + (first + ti.f64(sub{later})) * dt\n")
-        if self.one.dissipation is None:
+        if self.stepper.dissipation is None:
             return [time]
-        sweep = self._sweep(self.one.dissipation, self.friction, "loss")
+        sweep = self._sweep(self.stepper.dissipation, self.friction, "loss")
         return [
             time,
             Code("h = ti.f64(0.5) * dt\n"),
-            self.tape.read_positions(f"(at + sub{later}) * {len(self.one.scheme.drifts)}"),
+            self.tape.read_positions(f"(at + sub{later}) * {len(self.stepper.scheme.drifts)}"),
             self.tape.read_velocities(f"(at + sub) * 2{later}"),
             self._remember(),
-            *self.one.moves.friction_stage(HALF),
+            *self.stepper.moves.friction_stage(HALF),
             self._divided(self.slowed, self._velocity_adjoints, "h"),
             sweep,
             self._take_first(),
@@ -234,9 +236,9 @@ class Backward:
         ]
 
     def _sweep(self, potential: Potential, asked: DerivativeRequest, prefix: str) -> Code:
-        """The derivatives of a request, from zero, subtracted from the adjoints of parameters."""
+        """Compute a request into zeroed arrays, and subtract its changes from the adjoints of parameters."""
         code = FusedCode(potential, prefix)
-        swept = code.sweep(asked)  # first: it makes the buffers that changes are taken from
+        swept = code.sweep(asked)  # first, because it makes the buffers that `changes` reads
         taken = [code.changes(n, self.place[n], self.parameters[n]) for n in asked.changes]
         return Code.joined([*zeros(asked), swept, *taken])
 
@@ -247,7 +249,7 @@ class Backward:
         return {m.velocity: self.adjoints[m.velocity] for m in self.motions}
 
     def _pull(self) -> Code:
-        """w <- w + h lv / m where nothing holds"""
+        """w <- w + h lv / m at free components"""
         return Code.joined(
             self._over_mass(
                 m, f"w_{m.position}", self.kicked[m.position], f"l_{m.velocity}", "h", add=True
@@ -256,7 +258,7 @@ class Backward:
         )
 
     def _divided(self, into: Mapping[str, Any], source: Mapping[str, Any], h: str) -> Code:
-        """u <- h (source) / m where nothing holds"""
+        """u <- h (source) / m at free components"""
         letter = "after" if source is self.after else "l"
         return Code.joined(
             self._over_mass(m, f"w_{m.velocity}", into[m.velocity], f"{letter}_{m.velocity}", h).naming(
@@ -268,8 +270,8 @@ class Backward:
     def _over_mass(
         self, motion: Motion, name: str, array: Any, source: str, h: str, add: bool = False
     ) -> Code:
-        x = self.one.potential.fields[motion.position]
-        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        x = self.stepper.potential.fields[motion.position]
+        inertia, free = self.stepper.inertia[x.name], self.stepper.holds.mask(x.name)
         value = f"{real(x.dtype)}({h}) * {source}[{{at}}] / i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
         value = value if free is None else f"free_{x.name}[{{at}}] * ({value})"
         line = f"{name}[{{at}}] = {f'{name}[{{at}}] + ' if add else ''}{value}"
@@ -277,19 +279,19 @@ class Backward:
         return Code(at_each(name, array, line), arrays)
 
     def _take_kick(self) -> Code:
-        """l <- l - (changes), lm <- lm + w.U_x / m; w is spent."""
+        """l <- l - (changes), lm <- lm + w.U_x / m, w <- 0"""
         spent = [zeroed(f"w_{n}", array) for n, array in self.kicked.items()]
         return Code.joined([*self._taken(self.pull), *self._weighed(self.kicked, self.force), *spent])
 
     def _take_first(self) -> Code:
-        """n <- -(change of R_v), the others l <- l - (changes); back to v0."""
+        """n <- -(change of R_v), the others l <- l - (changes), v <- v0"""
         velocities = [m.velocity for m in self.motions]
         kept = [
             self._copied(f"after_{v}", self.after[v], f"-h_{v}[{{at}}]").naming(**{f"h_{v}": self.product[v]})
             for v in velocities
         ]
         again = [
-            self._copied(f"f_{v}", self.one.potential.fields[v].array, f"before_{v}[{{at}}]").naming(
+            self._copied(f"f_{v}", self.stepper.potential.fields[v].array, f"before_{v}[{{at}}]").naming(
                 **{f"before_{v}": self._before[v]}
             )
             for v in velocities
@@ -328,7 +330,7 @@ class Backward:
                 f"l_{motion.inertia}": self.adjoints[str(motion.inertia)],
                 f"w_{name}": tangents[name],
                 f"g_{name}": force[name],
-                f"i_{motion.position}": self.one.inertia[motion.position],
+                f"i_{motion.position}": self.stepper.inertia[motion.position],
             }
             text = at_each(f"w_{name}", tangents[name], f"{line} / i_{motion.position}[n]")
             pieces.append(Code(text, arrays))
@@ -338,17 +340,17 @@ class Backward:
         """lv <- lv + h lx"""
         pieces = []
         for m in self.motions:
-            kind = real(self.one.potential.fields[m.position].dtype)
+            kind = real(self.stepper.potential.fields[m.position].dtype)
             text = f"l_{m.velocity}[{{at}}] + {kind}(h) * l_{m.position}[{{at}}]"
             piece = self._copied(f"l_{m.velocity}", self.adjoints[m.velocity], text)
             pieces.append(piece.naming(**{f"l_{m.position}": self.adjoints[m.position]}))
         return Code.joined(pieces)
 
     def _hold(self) -> Code:
-        """Held components were overwritten: their adjoint is zero."""
+        """The adjoint of held components is zero, because a step overwrites them."""
         pieces = []
         for m in self.motions:
-            if (free := self.one.holds.mask(m.position)) is not None:
+            if (free := self.stepper.holds.mask(m.position)) is not None:
                 for n in (m.position, m.velocity):
                     piece = self._copied(
                         f"l_{n}", self.adjoints[n], f"l_{n}[{{at}}] * free_{m.position}[{{at}}]"
@@ -357,7 +359,7 @@ class Backward:
         return Code.joined(pieces)
 
     def _remember(self) -> Code:
-        fields = self.one.potential.fields
+        fields = self.stepper.potential.fields
         return Code.joined(
             self._copied(f"before_{v}", self._before[v], f"f_{v}[{{at}}]").naming(
                 **{f"f_{v}": fields[v].array}
@@ -370,19 +372,19 @@ class Backward:
 
     @property
     def _before(self) -> dict[str, Any]:
-        assert self.one.friction
-        return self.one.friction.before
+        assert self.stepper.friction
+        return self.stepper.friction.before
 
     @property
     def _friction_force(self) -> dict[str, Any]:
-        assert self.one.friction
-        return self.one.friction.force
+        assert self.stepper.friction
+        return self.stepper.friction.force
 
 
 def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
-    """The potential whose parameter or datum it is; None for a field.
+    """The potential with this parameter or datum; None for a field.
 
-    Raises `EnergyError` for what a run cannot be differentiated by.
+    Raises `EnergyError` for a name that a run cannot be differentiated with respect to.
     """
     potentials = [p for p in (stepper.potential, stepper.dissipation) if p]
     fields = [n for n in stepper.potential.fields if n not in stepper.potential.fields.derived]
@@ -396,7 +398,7 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
 
 
 def zeros(asked: DerivativeRequest) -> list[Code]:
-    """Zeros in all that a sweep adds to."""
+    """Zeros in all arrays that a sweep adds to."""
     targets = {f"g_{n}": a for n, a in asked.gradient.items()}
     targets |= {f"h_{n}": a for n, a in asked.product.items()}
     return [zeroed(name, array) for name, array in targets.items()]
@@ -407,19 +409,19 @@ def refuse_velocities(stepper: DifferentiableStepper) -> None:
     for motion in stepper.motions:
         if motion.velocity in stepper.potential.reads:
             raise EnergyError(
-                f"the potential depends on the velocity '{motion.velocity}': a run with such forces has no"
-                " derivative here"
+                f"potential: depends on the velocity '{motion.velocity}', and a run with such forces has no"
+                " derivative; make the term a dissipation"
             )
 
 
 def arguments(potential: Potential) -> list[str]:
-    """The names "term.argument" that a run can be differentiated by: parameters and differentiable data."""
+    """The parameters and differentiable data of a potential, by their names "term.argument"."""
     parts = [part for part in potential.parts.values() if isinstance(part, Term)]
     return [f"{p.name}.{a}" for p in parts for a in p.energy.differentiable if {*p.parameters, *p.data} & {a}]
 
 
 def _felt(potential: Potential, moved: set[str]) -> set[str]:
-    """The terms that depend on what moves or on what maps give; and the maps, which change if those do."""
+    """The terms that read a moving field or a map output, and all maps."""
     moved = moved | set(potential.map_outputs)
     felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}
     return felt | set(potential.maps)

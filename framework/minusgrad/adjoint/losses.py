@@ -50,21 +50,21 @@ class Loss:
         """The names of the fields that it depends on."""
         return self.potential.reads
 
-    def look(self, step: int) -> None:
+    def set_data(self, step: int) -> None:
         """Set the data to their values at an observed step."""
         for name, rows in self.data.items():
             self._put(name, rows[self._row[step]])
 
     def value(self, step: int, t: float) -> float:
         """l at the present fields, those of an observed step at time t."""
-        self.look(step)
+        self.set_data(step)
         return self.potential.value(t)
 
     def evaluate(
         self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
     ) -> tuple[float, dict[str, np.ndarray]]:
         """l, dl/d(field) for the fields among `names` that it depends on, dl/d(parameter) for `own`."""
-        self.look(step)
+        self.set_data(step)
         targets = {n: self._slope(n) for n in sorted(self.reads.intersection(names))}
         found = self.potential.sweep(DerivativeRequest(value=True, gradient=targets, slopes=tuple(own)), t)
         return found.value, {n: storage.host(a).copy() for n, a in targets.items()} | found.slopes
@@ -78,24 +78,24 @@ class Loss:
                 found.append(name)
         return found
 
-    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    def gauss_newton(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """The Gauss-Newton matrix (P, P) of l along P tangents: s_i' l'' s_j.
 
-        Tangents are of fields and of shared parameters; fields that maps compute move along. l'' is that of
+        Tangents are of fields and of shared parameters; map outputs move with their inputs. l'' is that of
         the terms, without second derivatives of the maps, so that the matrix of a sum of squares is positive
         semi-definite.
         """
-        self.look(step)
-        moved = [self._looked_at(tangent, t) for tangent in tangents]
-        bent = [{n: self._terms.product(one, n, t) for n in one} for one in moved]
+        self.set_data(step)
+        moved = [self._field_tangents(tangent, t) for tangent in tangents]
+        products = [{n: self._terms.product(one, n, t) for n in one} for one in moved]
         total = np.zeros((len(moved), len(moved)))
         for name in sorted(moved[0]) if moved else ():
-            rows, columns = (np.array([one[name].ravel() for one in some]) for some in (bent, moved))
+            rows, columns = (np.array([one[name].ravel() for one in some]) for some in (products, moved))
             # einsum adds up in one order, which BLAS does not promise
             total += np.einsum("pi,qi->pq", rows.astype(np.float64), columns.astype(np.float64))
         return total
 
-    def _looked_at(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
+    def _field_tangents(self, tangent: Mapping[str, np.ndarray], t: float) -> dict[str, np.ndarray]:
         """The tangents of all fields that the terms read, including those that maps compute."""
         whole = dict(tangent) | self.potential.map_output_tangents(tangent, t)
         return {n: w for n, w in whole.items() if n in self._terms.reads}
@@ -108,7 +108,7 @@ class Loss:
 
     @contextmanager
     def unchanged(self) -> Iterator[None]:
-        """Restores the data on leaving."""
+        """Restore the data on leaving."""
         before = {name: storage.host(self._datum(name)).copy() for name in self.data}
         try:
             yield
@@ -135,11 +135,17 @@ class Loss:
         parts = self.potential.parts
         known = [f"{t}.{a}" for t, part in parts.items() for a in getattr(part, "data", {})]
         if name not in known:
-            raise EnergyError(f"no datum '{name}' in this loss{choices(name, known)}")
+            raise EnergyError(f"loss: no datum '{name}'{choices(name, known)}")
         if shape[:1] != (len(self.steps),):
-            raise EnergyError(f"'{name}' has {shape[0]} rows of data, for {len(self.steps)} steps")
+            raise EnergyError(
+                f"loss: '{name}' needs a row for each of {len(self.steps)} steps, got {shape[0]};"
+                " give one row each"
+            )
         if shape[1:] != (one := tuple(parts[term].data[argument].shape)):
-            raise EnergyError(f"'{name}' has rows of shape {list(shape[1:])}, its elements need {list(one)}")
+            raise EnergyError(
+                f"loss: '{name}' needs rows of shape {list(one)}, got {list(shape[1:])}; give one value for"
+                " each element"
+            )
 
 
 class ObservedStates:
@@ -169,10 +175,10 @@ class ObservedStates:
     def evaluate(
         self, step: int, t: float, names: Iterable[str], own: Sequence[str] = ()
     ) -> tuple[float, dict[str, np.ndarray]]:
-        """Zero, and the slopes at this step of the fields among `names`."""
+        """Zero, and dL/d(field) at this step for the fields among `names`."""
         return 0.0, {n: self.slopes[n][self._row[step]] for n in names if n in self.slopes}
 
-    def bent(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
+    def gauss_newton(self, step: int, t: float, tangents: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """Zero: it has no second derivatives of its own."""
         return np.zeros((len(tangents), len(tangents)))
 

@@ -28,10 +28,10 @@ from .tangents import Sensitivity
 
 
 class Rollout:
-    """A run of an integrator: so many steps from the present fields, judged by losses on its way.
+    """A run of an integrator: so many steps from the present fields, with losses of the states on its way.
 
-    Every question begins at the present fields, and leaves them as they were. `budget`: bytes for what is
-    stored for the way back (`plan`). A run that is not finite has the value nan, and `trouble` says why.
+    Every evaluation starts from the present fields and restores them. `budget`: bytes for the states stored
+    for the reverse pass (`plan`). A run that is not finite has the value NaN, and `trouble` says why.
     Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a stepper
     whose runs have no derivative (`Stepper.differentiable`).
     """
@@ -43,123 +43,128 @@ class Rollout:
         steps: int,
         budget: int = 1 << 30,
     ):
-        self.one = stepper.differentiable()
+        self.stepper = stepper.differentiable()
         self.losses, self.steps, self.budget = list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})
         if beyond := [k for k in self.observed if not 0 <= k <= steps]:
-            raise EnergyError(f"a loss looks at step {beyond[0]}, and the run has steps 0 to {steps}")
+            raise EnergyError(
+                f"loss: its steps must be within 0 to {steps}, got {beyond[0]}; give steps of the run"
+            )
         self.trouble = ""
-        self._state_size = sum(a.nbytes for a in self._state(self.one).values())
+        self._state_size = sum(a.nbytes for a in self._state(self.stepper).values())
         self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._longest)
         self._sensitivities: dict[tuple[str, ...], Sensitivity] = {}
         self._backward: dict[tuple[str, ...], Backward] = {}
         self._recorded: DifferentiableStepper | None = None
 
-    # Questions
+    # Loss, gradient and curvature
 
     def value(self) -> float:
-        """L: a run forward."""
+        """L, by a forward run."""
         with self._from_here():
-            return self._guarded(self._there)
+            return self._guarded(self._loss_forward)
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
         """L and dL/d(name): initial fields, masses among them, and parameters "term.argument".
 
-        Of the shape of the field, in its precision, or of the parameter's values, in f64; nan where L is nan.
+        Of the shape of the field, in its precision, or of the parameter's values, in f64; NaN where L is NaN.
         The derivative by a held component is zero.
         """
         with self._from_here():
-            back = self._way_back(names)
-            value = self._guarded(lambda: self._there_and_back(back))
+            back = self._adjoint(names)
+            value = self._guarded(lambda: self._forward_and_reverse(back))
         found = {n: back.found(n) for n in names}
         if not math.isfinite(value):
             found = {n: np.full_like(values, math.nan) for n, values in found.items()}
         return value, found
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
-        """Sum over observed steps of J' l'' J, (P, P): J how the states there change along the P directions.
+        """Sum over observed steps of J' l'' J, (P, P): J: the tangents of these states along P directions.
 
-        `directions`: by the names that `evaluate` takes. This is the matrix of Gauss and Newton: the Hessian
-        of L but for l' times the second derivatives of the states, which vanishes with the residuals; where L
-        is minus the logarithm of a likelihood, Fisher's information. Raises `NonFiniteError` for a run that
-        explodes, and `EnergyError` where the states along all directions do not fit into the budget.
+        `directions`: by the names that `evaluate` takes. This is the Gauss-Newton matrix: the Hessian of L
+        without l' times the second derivatives of the states, which vanishes with the residuals; where L is
+        minus the logarithm of a likelihood, it is the Fisher information.
+
+        Raises `NonFiniteError` for a run that is not finite, and `EnergyError` where the states along all
+        directions do not fit into the budget.
         """
         names = list(dict.fromkeys(n for direction in directions for n in direction))
         beside = self._beside(names)
         self._refuse_large(beside, len(directions))
         self._refuse_massless()
         with self._from_here():
-            start = self._state(self.one)
+            start = self._state(self.stepper)
             tracks = []
             for direction in directions:
-                self._restore(self.one, start)
+                self._restore(self.stepper, start)
                 beside.start(direction)
                 tracks.append(self._track(beside))
-            return self._bent(directions, tracks, start)
+            return self._gauss_newton(directions, tracks, start)
 
     def _beside(self, names: Sequence[str]) -> Sensitivity:
         key = tuple(names)
         if key not in self._sensitivities:
-            self._sensitivities[key] = Sensitivity(self.one, names)
+            self._sensitivities[key] = Sensitivity(self.stepper, names)
         return self._sensitivities[key]
 
     def _refuse_large(self, beside: Sensitivity, directions: int) -> None:
-        looked = sum(a.nbytes for n, a in beside.tangents.items() if n in self._looked)
-        if (needed := directions * len(self.observed) * looked) > self.budget:
+        tracked = sum(a.nbytes for n, a in beside.tangents.items() if n in self._tracked)
+        if (needed := directions * len(self.observed) * tracked) > self.budget:
             raise EnergyError(
-                f"the observed states along {directions} directions need {size(needed)}, and the budget is"
-                f" {size(self.budget)}: give it more `memory`"
+                f"the observed states along {directions} directions: need {size(needed)}, got a budget of"
+                f" {size(self.budget)}; give it more `memory`"
             )
 
     def _track(self, beside: Sensitivity) -> list[dict[str, np.ndarray]]:
-        """The tangents, at the observed steps, of what losses look at."""
+        """The tangents, at the observed steps, of the fields that losses read."""
         found = []
         for stop in self.observed:
-            beside.advance(stop - self.one.step)
-            refuse_non_finite(self.one.moving, f"step {stop}")
-            tangents = {n: a for n, a in beside.tangents.items() if n in self._looked}
+            beside.advance(stop - self.stepper.step)
+            refuse_non_finite(self.stepper.moving, f"step {stop}")
+            tangents = {n: a for n, a in beside.tangents.items() if n in self._tracked}
             found.append({n: storage.host(a).copy() for n, a in tangents.items()})
         return found
 
-    def _bent(
+    def _gauss_newton(
         self,
         directions: Sequence[Mapping[str, np.ndarray]],
         tracks: Sequence[list[dict[str, np.ndarray]]],
         start: dict[str, np.ndarray],
     ) -> np.ndarray:
-        """The sum over observed steps, of a second run."""
+        """The sum of J' l'' J over observed steps, whose states are computed by a second run."""
         matrix = np.zeros((len(tracks), len(tracks)))
-        self._restore(self.one, start)
+        self._restore(self.stepper, start)
         for k, stop in enumerate(self.observed):
-            self._go(self.one, stop)
+            self._go(self.stepper, stop)
             for loss in self.losses:
                 if stop in loss:
                     states = [
-                        self._seen_by(loss, d, track[k]) for d, track in zip(directions, tracks, strict=True)
+                        self._tangents_for(loss, d, track[k])
+                        for d, track in zip(directions, tracks, strict=True)
                     ]
-                    matrix += loss.bent(stop, self._time(stop), states)
+                    matrix += loss.gauss_newton(stop, self._time(stop), states)
         return 0.5 * (matrix + matrix.T)
 
-    def _seen_by(
+    def _tangents_for(
         self,
         loss: Loss | ObservedStates,
         direction: Mapping[str, np.ndarray],
         track: Mapping[str, np.ndarray],
     ) -> dict[str, np.ndarray]:
-        """The tangents that a loss sees: of states, and of the parameters of maps that it looks through."""
-        shared = loss.shared(direction, self.one.potential)
+        """The tangents of the states that a loss reads, and of the parameters of the maps that it shares."""
+        shared = loss.shared(direction, self.stepper.potential)
         return {n: w for n, w in track.items() if n in loss.reads} | {n: direction[n] for n in shared}
 
-    # There and back
+    # Forward and reverse pass
 
-    def _there(self) -> float:
-        worth: dict[int, float] = {}
-        self._forward(0, self.steps, worth)
-        return self._total(worth)
+    def _loss_forward(self) -> float:
+        values: dict[int, float] = {}
+        self._forward(0, self.steps, values)
+        return self._total(values)
 
-    def _there_and_back(self, back: Backward) -> float:
+    def _forward_and_reverse(self, back: Backward) -> float:
         kept: dict[int, dict[str, np.ndarray]] = {}
-        worth: dict[int, float] = {}
+        values: dict[int, float] = {}
         seeds: Seeds = {}
         blocks = self.plan.blocks
         back.clear()
@@ -168,49 +173,49 @@ class Rollout:
                 case "Forward":
                     first, end = blocks[action.n0][0], blocks[action.n1 - 1][1]
                     if action.write_ics:
-                        kept[action.n0] = self._state(self.one)
+                        kept[action.n0] = self._state(self.stepper)
                     if action.write_adj_deps:
-                        self._record(first, end, back, worth, seeds)
+                        self._record(first, end, back, values, seeds)
                     else:
-                        self._forward(first, end, worth)
+                        self._forward(first, end, values)
                 case "Reverse":
                     self._back(back, blocks[action.n1 - 1], seeds)
                 case "Copy":
-                    self._restore(self.one, kept[action.n])
+                    self._restore(self.stepper, kept[action.n])
                 case "Move":
-                    self._restore(self.one, kept.pop(action.n))
+                    self._restore(self.stepper, kept.pop(action.n))
                 case "EndReverse":
                     break
         back.finish()
-        return self._total(worth)
+        return self._total(values)
 
-    def _forward(self, first: int, end: int, worth: dict[int, float]) -> None:
-        """Run from one step to another, and note the losses on the way that are not known yet."""
+    def _forward(self, first: int, end: int, values: dict[int, float]) -> None:
+        """Run from one step to another, and compute the losses on the way that are not known yet."""
         for stop in self._stops(first, end):
-            if stop not in worth:
-                self._go(self.one, stop)
-                worth[stop] = sum(loss.value(stop, self._time(stop)) for loss in self.losses if stop in loss)
-        self._go(self.one, end)
+            if stop not in values:
+                self._go(self.stepper, stop)
+                values[stop] = sum(loss.value(stop, self._time(stop)) for loss in self.losses if stop in loss)
+        self._go(self.stepper, end)
 
-    def _record(self, first: int, end: int, back: Backward, worth: dict[int, float], seeds: "Seeds") -> None:
-        """A block onto the tape, with the derivatives of the losses on its way."""
-        recorded = back.one
-        recorded.dt = self.one.dt
-        self._restore(recorded, self._state(self.one))
+    def _record(self, first: int, end: int, back: Backward, values: dict[int, float], seeds: "Seeds") -> None:
+        """Record a block on the tape, and the derivatives of the losses at its steps."""
+        recorded = back.stepper
+        recorded.dt = self.stepper.dt
+        self._restore(recorded, self._state(self.stepper))
         recorded.begin_tape(first)
         for stop in self._stops(first, end):
             self._go(recorded, stop)
-            value, seeds[stop] = self._looked_at(stop, back)
-            worth.setdefault(stop, value)
+            value, seeds[stop] = self._losses_at(stop, back)
+            values.setdefault(stop, value)
         self._go(recorded, end)
 
-    def _looked_at(self, step: int, back: Backward) -> tuple[float, dict[str, np.ndarray]]:
+    def _losses_at(self, step: int, back: Backward) -> tuple[float, dict[str, np.ndarray]]:
         """The sum of the losses at an observed step, and its derivatives."""
         total = 0.0
         slopes: dict[str, np.ndarray] = {}
         for loss in self.losses:
             if step in loss:
-                shared = loss.shared(back.parameters, self.one.potential)
+                shared = loss.shared(back.parameters, self.stepper.potential)
                 value, found = loss.evaluate(step, self._time(step), back.adjoints, shared)
                 total += value
                 slopes |= {n: slopes[n] + a if n in slopes else a for n, a in found.items()}
@@ -233,40 +238,42 @@ class Rollout:
         if step > one.step:
             one.advance(step - one.step)
 
-    def _total(self, worth: Mapping[int, float]) -> float:
+    def _total(self, values: Mapping[int, float]) -> float:
         """L, summed in the order of the steps."""
-        total = sum(worth[step] for step in self.observed)
+        total = sum(values[step] for step in self.observed)
         if not math.isfinite(total):
-            step = next(k for k in self.observed if not math.isfinite(worth[k]))
-            self.trouble = f"step {step}: what the run is judged by is not finite"
+            step = next(k for k in self.observed if not math.isfinite(values[k]))
+            self.trouble = f"step {step}: the loss is not finite"
         return total
 
     def _time(self, step: int) -> float:
-        return self.one.t0 + step * self.one.dt
+        return self.stepper.t0 + step * self.stepper.dt
 
     # Storage
 
     @property
-    def _looked(self) -> set[str]:
-        """The fields that losses look at."""
+    def _tracked(self) -> set[str]:
+        """The fields that losses read."""
         return {name for loss in self.losses for name in loss.reads}
 
     def _tape_size(self, block: int) -> int:
         """Bytes stored for the adjoint of so many steps: the tape and the derivatives of losses."""
-        fields, one = self.one.potential.fields, self.one
+        fields, one = self.stepper.potential.fields, self.stepper
         drifts, friction = len(one.scheme.drifts), one.dissipation is not None
-        looks = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
-        seeds = sum(fields[n].values.nbytes for n in self._looked)
-        return Tape.size(fields, one.motions, block, drifts, friction) + int(looks) * seeds
+        most = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
+        seeds = sum(fields[n].values.nbytes for n in self._tracked)
+        return Tape.size(fields, one.motions, block, drifts, friction) + int(most) * seeds
 
     @property
     def _longest(self) -> int:
-        return Tape.longest(self.one.potential.fields, self.one.motions, len(self.one.scheme.drifts))
+        return Tape.longest(
+            self.stepper.potential.fields, self.stepper.motions, len(self.stepper.scheme.drifts)
+        )
 
-    def _way_back(self, names: Sequence[str]) -> Backward:
-        """All of them share one tape."""
+    def _adjoint(self, names: Sequence[str]) -> Backward:
+        """The adjoint for these names; all adjoints share one tape."""
         if self._recorded is None:
-            one, friction = self.one, self.one.dissipation is not None
+            one, friction = self.stepper, self.stepper.dissipation is not None
             tape = Tape.of(
                 one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), friction
             )
@@ -280,18 +287,18 @@ class Rollout:
 
     @contextmanager
     def _from_here(self) -> Iterator[None]:
-        """Begin a run at the present fields; all is at the end as it was."""
-        before = self._state(self.one)
+        """Start a run at the present fields; restore fields, data and stepper on leaving."""
+        before = self._state(self.stepper)
         try:
             with ExitStack() as data:
                 for loss in self.losses:
                     data.enter_context(loss.unchanged())
-                self.one.step = 0
-                self.one.holds.place(self.one.t0)
-                self.one.evaluate()
+                self.stepper.step = 0
+                self.stepper.holds.place(self.stepper.t0)
+                self.stepper.evaluate()
                 yield
         finally:
-            self._restore(self.one, before)
+            self._restore(self.stepper, before)
 
     def _state(self, one: DifferentiableStepper) -> dict[str, np.ndarray]:
         return one.state() | {f"fields/{f.name}": f.values.copy() for f in one.moving}
@@ -302,10 +309,10 @@ class Rollout:
         one.restore(dict(state))
 
     def _refuse_massless(self) -> None:
-        """A search may have walked to an inertia that is none."""
-        for motion in self.one.motions:
+        """A minimiser may have reached an inertia of zero."""
+        for motion in self.stepper.motions:
             try:
-                inertia(motion, self.one.potential)
+                inertia(motion, self.stepper.potential)
             except EnergyError as error:
                 raise NonFiniteError(str(error)) from error
 

@@ -2,7 +2,7 @@
 
     U(p) = L(the run that starts from, and is governed by, p)
 
-Each parameter p is a field of its own here, in double precision, under the name of what it stands for: an
+Each parameter p is a field of its own here, in double precision, under its name in the run: an
 initial field ("m", "x") or a parameter of a term ("spring.k"; one value is a field with one node). It is
 written into the run before each evaluation. If a run is not finite, its loss is NaN and `first_nonfinite`
 says why.

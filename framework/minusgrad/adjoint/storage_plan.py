@@ -1,9 +1,9 @@
 """Storage plan: which states of a run are stored for its adjoint, and which are recomputed.
 
-The run is cut into blocks. A block on the tape is gone back through at once; the state at the start of some
-blocks is kept, and the others are reached again from there. Which ones is the optimal binomial schedule
-(Griewank & Walther 2000, ACM Trans. Math. Softw. 26, 19), as `checkpoint_schedules` gives it: n blocks with s
-states kept take again
+The run is cut into blocks. The adjoint of a block needs all of its states on the tape. The states at the
+start of some blocks are kept; the other blocks are recomputed from them, by the optimal binomial schedule
+(Griewank & Walther 2000, ACM Trans. Math. Softw. 26, 19; package `checkpoint_schedules`). With s states kept,
+n blocks recompute
 
     r n - C(s + r, s + 1)  blocks,        r the least number with n <= C(s + r, s).
 
@@ -19,12 +19,12 @@ from ..engine.memory import size
 from ..errors import EnergyError
 
 PRESENT = 3
-"""States that there may be at any time: the one that the run began at, and copies of the present one."""
+"""States in memory besides those kept: the state at the start of the run, and copies of the present one."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A schedule for so many `steps` in blocks of `block`, with `kept` states beside one block's tape.
+    """A schedule for `steps` steps in blocks of `block`, with `kept` states beside one block's tape.
 
     `again`: the number of recomputed steps. `stored`: bytes, at most.
     """
@@ -40,17 +40,17 @@ class Plan:
     def of(
         cls, steps: int, tape: Callable[[int], int], state: int, budget: int, longest: int | None = None
     ) -> "Plan":
-        """The best plan: `tape` gives the bytes of a block of so many steps, `state` those of a state.
+        """The plan with the fewest recomputed steps; `tape(k)`: bytes of k steps, `state`: bytes of a state.
 
-        `longest`: of a block. Raises `EnergyError` where not even the leanest plan fits into the budget.
+        `longest`: most steps of a block. Raises `EnergyError` if the smallest plan exceeds the budget.
         """
         lengths = _lengths(max(steps, 1), longest or max(steps, 1))
         found = [plan for b in lengths if (plan := cls._with(steps, b, tape(b), state, budget))]
         if not found:
             least = min(tape(b) + (PRESENT + (b < steps)) * state for b in lengths)
             raise EnergyError(
-                f"the way back through a run needs at least {size(least)}, and its budget is {size(budget)}:"
-                " give it more `memory`"
+                f"the adjoint of a run: needs at least {size(least)}, got a budget of {size(budget)}; give it"
+                " more `memory`"
             )
         return min(found, key=lambda plan: (plan.again, plan.stored))
 
@@ -100,6 +100,6 @@ def taken_again(blocks: int, kept: int) -> int:
 
 
 def _lengths(steps: int, longest: int) -> list[int]:
-    """Block lengths worth trying: all steps, and about equal parts of them, in ever more parts."""
+    """Block lengths to try: all steps, and about equal parts of them, in ever more parts."""
     parts = {*range(1, 17), *(round(2.0 ** (k / 4.0)) for k in range(4 * steps.bit_length())), steps}
     return sorted({-(-steps // n) for n in parts if n <= steps and -(-steps // n) <= longest} | {1})

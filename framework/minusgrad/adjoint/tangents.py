@@ -1,4 +1,4 @@
-"""Tangents of a run: how the state changes along a direction of its start and parameters.
+"""Tangents of a run: derivatives of its states along a direction of the initial state and parameters.
 
 With x. and v. the tangents of x and v, p. those of parameters and of fields that do not move, m. of the
 inertia,
@@ -33,18 +33,18 @@ from .backward import HALF, owner, zeros
 class Sensitivity:
     """A run together with its tangent along one direction; `tangents`: the present ones, by field.
 
-    Raises `EnergyError` for names that a run cannot be differentiated by.
+    Raises `EnergyError` for names that a run cannot be differentiated with respect to.
     """
 
     def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
-        self.one, self.motions = stepper, stepper.motions
+        self.stepper, self.motions = stepper, stepper.motions
         fields = stepper.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
         self.tangents = self._arrays(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
         owners = {n: owner(stepper, n) for n in names}
         self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
         self._owners = owners
-        self.bend = self._arrays(m.position for m in self.motions)
+        self.product = self._arrays(m.position for m in self.motions)
         self.slowed = self._arrays([m.velocity for m in self.motions] if stepper.dissipation else [])
         self.before = self._arrays(self.slowed)
         self._whole = self._request(stepper.potential)
@@ -55,50 +55,50 @@ class Sensitivity:
         self._run = KernelCache()
 
     def _arrays(self, names: Any) -> dict[str, Any]:
-        fields = self.one.potential.fields
+        fields = self.stepper.potential.fields
         return {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names}
 
     def start(self, direction: Mapping[str, np.ndarray]) -> None:
-        """Begin at the stepper's present state, with these tangents; others are zero.
+        """Start at the stepper's present state with these tangents; others are zero.
 
         Raises `EnergyError` for a tangent of another shape.
         """
         for name, array in (self.tangents | self.parameters).items():
             storage.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
         self._run("hold", self._hold)
-        self.one.potential.sweep(self._whole, self.one.time)
-        if self.one.fused and self._many is None:
+        self.stepper.potential.sweep(self._whole, self.stepper.time)
+        if self.stepper.fused and self._many is None:
             steps = self._steps()
             fits = len(steps.arrays) <= MOST_ARRAYS
             self._many = BoundKernel(steps, "steps", "first", "t0", "dt") if fits else None
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
-        for potential in (self.one.potential, self.one.dissipation):
+        for potential in (self.stepper.potential, self.stepper.dissipation):
             if potential:
                 FusedCode(potential).put_tangents(self._own(potential))
 
     def advance(self, steps: int) -> None:
-        """Move the state and its tangent by so many steps."""
+        """Advance the state and its tangent by `steps` steps."""
         if self._many is not None and steps:
             self._put_parameters()
-            self._many(steps, float(self.one.step), self.one.t0, self.one.dt)
+            self._many(steps, float(self.stepper.step), self.stepper.t0, self.stepper.dt)
         else:
             for step in range(steps):
-                self._step(self.one.step + step)
-        self.one.step += steps
+                self._step(self.stepper.step + step)
+        self.stepper.step += steps
 
     def _request(self, potential: Potential) -> DerivativeRequest:
-        """The force and how it changes along the tangent."""
+        """The force and its tangent."""
         own = self._own(potential)
         nodal = {n: a for n, a in self.tangents.items() if n in potential.reads}
-        if potential is self.one.potential:
+        if potential is self.stepper.potential:
             return DerivativeRequest(
-                gradient=dict(self.one.gradient), product=dict(self.bend), tangents=nodal | own
+                gradient=dict(self.stepper.gradient), product=dict(self.product), tangents=nodal | own
             )
-        assert self.one.friction
+        assert self.stepper.friction
         return DerivativeRequest(
-            gradient=dict(self.one.friction.force), product=dict(self.slowed), tangents=nodal | own
+            gradient=dict(self.stepper.friction.force), product=dict(self.slowed), tangents=nodal | own
         )
 
     def _own(self, potential: Potential) -> dict[str, np.ndarray]:
@@ -107,7 +107,7 @@ class Sensitivity:
     # Step by step
 
     def _step(self, step: int) -> None:
-        one = self.one
+        one = self.stepper
         rules: Mapping[type[Move], Callable[..., None]] = {
             HalfFriction: self._launch_half_friction,
             Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
@@ -119,32 +119,32 @@ class Sensitivity:
             rule(rules, move, "tangent")(move)
 
     def _launch_drift(self, move: Drift, step: int) -> None:
-        one = self.one
+        one = self.stepper
         self._run("drift", self._drift, "h", one.scheme.drifts[move.number] * one.dt)
         self._time = one.t0 + (step + one.scheme.ends[move.number]) * one.dt
         one.holds.place(self._time)
         self._run("hold", self._hold)
 
     def _launch_forces(self, move: Forces) -> None:
-        self.one.potential.sweep(self._whole, self._time)
+        self.stepper.potential.sweep(self._whole, self._time)
 
     def _launch_half_friction(self, move: HalfFriction) -> None:
-        if self.one.dissipation is None:
+        if self.stepper.dissipation is None:
             return
         self._run("remember", self._remember)
         for h in (HALF, "h"):
-            self.one.dissipation.sweep(self._friction, self._time)
-            self._run(f"friction {h}", partial(self._slow, h), "h", 0.5 * self.one.dt)
+            self.stepper.dissipation.sweep(self._friction, self._time)
+            self._run(f"friction {h}", partial(self._slow, h), "h", 0.5 * self.stepper.dt)
 
     def _steps(self) -> Code:
-        """For a kernel of (steps, first, t0, dt)."""
+        """The steps, for a kernel of (steps, first, t0, dt)."""
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
             Drift: self._drift_code,
-            Forces: lambda move, number: [self._swept(self.one.potential, self._whole, "term")],
+            Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }
-        s = self.one.scheme
+        s = self.stepper.scheme
         begin = Code("t = t0 + (first + ti.f64(sub)) * dt\n")
         step = s.sequence.code(lambda move, number: rule(rules, move, "tangent")(move, number))
         return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
@@ -154,14 +154,14 @@ class Sensitivity:
             Code(f"h = drifts[{number}] * dt\n"),
             self._drift(),
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
-            self.one.holds.code(),
+            self.stepper.holds.code(),
             self._hold(),
         ]
 
     def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
-        if self.one.dissipation is None:
+        if self.stepper.dissipation is None:
             return []
-        sweep = self._swept(self.one.dissipation, self._friction, "loss")
+        sweep = self._swept(self.stepper.dissipation, self._friction, "loss")
         half = Code("h = ti.f64(0.5) * dt\n")
         return [half, self._remember(), sweep, self._slow(HALF), sweep, self._slow("h")]
 
@@ -172,25 +172,25 @@ class Sensitivity:
 
     def _kick(self) -> Code:
         return Code.joined(
-            self._accelerated(m, m.position, self.one.gradient[m.position], self.bend[m.position], "h")
+            self._accelerated(m, m.position, self.stepper.gradient[m.position], self.product[m.position], "h")
             for m in self.motions
         )
 
     def _slow(self, h: str) -> Code:
-        """A part of half a step of friction, from the velocities remembered."""
-        assert self.one.friction
+        """One stage of half a step of friction, from the saved velocities."""
+        assert self.stepper.friction
         pieces = []
         for m in self.motions:
-            v, force = m.velocity, self.one.friction.force[m.velocity]
+            v, force = m.velocity, self.stepper.friction.force[m.velocity]
             pieces.append(self._accelerated(m, v, force, self.slowed[v], h, remembered=True))
         return Code.joined(pieces)
 
     def _accelerated(
         self, motion: Motion, by: str, force: Any, bend: Any, h: str, remembered: bool = False
     ) -> Code:
-        """v <- v - h g / m and its derivative at free components, from v or from the remembered velocity."""
-        x, v = (self.one.potential.fields[n] for n in (motion.position, motion.velocity))
-        inertia, free = self.one.inertia[x.name], self.one.holds.mask(x.name)
+        """v <- v - h g / m and its derivative at free components, from v or from the saved velocity."""
+        x, v = (self.stepper.potential.fields[n] for n in (motion.position, motion.velocity))
+        inertia, free = self.stepper.inertia[x.name], self.stepper.holds.mask(x.name)
         mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
         step = f"{real(x.dtype)}({h}) / {mass}" + ("" if free is None else f" * free_{x.name}[{{at}}]")
         heavy = motion.inertia in self.tangents
@@ -210,21 +210,21 @@ class Sensitivity:
     def _remember(self) -> Code:
         pieces = []
         for m in self.motions:
-            v, field = m.velocity, self.one.potential.fields[m.velocity]
+            v, field = m.velocity, self.stepper.potential.fields[m.velocity]
             lines = [f"before_{v}[{{at}}] = f_{v}[{{at}}]", f"dot_{v}[{{at}}] = w_{v}[{{at}}]"]
             arrays = {f"f_{v}": field.array, f"w_{v}": self.tangents[v]} | self._remembered(v)
             pieces.append(Code(at_each(f"f_{v}", field.array, *lines), arrays))
         return Code.joined(pieces)
 
     def _remembered(self, v: str) -> dict[str, Any]:
-        assert self.one.friction
-        return {f"before_{v}": self.one.friction.before[v], f"dot_{v}": self.before[v]}
+        assert self.stepper.friction
+        return {f"before_{v}": self.stepper.friction.before[v], f"dot_{v}": self.before[v]}
 
     def _drift(self) -> Code:
         """x <- x + h v, and its derivative."""
         pieces = []
         for m in self.motions:
-            x, v = (self.one.potential.fields[n] for n in (m.position, m.velocity))
+            x, v = (self.stepper.potential.fields[n] for n in (m.position, m.velocity))
             h = f"{real(x.dtype)}(h)"
             lines = [
                 f"{k}_{x.name}[{{at}}] = {k}_{x.name}[{{at}}] + {h} * {k}_{v.name}[{{at}}]" for k in "fw"
@@ -238,7 +238,7 @@ class Sensitivity:
         """The tangent of a held component is zero."""
         pieces = []
         for m in self.motions:
-            if (free := self.one.holds.mask(m.position)) is not None:
+            if (free := self.stepper.holds.mask(m.position)) is not None:
                 names = (m.position, m.velocity)
                 lines = [f"w_{n}[{{at}}] = w_{n}[{{at}}] * free_{m.position}[{{at}}]" for n in names]
                 arrays = {f"w_{n}": self.tangents[n] for n in names} | {f"free_{m.position}": free}
@@ -247,8 +247,10 @@ class Sensitivity:
 
 
 def _shaped(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """A tangent, or zeros in its place."""
+    """A tangent as an array of this shape; zeros for None."""
     found = np.zeros(shape) if values is None else np.asarray(values, np.float64)
     if found.shape != shape:
-        raise EnergyError(f"the tangent of '{name}' has shape {list(found.shape)}, needed: {list(shape)}")
+        raise EnergyError(
+            f"tangent of '{name}': needs shape {list(shape)}, got {list(found.shape)}; reshape it"
+        )
     return found

@@ -1,6 +1,6 @@
 """Dead fields: U changes with the field, and its gradient is zero.
 
-A coordinate cast to an integer has the derivative zero at every point: no force and no minimiser moves it.
+A coordinate cast to an integer has the derivative zero at every point, so no force and no minimiser moves it.
 This check runs at the start of a run, for the fields of staged energies and of terms and maps that round
 something; at the start of a fit with such a term, for its parameters. It takes one step of physical size;
 smooth energies cost nothing.

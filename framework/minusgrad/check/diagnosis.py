@@ -34,8 +34,8 @@ LIKELIEST = (
 )
 """Kinds of remarks that explain a wrong reverse, the likeliest first."""
 UNSEEN = "Python changes {} between kernels, which no tape sees"
-UNREAD = "no kernel reads {}: a number that Python takes from it has no derivative; pass the array"
-RANK = {"is": 0, "only": 1, "chooses": 2, "ends": 3, "decides": 4}
+UNREAD = "no kernel reads {}, and a number that Python takes from it has no derivative; pass the array"
+RANK = {"is": 0, "only": 1, "indexes": 2, "ends": 3, "decides": 4}
 """Reasons why a derivative ends, by their first word, the likeliest first."""
 
 
@@ -49,15 +49,15 @@ def with_lines(
     """Add to a failed finding the lines at which derivatives end; if none is known, the kernel."""
     if finding.passed:
         return finding
-    told = [*_of_run(followed, finding.argument)] if followed is not None else []
-    told += [at_line(r.where, r.text) for r in seen]
+    causes = [*_of_run(followed, finding.argument)] if followed is not None else []
+    causes += [at_line(r.where, r.text) for r in seen]
     if launches.own_gradient is not None:
-        told = told or [of_own_gradient(launches)]
-    told = told or [*of_whole(ran)]
-    if not told:
+        causes = causes or [of_own_gradient(launches)]
+    causes = causes or [*of_whole(ran)]
+    if not causes:
         return finding
-    lines = "; ".join(list(dict.fromkeys(why.text for why in told))[:2])
-    return replace(finding, text=f"{finding.text}: {lines}", where=told[0].where)
+    lines = "; ".join(list(dict.fromkeys(why.text for why in causes))[:2])
+    return replace(finding, text=f"{finding.text}: {lines}", where=causes[0].where)
 
 
 def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
@@ -66,11 +66,11 @@ def _of_run(followed: Replay, name: str) -> Iterator[Cause]:
     if followed.numbers and not followed.is_read(name):
         yield at_line(followed.numbers[0], UNREAD.format(name))
     for cut in sorted(followed.cuts(name), key=lambda c: RANK[c.text.split()[0]]):
-        yield at_line(cut.where, f"a value that hangs on {name} {cut.text.rstrip(',')}")
+        yield at_line(cut.where, f"a value that depends on {name} {cut.text.rstrip(',')}")
 
 
 def of_whole(ran: Sequence[RecordedLaunch]) -> Iterator[Cause]:
-    """The kernel, if there is only one."""
+    """The kernel as the cause, if the run has only one."""
     if len({launch.function for launch in ran}) == 1:
         yield at_line(begin_of(ran[0].function), f"kernel '{ran[0].name}'")
 
@@ -100,21 +100,21 @@ def cause_of(
     lost = [c for c in followed.interpreter.cuts.values() if c.text.endswith(LOST)]
     mine = list(seen) if stage is None else of_function(seen, stage)
     mine.sort(key=lambda r: LIKELIEST.index(r.kind) if r.kind in LIKELIEST else len(LIKELIEST))
-    told = f"in kernel '{stage.__name__}', " if stage is not None else ""
+    place = f"in kernel '{stage.__name__}', " if stage is not None else ""
     if stage is None and lost:
         return Cause(
-            lost[0].where, f"{in_words(lost[0].where)}: a value {lost[0].text} and lost to the reverse"
+            lost[0].where, f"{in_words(lost[0].where)}: a value {lost[0].text} so the reverse stops here"
         )
     if mine:
-        return Cause(mine[0].where, f"{told}{in_words(mine[0].where)}: {mine[0].text}")
+        return Cause(mine[0].where, f"{place}{in_words(mine[0].where)}: {mine[0].text}")
     if stage is not None:
-        return Cause(begin_of(stage), told.rstrip(", "))
+        return Cause(begin_of(stage), place.rstrip(", "))
     return NO_REASON
 
 
 def _of_custom(wrapper: Callable) -> Cause:
-    """The function inside `ti.ad.grad_replaced` or `ti.ad.no_grad`."""
+    """The cause if the function is wrapped in `ti.ad.grad_replaced` or `ti.ad.no_grad`."""
     function = inspect.unwrap(inspect.getclosurevars(wrapper).nonlocals.get("func", wrapper))
     if "no_grad" in wrapper.__qualname__:
         return Cause(begin_of(function), f"'{function.__name__}' has no derivative (ti.ad.no_grad)")
-    return Cause(begin_of(function), f"'{function.__name__}' brings a gradient of its own (ti.ad.grad_for)")
+    return Cause(begin_of(function), f"'{function.__name__}' has a gradient of its own (ti.ad.grad_for)")

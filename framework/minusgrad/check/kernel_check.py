@@ -58,7 +58,7 @@ def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[
     except TraceError:
         raise
     except runtime.refusals() as error:
-        text, where = _told(error)
+        text, where = _refusal(error)
         if not where and launches.reversing is not None:
             function = inspect.unwrap(launches.reversing.func)
             text, where = f"{text} (in the reverse of '{function.__name__}')", begin_of(function)
@@ -69,7 +69,7 @@ def of_case(launches: Recording, progress: Progress, seed: int = 0) -> Iterator[
 
 def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) -> Iterator[Finding]:
     name = launches.case.name
-    progress("the run forward")
+    progress("the forward run")
     ran, _ = launches.recorded()
     functions = list(dict.fromkeys(launch.function for launch in ran))
     remarks = [remark for function in functions for remark in readings(function)]
@@ -94,7 +94,7 @@ def _of_case(launches: Recording, progress: Progress, rng: np.random.Generator) 
             if not finding.passed:
                 failed.add((finding.argument, finding.question))
         if failed:
-            break  # other states would repeat it
+            break  # other states would repeat the failure
     if not failed:
         put(launches, start)
         yield from _second_call(asked, progress)
@@ -126,18 +126,18 @@ def _at_state(
     first: bool,
 ) -> Iterator[Finding]:
     launches = asked.launches
-    progress(f"the run forward {asked.where}")
+    progress(f"the forward run {asked.where}")
     value = launches.value()
     if not np.isfinite(value):
         yield asked.finding("", "value", not first, None, "the loss is not finite")
         return
     state = _State(*launches.recorded(), list(remarks))
-    yield from _followed(asked, state, value, first)
-    progress(f"the reverse {asked.where}", _deadly(state.remarks))
+    yield from _replayed(asked, state, value, first)
+    progress(f"the reverse {asked.where}", _crash_warning(state.remarks))
     gradients = launches.gradients(state.taken)
     again = launches.gradients()
     asked.usual = max(asked.usual, abs(value), *_sizes(launches, gradients))
-    asked.noise = max(asked.noise, asked.listen(rng, steps, gradients))
+    asked.noise = max(asked.noise, asked.measured_rounding(rng, steps, gradients))
     for handle in launches.inputs:
         found, second = gradients[handle.name], again[handle.name]
         if found is None or second is None:
@@ -149,18 +149,20 @@ def _at_state(
         yield from _of_input(asked, state, handle, found, variable, progress, rng)
 
 
-def _followed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
-    """Replay the run in plain Python, and compare its value."""
+def _replayed(asked: KernelSubject, state: _State, value: float, first: bool) -> Iterator[Finding]:
+    """Replay the run in plain Python, and compare its loss."""
     launches, begin = asked.launches, perf_counter()
     try:
         if not asked.slow:
             state.followed = replay(launches, state.ran, launches.inputs)
     except OutsideError as error:
         where, _, text = str(error).partition(": ")
-        yield asked.finding("", "value", False, None, "the loss reads what is not there", Cause(where, text))
+        yield asked.finding(
+            "", "value", False, None, "the loss reads outside of an array", Cause(where, text)
+        )
     except TraceError as error:
         if first:
-            made = asked.finding("", "value", True, None, f"not followed in plain Python: {error}")
+            made = asked.finding("", "value", True, None, f"not replayed in plain Python: {error}")
             yield replace(made, warning=True)
     followed = state.followed
     if first:
@@ -203,7 +205,7 @@ def _of_input(
         return
     progress(f"steps of {name} {asked.where}")
     order = taylor(asked, variable, direction)
-    if exact and not order.passed:  # the gradient is the value's: what is left is a kink, or rounding
+    if exact and not order.passed:  # the gradient is exact, so the remainder is that of a kink, or rounding
         order = asked.finding(name, "taylor", True, None, "a kink here, or rounding")
     if wrong:
         yield order if order.passed else replace(order, where=answer.where)
@@ -217,7 +219,7 @@ def _of_input(
 
 
 def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: float) -> Finding:
-    """The compiled loss against the followed one."""
+    """The compiled loss against the replayed one."""
     expected = followed.value(asked.launches.loss)
     scale = max(
         abs(expected), *(_moved(followed, h, asked.launches.loss) for h in asked.launches.inputs), 1e-300
@@ -234,7 +236,7 @@ def _value(asked: KernelSubject, state: _State, followed: Replay, compiled: floa
 
 
 def _moved(followed: Replay, handle: Handle, loss: Handle) -> float:
-    """How much of the loss hangs on an input: the sum of |x dU/dx|, where it is finite."""
+    """How much the loss depends on an input: the sum of |x dU/dx|, where it is finite."""
     with np.errstate(all="ignore"):
         total = np.abs(handle.start.ravel() * followed.gradient(handle.name, loss)).sum()
     return float(total) if np.isfinite(total) else 0.0
@@ -267,23 +269,23 @@ def _repeat(
     scale, apart = float(np.abs(found).max()) or 1.0, np.abs(found - second).ravel()
     error, worst = float(apart.max()) / scale, int(np.argmax(apart))
     passed = not error > WRONG[coarsest(asked.launches)]
-    text = f"a second time it gives {second.ravel()[worst]:.6g} where it gave {found.ravel()[worst]:.6g}"
+    text = f"the same inputs give {found.ravel()[worst]:.6g}, and then {second.ravel()[worst]:.6g}"
     if passed:
         return asked.finding(handle.name, "repeat", True, error, f"off by {error:.1e}")
     causes = [at_line(r.where, r.text) for r in state.remarks if r.kind in UNSTEADY]
     why = causes[0] if causes else of_own_gradient(asked.launches)
-    cure = "" if why.text else ": adjoints are not cleared, or something random is drawn;"
+    cure = "" if why.text else ": adjoints are not cleared, or random numbers are drawn;"
     return asked.finding(handle.name, "repeat", False, error, text + cure, why)
 
 
 def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
-    """Whether a second call gives the same, with nothing put back for it but inputs and loss.
+    """Compare a second call with the first, after resetting only inputs and loss.
 
-    A warning where a call does not overwrite its loss: its caller may clear arrays, too.
+    A warning if a call does not overwrite its loss, because its caller may clear the arrays.
     """
     launches = asked.launches
     if all(hasattr(step, "grad") for step in launches.steps or [launches.own_gradient]):
-        return  # kernels alone: a call is theirs who call them
+        return  # kernels alone: their caller may reset arrays between calls
     progress("a second call")
     first = launches.value()
     ends = [(h, h.values) for h in launches.handles]
@@ -295,16 +297,16 @@ def _second_call(asked: KernelSubject, progress: Progress) -> Iterator[Finding]:
         return
     kept = [h.name for h, end in ends if h.name and h is not launches.loss and (h.values != end).any()]
     asked.where = "at the start"
-    text = f"a second call gives {second:.6g} where the first gave {first:.6g}"
+    text = f"a second call gives {second:.6g}, the first gave {first:.6g}"
     cause = (
-        f"what the first call left is still in {', '.join(kept) or 'an array'}; clear or fill it in the call"
+        f"the values of the first call remain in {', '.join(kept) or 'an array'}; overwrite it in the call"
     )
-    lenient = not launches.begins_anew
+    lenient = not launches.overwrites_loss
     yield replace(asked.finding("", "repeat", lenient, error, text, Cause("", cause)), warning=lenient)
 
 
 def _short(asked: KernelSubject, variable: Variable, direction: np.ndarray) -> np.ndarray:
-    """The step, halved until the kernels stay inside of their arrays and the loss is finite."""
+    """The step, halved until the kernels stay within array bounds and the loss is finite."""
     for _ in range(SHRINKS):
         variable.put(variable.values + direction)
         if asked.within():
@@ -327,20 +329,20 @@ def _rounded(asked: KernelSubject) -> tuple:
         return ()
 
 
-def _deadly(seen: Sequence[Remark]) -> Cause:
+def _crash_warning(seen: Sequence[Remark]) -> Cause:
     """A remark on the kernels that may crash the reverse."""
     found = (r for r in seen if r.kind == "carried")
     return next((at_line(r.where, r.text) for r in found), NO_REASON)
 
 
-# Small things ---------------------------------------------------------------------------------------
+# Helpers --------------------------------------------------------------------------------------------
 
 
 def _without_adjoints(launches: Recording) -> Finding | None:
     loss = launches.loss
     if loss.adjoint is None and launches.own_gradient is None:
         text = (
-            f"the loss '{loss.name}' has no gradient to begin the reverse with; make it with needs_grad=True"
+            f"the loss '{loss.name}' has no adjoint to start the reverse with; make it with needs_grad=True"
         )
         return Finding(launches.case.name, "", "reverse", False, None, text)
     return None
@@ -368,8 +370,8 @@ def _sizes(launches: Recording, gradients: dict[str, np.ndarray | None]) -> Iter
             yield float(np.abs(found * handle.start).sum())
 
 
-def _told(error: BaseException) -> tuple[str, str]:
-    """The engine's message without repetitions, and its place."""
+def _refusal(error: BaseException) -> tuple[str, str]:
+    """The engine's message without repetitions, and its line."""
     text = str(error)
     places = _LINE.findall(text)
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("File ")]

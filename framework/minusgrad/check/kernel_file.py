@@ -77,18 +77,18 @@ def subjects(path: Path, module: ModuleType) -> list[Case | LocalEnergy]:
     if not found:
         raise UserError(
             f"{path}: has no energies, no `with ti.ad.Tape(loss)`, and no kernels without arguments that"
-            f" reach a loss; say what to ask with @checked(...), or in {path.with_suffix('.check.toml').name}"
+            f" reach a loss; declare a case with @checked(...), or in {path.with_suffix('.check.toml').name}"
         )
     return found
 
 
 def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> Iterator[Finding]:
-    """All questions to one of them."""
+    """All findings about one case or energy."""
     if isinstance(subject, LocalEnergy):
         progress(f"energy '{subject.name}'")
         yield from term_check.of_energy(subject)
         return
-    progress(f"'{subject.name}' made ready")
+    progress(f"the preparation of '{subject.name}'")
     try:
         yield from of_case(Recording(module, subject, np.random.default_rng(0)), progress)
     except TraceError as error:
@@ -96,7 +96,7 @@ def ask(subject: Case | LocalEnergy, module: ModuleType, progress: Progress) -> 
 
 
 def _line_of(error: BaseException, file: Path) -> str:
-    """The last line of the file that an error came through."""
+    """The last line of the file in an error's traceback."""
     found, frames = "", error.__traceback__
     while frames is not None:
         if Path(frames.tb_frame.f_code.co_filename).resolve() == file.resolve():

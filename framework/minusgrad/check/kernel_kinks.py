@@ -12,7 +12,7 @@ from .kernel_subject import Cause, KernelSubject, Progress, put
 from .questions import Finding
 
 FAR = (1.0, 8.0, 64.0)
-"""Lengths of steps after which an input that changes nothing counts as idle."""
+"""Lengths of steps; an input that changes nothing over them counts as idle."""
 
 
 def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def kinks(asked: KernelSubject, progress: Progress, start: dict[str, np.ndarray]
 def idle(
     asked: KernelSubject, start: dict[str, np.ndarray], steps: dict[str, float], rng: np.random.Generator
 ) -> Iterator[Finding]:
-    """Idle inputs: the loss does not change with them, however far they move."""
+    """Idle inputs: the loss does not change over any step of theirs."""
     launches = asked.launches
     put(launches, start)
     here, gradients = launches.value(), launches.gradients()
@@ -50,7 +50,7 @@ def idle(
         never = max(moved) == 0.0
         asked.where = f"over steps of up to {FAR[-1] if never else FAR[0]:g} times {steps[handle.name]:.3g}"
         text = f"the loss does not change with {handle.name}"
-        why = Cause("", "it is clamped, cut off, overwritten, or not read at all")
+        why = Cause("", "it is clamped, cut off, overwritten, or never read")
         wrong = never and handle.name in launches.table.inputs
         yield replace(asked.finding(handle.name, "path", not wrong, None, text, why), warning=not wrong)
 
@@ -58,7 +58,7 @@ def idle(
 def _moved_by(
     asked: KernelSubject, handle: Handle, start: dict[str, np.ndarray], step: float, rng: np.random.Generator
 ) -> float:
-    """The loss after a random step of one input; infinite where kernels would leave their arrays."""
+    """The loss after a random step of one input; infinite where kernels would leave array bounds."""
     launches = asked.launches
     launches.set(handle, start[handle.name] + step * rng.normal(size=handle.start.shape))
     found = launches.value() if asked.within() else np.inf
@@ -67,7 +67,7 @@ def _moved_by(
 
 
 def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -> Finding:
-    """A gradient that is not finite: of the function, or of the side that a select does not take."""
+    """A non-finite gradient, of the function itself or of the branch that a select does not take."""
     text = "the loss is finite and its gradient is not"
     try:
         followed = replay(asked.launches, ran, asked.launches.inputs)
@@ -75,7 +75,7 @@ def _kink(asked: KernelSubject, handle: Handle, ran: Sequence[RecordedLaunch]) -
         return replace(asked.finding(handle.name, "kink", True, None, text), warning=True)
     if np.isfinite(followed.gradient(handle.name, asked.launches.loss)).all():
         lines = followed.interpreter.selects()
-        cure = "Taichi reverses both sides of a select; make both finite, or write `if`"
+        cure = "Taichi reverses both branches of a select; make both finite, or write `if`"
         why = Cause(lines[0] if lines else "", cure)
         return asked.finding(handle.name, "kink", False, None, text, why)
     roots = [r for r in followed.interpreter.infinite() if r.kind == "root"]

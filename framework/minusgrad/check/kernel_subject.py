@@ -11,7 +11,7 @@ from ..interpreter.replay import within
 from ..lint.kernel_remarks import in_words
 from .questions import Finding
 
-HEARD, TINY = 8, 2.0**-24
+DRAWS, TINY = 8, 2.0**-24
 """How often each input is perturbed, by this part of its step, to measure the rounding of the loss."""
 
 
@@ -31,7 +31,7 @@ def at_line(where: str, text: str) -> Cause:
 
 
 class Progress(Protocol):
-    """Receives what is about to run and what may crash it, so that a crash has a name."""
+    """Receives the name of each computation before it runs, and a remark on why it may crash."""
 
     def __call__(self, doing: str, why: Cause = NO_REASON, /) -> None: ...
 
@@ -61,10 +61,10 @@ class KernelSubject:
         return max(100.0 * self.eps * self.usual, self.noise)
 
     def within(self) -> bool:
-        """True if the kernels stay inside of their arrays at the present inputs."""
+        """True if the kernels stay within array bounds at the present inputs."""
         return self.steady or within(self.launches, self.ran, [(h, h.start) for h in self.launches.inputs])
 
-    def listen(
+    def measured_rounding(
         self,
         rng: np.random.Generator,
         steps: Mapping[str, float],
@@ -75,15 +75,17 @@ class KernelSubject:
         here = launches.value()
         for handle in launches.inputs:
             found, start = gradients[handle.name], handle.start.astype(np.float64)
-            heard = []
-            for _ in range(HEARD):
+            remainders = []
+            for _ in range(DRAWS):
                 tiny = np.maximum(TINY * steps[handle.name], 4.0 * self.eps * np.abs(start))
                 launches.set(handle, start + tiny * rng.uniform(-1.0, 1.0, start.shape))
                 change = 0.0 if found is None else float(np.sum(found * (handle.start - start)))
                 left = abs(launches.value() - here - change)
-                heard.append(left if np.isfinite(left) else 0.0)
+                remainders.append(left if np.isfinite(left) else 0.0)
             launches.set(handle, start)
-            worst = max(worst, sorted(heard)[1])  # a jump just here is met now and then, rounding always
+            worst = max(
+                worst, sorted(remainders)[1]
+            )  # a jump at this point shows in some draws, rounding in all
         return min(30.0 * worst, 1e-6 * self.usual)
 
     def finding(
@@ -106,6 +108,6 @@ def put(launches: Recording, state: Mapping[str, np.ndarray]) -> None:
 
 
 def coarsest(launches: Recording) -> str:
-    """The least precise of the arrays that the answer hangs on."""
+    """The least precise type among the arrays that the loss depends on."""
     real = [h.start.dtype for h in (launches.loss, *launches.inputs)]
     return min(real, key=lambda dtype: dtype.itemsize).name

@@ -1,6 +1,6 @@
 """Probe of a map: the energy U = sum over p of w_p y_p of its output y, with random weights w.
 
-So the checks of energies apply to maps; U is a sum over elements and receivers.
+The checks of energies apply to this U, which is a sum over elements and receivers.
 """
 
 from collections.abc import Iterator, Mapping

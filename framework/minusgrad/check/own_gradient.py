@@ -1,4 +1,4 @@
-"""What a file's own gradient does: which kernels it runs back, in which order, from which adjoints.
+"""Check of a gradient that a file computes itself: the kernels it reverses, their order, their adjoints.
 
 seeded     the adjoint of the loss is 1 when the first kernel is reversed
 cleared    all others are 0 then
@@ -18,7 +18,7 @@ from ..lint.kernel_remarks import begin_of
 from .kernel_subject import NO_REASON, Cause, at_line
 
 MARK = 0.8125
-"""What adjoints hold before, to tell those that are cleared."""
+"""Value of all adjoints before the call, to find those that are not cleared."""
 
 
 @dataclass
@@ -35,47 +35,47 @@ class Reversals:
 
 
 def of_own_gradient(launches: Recording) -> Cause:
-    """Why a file's own gradient is wrong, as far as its kernels tell; else where it begins."""
+    """Why a file's own gradient is wrong, if its calls of kernels show it; else the line of its function."""
     if launches.own_gradient is None:
         return NO_REASON
     begin = begin_of(inspect.unwrap(launches.own_gradient))
-    unknown = Cause(begin, f"'{launches.table.gradient}' leaves this in .grad")
+    unknown = Cause(begin, f"'{launches.table.gradient}' leaves this gradient in .grad")
     did = _watched(launches, launches.own_gradient)
     ran = [launch.function for launch in launches.recorded()[0]]
-    by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may stand for a reverse
+    by_hand = not {function for function, _ in did.forward} <= set(ran)  # it may replace a reverse
     if not did.back:
         return unknown if by_hand else Cause(begin, f"'{launches.table.gradient}' reverses no kernel")
     first = did.back[0][1] or begin
     if did.seed == 0.0:
-        told = f"the reverse begins with {launches.loss.name}.grad = 0; set it to 1 before"
-        return at_line(first, told)
+        message = f"the reverse starts with {launches.loss.name}.grad = 0; set it to 1 before"
+        return at_line(first, message)
     if did.left:
-        told = f"the reverse begins with what was left in {did.left[0]}.grad; clear it before"
-        return at_line(first, told)
+        message = f"the reverse starts with old values in {did.left[0]}.grad; clear it before"
+        return at_line(first, message)
     return unknown if by_hand else _by_order(ran, did) or unknown
 
 
 def _by_order(ran: Sequence[Callable], did: Reversals) -> Cause | None:
-    """A kernel that is not reversed, or too early."""
+    """The first kernel that is not reversed, or reversed too early."""
     back = [function for function, _ in did.back]
     for function in reversed(ran):
         if function not in back:
             where = dict(did.forward).get(function) or begin_of(function)
-            return at_line(where, f"'{function.__name__}' runs forward, and is not reversed")
+            return at_line(where, f"'{function.__name__}' runs forward, but is not reversed")
     for (function, where), other in zip(did.back, reversed(ran), strict=False):
         if function is not other:
-            told = f"reverses '{function.__name__}' before '{other.__name__}', which ran after it"
-            return at_line(where, told)
+            message = f"reverses '{function.__name__}' before '{other.__name__}', which ran after it"
+            return at_line(where, message)
     return None
 
 
 def _watched(launches: Recording, own: Callable) -> Reversals:
-    """A call of it, with adjoints that hold a mark before; they are put back."""
+    """One call of the gradient, from adjoints set to `MARK`; restores the adjoints."""
     found = Reversals()
     kept = [(h, h.gradient) for h in launches.handles if h.adjoint is not None]
     others = [h for h, _ in kept if h is not launches.loss]
 
-    def listened(kernel: Any, run: Callable[[], Any], _: tuple[Any, ...]) -> Any:
+    def intercepted(kernel: Any, run: Callable[[], Any], _: tuple[Any, ...]) -> Any:
         act = inspect.unwrap(kernel.func), line_in(inspect.unwrap(own))
         if kernel.autodiff_mode.name == "NONE":
             found.forward.append(act)
@@ -91,7 +91,7 @@ def _watched(launches: Recording, own: Callable) -> Reversals:
         for handle in others:
             handle.seed(MARK)
         launches.begin()
-        with around_kernels(listened):
+        with around_kernels(intercepted):
             own()
     finally:
         for handle, values in kept:

@@ -7,7 +7,7 @@
              that are right at every point and yet miss how U changes (a coordinate cast to an integer pixel)
     product  |grad U(a + h w) - grad U(a) - h H w| falls as h^2
 
-Differences serve to test gradients here; no gradient is ever made from them.
+Finite differences only test gradients here; no gradient is computed from them.
 """
 
 from collections.abc import Callable
@@ -26,7 +26,7 @@ HALVINGS = 150
 EARLY, LATE = 10, 40
 """Between so many halvings the mismatch shrinks if kinks cause it: that of a piece grows as sqrt(kinks)."""
 MANY = 1e-4
-"""The mismatch that passes when all halvings are spent, in parts of the change."""
+"""The mismatch that passes when all halvings are used, in parts of the change."""
 NARROW = 2.0**-16
 """The width of a piece whose mismatch is a jump of U."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
@@ -34,7 +34,7 @@ KINK = "a kink here: the gradient is the mean of both sides"
 SHRINKS = 10
 """The most halvings of a step that leaves the domain of U."""
 DOUBLINGS = 7
-"""The most doublings of a step that changes no number that is rounded."""
+"""The most doublings of a step over which no rounded value changes."""
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray, slope:
 def _order(remainders: list[float], floor: float) -> float | None:
     """The order in h of remainders over h, h / 2, h / 4, ...: the median of the last slopes above rounding.
 
-    None where they mean nothing: too few, or rounding at once after a wide gap (a kink on the way). If
+    None where they are meaningless: too few, or rounding at once after a wide gap (a kink on the way). If
     all are above `floor`, the least of them, if it is small, is rounding as well. After a change of sign
     slopes begin low and rise again, to 2, or to 1 if something is wrong: their limit counts (Aitken 1926).
     The slope across it is meaningless. Of norms, which have no sign, a fall of the slopes indicates one.
@@ -239,8 +239,8 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding
     if not np.isfinite(integral):
         return subject.finding(variable.name, "path", False, None, INFINITE)
     text = (
-        f"U changes by {change:.6g} along a step of physical size, its gradient accounts for {integral:.6g}:"
-        " a value is cast, cut off or frozen on the way,"
+        f"U changes by {change:.6g} along a step of physical size, but its gradient accounts for"
+        f" {integral:.6g}: a value is cast, cut off or frozen on the way,"
     )
     return subject.finding(variable.name, "path", False, error, text)
 
@@ -248,7 +248,7 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding
 def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> bool:
     """Halve the worst pieces, in place, until all fit or it is clear that they will not.
 
-    False if the mismatch still shrinks when all halvings are spent.
+    False if the mismatch still shrinks when all halvings are used.
     """
     early = np.inf
     for halvings in range(HALVINGS):
@@ -258,7 +258,7 @@ def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> b
         if halvings == EARLY:
             early = left
         if halvings == LATE and left > max(0.97 * early, 1e-2 * scale):
-            return True  # wrong everywhere: the mismatch of a piece is shared by its halves
+            return True  # wrong everywhere: halves share the mismatch of a piece
         if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
             return True  # no kink: that would have shrunk by now
         worst = heappop(pieces)

@@ -11,7 +11,7 @@ from functools import partial
 import numpy as np
 
 from ..errors import TraceError
-from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, listening
+from ..interpreter.recorded_launches import Arrays, Handle, RecordedLaunch, launch_log
 from ..interpreter.replay import WRONG, off, replay, wrong_launch
 from ..lint.kernel_remarks import Remark, begin_of, of_function, readings
 from ..potential.staged_term import StagedTerm
@@ -22,7 +22,7 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     """The gradient of every argument against the exact one; failures name the stage and its remarks."""
     handles = [Handle(name, array) for name, array in term.arrays.items()]
     arrays = Arrays(handles)
-    with listening(handles) as ran:
+    with launch_log(handles) as ran:
         term.value(t)
     forward = [term.energy.stages[k] for act, k in term.energy.schedule.forward if act == "run"]
     if len(ran) != len(forward):
@@ -36,7 +36,7 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
     try:
         retraced = replay(arrays, ran, inputs)
     except TraceError as error:
-        made = Finding(term.name, "", "reverse", True, None, f"not followed in plain Python: {error}")
+        made = Finding(term.name, "", "reverse", True, None, f"not replayed in plain Python: {error}")
         yield replace(made, warning=True)
         return
     outputs = [h for h in handles if h.name in term.energy.outputs]
@@ -48,16 +48,16 @@ def stages(term: StagedTerm, t: float, where: str) -> Iterator[Finding]:
 
 
 def _why(arrays: Arrays, ran: Sequence[RecordedLaunch], remarks: Sequence[Remark]) -> tuple[str, str]:
-    """Where a gradient is wrong: the line, and the stage with what its text says."""
+    """Where a gradient is wrong: the line, and the stage with its first remark."""
     wrong = wrong_launch(arrays, ran)
     if wrong is None:
-        return "", ": each stage alone is right, so look at what one overwrites for another"
-    stage, told = wrong.function, f": stage '{wrong.name}'"
+        return "", ": each stage alone is right, so one may overwrite an array that another needs"
+    stage, place = wrong.function, f": stage '{wrong.name}'"
     if wrong.own_reverse is not None:
-        return begin_of(stage), f"{told}: its `backward` is not its reverse"
+        return begin_of(stage), f"{place}: its `backward` is not its adjoint"
     if mine := of_function(remarks, stage):
-        return mine[0].where, f"{told}: {mine[0].text}"
-    return begin_of(stage), told
+        return mine[0].where, f"{place}: {mine[0].text}"
+    return begin_of(stage), place
 
 
 def _judged(
@@ -72,5 +72,5 @@ def _judged(
     if error <= WRONG[handle.start.dtype.name] or not np.isfinite(exact).all():
         return Finding(term.name, handle.name, "reverse", True, error, f"off by {error:.1e} {where}")
     line, text = why()
-    said = f"the reverse is off by {error:.1e} of its largest number {where}{text}"
+    said = f"the reverse is off by {error:.1e} of the largest component {where}{text}"
     return Finding(term.name, handle.name, "reverse", False, error, said, line)

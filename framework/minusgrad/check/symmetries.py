@@ -4,9 +4,9 @@
     U(R x)   = U(x)   ->   sum_i x_i ^ dU/dx_i = 0     rotation: so is angular momentum
     U(P x)   = U(x)   ->   dU/dx(P x) = P dU/dx(x)     permutation: equal nodes feel equal forces
 
-(Noether 1918.) Fields of vectors are shifted one by one, and rotated together; nodes change places in all
-fields of their number. A symmetry that U lacks is no finding, unless its energy declares it; a gradient that
-breaks a symmetry of U is wrong.
+(Noether 1918.) Fields of vectors are shifted one by one, and rotated together; nodes are permuted in all
+fields of the same length. A symmetry that U lacks is reported only if its energy declares it; a gradient
+that breaks a symmetry of U is wrong.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -31,9 +31,9 @@ Moved = dict[str, np.ndarray]
 
 @dataclass
 class Symmetries:
-    """Symmetry checks of a subject: `fields`: those that it reads, restored at the end; `gradient` by field.
+    """Symmetry checks of a subject: `fields` that it reads, restored at the end; `gradient` by field.
 
-    `among`: the nodes that it is a sum over; None for all.
+    `among`: the nodes in the sum; None for all.
     """
 
     subject: Subject
@@ -81,7 +81,7 @@ class Symmetries:
             text = f"U has this symmetry, and {what} is {error:.1e} of its parts"
             yield self.subject.finding(name, question, error <= KEPT, error, text)
         elif question in self.symmetries:
-            text = f"U is declared to keep under {question}, and changes by {change:.6g}"
+            text = f"U is declared invariant under {question}, but changes by {change:.6g}"
             yield self.subject.finding(name, question, False, change, text)
 
     def _change(self, moved: Callable[[], Moved]) -> float:
@@ -119,7 +119,7 @@ class Symmetries:
     # Rotation
 
     def _turned(self) -> Moved:
-        """All fields rotated about the origin by one random rotation."""
+        """All fields, rotated about the origin by one random rotation."""
         d = next(iter(self.vectors.values())).shape[1]
         q, r = np.linalg.qr(self.rng.normal(size=(d, d)))
         q = q * np.sign(np.diag(r))
@@ -136,7 +136,7 @@ class Symmetries:
     # Permutation
 
     def _change_of_order(self, names: Collection[str], order: np.ndarray) -> float:
-        """The change of U near this state, where nodes may be equal by chance, as at rest."""
+        """The change of U at random states near this one, at which nodes may be equal (as at rest)."""
         changes = []
         for _ in range(TRIES):
             near = {
@@ -162,7 +162,7 @@ class Symmetries:
             np.array(rest[worst]),
             sizes[worst],
             length,
-            "what the forces of nodes that change places differ by",
+            "the change of the forces when nodes are exchanged",
         )
 
 

@@ -15,7 +15,7 @@ A map is checked through a weighted sum of its output (`map_probe`), with one qu
 
 The questions are asked at the given state and at random, unsymmetric states near it. A step is a tenth of the
 field's spread, of tuples a tenth of their nodes' distance; where it would leave the domain of U (an inverted
-cell), it is halved until it does not.
+cell), it is halved until it stays inside.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -170,7 +170,7 @@ def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
 
 
 def _variables(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
-    """Everything that the term has a derivative with respect to, in the order of its arguments."""
+    """The variables with a derivative: fields, data, parameters, in the order of the arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
         role, name = term.energy.roles[argument], f"{term.name}.{argument}"
@@ -254,7 +254,7 @@ def _datum(term: Term | StagedTerm, argument: str) -> tuple[np.ndarray, Callable
 def _window(subject: TermSubject) -> Finding:
     """The largest value outside a window, over all elements."""
     worst = max(cut_off(subject.term, values) for values in arguments(subject.term, subject.t))
-    cut = f"a cell outside its window an element gives {worst:.1e} of the most inside"
+    cut = f"an element writes {worst:.1e} of its largest value to a cell outside its window"
     return subject.finding(
         "", "window", worst <= EDGE, worst, cut if worst <= EDGE else f"{cut}: it is cut off,"
     )

@@ -47,20 +47,22 @@ def kind_of(over: str | int, name: str = "") -> ElementKind:
         return NAMED[over]
     if isinstance(over, int) and over >= 1:
         return ElementKind(over, listed=True)
-    raise EnergyError(f"{name}: over={over!r}; it is 'nodes', 'pairs', 'tuples' or a number of nodes")
+    raise EnergyError(
+        f"{name}: over must be 'nodes', 'pairs', 'tuples' or a number of nodes, got {over!r}; choose one"
+    )
 
 
 def usual(
     kind: ElementKind, name: str, nodes: np.ndarray, tuples: Any, count: int
 ) -> tuple[Elements, np.ndarray]:
-    """The elements among `nodes`, and which of the given ones they are: tuples that lie wholly in `nodes`.
+    """The elements among `nodes`, and a mask of the given tuples that lie wholly in `nodes`.
 
     `count`: the nodes of the fields. Raises `EnergyError` naming the term `name`.
     """
     every = np.ones(len(nodes), bool)
     if kind.unordered:
         if len(nodes) < 2:
-            raise EnergyError(f"{name}: a pair needs two nodes, there is {len(nodes)}")
+            raise EnergyError(f"{name}: a pair needs two nodes, got {len(nodes)}; add nodes")
         return AllPairs(nodes), every
     if not kind.listed:
         return NodeTuples(np.ascontiguousarray(nodes[:, None])), every
@@ -76,12 +78,12 @@ def _listed(
     rows = NodeTuples.of(tuples, arity, count, f"{name}.tuples").nodes
     kept = np.asarray(np.isin(rows, nodes).all(axis=1))
     if not kept.any():
-        raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in the bodies it is limited to")
+        raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in its bodies; name other bodies")
     return NodeTuples(np.ascontiguousarray(rows[kept])), kept
 
 
 def check_given(kind: ElementKind, elements: Elements, name: str, count: int) -> None:
-    """Elements made by the caller fit the declaration and the fields. Raises `EnergyError`."""
+    """Raise `EnergyError` if elements made by the caller do not fit the declaration or the fields."""
     if elements.arity != (kind.arity or elements.arity) or elements.unordered != kind.unordered:
         wanted = "unordered pairs" if kind.unordered else f"tuples of {kind.arity or 'any number of'} nodes"
         given = f"{type(elements).__name__} of {elements.arity} nodes each"

@@ -21,14 +21,14 @@ class Elements(ABC):
 
     A subclass gives `arity`, `loop`, `nodes`, `tuples`, `part`; the rest follows, and may be overridden.
 
-    unordered   pairs, each listed once: u(a, b) = u(b, a); a map gives both ways
+    unordered   pairs, each listed once: u(a, b) = u(b, a); a map adds to both nodes
     fixed       never changes; otherwise `rebuild` is called before every evaluation
     """
 
     unordered: ClassVar[bool] = False
     fixed: ClassVar[bool] = True
     nodes: np.ndarray
-    """What the loop runs over, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
+    """The rows of the loop, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
 
     @property
     @abstractmethod
@@ -65,7 +65,7 @@ class Elements(ABC):
 
     @property
     def members(self) -> np.ndarray:
-        """The nodes that stand in any element, in increasing order."""
+        """The nodes of all elements, each once, in increasing order."""
         return np.unique(self.nodes)
 
     @property
@@ -84,13 +84,13 @@ class Elements(ABC):
         return self.nodes[row : row + 1], np.ones(1, bool)
 
     def gather(self, nodes: int) -> Gather | None:
-        """The CSR list that sums over slots by node; None where each iteration has its own node."""
+        """The CSR list that sums over slots by node; None if each iteration has a node of its own."""
         if self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows):
             return None
         return Gather.of(self.nodes, nodes)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
-        """The elements at these node fields, by argument of the energy; self as long as they still hold.
+        """The elements at these node fields, by argument of the energy; self if they have not changed.
 
         `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels
         for the elements returned. A kernel of many steps does not return here between steps, so integrators

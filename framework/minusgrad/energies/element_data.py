@@ -25,11 +25,13 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
     with np.errstate(invalid="ignore", over="ignore"):
         array = given.astype(dtype)
     if dtype.kind == "i" and (array != given).any():
-        raise EnergyError(f"{what}: needs whole numbers below 2^31, not {given[array != given].flat[0]}")
+        raise EnergyError(
+            f"{what}: needs whole numbers below 2^31, got {given[array != given].flat[0]}; round it"
+        )
     if array.shape != shape:
         if array.shape != shape[1:]:
             raise EnergyError(
-                f"{what}: has shape {list(array.shape)}, needs {list(shape)} or {list(shape[1:])}"
+                f"{what}: needs shape {list(shape)} or {list(shape[1:])}, got {list(array.shape)}; reshape it"
             )
         array = np.broadcast_to(array, shape)
     return array
@@ -44,26 +46,28 @@ def dimension_of(role: Datum, value: Any) -> int | None:
 
 
 def check_weights(what: str, arity: int, values: np.ndarray) -> None:
-    """Weights of each element sum to zero: only then is F invariant under translation of the element.
+    """Refuse weights whose sum over an element is not zero: F would change if the element is translated.
 
     Raises `EnergyError`.
     """
     if arity == 1:
-        raise EnergyError(f"{what}: one node alone has no weights that sum to zero, but zero")
+        raise EnergyError(
+            f"{what}: weights must sum to zero, got elements of one node; use tuples of two or more nodes"
+        )
     weights = values.astype(np.float64).reshape(*values.shape[:2], -1)
     left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))
     if (off := left > 100.0 * np.finfo(values.dtype).eps * size).any():
         e = int(np.argmax(off))
         raise EnergyError(
-            f"{what}: the weights of element {e} sum to {left[e]:g}, and not to zero: what"
-            " they make would change when the whole element is moved"
+            f"{what}: the weights of element {e} must sum to zero, got {left[e]:g}; subtract their mean, so"
+            " that a translation of the element changes nothing"
         )
 
 
 def table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
     """A table's numbers in the run's precision. Raises `EnergyError` for none, or of another shape."""
     if numbers is None:
-        raise EnergyError(f"{what}: needs a table of numbers, none is given")
+        raise EnergyError(f"{what}: needs a table of numbers, got none; give it in `tables`")
     array = np.asarray(numbers)
     with np.errstate(over="ignore"):
         held = array.astype(dtype) if array.dtype.kind in "iuf" else None
@@ -71,6 +75,6 @@ def table(what: str, role: Table, numbers: Any, dtype: np.dtype) -> np.ndarray:
         raise EnergyError(f"{what}: needs finite numbers")
     if array.ndim != role.axes or not array.size:
         raise EnergyError(
-            f"{what}: has shape {list(array.shape)}; it needs {role.axes} axes, none of them empty"
+            f"{what}: needs {role.axes} axes, none of them empty, got shape {list(array.shape)}; reshape it"
         )
     return held

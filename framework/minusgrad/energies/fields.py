@@ -32,7 +32,9 @@ class Field:
         """A field holding a copy of `values`."""
         values = np.ascontiguousarray(values, dtype=dtype)
         if values.ndim < 1 or not values.size:
-            raise EnergyError(f"field '{name}' is empty: it has shape {values.shape}")
+            raise EnergyError(
+                f"field '{name}': needs at least one node, got shape {values.shape}; give an array (n, ...)"
+            )
         return cls(name, storage.ArraySlot(storage.allocate(values)), values.shape, values.dtype, unit)
 
     def __len__(self) -> int:
@@ -53,7 +55,9 @@ class Field:
         """Overwrite the values. Raises `EnergyError` for another shape."""
         values = np.asarray(values, dtype=self.dtype)
         if values.shape != self.shape:
-            raise EnergyError(f"field '{self.name}' has shape {self.shape}, not {values.shape}")
+            raise EnergyError(
+                f"field '{self.name}': needs shape {self.shape}, got {values.shape}; reshape it"
+            )
         storage.store(self.array, values)
 
 
@@ -97,7 +101,7 @@ class Hold:
 
     name: what reports call it. field: the field's name. nodes: their numbers. axes: the components that are
     held (None: all). displacement [the field's unit] and velocity have one number for each of them; without a
-    `duration` [the run's unit of time] the whole displacement is there from the start. r has two continuous
+    `duration` [the run's unit of time] the whole displacement is applied at the start. r has two continuous
     derivatives (Flash & Hogan 1985, J. Neurosci. 5, 1688: the path of least jerk).
     """
 
@@ -127,8 +131,8 @@ class Grid:
     def __post_init__(self) -> None:
         if not 1 <= len(self.shape) <= 3 or min(self.shape) < 1 or not self.spacing > 0.0:
             raise EnergyError(
-                f"a grid of shape {list(self.shape)}, spacing {self.spacing:g}: it has 1, 2 or 3 axes, cells"
-                " along each, and a positive spacing"
+                "grid: needs 1 to 3 axes with cells along each and a positive spacing, got shape"
+                f" {list(self.shape)} and spacing {self.spacing:g}; correct them"
             )
 
     def __len__(self) -> int:
@@ -208,7 +212,7 @@ class Fields(Mapping[str, Field]):
         return made
 
     def derive(self, name: str, count: int, unit: str) -> Field:
-        """The field of this name that maps give, one number for each of `count` nodes; made when first asked.
+        """The output field of maps with this name, one number for each of `count` nodes; made at first use.
 
         Raises `EnergyError` if the name is another field's, or the field has another length or unit.
         """
@@ -218,10 +222,13 @@ class Fields(Mapping[str, Field]):
             self.derived.add(name)
         field = self._fields[name]
         if name not in self.derived:
-            raise EnergyError(f"the state has a field '{name}': what a map gives needs another name")
+            raise EnergyError(
+                f"field '{name}': is given by the state, so no map can write it; rename the output of the map"
+            )
         if (len(field), field.unit) != (count, unit):
             raise EnergyError(
-                f"'{name}' has {len(field)} nodes in {field.unit}; another map gives it {count} in {unit}"
+                f"field '{name}': has {len(field)} nodes in {field.unit}, got a map to {count} in {unit};"
+                " give each map an output of its own"
             )
         return field
 
@@ -234,7 +241,7 @@ def _refuse_the_time(name: str) -> None:
 def ordered_sum(values: np.ndarray) -> float:
     """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree.
 
-    Of a few numbers only the part of the tree that has any.
+    A short array takes only part of the tree.
     """
     flat = np.ravel(values).astype(np.float64, copy=False)
     width = min(1024, 1 << max(len(flat) - 1, 0).bit_length())
@@ -243,4 +250,4 @@ def ordered_sum(values: np.ndarray) -> float:
     columns = np.add.reduce(padded.reshape(-1, width), axis=0)
     while len(columns) > 1:
         columns = columns[: len(columns) // 2] + columns[len(columns) // 2 :]
-    return float(columns[0] + 0.0)  # as if a sum of no numbers stood beside it
+    return float(columns[0] + 0.0)  # so that -0.0 becomes 0.0

@@ -3,8 +3,8 @@
     U = sum over elements e of  u(node fields at e's nodes, data of e, parameters, t)
 
 An element is a single node, an unordered pair of nodes, or a tuple of nodes from a list (`elements`).
-The function is ordinary Taichi; the decorator says of each argument, by its name, which role it plays,
-its unit, and the size of a physically meaningful change.
+The function is ordinary Taichi; the decorator gives each argument, by name, its role, its unit and the
+size of a physically meaningful change.
 
 A continuum is written in two levels: `Linear` makes F = sum_a x_a (x) w_a of an element's nodes, and the
 function is a density of F alone.
@@ -29,8 +29,8 @@ from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 
 Shape = tuple[int | str, ...]
-"""Of one value: () a scalar, ("d",) a vector of as many components as the scene's space has, (3, 3), ...;
-"k" stands for the nodes of a tuple."""
+"""The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for
+the nodes of a tuple."""
 SYMMETRIES = ("translation", "rotation", "permutation")
 """Symmetries that an energy may be declared to have."""
 
@@ -46,7 +46,7 @@ class Role:
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Random values of this role, of a physical size; `shape`: of one value, or of an array of values.
 
-        Every random state is made of these, tests of independent references apart.
+        All random states are made of these draws; only tests of independent references make their own.
         """
         return rng.uniform(0.5, 1.5, size=shape) * self.scale
 
@@ -60,7 +60,7 @@ class Bounded(Role):
     reason: str = ""
 
     def admits(self, values: np.ndarray) -> bool:
-        """Whether all of them are finite and within the bounds."""
+        """True if all values are finite and within the bounds."""
         return bool((self._inside(values) & np.isfinite(values)).all())
 
     def limits(self) -> str:
@@ -164,12 +164,12 @@ class Table(Role):
 
 @dataclass(frozen=True)
 class Linear:
-    """Argument that is made from others: F = sum_a x_a (x) w_a over an element's nodes a.
+    """Argument that is computed from others: F = sum_a x_a (x) w_a over an element's nodes a.
 
         F=Linear("x", "gradients")           the deformation gradient of a simplex
 
     field: the name of the node field x. weights: the name of the datum w, shape (k, ...) for k nodes. The
-    weights of an element sum to zero, so that F does not change when all of it is moved: with w_a the
+    weights of an element sum to zero, so that F is invariant under translation: with w_a the
     gradients of shape functions F is the deformation gradient. F has the shape of x_a followed by that of
     w_a. Field and weights have roles of their own beside it, and need not be arguments of the function.
     """
@@ -183,7 +183,7 @@ class LocalEnergy:
     """A named local energy; made by `local_energy`.
 
     `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
-    the function's, in its order; `linear` are those made from others. `symmetries`: those that it is
+    the function's, in its order; `linear` are those computed from others. `symmetries`: those that it is
     declared to have.
     """
 
@@ -196,7 +196,7 @@ class LocalEnergy:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Those of the function, in its order."""
+        """The arguments of the function, in its order."""
         return tuple(inspect.signature(self.function).parameters)
 
     @property
@@ -206,7 +206,7 @@ class LocalEnergy:
 
     @property
     def listed(self) -> bool:
-        """Whether the elements come from a list of tuples."""
+        """True if the elements come from a list of tuples."""
         return self.element_kind.listed
 
     @property
@@ -230,7 +230,7 @@ class LocalEnergy:
 
     @property
     def differentiable(self) -> tuple[str, ...]:
-        """The arguments that a gradient exists for, in the function's order."""
+        """The arguments that have a gradient, in the function's order."""
         varying = (Node, Parameter, Time)
         return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
 
@@ -286,15 +286,15 @@ def weights_at_rest(x: np.ndarray) -> np.ndarray:
     """
     x = x.astype(np.float64)
     rows = np.linalg.pinv(x - x.mean(axis=0)).T
-    return rows - rows.mean(axis=0)  # to rounding also where x is nearly flat
+    return rows - rows.mean(axis=0)  # so that they sum to zero also if x is nearly flat
 
 
 def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
     """The shape with "d" replaced by the dimension of space, and "k" by the nodes of a tuple."""
     if d is None and "d" in shape:
-        raise EnergyError("the dimension of space is not known: bind a node field of shape ('d',)")
+        raise EnergyError("the dimension of space is unknown; bind a node field of shape ('d',)")
     if k is None and "k" in shape:
-        raise EnergyError("a parameter cannot have a value for each node of a tuple: use a Datum")
+        raise EnergyError("a parameter cannot have a value for each node of a tuple; use a Datum")
     return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
 
 
@@ -309,7 +309,7 @@ def local_energy(
             return 0.5 * k * stretch * stretch
 
     `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
-    "permutation" of nodes; `check` finds the symmetries of a state by itself, and tests the declared ones.
+    "permutation" of nodes; `check` tests the declared ones, and finds those of a given state.
 
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
@@ -320,7 +320,9 @@ def local_energy(
         energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept)
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
-            raise EnergyError(f"energy '{name}': {strange[0]} is a Cell, and only a map gives to cells")
+            raise EnergyError(
+                f"energy '{name}': {strange[0]} is a Cell, but only maps add to cells; declare a local_map"
+            )
         if energy.element_kind.unordered:
             _check_exchange_anywhere(energy)
         return energy
@@ -358,7 +360,7 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
     for argument, made in linear.items():
         what = f"{name}: {argument} is Linear of"
         if not isinstance(roles.get(made.field), Node):
-            raise EnergyError(f"{what} '{made.field}', which is no Node field")
+            raise EnergyError(f"{what} '{made.field}', which is no Node field; give it the role Node")
         weights = roles.get(made.weights)
         if not isinstance(weights, Datum) or weights.shape[:1] != ("k",) or weights.differentiable:
             raise EnergyError(
@@ -366,7 +368,7 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
             )
         if (axes := len(roles[made.field].shape) + len(weights.shape) - 1) > 2:
             raise EnergyError(
-                f"{what} '{made.field}' and would have {axes} axes; there are numbers, vectors and matrices"
+                f"{what} '{made.field}' and would have {axes} axes; it can be a number, a vector or a matrix"
             )
 
 
@@ -375,20 +377,26 @@ def _check_declaration(
 ) -> None:
     kind = kind_of(over, name)
     if missing := [a for a in arguments if a not in roles and a not in linear]:
-        raise EnergyError(f"{name}: no role for argument {', '.join(missing)}")
+        raise EnergyError(
+            f"{name}: argument {', '.join(missing)} has no role; make it a Node, Datum or Parameter"
+        )
     used = {*arguments, *(m.field for m in linear.values()), *(m.weights for m in linear.values())}
     if extra := [r for r in (*roles, *linear) if r not in used]:
-        raise EnergyError(f"{name}: a role for {', '.join(extra)}, which the function does not take")
+        raise EnergyError(
+            f"{name}: {', '.join(extra)} has a role, but is no argument of the function; leave the role out"
+        )
     if not any(isinstance(role, Node) for role in roles.values()):
-        raise EnergyError(f"{name}: no argument is a Node field")
+        raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
-        raise EnergyError(f"{name}: a pair has no data of its own; use Node fields or Parameters")
+        raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
-        raise EnergyError(f"{name}: two arguments are the Time; there is one")
+        raise EnergyError(f"{name}: has two Time arguments; use one for both")
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
-            raise EnergyError(f"{name}: {argument} holds integers, and those have no derivative")
+            raise EnergyError(
+                f"{name}: {argument} holds integers, which have no derivative; leave `differentiable` out"
+            )
 
 
 def identifier(name: str, what: str) -> str:
@@ -399,7 +407,7 @@ def identifier(name: str, what: str) -> str:
 
 
 def _check_exchange_anywhere(energy: LocalEnergy) -> None:
-    """Random states at the declared scale, far below and far above it."""
+    """`check_exchange` at random states of the declared scale, far below and far above it."""
     rng = np.random.default_rng(0)
     for scale in (1.0, 1e-3, 1e3) * 3:
         sample = energy.sample(rng)

@@ -3,14 +3,14 @@
     y_p = sum over the elements e that reach p of f(node fields at e's nodes, data of e, parameters, t)
     U   = sum over p of u(y_p, ...)
 
-over "nodes"    each node gives to itself
-over "pairs"    every node gives to every other: f(receiver, giver), in this order
-over tuples     each tuple gives to its first node
-with a `Cell`   each element gives to the cells of a grid within its window
+over "nodes"    each node adds to itself
+over "pairs"    every node adds to every other: f(receiver, giver), in this order
+over tuples     each tuple adds to its first node
+with a `Cell`   each element adds to the cells of a grid within its window
 
-A dose that a moving spot leaves behind, particles on a grid, an electron density around atoms: a sum inside
-a function is a map and an energy. dU/d(what f depends on) is the gradient of the local energy lambda_p f with
-lambda = dU/dy, so it need not be written by hand.
+Examples: the dose of a moving spot, particles on a grid, the electron density around atoms. A sum inside a
+function becomes a map and an energy of its output. The derivative of U with respect to the arguments of f is
+the gradient of the local energy lambda_p f with lambda = dU/dy.
 """
 
 import inspect
@@ -33,9 +33,9 @@ class Cell(Role):
         at=Cell(window=reached, spacing="pixel")
 
     `window(...)` takes some of the map's arguments, by their names, and returns the lowest and the highest
-    cell that the element reaches, one number for each axis: `return [low, low], [high, high]`, which are
-    rounded outward. Where f is not zero outside, it is cut off. `spacing`: the
-    parameter that receives the grid's spacing [m].
+    cell that the element reaches, one number for each axis: `return [low, low], [high, high]`; they are
+    rounded outward. Values of f outside are cut off. `spacing`: the parameter that receives the grid's
+    spacing [m].
     """
 
     window: Callable | None = None
@@ -102,13 +102,17 @@ def local_map(
 def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:
     what = f"map '{made.name}'"
     if len(cells) > 1:
-        raise EnergyError(f"{what}: {', '.join(cells)} are Cells; an element gives to one at a time")
+        raise EnergyError(f"{what}: has the Cells {', '.join(cells)}; use one")
     if made.element_kind.unordered:
-        raise EnergyError(f"{what}: pairs give to their nodes; to give to cells sum over nodes or tuples")
+        raise EnergyError(f"{what}: pairs cannot add to cells; sum over nodes or tuples")
     if made.window is None:
-        raise EnergyError(f"{what}: {cells[0]} needs a window: a function that says which cells are reached")
+        raise EnergyError(
+            f"{what}: {cells[0]} has no window; give it a function that returns the cells reached"
+        )
     taken = inspect.signature(made.window).parameters
     if strange := [a for a in taken if a not in made.roles or a in cells]:
-        raise EnergyError(f"{what}: its window takes {', '.join(strange)}, which the map has no value for")
+        raise EnergyError(
+            f"{what}: its window must take arguments of the map, got {', '.join(strange)}; rename them"
+        )
     if made.spacing and not isinstance(made.roles.get(made.spacing), Parameter):
-        raise EnergyError(f"{what}: the spacing '{made.spacing}' needs to be one of its Parameters")
+        raise EnergyError(f"{what}: its spacing must be a Parameter, got '{made.spacing}'; give it that role")

@@ -17,7 +17,9 @@ from .local_energy import Datum, LocalEnergy, Node, Parameter, local_energy
 def misfit(field: Field) -> LocalEnergy:
     """The misfit of a field's kind. Raises `EnergyError` for values that are neither numbers nor vectors."""
     if len(field.shape) > 2:
-        raise EnergyError(f"a misfit is of numbers or vectors; '{field.name}' has shape {list(field.shape)}")
+        raise EnergyError(
+            f"misfit: needs numbers or vectors, got '{field.name}' of shape {list(field.shape)}; reshape it"
+        )
     shape, unit = field.shape[1:], field.unit
     declare = local_energy(
         "misfit",

@@ -16,7 +16,9 @@ def node_fields(spec: TermSpec, fields: Fields) -> dict[str, Field]:
     bound = {a: fields[spec.renamed.get(a, a)] for a in spec.energy.of_role(Node)}
     if len({len(f) for f in bound.values()}) != 1:
         sizes = ", ".join(f"{a} has {len(f)}" for a, f in bound.items())
-        raise EnergyError(f"{spec.label}: its node fields differ in length: {sizes}")
+        raise EnergyError(
+            f"{spec.label}: its node fields must have one length, but {sizes}; give one row for each node"
+        )
     return bound
 
 
@@ -37,7 +39,7 @@ def check_fields(
 
 
 def _check_space(name: str, roles: Mapping[str, Node], bound: Mapping[str, Field]) -> None:
-    """Fields have the shapes of their roles, with one dimension of space."""
+    """Refuse fields whose shapes differ from their roles', with one dimension of space for all."""
     d: int | None = None
     for argument, role in roles.items():
         shape = bound[argument].shape[1:]

@@ -22,7 +22,7 @@ class Values:
 
 
 def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
-    """A parameter's default in the run's units. Raises `EnergyError` where there is none that can be used."""
+    """A parameter's default in the run's units. Raises `EnergyError` if it has none of its dimension."""
     if not isinstance(role, Parameter) or role.default is None:
         raise EnergyError(f"{what}: has no default; give it a value [{role.unit}]")
     try:
@@ -43,8 +43,8 @@ def parameter_values(
     """The values of one parameter, as the specification gives them, or its default.
 
     `shape`: of one value; `kept`: the listed elements that take part; `count`: the nodes of the fields.
-    Raises `EnergyError` for another shape, for values out of bounds, or for one value each where elements
-    cannot have their own.
+    Raises `EnergyError` for another shape, for values out of bounds, or for values by element where elements
+    have none of their own.
     """
     role, what = spec.energy.roles[argument], f"{spec.label}.{argument}"
     assert isinstance(role, Parameter)
@@ -57,7 +57,9 @@ def parameter_values(
         rows = rows[None]
     elif index is None:
         if not elements.own_values or rows.shape != (len(kept), *shape):
-            raise EnergyError(f"{what}: has shape {list(rows.shape)}; one value has {list(shape)}")
+            raise EnergyError(
+                f"{what}: one value needs shape {list(shape)}, got {list(rows.shape)}; reshape it"
+            )
         rows = rows[kept]
         index = np.arange(len(rows), dtype=np.int32)
     if not role.admits(rows):
@@ -70,9 +72,11 @@ def _by_body(
 ) -> tuple[list, np.ndarray]:
     """The values of the bodies, and for each element the row of its body."""
     if not elements.own_values:
-        raise EnergyError(f"{what}: a pair may span two bodies; a value for each node is a Node field")
+        raise EnergyError(
+            f"{what}: a pair may span two bodies, so it has no value of a body; use a Node field"
+        )
     if {b.name for b in bodies} != set(value):
-        names = ", ".join(b.name for b in bodies) or "none: say which `body`"
+        names = ", ".join(b.name for b in bodies) or "none: name them in `body`"
         raise EnergyError(f"{what}: has values for {', '.join(value)}; the term's bodies are {names}")
     row_of_node = np.full(count, -1)
     for row, body in enumerate(bodies):

@@ -6,7 +6,7 @@ from typing import Any
 from ..errors import EnergyError
 
 Version = tuple[str, int]
-"""An array between two of its fillings: its name, and how often it was filled before."""
+"""A version of an array: its name, and how often it was cleared and written before."""
 
 Act = tuple[str, Any]
 """One action: "clear" an array or "forget" its adjoint, "run" or "reverse" a stage."""
@@ -31,14 +31,14 @@ class Schedule:
         self._plan_forward(inputs, outputs)
         self._plan_backward()
         if missing := [o for o in outputs if o not in self._live]:
-            raise EnergyError(f"{what}: no stage writes {', '.join(missing)}")
+            raise EnergyError(f"{what}: no stage writes {', '.join(missing)}; name outputs that stages write")
 
     def first(self, k: int, array: str) -> bool:
         """True if stage k is the first to write into an array since it was cleared."""
         return any(self._makers[v][0] == k for v in self._makes[k] if v[0] == array)
 
     def _plan_forward(self, inputs: tuple[str, ...], outputs: tuple[str, ...]) -> None:
-        readers: dict[str, int] = {}  # of the present versions
+        readers: dict[str, int] = {}  # the last stage that reads the present version
         for k, stage in enumerate(self.stages):
             for array in stage.read:
                 if array not in self._live:
@@ -85,7 +85,7 @@ class Schedule:
         for maker in makers:
             if not self.stages[maker].recompute:
                 later = [v for v in sorted(self._makers) if v[0] == array and v[1] > filled]
-                by = self._stage(self._makers[later[0]][0]) if later else f"{self.what}: a stage run again"
+                by = self._stage(self._makers[later[0]][0]) if later else f"{self.what}: a recomputed stage"
                 raise EnergyError(
                     f"{by} overwrites '{array}', which the reverse of {self._stage(k, False)}"
                     f" needs as {self._stage(maker, False)} left it; give one of them an array of its own"
@@ -100,7 +100,7 @@ class Schedule:
         self.backward += [("run", maker) for maker in makers]
 
     def _made_together(self, version: Version) -> tuple[set[Version], list[int]]:
-        """The versions that running the makers of one fills, and all their makers in order."""
+        """All versions that are written by the stages that write this one, and these stages in order."""
         group, makers = {version}, set(self._makers[version])
         while not (more := {v for m in makers for v in self._makes[m]}) <= group:
             group |= more
@@ -114,8 +114,8 @@ class Schedule:
 
     def _two_at_once(self, array: str, k: int) -> EnergyError:
         return EnergyError(
-            f"{self.what}: to reverse {self._stage(k, False)}, '{array}' would have to hold two things at"
-            " once; give one of them an array of its own (`rename`)"
+            f"{self.what}: to reverse {self._stage(k, False)}, array '{array}' would need two versions at"
+            " the same time; give one of them an array of its own (`rename`)"
         )
 
     def _stage(self, k: int, full: bool = True) -> str:

@@ -16,7 +16,7 @@ arguments' names.
     term = bind_staged(energy, fields, sizes={"cells": 64})
 
 Taichi's reverse mode has conditions that it does not enforce; each kernel is tested for them at its first
-use: it leaves arrays alone that it only reads, and either overwrites or adds to those that it writes. The
+use: it does not change arrays that it only reads, and it overwrites or adds to each array that it writes. The
 text of a kernel is refused for products in place, for arrays written after they were read, for numbers that
 several iterations overwrite, and for patterns that Taichi 1.7.4 reverses wrongly in nested loops
 (`lint.kernel_remarks`): exp, max and the like beside other statements, loops in an `if`, more changes of a
@@ -54,12 +54,13 @@ class Stage:
 
         Stage(deposit, writes=("grid",))
 
-    `rename`: an argument takes another array than that of its own name, {"x": "x3"}. `numbers`: values of its
-    arguments that are plain numbers; they are constants. `recompute`: its output need not be kept: another
-    stage may overwrite the array, and the reverse pass runs this stage again just before it needs the old
-    values. `backward`: a kernel, or a Python function, in the place of Taichi's reverse. It takes any
-    arguments of the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads those of
-    what the stage writes and adds to those of what it reads. With it the stage may be a Python function, too.
+    `rename`: an argument takes another array than that of its own name, {"x": "x3"}. `numbers`: values of
+    its arguments that are plain numbers; they are constants. `recompute`: its output need not be kept:
+    another stage may overwrite the array, and the reverse pass runs this stage again just before it needs
+    the old values. `backward`: a kernel, or a Python function, in place of Taichi's reverse. It takes any
+    arguments of the stage, and as `d_x` the derivative of U with respect to argument `x`: it reads `d_x`
+    of the arrays that the stage writes, and adds to `d_x` of those that it reads. With a `backward` the
+    stage may be a Python function, too.
     """
 
     kernel: Any
@@ -106,7 +107,7 @@ class Staged:
     """A named energy made of kernels, as `staged_energy` returns it: U is the sum of its `outputs`.
 
     `bind_staged` binds it to fields. stages: the kernels in order. between: the intermediate arrays by name.
-    roles: its inputs by name. claim: a line that says what it is. symmetries: those that it is declared to
+    roles: its inputs by name. claim: a one-line description. symmetries: those that it is declared to
     have.
     """
 
@@ -126,7 +127,7 @@ class Staged:
 
     @property
     def differentiable(self) -> tuple[str, ...]:
-        """The arguments that a gradient exists for."""
+        """The arguments that have a gradient."""
         return tuple(n for n, r in self.roles.items() if not isinstance(r, Datum) or r.differentiable)
 
 
@@ -143,15 +144,15 @@ def staged_energy(
 ) -> Staged:
     """Make an energy from Taichi kernels, launched one after another; `roles` describe its inputs.
 
-    `claim`: a line that says what it is. `example`: a function that draws inputs for `minusgrad check NAME`,
+    `claim`: a one-line description. `example`: a function that draws inputs for `minusgrad check NAME`,
     by argument, and numbers for the names in shapes. `symmetries`: see `local_energy`.
 
     A Node is the whole field, shape (n, ...), a Datum an array given when the energy is bound. One number (a
     scalar parameter, the time, an output that is not `between`) is an array of shape () or (1,), as the
     kernels' annotations say.
 
-    Raises `EnergyError` where the stages do not fit together, and where one overwrites what the reverse pass
-    needs and cannot recompute.
+    Raises `EnergyError` where the stages do not fit together, and where one overwrites values that the
+    reverse pass needs and cannot recompute.
     """
     what = f"energy '{identifier(name, 'an energy')}'"
     between, kept = between or {}, known_symmetries(what, symmetries)
@@ -163,15 +164,19 @@ def staged_energy(
             raise EnergyError(f"{what}: {argument} is a {kind}; kernels take arrays: make it a Datum")
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
-            raise EnergyError(f"{what}: {argument} holds integers, and those have no derivative")
+            raise EnergyError(
+                f"{what}: {argument} holds integers, which have no derivative; leave `differentiable` out"
+            )
     if both := [a for a in roles if a in between or a in outputs]:
-        raise EnergyError(f"{what}: {', '.join(both)} cannot be an input and be made by stages")
+        raise EnergyError(
+            f"{what}: {', '.join(both)} cannot be both an input and an output of stages; rename one"
+        )
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
-        raise EnergyError(f"{what}: two arguments are the Time; there is one")
+        raise EnergyError(f"{what}: has two Time arguments; use one for both")
     schedule = Schedule(what, tuple(stages), tuple(roles), outputs)
     used = {array for stage in stages for array in stage.arrays.values()}
     if idle := [a for a in (*roles, *between) if a not in used]:
-        raise EnergyError(f"{what}: no stage takes {', '.join(idle)}")
+        raise EnergyError(f"{what}: no stage takes {', '.join(idle)}; leave them out")
     return Staged(name, tuple(stages), dict(between), outputs, dict(roles), claim, schedule, example, kept)
 
 
@@ -186,26 +191,27 @@ def _check_stage(what: str, stage: Stage, known: set[str]) -> None:
         if said not in taken:
             raise EnergyError(f"{what}: has no argument '{said}' (it takes {', '.join(taken)})")
     if not stage.writes:
-        raise EnergyError(f"{what}: writes nothing; say which arguments it `writes`")
+        raise EnergyError(f"{what}: writes no array; name its output arguments in `writes`")
     for argument, array in stage.arrays.items():
         if array not in known:
             near = suggestion(array, sorted(known))
             raise EnergyError(
-                f"{what}: nothing says what its argument '{argument}' is{near}; give it a role, or name the"
+                f"{what}: its argument '{argument}' is no known array{near}; give it a role, or name the"
                 " array in `between`, `rename` or `numbers`"
             )
         if array in stage.written and list(stage.arrays.values()).count(array) > 1:
             raise EnergyError(
-                f"{what}: takes '{array}' twice and writes it; its reverse would need what was there before:"
-                " write into an array of its own"
+                f"{what}: takes '{array}' twice and writes it, and its reverse would need the overwritten"
+                " values; write into another array"
             )
     if stage.backward is None:
         if not hasattr(stage.kernel, "grad"):
-            raise EnergyError(f"{what}: is no Taichi kernel and has no reverse; give it a `backward`")
+            raise EnergyError(f"{what}: is no Taichi kernel, so it has no reverse; give it a `backward`")
         check_text(what, stage)
     else:
         offered = [*taken, *(f"d_{a}" for a in stage.arrays)]
         if unknown := [a for a in arguments(stage.backward) if a not in offered]:
             raise EnergyError(
-                f"{what}: its backward takes {', '.join(unknown)}; there are {', '.join(offered)}"
+                f"{what}: its backward takes unknown arguments, got {', '.join(unknown)};"
+                f" use {', '.join(offered)}"
             )

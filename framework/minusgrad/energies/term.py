@@ -1,4 +1,4 @@
-"""A term: an energy with its elements, and each argument bound to the array it is read from."""
+"""A term: an energy with its elements, and each argument bound to an array."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -56,12 +56,10 @@ class Term:
         for argument, role in self.energy.of_role(Datum).items():
             what = f"{self.name}.{argument}"
             if argument not in spec.data:
-                raise EnergyError(f"{what}: every element needs a value, none is given")
+                raise EnergyError(f"{what}: needs a value for each element, got none; give `data`")
             if not self.elements.own_values:
                 kind = type(self.elements).__name__
-                raise EnergyError(
-                    f"{what}: {kind} have no values of their own; use Node fields or Parameters"
-                )
+                raise EnergyError(f"{what}: {kind} have no data; use Node fields or Parameters")
             value = spec.data[argument]
             shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
             self.data[argument] = storage.allocate(datum(what, role, value, shape, kept, self.dtype))
@@ -84,13 +82,15 @@ class Term:
             self.tables[argument] = table(what, role, spec.tables.get(argument), self.dtype)
 
     def _take_output(self, spec: TermSpec, fields: Fields) -> None:
-        """The field that a map gives, made here; of an energy there is none."""
+        """Make the output field of a map. Raises `EnergyError` for an energy with an output field."""
         if isinstance(self.energy, LocalMap):
             receivers = len(self.grid) if self.grid else _length(self.fields)
             name = identifier(spec.gives or self.energy.gives, "a field")
             self.gives = fields.derive(name, receivers, self.energy.unit)
         elif spec.gives is not None:
-            raise EnergyError(f"{self.name}: is no map, and gives no field '{spec.gives}'")
+            raise EnergyError(
+                f"{self.name}: is an energy, got the output field '{spec.gives}'; leave `gives` out"
+            )
         elif self.elements.unordered:
             self._check_exchange()
 
@@ -116,20 +116,20 @@ class Term:
         return self.elements.arity
 
     def shape(self, argument: str) -> tuple[int, ...]:
-        """Of one value of a datum, a parameter, or an argument that is Linear in a field."""
+        """The shape of one value of a datum, a parameter, or an argument that is Linear in a field."""
         if argument in self.energy.linear:
             made = self.energy.linear[argument]
             return (*self.fields[made.field].shape[1:], *self.shape(made.weights)[1:])
         return concrete(self.energy.roles[argument].shape, self.dimension, self.arity)
 
     def rebuild(self) -> Elements:
-        """The elements at the present fields, which from now on are the term's."""
+        """Rebuild the elements at the present fields, and return them."""
         if not self.elements.fixed:
             self.elements = self.elements.rebuild({a: f.values for a, f in self.fields.items()})
         return self.elements
 
     def set_datum(self, argument: str, values: Any) -> None:
-        """Give the elements other values of a datum, of the same shape."""
+        """Overwrite the values of a datum, in the same shape."""
         array = self.data[argument]
         held = np.broadcast_to(np.asarray(values, storage.host(array).dtype), array.shape)
         storage.store(array, held)
@@ -137,7 +137,7 @@ class Term:
             lane_blocks.store(copy, held)
 
     def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
-        """The arguments of one element, as its function receives them; node fields in f64."""
+        """The arguments of the function for one element; node fields in f64."""
         fields = {a: [f.values[n].astype(np.float64) for n in nodes] for a, f in self.fields.items()}
         data = {a: storage.host(v)[element] for a, v in self.data.items()}
         parameters = {
@@ -168,7 +168,7 @@ def in_blocks(argument: str) -> str:
 
 
 def _length(bound: Mapping[str, Field]) -> int:
-    """How many nodes the fields have."""
+    """The number of nodes."""
     return len(next(iter(bound.values())))
 
 
@@ -192,15 +192,15 @@ def bind(
 
     name        of the term in reports and in "term.argument"; default: the energy's
     tuples      node numbers of the elements, (E, k), for an energy over tuples
-    elements    an object of another kind (`elements.elements.Elements`) in the place of the usual one
+    elements    an object of another kind (`elements.elements.Elements`) in place of the usual one
     bodies      limit the term to their nodes, and to the tuples that lie wholly in them; default: all nodes
     renamed     node field arguments to names of fields; default: the field of the argument's own name
     data        by argument, one value for each element: shape (E, ...) or of one value for all
     parameters  by argument: one value, one for each of `bodies` (a mapping by name), or one for each element;
                 in the units of the fields
     tables      by argument, arrays of numbers
-    gives       the name of the field that a map computes; default: as it was declared
-    grid        the cells that a map gives to
+    gives       the name of the field that a map computes; default: the declared one
+    grid        the cells that a map adds to
     units       the run's units, in which defaults are taken; default: SI
 
     Returns the term. Raises `EnergyError` naming the term and argument.

@@ -1,4 +1,4 @@
-"""A term's specification: an energy, and all that a scene says about it, before it meets the fields."""
+"""A term's specification: an energy with its elements and values, before they are bound to fields."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +17,7 @@ from .local_map import LocalMap
 
 @dataclass(frozen=True)
 class TermSpec:
-    """What `Term.of` binds to fields; the keywords of `bind`, which explains them."""
+    """The arguments of `Term.of`; for their meaning see `bind`."""
 
     energy: LocalEnergy
     name: str | None = None
@@ -47,10 +47,10 @@ class TermSpec:
         of_map = self.energy
         if not isinstance(of_map, LocalMap) or of_map.cell is None:
             if self.grid is not None:
-                raise EnergyError(f"{self.label}: gives nothing to cells; leave the grid out")
+                raise EnergyError(f"{self.label}: does not add to cells, got a grid; leave it out")
             return self
         if self.grid is None:
-            raise EnergyError(f"{self.label}: gives to the cells of a grid, and there is none")
+            raise EnergyError(f"{self.label}: adds to the cells of a grid, got none; give a `grid`")
         if of_map.spacing in self.parameters:
             raise EnergyError(f"{self.label}.{of_map.spacing}: is the grid's spacing; leave it out")
         spacing = {of_map.spacing: self.grid.spacing} if of_map.spacing else {}
@@ -65,9 +65,9 @@ class TermSpec:
             raise EnergyError(f"{self.label}: no table named {', '.join(unknown)}")
 
     def among(self, count: int) -> tuple[Elements, np.ndarray]:
-        """The elements over `count` nodes, and which of the listed ones they are, as a mask.
+        """The elements over `count` nodes, and a mask of those among the listed ones.
 
-        Tuples that leave the bodies do not take part. Raises `EnergyError`.
+        Tuples with nodes outside the bodies are left out. Raises `EnergyError`.
         """
         if self.elements is None:
             nodes = self._nodes(count)
@@ -83,7 +83,9 @@ class TermSpec:
             return np.arange(count, dtype=np.int32)
         nodes = np.concatenate([b.nodes for b in self.bodies])
         if (outside := nodes[(nodes < 0) | (nodes >= count)]).size:
-            raise EnergyError(f"{self.label}: no node {outside[0]}; its fields have {count} nodes")
+            raise EnergyError(
+                f"{self.label}: its bodies must have nodes below {count}, got {outside[0]}; correct the body"
+            )
         found, times = np.unique(nodes, return_counts=True)
         if (times > 1).any():
             names, node = ", ".join(b.name for b in self.bodies), found[times > 1][0]

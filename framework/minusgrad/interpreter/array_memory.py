@@ -17,7 +17,7 @@ class OutsideError(TraceError):
 
 
 class Cut(NamedTuple):
-    """A value (by serial) that lost its derivative: its line, and how."""
+    """A value (by serial) that lost its derivative: its line, and the reason."""
 
     serial: int
     where: str
@@ -50,7 +50,7 @@ class Memory:
     cells: list[Any]
     interpreter: Accesses = field(repr=False)
     dtype: Any = None
-    """What kernels cast to, as they call it."""
+    """The type that kernels cast to, under its name in the file."""
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -66,11 +66,11 @@ class Memory:
 
     @property
     def width(self) -> int:
-        """Numbers of an element."""
+        """How many numbers an element has."""
         return int(np.prod(self.element, dtype=int))
 
     def places(self) -> Iterator[tuple[int, ...]]:
-        """All of them, in order."""
+        """The indices of all elements, in order."""
         return product(*map(range, self.axes))
 
     def at(self, index: Any) -> int:
@@ -79,16 +79,16 @@ class Memory:
         index = [part for item in index for part in (flat(item) if isinstance(item, Tensor) else [item])]
         if index == [None]:
             index = [0] * len(self.axes) if set(self.axes) <= {1} else index
-        place = [self.interpreter.count(i, f"chooses a place of {self.name}") for i in index]
+        place = [self.interpreter.count(i, f"indexes {self.name}") for i in index]
         if len(place) != len(self.axes):
             raise TypeError(
                 f"{self.name}: has {len(self.axes)} axes, got {len(place)} indices; give one for each axis"
             )
         for i, n in zip(place, self.axes, strict=True):
             if not 0 <= i < n:
-                told = ", ".join(map(str, place))
+                at = ", ".join(map(str, place))
                 sizes = " x ".join(map(str, self.axes))
-                raise OutsideError(f"{here()}: {self.name}[{told}] is outside of the array, which is {sizes}")
+                raise OutsideError(f"{here()}: {self.name}[{at}] is outside of the array, which is {sizes}")
         return int(np.ravel_multi_index(place, self.axes)) if place else 0
 
     def __getitem__(self, index: Any) -> Any:

@@ -1,6 +1,6 @@
 """Cases of `minusgrad check FILE.py`: which kernels of a file to check, and with which arguments.
 
-A decorator in the file, or a table in `FILE.check.toml` beside it, says what the arguments are:
+A decorator in the file, or a table in `FILE.check.toml` beside it, gives the arguments:
 
     @checked(loss="U", inputs={"x": {"shape": [6], "step": 0.1}})
     @ti.kernel
@@ -11,10 +11,11 @@ A decorator in the file, or a table in `FILE.check.toml` beside it, says what th
     loss = "loss"
     inputs.path.step = 0.5
 
-`loss` is an array of one number, `inputs` are what its gradient is wanted for; each names an argument of the
-kernel or a field of the file. `step` is the size of a step that matters (half a pixel, half a spacing, a
-tenth of the scale), in the numbers' own unit. `arrays` are other arguments, `numbers` plain ones. `before`
-names functions that fill fields. `gradient` names a function of the file that leaves derivatives in `.grad`
+`loss` is an array of one number, `inputs` are the arrays that it is differentiated with respect to; each
+names an argument of the kernel or a field of the file. `step` is the size of a physically meaningful step
+(half a pixel, half a spacing, a tenth of the scale), in the unit of the input. `arrays` are other arguments,
+`numbers` plain ones. `before` names functions that fill fields. `gradient` names a function of the file that
+leaves derivatives in `.grad`
 (with `ti.ad.Tape`, or `kernel.grad()` by hand); without it kernels are reversed last to first.
 """
 
@@ -54,7 +55,7 @@ class InputTable(ArrayTable):
 
 
 class CaseTable(Record):
-    """One thing to check; see the head of this file."""
+    """A case to check; its keys are explained at the head of this file."""
 
     loss: str | None = None
     inputs: dict[str, InputTable] = Field({})
@@ -67,9 +68,9 @@ class CaseTable(Record):
 
 @dataclass(frozen=True)
 class Case:
-    """A table with its name; `function`: what was decorated, or None where `forward` says what runs.
+    """A table with its name; `function`: what was decorated, or None where `forward` names functions.
 
-    `guessed`: not declared; it is the body of a tape, and what stands before the tape may belong to it.
+    `guessed`: inferred from the body of a tape; statements before the tape may belong to it.
     """
 
     name: str
@@ -79,16 +80,16 @@ class Case:
 
 
 class _Declared:
-    """What decorators said since the last file was loaded."""
+    """Cases declared by decorators since the last file was loaded."""
 
     cases: ClassVar[list[Case]] = []
 
 
 def checked(**table: Any) -> Callable[[Any], Any]:
-    """Ask `minusgrad check` to look at this kernel or function, which is left as it is.
+    """Declare a case for `minusgrad check`; the decorated kernel or function is unchanged.
 
     Keywords as at the head of `interpreter.case`: loss, inputs, arrays, numbers, before, gradient. Raises
-    `UserError` for what is none of these.
+    `UserError` for other keywords.
     """
 
     def mark(function: Any) -> Any:
@@ -100,7 +101,7 @@ def checked(**table: Any) -> Callable[[Any], Any]:
 
 
 def take_declared() -> list[Case]:
-    """What was declared since this was last called."""
+    """The cases declared since this was last called."""
     found, _Declared.cases = _Declared.cases, []
     return found
 
@@ -132,6 +133,6 @@ def _judged(name: str, table: dict[str, Any]) -> CaseTable:
     except (TypeError, ValueError) as error:
         if not isinstance(error, ValidationError):
             raise UserError(f"@checked of {name}: {error}") from None
-        told = mistakes(CaseTable, table, error)
-        lines = [f"@checked of {name}: {'.'.join(map(str, m.path))}: {m.message}" for m in told]
+        found = mistakes(CaseTable, table, error)
+        lines = [f"@checked of {name}: {'.'.join(map(str, m.path))}: {m.message}" for m in found]
         raise UserError("\n".join(lines)) from None

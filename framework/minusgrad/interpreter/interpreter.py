@@ -63,8 +63,8 @@ class _Recorded(Graph):
             kept = op == "select"
             args = (*args[:kept], *map(self.counted, args[kept:]))
         for one in (a for a in args if isinstance(a, int) and abs(a) >= LARGE):
-            told = f"the whole number {one} leaves 32 bits; write what it is made of with a point"
-            self.interpreter.large.setdefault(here(), Remark("integer", here(), told))
+            text = f"the integer {one} exceeds 32 bits; compute it from numbers with a decimal point"
+            self.interpreter.large.setdefault(here(), Remark("integer", here(), text))
         made = super().apply(op, *args)
         asked, row = OPERATIONS[op], OPERATIONS[made.op]
         if asked.rounding and row.rounding:
@@ -72,15 +72,17 @@ class _Recorded(Graph):
         elif row.singularity is not None and op in (made.op, "pow", "div"):
             self.interpreter.places.setdefault(made.serial, (made, here()))
         if len(self._table) > MOST_NODES:
-            raise UnfollowedError(f"{here()}: more than {MOST_NODES:,} operations; give it smaller arrays")
+            raise UnfollowedError(
+                f"{here()}: must have at most {MOST_NODES:,} operations, got more; give it smaller arrays"
+            )
         return made
 
     def counted(self, value: Any) -> Any:
         """The value as a number: a condition becomes 1 or 0."""
         if not isinstance(value, Scalar) or value.op not in TRUTHS:
             return value
-        told = Cut(value.serial, here(), "only counts as 0 or 1, being compared")
-        self.interpreter.cuts.setdefault(("counts", value.serial), told)
+        lost = Cut(value.serial, here(), "only counts as 0 or 1, because it is compared")
+        self.interpreter.cuts.setdefault(("counts", value.serial), lost)
         return super().apply("select", value, 1, 0)
 
 
@@ -128,7 +130,7 @@ class Interpreter:
         return made
 
     def changed(self, key: Any, before: np.ndarray, after: np.ndarray) -> bool:
-        """Take over what Python wrote between two launches; True if it wrote anything."""
+        """Copy the values that Python wrote between two launches; True if it wrote any."""
         memory = self.memories[id(key)]
         different = (before != after) & ~((before != before) & (after != after))
         for k in np.flatnonzero(different.ravel()):
@@ -206,7 +208,7 @@ class Interpreter:
         raise TypeError(f"{'a real number' if isinstance(value, (float, Scalar)) else value} {what}")
 
     def stored(self, memory: Memory, value: Any) -> Any:
-        """A value as an array of its kind holds it."""
+        """A value converted to the type of an array."""
         value = int(value) if isinstance(value, bool) else self.graph.counted(value)
         if memory.integer and not is_integer(value):
             node = self.graph.apply("to_int", value)
@@ -253,10 +255,10 @@ class Interpreter:
         """The lines of selects."""
         return [where for node, where in self.places.values() if node.op == "select"]
 
-    # What is seen on the way
+    # Loops and accesses
 
     def turns(self, over: Any) -> Iterator[Any]:
-        """The turns of an outermost loop, which run in parallel unless it is serialised."""
+        """The iterations of an outermost loop, which are parallel unless it is serialised."""
         serial, self._serial = self._serial, False
         self._seen.clear()
         for k, item in enumerate(self.over(over)):
@@ -266,13 +268,15 @@ class Interpreter:
         self._seen.clear()
 
     def over(self, what: Any) -> Iterator[Any]:
-        """The turns of any loop."""
+        """The iterations of any loop."""
         if isinstance(what, Memory):
             what = (p[0] if len(p) == 1 else p for p in what.places())
         for item in what:
             self._turns += 1
             if self._turns > MOST_TURNS:
-                raise UnfollowedError(f"{here()}: more than {MOST_TURNS:,} turns; give it smaller arrays")
+                raise UnfollowedError(
+                    f"{here()}: must have at most {MOST_TURNS:,} iterations, got more; give it smaller arrays"
+                )
             yield item
 
     def serialise(self, *_: Any, serialize: bool = False, parallelize: int = 0, **__: Any) -> None:
@@ -299,36 +303,38 @@ class Interpreter:
 
     def _race(self, memory: Memory, before: str, where: str, how: str) -> None:
         doing = {"read": "read", "add": "added to", "write": "written", "change": "changed"}
-        told = (
-            f"an element of {memory.name} is {doing[how]} here by one turn of a parallel loop and"
-            f" {doing[before]} by another ({in_words(where)}): the result depends on which comes first; add"
-            " with +=, or write ti.loop_config(serialize=True) before the loop"
+        text = (
+            f"an element of {memory.name} is {doing[how]} here by one iteration of a parallel loop and"
+            f" {doing[before]} by another ({in_words(where)}), so the result depends on their order; add with"
+            " +=, or write ti.loop_config(serialize=True) before the loop"
         )
-        self._remark("race", memory.name, told)
+        self._remark("race", memory.name, text)
 
     def _overwritten(self, memory: Memory, read: str, how: str) -> None:
-        told = (
+        text = (
             f"{memory.name} is {'added to' if how == 'add' else 'overwritten'} after it was read"
-            f" ({in_words(read)}): the reverse reads the final value; write into another array"
+            f" ({in_words(read)}), and the reverse reads its final value; write into another array"
         )
-        self._remark("overwrite", memory.name, told)
+        self._remark("overwrite", memory.name, text)
 
     def note_change(self, memory: Memory, op: str, atomic: bool) -> None:
-        """An element multiplied, or given a minimum, in place."""
+        """Record an element that is changed in place, but not by an addition."""
         name = f"atomic_{op}" if atomic or op in ("min", "max") else f"{op} in place"
-        told = f"{memory.name} is changed by {name}: Taichi reverses every atomic operation as an addition"
-        self._remark("atomic", memory.name, told)
+        text = f"{memory.name} is changed by {name}: Taichi reverses every atomic operation as an addition"
+        self._remark("atomic", memory.name, text)
 
     def truncated(self, name: str) -> None:
-        """A name that began as an integer is given a real number."""
+        """Record a real number that is assigned to a name that began as an integer."""
         self._remark("integer", name, f"'{name}' {TRUNCATES}")
 
-    def _remark(self, kind: str, name: str, told: str) -> None:
+    def _remark(self, kind: str, name: str, text: str) -> None:
         at = here()
-        self.remarks.setdefault((kind, name, at), Remark(kind, at, told))
+        self.remarks.setdefault((kind, name, at), Remark(kind, at, text))
 
     def random(self, *_: Any) -> Any:
-        raise UnfollowedError(f"{here()}: ti.random gives another number at every call")
+        raise UnfollowedError(
+            f"{here()}: ti.random gives another number at every call; draw it in Python, and pass an array"
+        )
 
 
 def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> list[Cut]:
@@ -385,16 +391,14 @@ def _element(
 
 
 class _Zeros:
-    """A table of an energy: zero outside."""
+    """A table of an energy, zero out of bounds."""
 
     def __init__(self, interpreter: Interpreter, table: Lookup):
         self._interpreter, self._table, self.shape = interpreter, table, table.shape
 
     def __getitem__(self, places: Any) -> float:
         places = places if isinstance(places, tuple) else (places,)
-        return float(
-            self._table[tuple(self._interpreter.count(p, "chooses a place of a table") for p in places)]
-        )
+        return float(self._table[tuple(self._interpreter.count(p, "indexes a table") for p in places)])
 
 
 class _Kernels(Symbolic):
@@ -479,7 +483,9 @@ class _Kernels(Symbolic):
     def _update_part(self, base: Any, name: str, op: str, value: Any, atomic: bool) -> Any:
         letters = next((s for s in ("xyzw", "rgba", "stpq") if set(name) <= set(s)), "")
         if not isinstance(base, Tensor) or not letters:
-            raise UnfollowedError(f"{here()}: .{name} of what is no vector is changed in place")
+            raise UnfollowedError(
+                f"{here()}: .{name}: is changed in place, and is no component of a vector; write an index"
+            )
         for k, letter in enumerate(name):
             one = value if len(name) == 1 or not isinstance(value, (Tensor, list, tuple)) else value[k]
             self._update(base, letters.index(letter), op, one, atomic)
@@ -511,7 +517,9 @@ def _remainder(a: int, b: int) -> int:
 def _quotient(a: int, b: int) -> int:
     """The integer quotient rounded towards zero. Raises `UnfollowedError` for other than integers."""
     if not (isinstance(a, int) and isinstance(b, int)):
-        raise UnfollowedError(f"{here()}: ti.raw_div and ti.raw_mod are followed for whole numbers alone")
+        raise UnfollowedError(
+            f"{here()}: ti.raw_div and ti.raw_mod are replayed for integers only; cast their arguments"
+        )
     return abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
 
 

@@ -71,7 +71,7 @@ class KernelRewriter(Rewriter):
         return super().function(definition)
 
     def _argument(self, argument: ast.arg) -> ast.stmt:
-        """A template argument is the caller's own; so is what a function without a result changes."""
+        """An argument is a copy, unless it is a template or the function has no result."""
         made = super()._argument(argument)
         return ast.Pass() if argument.arg in self.templates or not self.returning else made
 
@@ -95,11 +95,11 @@ class KernelRewriter(Rewriter):
         if op is None or not node.args:
             return node
         if not isinstance(node.args[0], (ast.Subscript, ast.Attribute)):
-            raise self._refusal(node, "an atomic operation on what is no element of an array")
+            raise self._refusal(node, "an atomic operation must change an element of an array")
         return ast.copy_location(_update(node.args[0], op, node.args[1], atomic=True), node)
 
     def _settled(self, node: ast.stmt, targets: Any) -> list[ast.stmt]:
-        """As for energies; but arrays of the file's keep being what they are."""
+        """As for energies, but a name of an array remains that array."""
         kept = {*written(targets)} - (self.own - self.templates)
         if kept and not any(isinstance(target, ast.Name) for target in targets):
             return [node]

@@ -150,7 +150,7 @@ class Recording(Arrays):
         self.steps += [self._named(name, "forward") for name in self.table.forward]
         self.own_gradient = self._named(self.table.gradient, "gradient") if self.table.gradient else None
         if not self.steps and self.own_gradient is None:
-            raise UserError(f"{case.name}: nothing says what to run; give it `forward`, a list of functions")
+            raise UserError(f"{case.name}: has no functions to run; give it `forward`, a list of functions")
         self.arguments: dict[str, Any] = {}
         self.reversing: Any = None
         """The kernel whose reverse is being run."""
@@ -166,7 +166,7 @@ class Recording(Arrays):
             handle.start = handle.values
         self.tables = {h.name: self.table.inputs.get(h.name, InputTable()) for h in self.inputs}
 
-    # What is there
+    # Arrays and functions of the file
 
     def handle(self, name: str, what: str) -> Handle:
         """An argument, or a field of the file, by its name."""
@@ -202,13 +202,11 @@ class Recording(Arrays):
                 self.arguments[name] = made
                 self.handles.append(Handle(name, made))
             elif parameter.default is inspect.Parameter.empty:
-                raise UserError(f"{self.case.name}: nothing says what '{name}' is; give it in `numbers`")
+                raise UserError(f"{self.case.name}: argument '{name}' has no value; give it in `numbers`")
 
     def _made(self, name: str, kind: Any, table: ArrayTable | None) -> Any:
         if table is None or (table.shape is None and table.start is None):
-            raise UserError(
-                f"{self.case.name}: nothing says how long '{name}' is; give its shape in `inputs` or `arrays`"
-            )
+            raise UserError(f"{self.case.name}: array '{name}' has no shape; give it in `inputs` or `arrays`")
         shape = table.shape if table.shape is not None else np.asarray(table.start).shape
         dtype = kind.dtype or (runtime.engine().f64)
         element = tuple(dtype.get_shape()) if hasattr(dtype, "get_shape") else ()
@@ -217,7 +215,10 @@ class Recording(Arrays):
             axes = (1,)
         if (element and shape[len(axes) :] != element) or kind.ndim not in (None, len(axes)):
             wants = f"{kind.ndim} axes" + (f" of elements {list(element)}" if element else "")
-            raise UserError(f"{self.case.name}: '{name}' has shape {list(shape)}; the kernel takes {wants}")
+            raise UserError(
+                f"{self.case.name}: array '{name}' must have {wants}, got shape {list(shape)}; change it in"
+                " `inputs` or `arrays`"
+            )
         base = dtype.dtype if element else dtype
         real = base.to_string() in ("f16", "f32", "f64") if hasattr(base, "to_string") else True
         return runtime.engine().ndarray(dtype, axes, needs_grad=real and kind.needs_grad is not False)
@@ -241,14 +242,14 @@ class Recording(Arrays):
             if len(single) != 1:
                 names = ", ".join(h.name for h in single) or "none"
                 raise UserError(
-                    f"{self.case.name}: nothing says which array is the loss (of one number, with a gradient:"
-                    f" {names})"
+                    f"{self.case.name}: the loss must be the only array of one number with a gradient, got"
+                    f" {names}; name it in `loss`"
                 )
             found = single[0]
         if found.values.size != 1:
             raise UserError(
-                f"{self.case.name}: the loss '{found.name}' has shape {list(found.values.shape)}, and is to"
-                " be one number"
+                f"{self.case.name}: the loss '{found.name}' must be one number, got shape"
+                f" {list(found.values.shape)}; sum it in a kernel"
             )
         return found
 
@@ -259,7 +260,7 @@ class Recording(Arrays):
         found = [h.name for h in self.handles if h.adjoint is not None and h.values.any()]
         found = [name for name in found if name and name != self.loss.name]
         if not found:
-            raise UserError(f"{self.case.name}: nothing says what the gradient is wanted for; give `inputs`")
+            raise UserError(f"{self.case.name}: has no inputs to differentiate; name them in `inputs`")
         return found
 
     # Running
@@ -294,8 +295,8 @@ class Recording(Arrays):
         return self._seen()
 
     @property
-    def begins_anew(self) -> bool:
-        """True if a call resets its loss itself, so that it may be called again."""
+    def overwrites_loss(self) -> bool:
+        """True if a call overwrites its loss, so that it may be called again."""
         if self.case.guessed:
             return False
         first = self.value()
@@ -319,7 +320,7 @@ class Recording(Arrays):
 
     def recorded(self) -> tuple[list[RecordedLaunch], list[tuple[Any, tuple]]]:
         """Run forward; returns every launch, and the calls that a tape would reverse."""
-        with listening(self.handles) as launches:
+        with launch_log(self.handles) as launches:
             taken = self._taken()
         return launches, taken
 
@@ -382,11 +383,11 @@ def _names(scope: dict[str, Any], prefix: str = "") -> dict[int, str]:
 
 
 @contextmanager
-def listening(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
-    """Every kernel that is launched forward, with the values of arrays before."""
+def launch_log(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
+    """Record every kernel launched forward within the block, with the values of arrays before it."""
     launches: list[RecordedLaunch] = []
 
-    def listened(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
+    def intercepted(kernel: Any, run: Callable[[], Any], arguments: tuple[Any, ...]) -> Any:
         if kernel.autodiff_mode.name != "NONE":
             return run()
         before = {id(h): h.values for h in handles}
@@ -397,19 +398,19 @@ def listening(handles: Sequence[Handle]) -> Iterator[list[RecordedLaunch]]:
         launches.append(RecordedLaunch(kernel, arguments, before, after, around, where=line_in(function)))
         return found
 
-    with around_kernels(listened):
+    with around_kernels(intercepted):
         yield launches
 
 
 @contextmanager
-def around_kernels(listened: Callable[[Any, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
-    """Replace the launch of a kernel, or of its reverse, by `listened(kernel, run, arguments)`."""
+def around_kernels(intercepted: Callable[[Any, Callable[[], Any], tuple[Any, ...]], Any]) -> Iterator[None]:
+    """Replace the launch of a kernel, or of its reverse, by `intercepted(kernel, run, arguments)`."""
     kernels = runtime.part("lang.kernel_impl").Kernel
     called = kernels.__call__
 
     def call(kernel: Any, *arguments: Any, **named: Any) -> Any:
         run = partial(called, kernel, *arguments, **named)
-        return run() if _internal(kernel) else listened(kernel, run, arguments)
+        return run() if _internal(kernel) else intercepted(kernel, run, arguments)
 
     kernels.__call__ = call
     try:
@@ -434,7 +435,7 @@ def _around(scope: dict[str, Any], arguments: Sequence[Any]) -> Iterator[tuple[d
 
 
 COPIES = ("tensor_to_tensor", "ndarray_to_ndarray")
-"""Kernels of the engine that copy one array to another; they are reversed like any."""
+"""Kernels of the engine that copy one array to another; their launches are reversed, too."""
 
 
 def _internal(kernel: Any) -> bool:
@@ -451,7 +452,7 @@ def _taped(taken: list[tuple[Any, tuple]]) -> Iterator[None]:
     state = runtime.part("lang.impl").get_runtime()
 
     class Taker:
-        grad_checker = None  # asked for when Python writes to a field
+        grad_checker = None  # read when Python writes to a field
 
         def insert(self, function: Any, arguments: tuple) -> None:
             if not (hasattr(function, "func") and _internal(function)):

@@ -103,8 +103,8 @@ def replay(arrays: Arrays, ran: Sequence[RecordedLaunch], inputs: Sequence[Handl
         used = {*launch.function.__code__.co_names} & {*launch.moved}
         for name in used:
             where = begin_of(launch.function)
-            told = Remark("constant", where, MESSAGES["constant"].format(name))
-            interpreter.remarks.setdefault(("constant", name, where), told)
+            remark = Remark("constant", where, MESSAGES["constant"].format(name))
+            interpreter.remarks.setdefault(("constant", name, where), remark)
         if any(h.start.dtype == np.float64 for h in arrays.handles):
             interpreter.remarks |= {(r.kind, r.text, r.where): r for r in in_single(launch)}
     numbers = [launch.where for launch in ran if any(isinstance(a, float) for a in launch.arguments)]

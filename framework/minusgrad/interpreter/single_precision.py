@@ -50,8 +50,8 @@ def _untyped(function: Callable) -> Iterator[Remark]:
     }
     for node in (n for n in ast.walk(tree) if id(n) not in typed):
         if isinstance(node, ast.Constant) and isinstance(node.value, float) and _loses(node.value):
-            told = LITERAL.format(repr(node.value), repr(node.value))
-            yield Remark("single", f"{file}:{node.lineno}", told)
+            text = LITERAL.format(repr(node.value), repr(node.value))
+            yield Remark("single", f"{file}:{node.lineno}", text)
         elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Div) and _is_whole(node, whole):
             yield Remark("single", f"{file}:{node.lineno}", QUOTIENT.format(ast.unparse(node)))
 

@@ -2,7 +2,7 @@
 
     y[i], y[n - 1 - i], y[2 * i + 1], y[i, j]      each iteration has an element of its own
     y[i * w + j], y[i // w, i % w]                 so here, if rows are as long as they must be
-    y[i // 2], y[i % n], y[i + j], y[i * j]        two iterations may meet
+    y[i // 2], y[i % n], y[i + j], y[i * j]        two iterations may access one element
 
 A name that a kernel assigns once is replaced by its value. Values of functions are unknown and assumed to
 differ: `check` compares the indices of a run.
@@ -17,11 +17,11 @@ CUTTING = ("abs", "ceil", "floor", "max", "min", "round", "select", "sqrt")
 """Functions that map several numbers to one value."""
 
 
-def told_apart(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
-    """The names of `turns` (loop variables) of which each value has an element of its own."""
+def distinguished(indices: Iterable[ast.expr], turns: frozenset[str]) -> set[str]:
+    """The loop variables among `turns` of which each value has an element of its own."""
     found, halves = set[str](), set[tuple[str, type, str]]()
     for index in indices:
-        found |= _told(index, turns, halves)
+        found |= _distinguished(index, turns, halves)
     return found | {name for name, cut, by in halves if {(name, c, by) for c in _HALVES} <= halves}
 
 
@@ -66,8 +66,8 @@ def spelt_out(function: ast.AST, indices: Iterable[ast.expr]) -> list[ast.expr]:
 _HALVES = (ast.FloorDiv, ast.Mod)
 
 
-def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str]]) -> set[str]:
-    """The names that one index distinguishes; names of which it has one half go to `halves`."""
+def _distinguished(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str]]) -> set[str]:
+    """The names that one index distinguishes; its quotients and remainders of names go to `halves`."""
     match node:
         case ast.Name(name):
             return {name} & turns
@@ -75,23 +75,25 @@ def _told(node: ast.AST, turns: frozenset[str], halves: set[tuple[str, type, str
             turning = [term for term in _terms(node) if _names(term) & turns]
             if sum(not _is_row(term) for term in turning) > 1:
                 return set()
-            return set().union(*(_told(term, turns, halves) for term in turning))
+            return set().union(*(_distinguished(term, turns, halves) for term in turning))
         case ast.BinOp(left, ast.Mult(), right):
             turning = [side for side in (left, right) if _names(side) & turns]
             cut = any(isinstance(s, ast.Constant) and isinstance(s.value, float) for s in (left, right))
             return (
-                set() if len(turning) > 1 or cut else set().union(*(_told(s, turns, halves) for s in turning))
+                set()
+                if len(turning) > 1 or cut
+                else set().union(*(_distinguished(s, turns, halves) for s in turning))
             )
         case ast.BinOp(ast.Name(name), cut, by) if isinstance(cut, _HALVES) and name in turns:
             halves.add((name, type(cut), ast.unparse(by)))
             return set()
         case ast.Subscript() | ast.Attribute() if _names(node) & turns:
-            return set()  # a component of an index, of unknown range
+            return set()  # a part of an index, of unknown length
         case ast.BinOp() | ast.BoolOp() | ast.Compare() | ast.IfExp():
             return set()
         case ast.Call(function) if ast.unparse(function).rpartition(".")[2] in CUTTING:
             return set()
-    return set().union(*(_told(child, turns, halves) for child in ast.iter_child_nodes(node)))
+    return set().union(*(_distinguished(child, turns, halves) for child in ast.iter_child_nodes(node)))
 
 
 def _terms(node: ast.expr) -> Iterator[ast.expr]:

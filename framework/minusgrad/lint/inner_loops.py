@@ -5,7 +5,7 @@
         for j in range(x.shape[0]):
             U[None] += ti.exp(x[i] - x[j])     wrong by some ten percent, without a message
 
-Taichi 1.7.4 reverses an inner loop by itself if only loops stand around it. Otherwise it keeps the values of
+Taichi 1.7.4 reverses an inner loop by itself if only loops enclose it. Otherwise it keeps the values of
 locals (`stack_depth`), but neither the results of exp, rsqrt and tanh nor the operands of max and min, which
 their derivatives need. Sums, products, roots, logarithms, sines and powers are recomputed and right, and so
 is everything in unrolled loops, in iterations of the outermost loop, and in Quadrants.

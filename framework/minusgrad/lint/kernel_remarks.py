@@ -7,8 +7,8 @@ Taichi 1.7.4 (and Quadrants) differentiate wrongly, without a message:
 
     before    a value computed before an inner loop and used in it
     carried   a local that an inner loop changes from itself: its reverse overflows a stack (`stack_depth`)
-    index     an element of a local vector, written at an index that only the run knows
-    branch    an inner loop that stands in an `if`
+    index     an element of a local vector, written at an index that is known only at run time
+    branch    an inner loop inside an `if`
     last      exp, rsqrt, tanh, min or max in an inner loop beside other statements (`inner_loops`)
     called    a function that contains a loop
     serial    a loop within a serialised loop
@@ -34,31 +34,32 @@ from typing import Any, NamedTuple
 from ..engine import runtime
 from ..errors import TraceError
 from ..symbolic.rewriting import parsed, resolved
-from .index_overlap import spelt_out, told_apart
+from .index_overlap import distinguished, spelt_out
 from .inner_loops import of_last_turns
 from .stack_depth import base, how_often, is_loop, names, outermost, pushed, runs, stored
 
 MESSAGES = {
     "before": (
-        "uses '{}', made before this inner loop, whose reverse takes its value after the last iteration;"
+        "uses '{}', computed before this inner loop, whose reverse takes its value after the last iteration;"
         " compute it in the loop, or keep it in an array"
     ),
     "carried": (
-        "changes '{}' {}, and its reverse has a stack of 32 places: from 31 times on the process dies, or the"
-        " gradient is wrong; add to an array with +=, or keep it in one, with a place for each time"
+        "changes '{}' {}, and its reverse has a stack of 32 values: from 31 changes on the process crashes or"
+        " the gradient is wrong; add to an array with +=, or store each value in an array element of its own"
     ),
     "index": (
-        "writes '{}', an element of a vector at a place that only the run knows, and its reverse loses it:"
+        "writes '{}', an element of a vector at an index known only at run time, and its reverse loses it;"
         " unroll the loop by ti.static, or write into an array"
     ),
-    "branch": "is an inner loop in an `if`, which Taichi reverses wrongly; put the `if` into the loop",
+    "branch": "is an inner loop in an `if`, and reversed wrongly there; write the `if` inside the loop",
     "last": (
         "has '{}' in an inner loop beside other statements, and its reverse takes the last value for all"
-        " iterations; keep the loop apart from others and add to an array, or unroll it by ti.static"
+        " iterations; leave only the inner loop in the outer one, and add to an array, or unroll it by"
+        " ti.static"
     ),
     "called": (
-        "is a loop in '{}', which a kernel calls, and Taichi reverses its arguments wrongly; write the loop"
-        " in the kernel, or unroll it by ti.static"
+        "is a loop in '{}', which a kernel calls, so its arguments are computed before the loop; write it in"
+        " the kernel, or unroll it by ti.static"
     ),
     "serial": (
         "is serialised and has a loop in it; write one flat loop over ti.ndrange, or unroll the inner one by"
@@ -68,16 +69,16 @@ MESSAGES = {
         "{}: Taichi reverses every atomic operation as an addition; unroll the loop by ti.static with a"
         " local, or give the kernel a gradient of its own"
     ),
-    "adjoint": "reads '{}', an adjoint, which has no derivative here; compute its value in a kernel",
+    "adjoint": "reads the adjoint '{}', which has no derivative of its own; compute its value in a kernel",
     "shared": (
-        "makes '{}' from itself in all turns of a parallel loop, and some are lost: add with +=, or write"
-        " ti.loop_config(serialize=True) before the loop"
+        "computes '{}' from itself in all iterations of a parallel loop, and some updates are lost; add"
+        " with +=, or write ti.loop_config(serialize=True) before the loop"
     ),
     "element": (
-        "writes '{}', an element of a vector, in an `if`, and Taichi may lose it: write the whole vector, or"
+        "writes '{}', an element of a vector, in an `if`, and Taichi may lose it; write the whole vector, or"
         " ti.init(force_scalarize_matrix=True)"
     ),
-    "random": "ti.{} gives another number at every call: draw it in Python and pass it in an array",
+    "random": "ti.{} gives another number at every call; draw it in Python and pass it in an array",
     "constant": (
         "'{}' is frozen when the kernel is first compiled, and the file changes it; pass it as an argument"
     ),
@@ -106,7 +107,7 @@ def of_function(remarks: Iterable[Remark], function: Callable) -> list[Remark]:
 
 
 def in_words(where: str) -> str:
-    """The line of file:line."""
+    """The line of file:line, as 'line 12'."""
     return f"line {where.rpartition(':')[2]}"
 
 
@@ -147,7 +148,7 @@ def called(function: Any, seen: dict[Any, None] | None = None) -> list[Any]:
 
 
 def _constants(function: Any) -> list[Remark]:
-    """Global numbers that a kernel reads and the file changes: the compiled kernel keeps the first value."""
+    """Remarks on global numbers that a kernel reads and the file changes: kernels keep the first value."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[function.__module__]))
     except (OSError, KeyError, TypeError):
@@ -210,17 +211,19 @@ class _Reader:
         self.found.append(Remark(kind, f"{self.file}:{line}", MESSAGES[kind].format(*said)))
 
     def _shared(self, tree: ast.FunctionDef, loop: Any) -> None:
-        """Elements that every iteration of a parallel loop updates from their old value."""
+        """Remark on elements that every iteration of a parallel loop updates from their old value."""
         target = loop.target if isinstance(loop, ast.For) else loop.test
         turns = frozenset(n.id for n in names(target, ast.Store))
         for node in (n for n in _inside(loop) if isinstance(n, ast.Assign)):
             read = {ast.unparse(n) for n in ast.walk(node.value) if isinstance(n, ast.Subscript)}
             for place in (t for t in node.targets if isinstance(t, ast.Subscript) and ast.unparse(t) in read):
-                if not self._is_local(tree, place) and not told_apart(spelt_out(tree, [place.slice]), turns):
+                if not self._is_local(tree, place) and not distinguished(
+                    spelt_out(tree, [place.slice]), turns
+                ):
                     self.say("shared", node, ast.unparse(place))
 
     def _elements(self, tree: ast.FunctionDef) -> None:
-        """Elements of a local vector that are written where an `if` runs."""
+        """Remark on elements of a local vector that are written in an `if`."""
         for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
             for place in (p for p in _stores(branch) if self._is_local(tree, p)):
                 self.say("element", place, ast.unparse(place))
@@ -231,22 +234,22 @@ class _Reader:
         return base(place) in {n.id for n in names(tree, ast.Store)}
 
     def _branches(self, tree: ast.AST) -> None:
-        """Loops that stand in an `if` that runs."""
+        """Remark on loops inside an `if` that is executed at run time."""
         for branch in (n for n in ast.walk(tree) if isinstance(n, ast.If) and runs(n)):
             for inner in (n for n in _inside(branch) if is_loop(n)):
                 self.say("branch", inner)
 
     def _indices(self, tree: ast.AST) -> None:
-        """Elements of local vectors that are written at an index known at run time."""
+        """Remark on elements of local vectors that are written at an index known only at run time."""
         loops = [n for n in ast.walk(tree) if isinstance(n, ast.For) and not runs(n)]
         known = set().union(*(stored(loop.target) for loop in loops))
-        told = {n.id for n in names(tree, ast.Store)} - known
+        computed = {n.id for n in names(tree, ast.Store)} - known
         for place in (p for p in _stores(tree) if self._is_local(tree, p)):
-            if told & {n.id for n in names(place.slice, ast.Load)}:
+            if computed & {n.id for n in names(place.slice, ast.Load)}:
                 self.say("index", place, ast.unparse(place))
 
     def _before(self, outer: Any) -> None:
-        """Values computed before an inner loop and used in it."""
+        """Remark on values computed before an inner loop and used in it."""
         inside: list[Any] = _inside(outer)
         locals_ = {n.id for n in names(outer, ast.Store)}
         for inner in filter(is_loop, inside):

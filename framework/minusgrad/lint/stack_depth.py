@@ -40,7 +40,9 @@ def pushed(turn: Any, function: Any, known: Mapping[str, Any]) -> list[Pushed]:
         before = found[one.name].times if one.name in found else 0.0
         found[one.name] = one._replace(times=before + one.times)
     locals_ = [one for one in found.values() if not is_loop(one.node)]
-    most = max((one.times for one in locals_), default=0.0)  # a loop counts if no local is as often
+    most = max(
+        (one.times for one in locals_), default=0.0
+    )  # a loop is reported if no local is pushed as often
     return locals_ + [one for one in found.values() if is_loop(one.node) and one.times > most]
 
 
@@ -84,8 +86,12 @@ def base(node: ast.AST) -> str:
 
 
 def how_often(times: float) -> str:
-    """In words."""
-    return "an unknown number of times in a turn" if times == inf else f"{times:.0f} times in a turn"
+    """A number of pushes in words."""
+    return (
+        "an unknown number of times in one iteration"
+        if times == inf
+        else f"{times:.0f} times in one iteration"
+    )
 
 
 def runs(node: ast.AST) -> bool:
@@ -113,7 +119,7 @@ class _Depths:
         self.locals = {n.id for n in names(turn, ast.Store)}
 
     def of(self, body: list[ast.stmt], times: float, alone: bool) -> Iterator[Pushed]:
-        """Count a block that runs `times` times; `alone`: it stands within loops alone."""
+        """Count a block that runs `times` times; `alone`: only loops enclose it."""
         if not any(is_loop(n) for s in body for n in ast.walk(s)):
             yield from self._all(body, 1.0 if alone else times, not alone)
         elif not alone:
@@ -146,10 +152,10 @@ class _Depths:
     def _turns(self, loop: ast.For | ast.While) -> float:
         """The number of iterations of a loop; inf if it is unknown."""
         if isinstance(loop, ast.While):
-            return 0.0  # it has no reverse, and a request for one is refused
+            return 0.0  # Taichi refuses to reverse it
         try:
             return float(self._length(loop.iter))
-        except Exception:  # it hangs on numbers that only a run has
+        except Exception:  # it depends on numbers that are known only at run time
             return inf if runs(loop) else 1.0
 
     def _length(self, over: ast.expr) -> int:

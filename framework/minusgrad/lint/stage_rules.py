@@ -11,21 +11,21 @@ from typing import Any
 from ..engine import runtime
 from ..errors import EnergyError
 from ..symbolic.rewriting import parsed
-from .index_overlap import may_meet, spelt_out, told_apart
+from .index_overlap import distinguished, may_meet, spelt_out
 from .kernel_remarks import in_words, readings
 from .stack_depth import base, how_often, outermost, pushed, runs, stored
 
 NEITHER = (
-    "neither overwrites nor adds to '{}', so its reverse would be wrong; after the first write use only `+=`,"
-    " and write no array that the stage reads"
+    "neither overwrites nor adds to '{}', so its reverse would be wrong; use only `+=` from the second write"
+    " on, and do not write an array that it reads"
 )
 
 
 REFUSED = ("serial", "called", "before", "index", "branch", "last", "atomic")
 """Kinds of remarks that are wrong in every stage; the first found is reported."""
 TOO_OFTEN = (
-    "changes '{}' {}, and its reverse has room for {:g} times; add to an array with +=, or keep it in one,"
-    " with a place for each time"
+    "changes '{}' {}, and its reverse has a stack of {:g} values; add to an array with +=, or store each"
+    " value in an array element of its own"
 )
 
 
@@ -60,8 +60,8 @@ def check_stacks(what: str, stage: Any, arrays: Mapping[str, Any]) -> None:
         for one in pushed(outer, inspect.unwrap(stage.kernel), shapes | dict(stage.numbers)):
             if one.times > runtime.stack():
                 where = in_words(f"{file}:{one.node.lineno}")
-                told = TOO_OFTEN.format(one.name, how_often(one.times), runtime.stack())
-                raise EnergyError(f"{what}, {where}: {told}")
+                message = TOO_OFTEN.format(one.name, how_often(one.times), runtime.stack())
+                raise EnergyError(f"{what}, {where}: {message}")
 
 
 def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
@@ -73,8 +73,8 @@ def _check_reads(what: str, stage: Any, function: ast.AST) -> None:
         written = stored(node)
         if both := sorted(read & written & set(stage.writes)):
             raise EnergyError(
-                f"{what}: makes '{stage.arrays[both[0]]}' from itself, and its reverse would take the final"
-                " value; write into another array"
+                f"{what}: computes '{stage.arrays[both[0]]}' from itself, and its reverse would use the final"
+                " values; write into another array"
             )
 
 
@@ -84,8 +84,8 @@ def _check_inputs(what: str, stage: Any, function: ast.AST) -> None:
         array = base(node)
         if array in stage.arrays and array not in stage.writes:
             raise EnergyError(
-                f"{what}: changes '{stage.arrays[array]}', which it is not declared to write; its reverse"
-                " would work with the changed values: write into an array of its own, and declare it"
+                f"{what}: changes '{stage.arrays[array]}', which it is not declared to write, and its reverse"
+                " would use the changed values; write into another array, and declare it"
             )
 
 
@@ -98,8 +98,8 @@ def _check_order(what: str, stage: Any, function: ast.AST) -> None:
         array = base(node)
         if array in stage.writes and (node.lineno, node.col_offset) < last.get(array, (0, 0)):
             raise EnergyError(
-                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards, and its reverse would"
-                " take the final value; write into another array"
+                f"{what}: reads '{stage.arrays[array]}' and writes it afterwards, and its reverse would use"
+                " the final values; write into another array"
             )
 
 
@@ -124,13 +124,14 @@ def _check_neighbours(what: str, stage: Any, function: Any) -> None:
             read = {_place(function, n) for n in _loads(loop) if base(n) == array}
             if read - places:
                 raise EnergyError(
-                    f"{what}: reads '{stage.arrays[array]}' where another turn may write it; its reverse"
-                    " takes turns in no order: make two loops of it"
+                    f"{what}: reads '{stage.arrays[array]}' where another iteration may write it, and its"
+                    " reverse takes iterations in no fixed order; make two loops of it"
                 )
             if any(base(n) == array for n in kept) and any(may_meet(*two) for two in combinations(places, 2)):
                 raise EnergyError(
-                    f"{what}: overwrites '{stage.arrays[array]}' at places that may be one; its reverse would"
-                    " give the slope to any one of them: make two loops of it, or add with `+=`"
+                    f"{what}: overwrites '{stage.arrays[array]}' at indices that may be equal, and its"
+                    " reverse would give the derivative to any one of them; make two loops of it, or add with"
+                    " `+=`"
                 )
 
 
@@ -143,7 +144,7 @@ def _place(function: ast.AST, node: ast.AST) -> tuple[str, ...]:
 
 def _check_places(what: str, stage: Any, function: ast.AST) -> None:
     """An element is assigned once: Taichi's reverse gives the adjoint to any one of several iterations."""
-    told = {
+    looked_up = {
         target.id
         for node in ast.walk(function)
         if isinstance(node, ast.Assign) and _reads_an_array(node.value, stage)
@@ -157,12 +158,14 @@ def _check_places(what: str, stage: Any, function: ast.AST) -> None:
         indices = list(_indices(node))
         names = {n.id for index in indices for n in ast.walk(index) if isinstance(n, ast.Name)}
         spelt = spelt_out(function, indices)
-        by_array = names & told or any(_names_an_array(index, stage) for index in spelt)
-        if by_array or turns - told_apart(spelt, turns):
-            again = "places that an array tells, perhaps twice" if by_array else "one place in several turns"
+        by_array = names & looked_up or any(_names_an_array(index, stage) for index in spelt)
+        if by_array or turns - distinguished(spelt, turns):
+            again = (
+                "indices from an array, which may repeat" if by_array else "one index in several iterations"
+            )
             raise EnergyError(
-                f"{what}: overwrites '{stage.arrays[array]}' at {again}; its reverse would give the slope to"
-                " any one of them: add with `+=`, or give each turn a place of its own"
+                f"{what}: overwrites '{stage.arrays[array]}' at {again}, and its reverse would give the"
+                " derivative to any one of them; add with `+=`, or give each iteration an index of its own"
             )
 
 

@@ -51,8 +51,8 @@ class StageProbe:
         for array in stage.read:
             if self._arrays.values(array).tobytes() != before[array].tobytes():
                 raise EnergyError(
-                    f"{self._where(stage)}: changes '{array}', which it is not declared to write; its reverse"
-                    " would work with the changed values: write into an array of its own, and declare it"
+                    f"{self._where(stage)}: changes '{array}', which it is not declared to write, and its"
+                    " reverse would use the changed values; write into another array, and declare it"
                 )
         return {array: self._arrays.values(array) for array in stage.written}
 

@@ -305,7 +305,7 @@ def test_two_loops_in_a_loop_are_right_though_the_guide_forbids_them() -> None:
     term = staged([Stage(two_plain_inner_loops, ("U",))])
     np.testing.assert_allclose(term.gradient("x"), 20 * X + 15 * np.cos(X), rtol=1e-14)
 
-    with pytest.raises(EnergyError, match="uses 's', made before this inner loop"):
+    with pytest.raises(EnergyError, match="uses 's', computed before this inner loop"):
         staged([Stage(two_inner_loops, ("U",))])
     unrolled = staged([Stage(two_unrolled_loops, ("U",))])
     np.testing.assert_allclose(unrolled.gradient("x"), 3000 * X, rtol=1e-14)
@@ -354,7 +354,7 @@ def test_a_value_made_before_an_inner_loop_is_silently_wrong() -> None:
     assert loss.to_numpy() == pytest.approx(6 * np.sum(X**4))
     assert x.grad.to_numpy().tolist() == [0.0] * 4  # Taichi's, and it is 24 x^3
 
-    with pytest.raises(EnergyError, match="uses 's', made before this inner loop"):
+    with pytest.raises(EnergyError, match="uses 's', computed before this inner loop"):
         staged([Stage(before_an_inner_loop, ("U",))])
     stages = [Stage(fill_squares, ("s",)), Stage(use_squares, ("U",))]
     fields = Fields({"x": X})

@@ -410,7 +410,7 @@ REFUSED = {
         "9:3: energy.0: no list of tuples named 'steel' (there are: cells, edges, boundary)"),
     "a solid of no cells": (
         RECTANGLE, SOLID + 'body = "top"\n',
-        "9:3: energy.0: neo_hookean: none of its 12 tuples lies in the bodies it is limited to"),
+        "9:3: energy.0: neo_hookean: none of its 12 tuples lies in its bodies; name other bodies"),
     "a body that is not there": (
         RECTANGLE, SOLID + LOAD + 'body = "tip"\n',
         "13:3: energy.1: no body named 'tip'; did you mean 'top'? (there are: left, right, bottom, top)"),
@@ -426,19 +426,19 @@ REFUSED = {
         "13:3: energy.1: body = [] names no body; leave it out for all nodes"),
     "a traction on no facets": (
         DISC, SOLID + PULL + 'body = "centre"\n',
-        "13:3: energy.1: traction: none of its 18 tuples lies in the bodies it is limited to"),
+        "13:3: energy.1: traction: none of its 18 tuples lies in its bodies; name other bodies"),
     "a traction of cells": (
         RECTANGLE, SOLID + PULL + 'tuples = "cells"\nbody = "right"\n',
-        "13:3: energy.1: traction: none of its 12 tuples lies in the bodies it is limited to"),
+        "13:3: energy.1: traction: none of its 12 tuples lies in its bodies; name other bodies"),
     "a weight that is no vector": (
         RECTANGLE, SOLID + WEIGHT.format("9.81"),
         "15:16: energy.1.acceleration: needs a list, not 9.81"),
     "a weight of three components in the plane": (
         RECTANGLE, SOLID + WEIGHT.format("[0.0, 0.0, -9.81]"),
-        "13:3: energy.1: body_force.acceleration: has shape [3]; one value has [2]"),
+        "13:3: energy.1: body_force.acceleration: one value needs shape [2], got [3]; reshape it"),
     "a solid of edges": (
         RECTANGLE, SOLID + 'tuples = "edges"\n',
-        "9:3: energy.0: neo_hookean.volume: every element needs a value, none is given"),
+        "9:3: energy.0: neo_hookean.volume: needs a value for each element, got none; give `data`"),
     "a ball without a size": (
         RECTANGLE,
         SOLID + '[[energy]]\nkind = "sphere"\ncentre = [0.0, 0.0]\nradius = 0.0\nstiffness = 1.0\n',
