@@ -96,7 +96,7 @@ def test_3_the_run_failed(here: Path) -> None:
     step = int(first.split()[2].rstrip(":"))
     saved = checkpoint.step_of(checkpoint.listed(here / "run/ckpt")[-1])
     assert saved == (step - 1) // 5 * 5 > 0
-    assert second == f"minusgrad: run: what was saved up to step {saved} stands"
+    assert second == f"minusgrad: run: the data saved up to step {saved} is intact"
     again = minusgrad("resume", "run", "--plugin", "hill.py")
     assert (again.returncode, again.stderr) == (3, done.stderr)
     assert trajectory.series(here / "run", "observables/total").step[-1] <= saved

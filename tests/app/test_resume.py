@@ -309,9 +309,7 @@ def test_damaged_overrides_are_told(text: str | None, tmp_path: Path) -> None:
     (folder / "overrides.json").unlink()
     if text is not None:
         (folder / "overrides.json").write_text(text)
-    with pytest.raises(
-        RunFolderError, match=r"overrides.json: damaged \(.*\); put back what the run was given"
-    ):
+    with pytest.raises(RunFolderError, match=r"overrides.json: damaged \(.*\); restore the original file"):
         resume(folder)
 
 

@@ -289,7 +289,7 @@ def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions)
         _settle(saver)
         folder.journal("failed", step=stepper.step, error=str(error))
         if saver.saved is not None:
-            error.add_note(f"{folder.path}: what was saved up to step {saver.saved} stands")
+            error.add_note(f"{folder.path}: the data saved up to step {saver.saved} is intact")
         raise
     if outcome == "interrupted":
         folder.journal("interrupted", step=stepper.step)
@@ -356,4 +356,4 @@ def _overrides(folder: RunDir) -> list[str]:
         reason: object = "no list of texts"
     except (OSError, ValueError) as error:
         reason = error
-    raise RunFolderError(f"{folder.path}/overrides.json: damaged ({reason}); put back what the run was given")
+    raise RunFolderError(f"{folder.path}/overrides.json: damaged ({reason}); restore the original file")

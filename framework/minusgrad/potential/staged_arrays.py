@@ -18,7 +18,7 @@ REALS, INTEGERS = ("f32", "f64"), ("i32",)
 
 
 class StagedArrays:
-    """All arrays that the stages of one term read and write, by name; allocated anew for each engine.
+    """All arrays that the stages of one term read and write, by name; allocated again for each engine.
 
     `fields` and `inputs` (data and parameters) are by argument; `sizes` gives numbers to names in shapes.
     Raises `EnergyError`, once arrays are needed, for annotations that do not fit shapes or each other.

@@ -139,7 +139,7 @@ class TermKernels:
 
 
 class MapKernels:
-    """A map at work: call it to add what its elements give at the present fields; the `first` begins anew."""
+    """A map at work: call it to add what its elements give at the present fields; the `first` overwrites."""
 
     def __init__(self, loops: MapLoops, first: bool):
         self.loops = loops
