@@ -121,7 +121,7 @@ def test_4_interrupted() -> None:
     done = subprocess.run(call, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (4, "")
     assert done.stderr == (
-        "minusgrad: interrupted and saved at step 1 of 1000; go on with: minusgrad resume run\n"
+        "minusgrad: interrupted and saved at step 1 of 1000; continue with: minusgrad resume run\n"
     )
 
 

@@ -85,10 +85,10 @@ def test_a_signal_saves_and_says_the_line_to_type(number: signal.Signals, tmp_pa
     assert (child.returncode, out) == (4, "")
     assert complaints(err) == (
         f"minusgrad: interrupted and saved at step {last_saved(half)} of 2500; "
-        "go on with: minusgrad resume 'my runs/one'\n"
+        "continue with: minusgrad resume 'my runs/one'\n"
     )
     assert 100 <= last_saved(half) < 2500
-    line = shlex.split(err.partition("go on with: ")[2])
+    line = shlex.split(err.partition("continue with: ")[2])
     assert line[0] == MINUSGRAD.name
     done = minusgrad(*line[1:], cwd=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
@@ -105,7 +105,9 @@ def test_a_second_ctrl_c_stops_at_once_and_what_was_saved_stands(tmp_path: Path,
 
         yield tell
 
-    with pytest.raises(InterruptedRunError, match="stopped at once, saved at step 500 of 1000; go on with"):
+    with pytest.raises(
+        InterruptedRunError, match="stopped at once, saved at step 500 of 1000; continue with"
+    ):
         run(SCENES / "two_body.toml", out=tmp_path / "run", progress=impatient)
     assert last_saved(tmp_path / "run") == 500
     resume(tmp_path / "run")
@@ -175,7 +177,7 @@ def refused(folder: Path, **more) -> list[str]:
         resume(folder, **more)
     first, *lines, last = str(refusal.value).splitlines()
     assert first == f"{folder}: not the run that was saved:"
-    assert last == "to go on all the same: --allow-changed"
+    assert last == "to continue all the same: --allow-changed"
     return lines
 
 

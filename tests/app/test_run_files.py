@@ -354,7 +354,7 @@ def test_a_segment_newer_than_the_newest_checkpoint_does_not_count(here: Path, i
     path = sealed(run, 50, *range(41, 51))
     code, out, _ = invoke("verify", run)
     assert code == 0
-    assert "newer than the newest checkpoint; does not count yet" in out
+    assert "newer than the newest checkpoint; not used yet" in out
     assert path.name in out
 
 
@@ -506,10 +506,10 @@ def test_what_only_one_has(here: Path) -> None:
     unbroken(here / "one", 40)
     unbroken(here / "short", 20)
     found = {d.what: d for d in compare(here / "one", here / "short").differences}
-    assert found["observables/total"] == (21, "observables/total", "goes on only in the first")
+    assert found["observables/total"] == (21, "observables/total", "continues only in the first")
     assert found["particles/all/position"][0] == 21
     swapped = {d.what: d for d in compare(here / "short", here / "one").differences}
-    assert swapped["observables/total"].text == "goes on only in the second"
+    assert swapped["observables/total"].text == "continues only in the second"
     with standin.start(here / "more") as run:
         rows = standin.recorder()
         rows.record_observables(10, 1.0, {"heat": 1.0})
@@ -843,7 +843,7 @@ def test_a_run_whose_hours_are_over_saves_and_goes_on_to_the_same_files(
 ) -> None:
     code, out, err = invoke("run", TWO_BODY, *SHORT_WORDS, "--out", "run", "--max-hours", 2 * SECOND)
     assert (code, out) == (4, "")
-    begin, _, again = err.rstrip("\n").partition("; go on with: ")
+    begin, _, again = err.rstrip("\n").partition("; continue with: ")
     assert begin == "minusgrad: interrupted and saved at step 1 of 40"
     assert again == "minusgrad resume run"
     assert info(here / "run")["state"] == "interrupted"
@@ -854,7 +854,7 @@ def test_a_run_whose_hours_are_over_saves_and_goes_on_to_the_same_files(
         code, _, err = invoke(*again.split()[1:], "--max-hours", 4 * SECOND)
         assert code == 4
         steps.append(info(here / "run")["step"])
-        assert f"saved at step {steps[-1]} of 40; go on with: {again}\n" in err
+        assert f"saved at step {steps[-1]} of 40; continue with: {again}\n" in err
     assert steps == sorted(set(steps)), "each goes on a little"
     assert invoke(*again.split()[1:], "--max-hours", AT_ONCE)[0] == 4
     assert info(here / "run")["step"] == steps[-1], "without time it stays where it is"
@@ -868,7 +868,7 @@ def test_a_fit_whose_hours_are_over_goes_on_too(invoke: Callable, here: Path) ->
     assert invoke(*fit, "--out", "whole")[0] in (0, 1)
     code, _, err = invoke(*fit, "--out", "cut", "--max-hours", AT_ONCE)
     assert code == 4
-    assert err.endswith("; go on with: minusgrad resume cut\n")
+    assert err.endswith("; continue with: minusgrad resume cut\n")
     found = info(here / "cut")
     assert (found["kind"], found["state"], found["last"]) == ("fit", "interrupted", 3)
     assert f": fit interrupted, at iteration {found['step']} of 3\n" in invoke("info", "cut")[1]

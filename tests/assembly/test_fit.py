@@ -1100,7 +1100,7 @@ def test_a_signal_ends_with_four_and_the_line_to_type(here: Path, invoke, monkey
     code, _, err = invoke("fit", "swing.toml", "--out", "run", "--plugin", PLUGIN)
     assert code == 4
     assert re.search(
-        r"interrupted and saved at step \d of 30; go on with: minusgrad resume run --plugin", err
+        r"interrupted and saved at step \d of 30; continue with: minusgrad resume run --plugin", err
     )
     assert invoke("resume", "run", "--plugin", PLUGIN)[0] == 0
     assert (here / "run/fit.json").is_file()

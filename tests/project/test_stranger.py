@@ -115,7 +115,7 @@ def cut(desk: Desk) -> Path:
     assert (done.returncode, done.stdout) == (4, ""), done.stderr
     step = last_saved(desk.folder / "cut")
     assert 1000 <= step < 20000
-    again = "go on with: minusgrad resume cut"
+    again = "continue with: minusgrad resume cut"
     assert done.stderr == f"minusgrad: interrupted and saved at step {step} of 20000; {again}\n"
     return desk.folder / "cut"
 

@@ -102,7 +102,7 @@ def cut(out: Path, scene: Path | str, overrides: dict, step: int, do: Callable =
     with ctrl_c(step) as progress, pytest.raises(InterruptedRunError) as end:
         do(scene, overrides, out, progress=progress, **more)
     options = "".join(f" --plugin {path}" for path in more.get("plugins", ()))
-    assert str(end.value).endswith(f"go on with: minusgrad resume {out}{options}")
+    assert str(end.value).endswith(f"continue with: minusgrad resume {out}{options}")
     if do is run:
         assert step <= last_saved(out) < build(scene, overrides, more.get("plugins", ())).scene.run.steps
     return out

@@ -28,7 +28,7 @@ from ..errors import MinusgradError, Problem, SceneError, UserError
 from .runs import build
 
 SECONDS = 300.0
-"""Seconds without an answer after which a kernel counts as hanging."""
+"""Seconds without output after which a kernel is reported as hanging."""
 
 
 def findings(
@@ -84,8 +84,8 @@ class _Child:
         refused: MinusgradError | None = None
         timer = self._timer(child)
         try:
-            with child.stdin as told:
-                json.dump(self.asked, told)
+            with child.stdin as pipe:
+                json.dump(self.asked, pipe)
             lines = _Drained(child.stderr)
             for line in child.stdout:
                 timer.cancel()
@@ -108,7 +108,7 @@ class _Child:
             raise refused
         if code != 0:
             place, why = self.why
-            text = f"{self._told(code, lines.last())}{f': {why}' if why else ''}"
+            text = f"{self._text_of_end(code, lines.last())}{f': {why}' if why else ''}"
             self.end = Finding(self.name, "", "crash", False, None, text, place)
 
     def _timer(self, child: subprocess.Popen) -> Timer:
@@ -121,7 +121,7 @@ class _Child:
         timer.start()
         return timer
 
-    def _told(self, code: int, last: str) -> str:
+    def _text_of_end(self, code: int, last: str) -> str:
         if self._silent:
             return f"no answer for {self.seconds:g} s during {self.doing}: it may never end"
         if code < 0:
@@ -150,8 +150,8 @@ class _Drained:
 
     def last(self) -> str:
         self._thread.join(timeout=5.0)
-        told = [line.strip() for line in self._lines if line.strip()]
-        return told[-1] if told else "without output"
+        lines = [line.strip() for line in self._lines if line.strip()]
+        return lines[-1] if lines else "without output"
 
 
 # The child ------------------------------------------------------------------------------------------

@@ -42,7 +42,7 @@ class Comparison(NamedTuple):
 def compare(one: Path, other: Path) -> Comparison:
     """Compare two run folders, or two checkpoints: returns the first difference of each array and series.
 
-    Raises CheckpointError if one is damaged, UserError for what cannot be compared.
+    Raises CheckpointError if one is damaged, UserError if there is nothing to compare.
     """
     if missing := [str(path) for path in (one, other) if not path.exists()]:
         raise UserError(f"{' and '.join(missing)}: does not exist; give a run folder or a checkpoint")
@@ -86,8 +86,8 @@ def _moments(a: Snapshot, b: Snapshot) -> Iterator[Difference]:
     for name in sorted(a.arrays.keys() | b.arrays.keys()):
         if name not in a.arrays or name not in b.arrays:
             yield Difference(a.step, name, f"only in the {'first' if name in a.arrays else 'second'}")
-        elif told := _unlike(a.arrays[name], b.arrays[name]):
-            yield Difference(a.step, name, told)
+        elif text := _unlike(a.arrays[name], b.arrays[name]):
+            yield Difference(a.step, name, text)
 
 
 def _series(one: Path, other: Path) -> tuple[list[Difference], int]:
@@ -110,7 +110,7 @@ def _one_series(one: Path, other: Path, name: str) -> tuple[Difference | None, i
         if b is None or a is None:
             left, which = (a, "first") if b is None else (b, "second")
             assert left is not None
-            return Difference(int(left.step[0]), name, f"goes on only in the {which}"), rows
+            return Difference(int(left.step[0]), name, f"continues only in the {which}"), rows
         if (a.value.dtype, a.value.shape[1:]) != (b.value.dtype, b.value.shape[1:]):
             return Difference(int(a.step[0]), name, f"a row is {_unlike(a.value[0], b.value[0])}"), rows
         width = a.value.nbytes // max(len(a.step), 1)
@@ -159,5 +159,5 @@ def _unlike(a: np.ndarray, b: np.ndarray) -> str:
 
 
 def _bytes(array: np.ndarray, width: int) -> np.ndarray:
-    """Rows of so many bytes."""
+    """Rows of this many bytes."""
     return np.ascontiguousarray(array).reshape(-1).view(np.uint8).reshape(-1, max(width, 1))

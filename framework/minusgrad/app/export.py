@@ -42,9 +42,9 @@ def export(path: Path, names: Sequence[str], out: TextIO) -> int:
     if all(scalars):
         return _rows(table, _observables(path, chosen))
     if any(scalars):
-        told = ", ".join(name for name, scalar in zip(chosen, scalars, strict=True) if scalar)
+        text = ", ".join(name for name, scalar in zip(chosen, scalars, strict=True) if scalar)
         raise UserError(
-            f"{told}: have one row for each step, the others one for each node or cell;"
+            f"{text}: have one row for each step, the others one for each node or cell;"
             " export them to separate files"
         )
     return _rows(table, _places(path, chosen))

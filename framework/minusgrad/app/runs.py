@@ -79,7 +79,7 @@ class Fit(Run):
 
 
 class Saver:
-    """The checkpoint, as the scheduler sees it: a moment is copied, and written beside the run.
+    """The scheduler's checkpoint: copies the state, and writes it in a background thread.
 
     `saved` is the step of the last one that is safe on disk.
     """
@@ -91,13 +91,13 @@ class Saver:
         self.remarks: list[str] = []
 
     def observe(self) -> None:
-        """Save this moment, once the one before is written. Raises what went wrong with that."""
-        self.writer.wait()  # before the copy: two moments at once would be too much memory
+        """Save this state, after the previous one is written. Raises the error of that write."""
+        self.writer.wait()  # before the copy: two states at once would need too much memory
         snapshot, recorded = self.job.snapshot(), self.job.recorder.take()
         self.writer.begin(partial(self._save, snapshot, recorded, seal=True))
 
     def interrupt(self) -> None:
-        """Save a moment that the schedule does not ask for, at once."""
+        """Save an unscheduled state at once."""
         self.writer.wait()
         self._save(self.job.snapshot(), self.job.recorder, seal=False)
 
@@ -156,7 +156,7 @@ def fit(
     announce: Callable[[ParameterFit], None] = lambda job: None,
     max_hours: float | None = None,
 ) -> Fit:
-    """Estimate the parameters of a scene, as its table `[fit]` says, in a new folder.
+    """Estimate the parameters of a scene by its table `[fit]`, in a new folder.
 
     announce: called with the fit before it begins. The other arguments are those of `run`; the default folder
     is runs/NAME-fit. Returns the finished `Fit`, with its `estimates`. Raises as `run` does, and `SceneError`
@@ -205,7 +205,7 @@ def resume(
     progress: Progress = quiet,
     max_hours: float | None = None,
 ) -> Run:
-    """Continue a run, or a fit, from its newest good checkpoint, bit for bit as if never interrupted.
+    """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
     path: the run folder. plugins: the files or modules that the run was started with. allow_changed: continue
     even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
@@ -229,7 +229,7 @@ def resume(
 
 @contextmanager
 def _refusals(folder: RunDir) -> Iterator[None]:
-    """Note in the journal why a run cannot be resumed; its folder is otherwise unchanged."""
+    """Write the reason why a run cannot be resumed to the journal; its folder is otherwise unchanged."""
     try:
         yield
     except UserError as error:
@@ -240,7 +240,7 @@ def _refusals(folder: RunDir) -> Iterator[None]:
 def _as_it_was(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
 ) -> Simulation | ParameterFit:
-    """The job at a saved moment; `remarks` get the differences. Raises as `resume` does."""
+    """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
     path = folder.path
     _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins)
     if lacking := provenance.lacking(snapshot.meta):
@@ -252,7 +252,7 @@ def _as_it_was(
     job = ParameterFit(validated, path / INPUTS) if fits else Simulation(validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     if grave and not allow_changed:
-        lines = [f"{path}: not the run that was saved:", *grave, "to go on all the same: --allow-changed"]
+        lines = [f"{path}: not the run that was saved:", *grave, "to continue all the same: --allow-changed"]
         raise CheckpointError("\n".join(lines))
     if grave or light:
         remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
@@ -267,7 +267,7 @@ def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions)
     """Run to the last step; after a signal or the time limit, save and raise `InterruptedRunError`."""
     folder, stepper, last = saver.folder, job.stepper, job.last
     files = [plugin.target for plugin in job.registry.plugins.values() if plugin.distribution == "file"]
-    again = f"go on with: {_resume_line(folder.path, files)}"
+    again = f"continue with: {_resume_line(folder.path, files)}"
     estimates: Estimates | None = None
     try:
         with stop_requests(options.max_hours) as asked, options.progress(stepper.step, last) as tell:
@@ -316,10 +316,9 @@ def _estimated(fit: ParameterFit, folder: RunDir) -> Estimates:
 
 
 def _bind_again(path: Path, document: Document, computed: str | None, allow_changed: bool) -> None:
-    """Bind the engine that computed the run, where the scene leaves it open: no other gives its bits.
+    """Start the engine that computed the run, unless the scene names one: others give other bits.
 
-    Raises `CheckpointError` where that cannot be, unless `allow_changed`: then it is reported as a
-    difference.
+    Raises `CheckpointError` if that is impossible; with `allow_changed` it is reported as a difference.
     """
     if document.engine not in (None, runtime.AUTO) or computed is None:
         return
@@ -342,7 +341,7 @@ def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:
 
 
 def _resume_line(path: Path, plugins: Sequence[str]) -> str:
-    """What to type to go on."""
+    """The command that continues the run."""
     options = [word for plugin in plugins for word in ("--plugin", plugin)]
     return shlex.join(["minusgrad", "resume", str(path), *options])
 

@@ -45,7 +45,7 @@ def verify(path: Path) -> Iterator[Answer]:
         numbers = sum(array.nbytes for array in found.arrays.values())
         yield Answer(what, True, f"step {found.step}, {len(found.arrays)} arrays, {numbers} bytes")
     if newest is None:
-        yield Answer("ckpt/", False, "no whole checkpoint: nothing to resume from")
+        yield Answer("ckpt/", False, "no undamaged checkpoint: the run cannot be resumed")
         return
     yield from _checkpoints(run, newest)
     yield from _inputs(run, newest)
@@ -130,7 +130,7 @@ def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     for file in run.segments():
         what = f"traj/{file.name}"
         if trajectory.last_step(file) > sealed:
-            yield Answer(what, True, "newer than the newest checkpoint; does not count yet")
+            yield Answer(what, True, "newer than the newest checkpoint; not used yet")
             continue
         try:
             text = _read(file, ends)
@@ -142,8 +142,8 @@ def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
     spans = [span for span, _ in trajectory.spans(run.path)]
     missing = [s for s in _saved(run, sealed) if not any(one.first <= s <= one.last for one in spans)]
     if missing:
-        told = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
-        text = f"segments that the journal lists as saved are missing: of step {told}"
+        steps = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
+        text = f"segments that the journal lists as saved are missing: of step {steps}"
         yield Answer("traj/", False, f"{text}; copy them again")
     elif whole and ends:
         yield Answer("traj/", True, f"{len(ends)} series, without a gap up to step {sealed}")
@@ -166,7 +166,7 @@ def _read(file: Path, ends: dict[str, int]) -> str:
 
 
 def _saved(run: RunDir, sealed: int) -> list[int]:
-    """The steps whose segments were saved according to the journal, and count."""
+    """The steps whose segments were saved according to the journal, and are in use."""
     steps: list[int] = []
     for event in run.events():
         step = int(event.get("step", -1))
@@ -185,7 +185,7 @@ def _writes_alike(newest: Snapshot) -> bool:
 
 
 def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
-    """Verify that trajectory.h5 refers to exactly the segments that count.
+    """Verify that trajectory.h5 refers to exactly the segments in use.
 
     alike: this process would write the same bytes, so they are compared.
     """

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from matplotlib.colors import Colormap, Normalize
     from matplotlib.figure import Figure
 
-CROWD = 250  # so many lines are as dark as one
+CROWD = 250  # this many overlapping lines are as dark as one
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, _PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
@@ -36,7 +36,7 @@ _SIGNED = {
 
 
 class Part(NamedTuple):
-    """The parts of one list that are drawn.
+    """The drawn parts of one list.
 
     shown (P, 2 or 3): the nodes of lines or triangles; owner (P,): the tuple of each; inner (P,): in space, a
     node on its inner side. began (K, 2): edges drawn of the initial state; rim (K, 2): those around a body
@@ -121,7 +121,7 @@ def draw_cells(
     flat, many = seen.shape[1] == 2, len(shown) > MANY
     if not flat:
         normal = surfaces.outward(seen, shown, np.concatenate([part.inner for part in filled.values()]))
-        order = np.lexsort((_depth(seen, shown), normal[:, 2] > 0))  # what turns away is behind what does not
+        order = np.lexsort((_depth(seen, shown), normal[:, 2] > 0))  # those turned away are behind
         shown, fill = shown[order], _lit(fill[order], normal[order])
     corners = seen[shown][..., :2]
     if flat or many:  # without smoothing there are no seams; the rim covers the jags

@@ -1,9 +1,9 @@
 """Plot of bodies and networks: initial state pale, final state filled and coloured.
 
-Drawn are the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
+It shows the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
 (lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
-each tuple, of all lists under one label; or that of a line's two nodes on average, and then its past, which
-would hide it, is left out. In a run with a plane grid the axes are those of its maps.
+each tuple, of all lists under one label; or the mean of a line's two nodes, and then
+earlier states, which would hide it, are left out. In a run with a plane grid the axes are those of its maps.
 """
 
 from collections.abc import Iterable, Mapping
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-GHOSTS = 3  # states between the first and the last that a body moving in the plane leaves as outlines
-FEW = 250  # up to so many polygons show all their edges where they began; of more, the contour
-FAR = 6.0  # a body that moved over so many times its size gets a second panel, for itself
+GHOSTS = 3  # outlines of a body in the plane, between the first and the last state
+FEW = 250  # up to this many polygons show all edges of their initial state; more only the contour
+FAR = 6.0  # a body that moved further, in units of its size, gets a second panel
 Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
 
 
@@ -131,7 +131,7 @@ def _moment(piece: trajectory.Series, k: int) -> Moment:
 def _last_values(
     run: Path, series: Mapping[str, str], lists: Mapping[str, np.ndarray]
 ) -> tuple[int, dict[str, np.ndarray]]:
-    """The last recorded values (E,) by list, those of nodes on average over each tuple, and their step."""
+    """The last recorded values (E,) by list, those of nodes as means over each tuple, and their step."""
     step, values = -1, {}
     for tuples, name in series.items():
         (step,), _, (value,) = trajectory.last(run, name)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-FEW = 64  # up to so many nodes have paths and names; more are a cloud
+FEW = 64  # up to this many nodes have paths and names; more are a cloud
 
 
 def draw(figure: "Figure", run: Path, names: list[str]) -> None:

@@ -1,9 +1,9 @@
 """Pictures of a run: bodies, paths, orbits, maps, energies, and node fields in space and time.
 
 Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
-of it is touched. What is drawn depends on what was recorded: `particles/all/position` (2D or 3D) gives
+of it is touched. The pictures depend on the recorded series: `particles/all/position` (2D or 3D) gives
 mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
-`mesh_<label>.png` for every frame series of one number a node, which also has its own `<label>.png`; a field
+`mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
 over a plane grid gives `<label>.png`, energies give energy.png, and the iterations of a fit fit.png.
 """
 
@@ -99,7 +99,7 @@ def _matplotlib() -> Any:
 
 
 def _meta(run: Path) -> dict[str, Any]:
-    """The newest good checkpoint's meta, for names and title; empty if there is none."""
+    """The newest undamaged checkpoint's meta, for names and title; empty if there is none."""
     path, _ = checkpoint.newest(run / "ckpt")
     return checkpoint.load(path).meta if path else {}
 

@@ -95,7 +95,7 @@ class Run(Record):
 class Checkpoint(Record):
     """`[checkpoint]`: how often to save (0: only at the end), and how many to keep.
 
-    Those of every `keep_every` steps stay beside the newest `keep` (0: none).
+    Besides the newest `keep`, those at multiples of `keep_every` are kept (0: none).
     """
 
     every: Count = 0
@@ -104,9 +104,9 @@ class Checkpoint(Record):
 
 
 class HoldTable(Record):
-    """`[[hold]]`: components of a field that are clamped, or moved as prescribed (`fields.Hold`).
+    """`[[hold]]`: components of a field that are clamped, or have a prescribed motion (`fields.Hold`).
 
-    `field` may be left out where one field moves; `axes` are letters of "xyz" (default: all components).
+    `field` may be left out if only one field moves; `axes` are letters of "xyz" (default: all components).
     `displacement` and `velocity` have a number or quantity for each axis; `duration` is a time.
     """
 
@@ -120,7 +120,7 @@ class HoldTable(Record):
 
 
 class Skeleton(Record):
-    """All sections of a scene file, as far as the core knows them."""
+    """All sections of a scene file that the core defines."""
 
     title: str = ""
     plugins: tuple[str, ...] | None = None

@@ -1,16 +1,16 @@
-"""`[fit]`: what is sought, what it shall reproduce, and how it is looked for.
+"""`[fit]`: the parameters, losses and method of a parameter estimation.
 
 [fit]
 method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate)
 iterations = 30
-memory = "1 GB"                for states that are stored on the way, to go back through time
+memory = "1 GB"                for the stored states of the adjoint
 
 [fit.parameters.m]             an initial field, or a parameter: "spring.k"
 body = "saturn"
 scale = "1e-4 Msun"
 
 [[fit.loss]]
-kind = "misfit"                or any energy; its keys are judged by the model of the kind
+kind = "misfit"                or any energy; its keys are those of the kind
 """
 
 from collections.abc import Mapping
@@ -33,11 +33,11 @@ OWNERS = {"rate": "adam", "pairs": "lbfgs", "first": "lbfgs"}
 
 
 class SoughtTable(Record):
-    """`[fit.parameters.NAME]`: where a parameter may be, and the size of a change that matters.
+    """`[fit.parameters.NAME]`: bounds, start and scale of a parameter.
 
     `body` limits an initial field to these nodes. `start`: one value, or one for each node or element
-    (default: what the scene has). `scale`: by default the largest number that it starts from. `rate`
-    multiplies its steps in methods of first order.
+    (default: the scene's). `scale`: the size of a significant change (default: the largest initial value).
+    `rate` multiplies its steps in first-order methods.
     """
 
     body: str | tuple[str, ...] | None = None
@@ -49,7 +49,7 @@ class SoughtTable(Record):
 
 
 class FitTable(Record):
-    """The section as a whole; `gradient` and `change` say when it is enough, as for any minimiser."""
+    """The section as a whole; `gradient` and `change` are tolerances, as for any minimiser."""
 
     parameters: dict[str, SoughtTable] = Field(min_length=1)
     loss: tuple[AnyBlock, ...] = Field(min_length=1)
@@ -95,7 +95,7 @@ class FitTable(Record):
 
     @property
     def between_saves(self) -> int:
-        """Iterations from one checkpoint to the next; by default there are a hundred of them at most."""
+        """Iterations from one checkpoint to the next; by default at most a hundred checkpoints."""
         return self.save_every or -(-max(self.iterations, 1) // 100)
 
     @property
@@ -106,7 +106,7 @@ class FitTable(Record):
 
 
 class Looked(Record):
-    """When a loss other than a misfit looks: at the last step, at some, or at every so many (0 included)."""
+    """The steps at which a loss is evaluated: the last one, a list, or every n (0 included)."""
 
     steps: Literal["last"] | tuple[Count, ...] | None = None
     every: Annotated[int, Field(ge=1)] | None = None
@@ -133,11 +133,11 @@ class Looked(Record):
 
 
 class Misfit(Record):
-    """What a field should have been at times: sum of |field - target|^2 / (2 sigma^2) over nodes.
+    """Misfit to measurements of a field: sum of |field - target|^2 / (2 sigma^2) over nodes.
 
     `data`: a CSV table, or a trajectory of ours in HDF5. `sigma` is the standard deviation of one number, in
-    the field's unit; if it is not given, it is taken from what is left over. `unit` and `time_unit` say what
-    a table is written in (default: the run's units).
+    the field's unit; if it is not given, it is estimated from the residuals. `unit` and `time_unit` are those
+    of a table (default: the run's units).
     """
 
     name: str | None = None
@@ -150,11 +150,11 @@ class Misfit(Record):
 
 
 LOSSES: Mapping[str, type[BaseModel]] = {"misfit": Misfit}
-"""The core's own."""
+"""The losses of the core."""
 
 
 def loss_model(model: type[Record]) -> type[Record] | None:
-    """The model of an energy's block as a loss; None if it has arguments that are called like our keys."""
+    """The model of an energy's block as a loss; None if an argument has the name of one of our keys."""
     if model.model_fields.keys() & Looked.model_fields.keys():
         return None
     bases: Any = (model, Looked)

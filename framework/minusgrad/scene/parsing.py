@@ -1,7 +1,7 @@
 """Parsing of scene files and overrides (`key.sub.0=value`) into plain data, with limits on size and depth.
 
 Limits are checked before parsing: a 200 kB key of 100,000 dotted parts exhausts the memory of tomllib.
-Afterwards tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or nans.
+Afterwards tables nest at most 32 deep, whole numbers fit 64 bits, and there are no dates, infinities or NaN.
 """
 
 import math

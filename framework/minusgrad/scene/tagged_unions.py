@@ -1,11 +1,11 @@
-"""Unions of records or types in which a value itself tells which member validates it.
+"""Unions of records or types whose member is chosen by the value: by its key `kind`, or by its form.
 
     AnyShape = Annotated[Disc | FromImage, ByKind()]                           by the key `kind` of a table
     Masses = Annotated[Mass | tuple[Mass, ...], ByForm(one_or_each, ("one", "each"))]           by its form
 
-A mistake is reported for the member that was meant, at its own key. Pydantic's plain unions report one
-mistake for every member; its union by a key names the kind among the keys, and where a kind is called like a
-key ("file") it puts the mistake in the wrong place.
+A mistake is reported for the chosen member, at its own key. Pydantic's plain unions report one
+mistake for every member; its union by a key names the kind among the keys, and if a kind has the name of a
+key ("file"), it reports the mistake at the wrong place.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,7 +21,7 @@ UNKNOWN = "of no kind"
 
 
 class Anything(Record):
-    """A table that names no known kind, whatever else it says."""
+    """The tag of a table without a known kind."""
 
     model_config = ConfigDict(extra="allow")
 

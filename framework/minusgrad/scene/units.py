@@ -114,7 +114,7 @@ def parse_unit(text: str) -> Unit:
 
 
 def parse_quantity(text: str) -> tuple[float, Unit]:
-    """`"5 day"` -> 5.0 and the unit. Raises UnitError where it is not a finite number and a known unit."""
+    """`"5 day"` -> 5.0 and the unit. Raises UnitError unless it is a finite number and a known unit."""
     parts = _NUMBER.fullmatch(text) if len(text) <= 200 else None
     if parts is None:
         raise UnitError(
@@ -135,7 +135,7 @@ UNITS = {
         for prefix, ten in PREFIXES.items()
     },
 }
-"""Every unit by its name: a power of ten, and what it is of."""
+"""Every unit by its name: a power of ten, and the unit without prefix."""
 
 
 @cache
@@ -200,7 +200,7 @@ class UnitSystem:
     def convert(self, value: float | str, unit: str) -> float:
         """A number as it is, or a quantity like "5 day" as a number in this system.
 
-        Raises UnitError where the quantity has not the dimension of `unit`, or the system has no units.
+        Raises UnitError if the quantity does not have the dimension of `unit`, or the system has no units.
         """
         if not isinstance(value, str):
             return float(value)
@@ -216,7 +216,7 @@ class UnitSystem:
         return _symbol(self.names, parse_unit(unit).dimension)
 
     def in_si(self, unit: str) -> float:
-        """What one coherent unit of that dimension is in SI; 1.0 when dimensionless."""
+        """The size of one coherent unit of that dimension in SI; 1.0 if dimensionless."""
         return _rounded(self._coherent(unit), f"'{self.symbol(unit)}'")
 
     def _coherent(self, unit: str) -> Fraction:

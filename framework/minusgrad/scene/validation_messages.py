@@ -45,9 +45,9 @@ def mistakes(model: type[BaseModel], data: Any, error: ValidationError) -> list[
     found: dict[KeyPath, list[Any]] = {}
     for finding in error.errors(include_url=False):
         found.setdefault(_path(data, finding), []).append(finding)
-    told = [_mistake(path, findings, model) for path, findings in found.items()]
+    listed = [_mistake(path, findings, model) for path, findings in found.items()]
     missing = [path for path, (first, *_) in found.items() if first["type"] == "missing"]
-    return told + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
+    return listed + [m for path in missing for m in _meant(path, model, data) if m.path not in found]
 
 
 def shown(value: object) -> str:
