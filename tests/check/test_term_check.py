@@ -398,8 +398,8 @@ def test_a_staged_energy_is_asked_with_its_example_stage_by_stage(reverse) -> No
 @pytest.mark.parametrize(
     ("given", "message"),
     [
-        (None, "a staged energy is asked with its example, and this has none: give staged_energy an"),
-        (lambda rng: {}, "its example has no x"),
+        (None, "a staged energy is checked at its example, and this one has none; give staged_energy an"),
+        (lambda rng: {}, "example: has no x"),
         (lambda rng: {"x": np.ones((4, 2))}, "growth.x: has shape [4, 2], needs [4]"),
     ],
 )

@@ -346,5 +346,5 @@ def test_two_targets_need_two_arrays(engine: None) -> None:
     fields = Fields({"q": np.ones(4), "r": np.ones(4)})
     terms = [bind(well, fields), bind(well, fields, name="other", renamed={"q": "r"})]
     both = storage.allocate(np.zeros(4))
-    with pytest.raises(EnergyError, match="one array stands for two derivatives; each needs"):
+    with pytest.raises(EnergyError, match="one array is given for two derivatives; give each"):
         Potential(fields, terms).gradient_into({"q": both, "r": both})

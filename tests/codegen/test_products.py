@@ -261,7 +261,9 @@ def test_a_field_is_asked_for_by_an_array_of_its_shape() -> None:
             potential.sweep(asked)
     with pytest.raises(EnergyError, match="no field named 'typo'"):
         potential.gradient_into({"typo": np.zeros(3)})
-    with pytest.raises(EnergyError, match=r'tangents are given by name: potential\.product\({"x": w}, "x"\)'):
+    with pytest.raises(
+        EnergyError, match=r'tangents: must be given by name; write potential\.product\({"x": w}, "x"\)'
+    ):
         potential.product(np.ones((3, 2)), "x")
 
 

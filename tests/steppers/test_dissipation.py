@@ -568,7 +568,7 @@ def test_what_depends_on_no_velocity_is_no_dissipation(energy):
     term = bind(trap, fields) if energy is trap else potential.terms["neo_hookean"]
     with pytest.raises(EnergyError) as refused:
         Integrator(potential, [MOTION], SCHEMES["leapfrog"], 0.1, dissipation=Potential(fields, [term]))
-    assert str(refused.value) == f"dissipation '{term.name}' depends on no velocity (there are: v)"
+    assert str(refused.value) == f"dissipation '{term.name}': depends on no velocity; use one of v"
 
 
 @pytest.mark.filterwarnings("error")

@@ -591,31 +591,37 @@ REFUSED = {
     ),
     "name": (
         [hold("a", [0], axes=(0,)), hold("a", [1])],
-        "two holds of 'x' are called 'a': name one otherwise",
+        "two holds of 'x' are called 'a'; rename one",
     ),
-    "nobody": ([hold("a", [])], "hold 'a' holds no nodes"),
+    "nobody": ([hold("a", [])], "hold 'a': has no nodes; name at least one"),
     "outside": ([hold("a", [0, 3])], "hold 'a': no node 3; 'x' has 3"),
     "below": ([hold("a", [-1])], "hold 'a': no node -1; 'x' has 3"),
-    "node twice": ([hold("a", [2, 0, 2])], "hold 'a' names node 2 twice"),
+    "node twice": ([hold("a", [2, 0, 2])], "hold 'a': node 2 is given twice; give it once"),
     "mask": (
         [hold("a", [True, False, False])],
         "hold 'a': needs a row of node numbers, got bool of [3]",
     ),
     "real": ([hold("a", [1.0])], "hold 'a': needs a row of node numbers, got float64 of [1]"),
-    "axis": ([hold(axes=(2,))], "hold 'a': axes [2]; 'x' has 2 at each node"),
-    "negative axis": ([hold(axes=(0, -1))], "hold 'a': axes [0, -1]; 'x' has 2 at each node"),
-    "no axes": ([hold(axes=())], "hold 'a': axes []; 'x' has 2 at each node"),
-    "axis of a number": ([hold(field="m", axes=(1,))], "hold 'a': axes [1]; 'm' has 1 at each node"),
-    "axis twice": ([hold(axes=(1, 1))], "hold 'a': axes [1, 1] name one twice"),
+    "axis": ([hold(axes=(2,))], "hold 'a': its axes must be below 2, got [2]; correct them"),
+    "negative axis": ([hold(axes=(0, -1))], "hold 'a': its axes must be below 2, got [0, -1]; correct them"),
+    "no axes": ([hold(axes=())], "hold 'a': its axes must be below 2, got []; correct them"),
+    "axis of a number": (
+        [hold(field="m", axes=(1,))],
+        "hold 'a': its axes must be below 1, got [1]; correct them",
+    ),
+    "axis twice": ([hold(axes=(1, 1))], "hold 'a': an axis is given twice, got [1, 1]; give it once"),
     "displacement": (
         [hold(axes=(1,), displacement=(1.0, 2.0))],
         "hold 'a': its displacement has 2 numbers, for 1 axes",
     ),
     "velocity": ([hold(velocity=(1.0,))], "hold 'a': its velocity has 1 numbers, for 2 axes"),
-    "duration": ([hold(duration=-1.0)], "hold 'a': a duration of -1 is below 0"),
+    "duration": ([hold(duration=-1.0)], "hold 'a': its duration must be >= 0, got -1; correct it"),
     "field": ([hold(field="y")], "no field named 'y' (there are: x, v, m)"),
 } | {
-    name: ([hold(**how)], "hold 'a': displacement, duration and velocity need finite numbers")
+    name: (
+        [hold(**how)],
+        "hold 'a': displacement, duration and velocity must be finite, got infinity or NaN; correct them",
+    )
     for name, how in {
         "endless": {"displacement": (1.0, 0.0), "duration": np.inf},
         "no duration": {"duration": np.nan},
@@ -655,7 +661,7 @@ def test_what_does_not_move_is_not_held(field):
     holds = Holds(fields, [hold(field=field)], motions)
     with pytest.raises(EnergyError) as refused:
         Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.1, holds=holds)
-    assert str(refused.value) == f"'{field}' is held, and does not move (there move: x)"
+    assert str(refused.value) == f"hold: field '{field}' does not move; hold one of x"
 
 
 def test_holds_that_do_not_know_the_velocity_are_refused():
@@ -664,7 +670,10 @@ def test_holds_that_do_not_know_the_velocity_are_refused():
         holds = Holds(fields, [hold()], others)
         with pytest.raises(EnergyError) as refused:
             Integrator(Potential(fields, []), motions, SCHEMES["leapfrog"], 0.1, holds=holds)
-        assert str(refused.value) == "the holds of 'x' do not know its velocity 'v'"
+        assert (
+            str(refused.value)
+            == "hold: field 'x' has another velocity than the holds, got 'v'; use one motion"
+        )
 
 
 def test_no_trouble_is_blamed_on_friction_where_there_is_none():

@@ -724,7 +724,7 @@ def test_equal_bounds_hold():
     ("unknowns", "free", "message"),
     [
         ([], {}, "unknowns: none is given; name at least one field"),
-        ([Unknown("p")], {}, "'p': no energy depends on it, so that it has no minimum (they depend on: q)"),
+        ([Unknown("p")], {}, "'p': no energy depends on it, so it has no minimum (they depend on: q)"),
         ([Unknown("r")], {}, "no field named 'r' (there are: q, p)"),
         ([Unknown("q", scale=0.0)], {}, "'q': scale must be positive and finite, got 0"),
         ([Unknown("q", scale=np.nan)], {}, "'q': scale must be positive and finite, got nan"),
@@ -734,7 +734,7 @@ def test_equal_bounds_hold():
             {},
             "'q': its lower bound 2 is above its upper 1",
         ),
-        ([Unknown("q"), Unknown("q")], {}, "'q' is given twice among the unknowns"),
+        ([Unknown("q"), Unknown("q")], {}, "unknowns: 'q' is given twice; give it once"),
         (
             [Unknown("q")],
             {"q": np.zeros(2, bool)},

@@ -1,6 +1,6 @@
 """The loops of element Hessians: per element the lower half of d2u/(da db), row by row.
 
-    entry (i, j), j <= i, stands at i (i + 1) / 2 + j;  rows are ordered by (argument, slot, component)
+    entry (i, j), j <= i, is stored at i (i + 1) / 2 + j;  rows are ordered by (argument, slot, component)
 
 Only the lower half is computed, so that matrices assembled from it are symmetric bit for bit. Column j is the
 tangent of du/da along the unit tangent of row j. Where u depends on a field through F = sum_a x_a (x) w_a
@@ -26,7 +26,7 @@ from ..engine.kernels import Code
 from ..symbolic import differentiation
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
-from .kernel_verification import Number, look
+from .kernel_verification import Number, verify_numbers
 from .lane_loops import Lanes
 from .statements import indented, subscript
 from .term_loops import Emitter
@@ -151,7 +151,7 @@ class HessianLoops(Emitter):
     def _entries(
         self, out: str, f: "LinearForm", g: "LinearForm", of: tuple[str, str], lower_only: bool
     ) -> list[str]:
-        """Those of a node, whose weights have a name, with node b."""
+        """The entries of a node, whose weights have a name, with node b."""
         node, weight = of
         lines: list[str] = []
         for c in range(f.width):
@@ -219,7 +219,7 @@ class LaneHessians(HessianLoops, Lanes):
         name = f"a number of d2u/d{' '.join(arguments)}2"
         wanted = [Number(name, graph) for graph in lower(traced.value, leaves)]
         left = lane_blocks.rows(self._arrays[f"hessian_{'_'.join(arguments)}"], self.term.elements.rows)
-        look(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
+        verify_numbers(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own_blocks(name, numbers, self.term.dtype)

@@ -1,6 +1,6 @@
 """Verification of compiled kernels against NumPy: once for each, after its first launch.
 
-A compiler may translate the value itself wrongly, which no check of a gradient against values detects. So the
+A compiler may translate the value itself wrongly, which no check of a gradient against values detects. The
 numbers of a kernel for some elements are compared with the traced graph evaluated by NumPy, and the graph's
 energy with the function run as plain Python. Numbers that are not finite are not compared. The tolerance for
 rounding comes from evaluating the graph again with arguments perturbed by an eps.
@@ -25,7 +25,7 @@ from .statements import is_tangent
 from .tracing import Trace
 
 SAMPLES = 8
-"""Elements that are compared; where a loop is over targets, two of them, with all their sources."""
+"""How many elements are compared; of a loop over targets two targets with all their sources."""
 ROOM = {"float32": 1e-2, "float64": 1e-6}
 """Tolerance relative to the largest numbers; a wrong kernel is off by about all of them."""
 CONDITION = 1e3
@@ -60,7 +60,7 @@ class Sample:
     tangents: Mapping[str, Any] = field(default_factory=dict)
 
     def leaf(self, leaf: Scalar) -> np.ndarray:
-        """The number that a leaf stands for, of each element."""
+        """The value of a leaf for each element."""
         argument, slot, component = leaf.value[:3]
         role, term = self.term.energy.roles[argument], self.term
         if isinstance(role, Node):
@@ -81,7 +81,7 @@ class Sample:
         return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
 
     def known(self) -> dict[int, np.ndarray]:
-        """The numbers of inner nodes of the graph (by serial) that kernels have stored."""
+        """The values of inner nodes of the graph (by serial) that kernels have stored."""
         return {}
 
     def numbers(self, wanted: Sequence[Scalar], dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray]]:
@@ -111,7 +111,7 @@ class Sample:
 
 
 def aside(wanted: DerivativeRequest) -> DerivativeRequest:
-    """The same request with new arrays of zeros: to the original ones other terms may have added."""
+    """The same request with new arrays of zeros, because other terms may have added to the original ones."""
     gradient, product = (
         {a: storage.allocate(np.zeros_like(storage.host(array))) for a, array in arrays.items()}
         for arrays in (wanted.gradient, wanted.product)
@@ -131,7 +131,7 @@ def quiet(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @quiet
-def look(
+def verify_numbers(
     term: Term,
     traced: Trace,
     wanted: Sequence[Number],
@@ -168,7 +168,7 @@ def compared(
     expected: np.ndarray,
     allowed: np.ndarray,
 ) -> None:
-    """Raises `MiscompiledError` for the first number of a kernel that is off by more than allowed."""
+    """Raise `MiscompiledError` for the first number of a kernel whose error exceeds the tolerance."""
     tiny = float(np.finfo(term.dtype).tiny)  # smaller ones may be zero
     for number, found, right, room in zip(wanted, left, expected, allowed, strict=True):
         finite = np.isfinite(found) & np.isfinite(right) & np.isfinite(room)
@@ -178,7 +178,7 @@ def compared(
 
 
 @quiet
-def look_at_sum(term: Term, traced: Trace, found: float, t: float) -> None:
+def verify_sum(term: Term, traced: Trace, found: float, t: float) -> None:
     """Compare the sum of the energy over all elements with the sum that the graph gives."""
     nodes = term.elements.nodes
     every = Sample(term, np.arange(len(nodes)), list(nodes.T), t)

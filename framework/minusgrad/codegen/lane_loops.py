@@ -3,11 +3,11 @@
     r8 = r6 * r6        one instruction for a block of elements
 
 Compilers vectorise plain loops, but seldom these, in which an element reads nodes from scattered places.
-So one turn of the loop takes a block of elements, one to a lane, and every number of the traced graph is a
-vector. Values of elements lie in blocks (`lane_blocks`), where a vector is one load or store; values of nodes
+One iteration of the loop takes a block of elements, one to a lane, and every number of the graph is a vector.
+Values of elements are stored in blocks (`lane_blocks`), where a vector is one load or store; values of nodes
 are read lane by lane. A last block that is not full computes its last element several times, and
-those copies are never read. Where a loop is over targets, a block of targets stands in the lanes, and each
-source is given to all of them.
+those copies are never read. Where a loop is over targets, the lanes hold a block of targets, and each
+source is broadcast to all of them.
 
 Energies over single nodes need no blocks (`node_lane_loops`).
 """
@@ -30,7 +30,7 @@ from ..engine.kernels import Code
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, DerivativeRequest, Place, outputs, tangents
-from .kernel_verification import Number, look
+from .kernel_verification import Number, verify_numbers
 from .lane_statements import AllVectors, serve
 from .node_lane_loops import NodeLanes, one_of_each
 from .statements import dealt, indented, is_tangent, leaf_name
@@ -44,7 +44,7 @@ LEAST_TUPLES, LEAST_TARGETS = 16_384, 1024
 CHUNK = 128
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
-"""Sources that are summed before their sum is added to the others': f32 loses fewer digits."""
+"""Sources whose partial sum is added to the total at once, so that f32 loses fewer digits."""
 
 
 def loops_of_energy(term: Term) -> Emitter:
@@ -84,10 +84,10 @@ class Lanes(AllVectors, Emitter):
         places = list(wanted.places(traced, self.loop.slots(self.term.arity)))
         graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
         numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
-        look(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
+        verify_numbers(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
 
     def _left(self, places: Sequence[Place], rows: np.ndarray) -> list[np.ndarray]:
-        """The numbers that a sweep has left at these places of some elements (or targets)."""
+        """The output of a sweep at these places of some elements (or targets)."""
         count, found = sum(not place.summed for place in places), []
         sums = iter(range(count))
         for place in places:
@@ -233,7 +233,7 @@ class Lanes(AllVectors, Emitter):
         ]
 
     def _slot_of_node(self, place: Place, gather: Gather) -> tuple[str, str]:
-        """The text of a number in slot q of a node, and the name of the array that says where slots begin."""
+        """The text of a number in slot q of a node, and the name of the array of first slots."""
         arity, shape = self.term.arity, self.term.fields[place.argument].shape[1:]
         width = int(np.prod(shape, dtype=int))
         buffer, slots = self._slots(place), f"slots_{width}"
@@ -246,7 +246,7 @@ class Lanes(AllVectors, Emitter):
     # Target by target
 
     def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
-        """A block of targets over all sources before the block, behind it, and in it, where lanes differ.
+        """A block of targets over all sources before it, after it and within it, where lanes differ.
 
         Sums over elements count each pair once: sources before the target.
         """

@@ -31,7 +31,7 @@ ADJOINT = "lambda"
 
 
 class MapLoops(Emitter):
-    """The loops of one map to nodes; `adjoint` is a field like the one it gives to."""
+    """The loops of one map to nodes; `adjoint` is a field like its output."""
 
     def __init__(self, term: Term, adjoint: Field):
         assert isinstance(term.energy, LocalMap)
@@ -65,7 +65,7 @@ class MapLoops(Emitter):
     def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
         """Verify the output of `forward`, where its layout needs that. Raises `MiscompiledError`.
 
-        Returns False where this state allows no verdict.
+        Returns False if this state is not suitable for a verification.
         """
         return True
 

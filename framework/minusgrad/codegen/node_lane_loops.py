@@ -19,13 +19,13 @@ from ..engine.kernels import BoundKernel
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
-from .kernel_verification import Number, aside, look, look_at_sum
+from .kernel_verification import Number, aside, verify_numbers, verify_sum
 from .lane_statements import SMALL, AllVectors
 from .statements import dealt, indented
 from .term_loops import Emitter
 
 PART = 4096
-"""Nodes whose energies are summed at once."""
+"""Nodes whose energies are summed together."""
 
 
 def one_of_each(term: Term) -> bool:
@@ -63,7 +63,7 @@ class NodeLanes(AllVectors, Emitter):
         nodal = [place for place in places if not place.summed]
         graphs = outputs(traced.value, nodal, tangents(traced, list(wanted.tangents)))
         numbers = [Number.at(place, graph) for place, graph in zip(nodal, graphs, strict=True)]
-        look(
+        verify_numbers(
             self.term,
             traced,
             numbers,
@@ -72,7 +72,7 @@ class NodeLanes(AllVectors, Emitter):
             wanted.tangents,
         )
         if wanted.value:
-            look_at_sum(self.term, traced, buffers["total"].sum(), t)
+            verify_sum(self.term, traced, buffers["total"].sum(), t)
 
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         if not _in_vectors(places):
@@ -141,5 +141,5 @@ def _in_vectors(places: Sequence[Place]) -> bool:
 def _left(
     places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
 ) -> list[np.ndarray]:
-    """The numbers that a sweep has left at these places of some nodes."""
+    """The output of a sweep at these places of some nodes."""
     return [storage.host(arrays[place.order][place.argument])[rows] for place in places]

@@ -24,7 +24,7 @@ from ..engine.kernels import GRAIN, BoundKernel, Code
 PROJECTIONS = {"clamp": 1.0, "abs": 2.0}
 """How often a negative eigenvalue is taken away, by the name of the projection."""
 DELTA = 64.0
-"""What counts as rounding, in eps times the sum of the diagonal's absolute values."""
+"""The tolerance for rounding, in eps times the sum of the diagonal's absolute values."""
 TURNS = 60
 """Most QL steps for one eigenvalue; two are common."""
 JOBS = 128

@@ -3,11 +3,11 @@
     sums      per element (or per target, over the sources counted there), summed by the caller in fixed order
     of nodes  per element, then gathered per node in fixed order; or per target, over all of its sources
 
-Which of the two loops it is, the elements say (`elements.loops`). One sweep computes any of U, gradients and
-their changes along tangents (`sweep`), so that they share work.
+The elements choose between the two loops (`elements.loops`). One sweep computes any of U, gradients and their
+changes along tangents (`sweep`), so that they share work.
 
-No atomics anywhere, so the bits do not depend on the number of threads. The layout of arrays in memory
-(packed sources, element buffers) is known here and nowhere else.
+No atomics anywhere, so the bits do not depend on the number of threads. Only this module knows the layout
+of arrays in memory (packed sources, element buffers).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -55,7 +55,7 @@ class Emitter(Statements):
         return code, buffers
 
     def _swept(self, wanted: DerivativeRequest, energy: Place) -> tuple[Code, dict[str, Any]]:
-        """Loops and buffers, the energy in this place."""
+        """Loops and buffers, with the energy stored in this place."""
         self._check_shapes(wanted)
         traced = self._trace()
         slots = self.loop.slots(self.term.arity)
@@ -113,7 +113,7 @@ class Emitter(Statements):
         """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
 
     def naming(self, text: str) -> Code:
-        """Lines of the caller, with those of the term's arrays that they name."""
+        """Lines of the caller as code, with the arrays of the term that they name."""
         return self._code(text.splitlines())
 
     def gradient(self, targets: Mapping[str, Any]) -> Code:
@@ -288,7 +288,7 @@ class Emitter(Statements):
         ]
 
     def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], set[int]]:
-        """A loop that packs the sources, the statements that read source j, and which leaves are its."""
+        """A loop that packs the sources, the statements that read source j, and the serials of its leaves."""
         n, late = self.term.elements.rows, [leaf for leaf in leaves if leaf.value[1] == 1]
         for packed in {_packed_in(leaf) for leaf in late}:
             self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
@@ -312,5 +312,5 @@ class Emitter(Statements):
 
 
 def _packed_in(leaf: Scalar) -> str:
-    """The array that sources are packed into."""
+    """The name of the array that sources are packed into."""
     return DOT * is_tangent(leaf) + "source"

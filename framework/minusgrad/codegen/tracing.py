@@ -36,9 +36,9 @@ PATHS = 64
 class Trace:
     """A traced energy: its value, and the input nodes of every role.
 
-    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for what
-    is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell along each axis;
-    of a map over unordered pairs `mirrored`, the value with the two nodes exchanged.
+    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for an
+    argument that is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell
+    along each axis; of a map over unordered pairs `mirrored`, the value with the two nodes exchanged.
     """
 
     graph: Graph
@@ -57,7 +57,7 @@ def trace(
 ) -> Trace:
     """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it).
 
-    `tables`: their shapes by argument; `axes`: of the grid that a map gives to.
+    `tables`: their shapes by argument; `axes`: of the grid that a map adds to.
     """
     paths = _Paths()
     graph = Graph(decide=paths.decide)
@@ -173,7 +173,7 @@ class _Paths:
             if known is condition:
                 return outcome
         scripted = self.script[len(self.taken) :][:1]
-        self.ways += not scripted  # the other outcome will be a run of its own
+        self.ways += not scripted  # the other outcome takes another run
         if self.ways > PATHS:
             raise TraceError(
                 f"{here()}: branches: at most {PATHS} ways lead through an energy, got more; use ti.select"

@@ -3,8 +3,8 @@
     forward   row by row, the output within a window is added to its cells
     adjoint   lane by lane, the sums go over the rows of a window
 
-Vectors begin where the window does, and end within the row. Lanes outside of the window compute something
-that is left out. What does not depend on the cell is computed in single numbers and given to all lanes.
+Vectors begin where the window does, and end within the row. Lanes outside of the window compute values
+that are not used. Numbers that do not depend on the cell are computed once and broadcast to all lanes.
 Arrays are read and written lane by lane (`lane_statements`). Functions like exp are no instructions: maps
 that need them for every cell stay with plain loops, and those to one axis, whose bands divide a row.
 """
@@ -38,7 +38,7 @@ BY_LANE = {"input", "lookup", "to_int", "to_real"}
 
 
 def suits(term: Term) -> bool:
-    """Whether a map's grid has rows as long as a vector, and a cell needs instructions on vectors only."""
+    """True if the rows of a map's grid are as long as a vector, and cells need vector instructions only."""
     assert term.grid is not None
     assert isinstance(term.energy, LocalMap)
     if len(term.grid.shape) == 1 or not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
@@ -111,7 +111,7 @@ class WindowLanes(Vectors, WindowLoops):
     def _left(
         self, places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
     ) -> list[np.ndarray]:
-        """The numbers that a sweep has left at these places of some elements."""
+        """The output of a sweep at these places of some elements."""
         found = []
         for place in places:
             if place.summed:

@@ -7,8 +7,8 @@ Every sum has a fixed order, at any number of threads; there are no atomics. Num
 cell are computed once for an element. The adjoint is summed over the cells for the few numbers in which the
 two parts meet (`differentiation.cut`), and propagated back through the first part once.
 
-The floors that a window begins at are computed once and stored: another kernel might find x / h on the other
-side of a whole number, and read a table one place off.
+The floors that a window begins at are computed once and stored: another kernel might round x / h to the
+other side of an integer, and read a neighbouring entry of a table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,7 +31,7 @@ from .term_loops import Emitter
 from .tracing import Trace
 
 Meets = Sequence[tuple[Scalar, Scalar]]
-"""A cut: each new leaf with the node that it stands for."""
+"""A cut: each new leaf with the node that it replaces."""
 Box = tuple[list[str], list[str]]
 """Of cells: the lowest along each axis, and the one after the highest."""
 Read = Sequence[tuple[Scalar, str]]

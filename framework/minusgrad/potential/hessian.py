@@ -2,7 +2,8 @@
 
     H = sum over terms, sum over elements, of the element's Hessian at the rows of its nodes
 
-Row of a number: the first row of its field + node * components + component; fields stand one after another.
+Row of a number: the first row of its field + node * components + component; fields are in order, one after
+another.
 
 The pattern holds every block of nodes that meet in an element, zeros too: it never changes, so that a solver
 can keep its analysis of it (an ordering, a symbolic factorisation).

@@ -1,4 +1,4 @@
-"""What the engine makes of an energy: how large its graph is, and the Taichi that it writes."""
+"""Listing of an energy: the size of its graph, and the Taichi source of its kernels."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -36,7 +36,7 @@ class Anatomy:
 
 
 def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
-    """Look into an energy or map, at a small random state. Raises `EnergyError` for a staged one."""
+    """The listing of an energy or map at a small random state. Raises `EnergyError` for a staged one."""
     if isinstance(energy, Staged):
         raise EnergyError(f"'{energy.name}' is a staged energy: it has no graph, Taichi reverses its kernels")
     potential = instance(energy, d, np.random.default_rng(0))
@@ -54,7 +54,7 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
 
 
 def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
-    """How many operations the graphs of value, gradient and product have."""
+    """The numbers of operations in the graphs of value, gradient and product."""
     leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
     gradient = differentiation.gradient(traced.value, leaves)
     product = differentiation.tangent(gradient, tangents(traced, nodal))

@@ -18,8 +18,8 @@ from .term_request import tangents_of
 class MapChain:
     """Maps in the order in which they run, and the fields that they write.
 
-    `outputs`, `adjoints` (dU/dy) and `adjoint_tangents` (how dU/dy changes along tangents) are by field.
-    Raises `EnergyError` for a map that writes a field after a map before it has read that.
+    `outputs`, `adjoints` (dU/dy) and `adjoint_tangents` (the tangents of dU/dy) are by field.
+    Raises `EnergyError` for a map that writes a field which an earlier map has read.
     """
 
     def __init__(self, maps: Sequence[Term]):
@@ -35,7 +35,7 @@ class MapChain:
         self.compile()
 
     def compile(self) -> None:
-        """The kernels of all maps, for their elements as they are."""
+        """Make the kernels of all maps, for their present elements."""
         maps = self.maps.values()
         self.loops = {m.name: loops_of(m, self.adjoints[m.gives.name]) for m in maps if m.gives}
         outputs = [loops.given for loops in self.loops.values()]
@@ -62,13 +62,13 @@ class MapChain:
         return known
 
     def adjoint_tangent(self, part: Term) -> Any:
-        """The array of how the adjoint of a map's output changes along tangents."""
+        """The array of the tangent of the adjoint of a map's output."""
         assert part.gives
         return self.adjoint_tangents[part.gives.name].array
 
 
 def _check_order(maps: Sequence[Term]) -> None:
-    """A map reads complete fields: no map after it writes them."""
+    """Refuse maps that write a field after another map has read it."""
     for k, early in enumerate(maps):
         for late in maps[k:]:
             if late.gives in early.fields.values():

@@ -45,8 +45,8 @@ class Potential:
     `maps` are by name, `parts` are both, `map_outputs` the fields that maps write, `kernels` the compiled
     code of each part. `frozen`: map outputs that none of `maps` writes keep their values.
 
-    Raises `EnergyError` for two terms of one name, maps in an order in which one reads what a later one
-    writes, and (unless `frozen`) map outputs without their map.
+    Raises `EnergyError` for two terms of one name, maps in an order in which one reads the output of a
+    later one, and (unless `frozen`) map outputs without their map.
     """
 
     def __init__(
@@ -75,7 +75,7 @@ class Potential:
         self._compile()
 
     def _compile(self) -> None:
-        """The kernels of all parts, for their elements as they are; plans and Hessians hold them."""
+        """Make the kernels of all parts, for their present elements, and the plans that use them."""
         self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians = PotentialHessians(self.fields, self.parts, self.maps, emitters)
@@ -88,7 +88,7 @@ class Potential:
         return TermKernels(part, self._chain.loops.get(part.name) or loops_of_energy(part))
 
     def _refuse_orphans(self) -> None:
-        """A map output without its map would hold the values that another potential left there."""
+        """Refuse a map output without its map: it would keep the values of another potential."""
         for part in self.parts.values():
             for field in part.fields.values():
                 if field.name in self.fields.derived - set(self.map_outputs):
@@ -175,7 +175,7 @@ class Potential:
         Raises `EnergyError` for an unknown name, a map, and a staged term.
         """
         if not isinstance(self._validation.kernels(name), TermKernels) or name in self.maps:
-            raise EnergyError(f"'{name}' is no sum over elements that have an energy each")
+            raise EnergyError(f"'{name}': is no sum of element energies; use by_term")
         self.refresh(t)
         kernels = self.kernels[name]
         assert isinstance(kernels, TermKernels)
@@ -195,7 +195,7 @@ class Potential:
         return storage.host(out).copy()
 
     def product(self, tangents: Mapping[str, Any], wrt: str, t: float = 0.0) -> np.ndarray:
-        """How dU/d(wrt) changes along tangents: sum over b of d2U/(d(wrt) d(b)) times the tangent of b.
+        """The change of dU/d(wrt) along tangents: sum over b of d2U/(d(wrt) d(b)) times the tangent of b.
 
         `tangents`: by name, each of the shape of the field, or of the argument's values; "t": a number. The
         product has the shape of `wrt` (fields in their precision, others in f64).
@@ -207,7 +207,7 @@ class Potential:
         Raises `EnergyError` for a name without a derivative, another shape, staged energies.
         """
         if not isinstance(tangents, Mapping):
-            raise EnergyError('tangents are given by name: potential.product({"x": w}, "x")')
+            raise EnergyError('tangents: must be given by name; write potential.product({"x": w}, "x")')
         stored = {n: self._tangent(n, values) for n, values in tangents.items()}
         if wrt not in self.fields:
             return self.sweep(DerivativeRequest(changes=(wrt,), tangents=stored), t).changes[wrt]
@@ -258,7 +258,7 @@ class Potential:
 
         The request is by names of this potential. Its arrays of fields, made by `storage.allocate`, are
         overwritten; the derivatives with respect to arguments and the time are returned, in f64. Raises
-        `EnergyError` for a name without a derivative, an array that stands for two, and changes of staged
+        `EnergyError` for a name without a derivative, an array that is given twice, and changes of staged
         energies.
         """
         key = request.key({*request.gradient, *request.product})
@@ -285,7 +285,7 @@ class Potential:
     def map_output_tangents(self, tangents: Mapping[str, Any], t: float = 0.0) -> dict[str, np.ndarray]:
         """The tangents of the map outputs that change along `tangents`, by field, in its shape.
 
-        Tangents that no map reads are left aside. Raises `EnergyError` as `product` does.
+        Tangents that no map reads are ignored. Raises `EnergyError` as `product` does.
         """
         if not self.maps:
             return {}

@@ -20,7 +20,7 @@ class RequestPlan:
     """The requests to the terms, in the order in which they run: the sum first, then the maps in reverse.
 
     `zeroed`: arrays to be zeroed before. `copied`: of map outputs, the target array and the adjoint that is
-    copied to it afterwards. `request` keeps its arrays alive, whose ids stand in the keys of kernels.
+    copied to it afterwards. `request` keeps its arrays alive, whose ids are in the keys of kernels.
     """
 
     requests: Mapping[str, DerivativeRequest]
@@ -59,7 +59,7 @@ def _overwriting(
     parts: Mapping[str, Term | StagedTerm],
     kernels: Mapping[str, TermKernels | StagedTerm],
 ) -> tuple[dict[str, DerivativeRequest], list[Any]]:
-    """The requests with what each overwrites, and the arrays that nothing overwrites."""
+    """The requests with the arrays that each overwrites, and the arrays that none overwrites."""
     left = {("d", n): array for n, array in full.gradient.items()}
     left |= {("dd", n): array for n, array in full.product.items()}
     zeroed, decided = [], {}

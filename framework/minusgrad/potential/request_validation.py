@@ -15,7 +15,7 @@ from .term_kernels import TermKernels
 
 
 class RequestValidation:
-    """Refuses, with `EnergyError`, requests that name what the potential lacks, or give other shapes."""
+    """Refuses, with `EnergyError`, requests with unknown names or wrong shapes."""
 
     def __init__(
         self,
@@ -27,12 +27,12 @@ class RequestValidation:
         self._fields, self._parts, self._kernels, self._chain = fields, parts, kernels, chain
 
     def check(self, request: DerivativeRequest) -> None:
-        """Every name exists, every target array stands for one derivative, no map output has a tangent."""
+        """Refuse unknown names, a target array given twice, and tangents of map outputs."""
         for name in (*request.gradient, *request.product):
             self._fields[name]
         targets = [*request.gradient.values(), *request.product.values()]
         if len({id(array) for array in targets}) < len(targets):
-            raise EnergyError("one array stands for two derivatives; each needs an array of its own")
+            raise EnergyError("one array is given for two derivatives; give each an array of its own")
         if found := [n for n in (*request.slopes, *request.changes) if n in self._fields]:
             raise EnergyError(f"'{found[0]}' is a field: its derivatives go into an array of its shape")
         for name in (*request.slopes, *request.changes, *request.tangents):
@@ -45,7 +45,7 @@ class RequestValidation:
                 self._check_argument(name, request.tangents)
 
     def check_tangent(self, name: str, values: Any) -> None:
-        """The values are real, in the shape of the field or argument, or one number for an argument."""
+        """Refuse a tangent that is not real, or not in the shape of the field or argument."""
         if np.asarray(values).dtype.kind not in "iuf":
             raise EnergyError(f"the tangent of '{name}' needs real numbers")
         if name in self._fields:
@@ -72,7 +72,7 @@ class RequestValidation:
         return self._kernels[term]
 
     def _check_argument(self, name: str, tangents: Collection[str]) -> None:
-        """ "term.argument" has a derivative; of arguments that are linear in a field no tangent is taken."""
+        """Refuse an argument without a derivative, and a tangent of an argument that is Linear in a field."""
         term, dot, argument = name.partition(".")
         if not dot:
             self._fields[name]

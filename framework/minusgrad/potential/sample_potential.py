@@ -21,7 +21,7 @@ from .potential import Potential
 from .staged_binding import bind_staged
 
 CANVAS = (32, 40)
-"""The grid for a map that no scene binds."""
+"""The grid for a map that is checked without a scene."""
 
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
@@ -53,12 +53,12 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
     """A potential of one staged energy, bound to its example. Raises `EnergyError` where it does not fit."""
     if energy.example is None:
         raise EnergyError(
-            "a staged energy is asked with its example, and this has none: give staged_energy an `example`,"
-            " or check a scene that names it"
+            "a staged energy is checked at its example, and this one has none; give staged_energy an"
+            " `example`, or check a scene that uses it"
         )
     given = dict(energy.example(rng))
     if missing := [a for a in energy.roles if a not in given and not isinstance(energy.roles[a], Time)]:
-        raise EnergyError(f"its example has no {', '.join(missing)}")
+        raise EnergyError(f"example: has no {', '.join(missing)}; return an array for each")
     fields = Fields({a: np.asarray(given.pop(a), np.float64) for a in energy.of_role(Node)})
     data = {a: given.pop(a) for a in energy.of_role(Datum)}
     parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
@@ -66,7 +66,7 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
-    """k random nodes; of cells in x the best-shaped of eight, which a small step does not invert."""
+    """k random nodes; of cells in x the best-shaped of eight draws: a small step inverts none."""
     rows = [rng.permutation(nodes)[:k] for _ in range(1 if x is None else 8)]
     if x is None:
         return rows[0]

@@ -2,7 +2,8 @@
 
 Taichi reverses a kernel that changes an array it only reads, or that scales what it finds in one it writes,
 wrongly and without a message. So the kernel runs with the arrays that it writes at zero, and with each of
-them at other numbers, above and below: its results must stay (it overwrites) or shift by these (it adds).
+them at other numbers, above and below: its results must be the same (it overwrites) or shift by these numbers
+(it adds).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,7 +23,7 @@ class StageProbe:
         self._arrays, self._launch, self._energy = arrays, launch, arrays.energy
 
     def check(self, k: int) -> None:
-        """Test stage k on the arrays as they are, and restore them.
+        """Test stage k on the present values of the arrays, and restore them.
 
         Raises `EnergyError` naming the stage, the array and a cure.
         """
@@ -59,7 +60,7 @@ class StageProbe:
     def _check_others(
         self, stage: Stage, array: str, found: Mapping[str, np.ndarray], from_zero: Mapping[str, np.ndarray]
     ) -> None:
-        """The start of one array does not change the results in the others."""
+        """Refuse a stage in which the start of one array changes the results in the others."""
         rounding = np.sqrt(np.finfo(found[array].dtype).eps)
         for other in stage.written:
             size = float(np.abs(from_zero[other]).max())
@@ -72,7 +73,7 @@ class StageProbe:
     def _check_written(
         self, k: int, array: str, start: np.ndarray, found: np.ndarray, from_zero: np.ndarray
     ) -> None:
-        """From `start`, the stage leaves what it leaves from zero, or that plus `start`."""
+        """Refuse a stage whose result from `start` is neither its result from zero, nor that plus `start`."""
         stage, rounding = self._energy.stages[k], np.sqrt(np.finfo(start.dtype).eps)
         rounding *= float(np.abs(start).max())
         overwritten = _near(found, from_zero, rounding)

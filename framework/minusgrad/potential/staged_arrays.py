@@ -1,6 +1,6 @@
 """The engine's arrays of a staged term: types and shapes from the kernels' annotations, adjoints beside them.
 
-Values come in from fields and inputs by copies, so that those may live where they like.
+Values of fields and inputs are copied into them, so that their own memory may be anywhere.
 """
 
 import inspect
@@ -18,7 +18,7 @@ REALS, INTEGERS = ("f32", "f64"), ("i32",)
 
 
 class StagedArrays:
-    """All arrays that the stages of one term read and write, by name; allocated again for each engine.
+    """All arrays that the stages of one term read and write, by name; allocated once for each engine.
 
     `fields` and `inputs` (data and parameters) are by argument; `sizes` gives numbers to names in shapes.
     Raises `EnergyError`, once arrays are needed, for annotations that do not fit shapes or each other.
@@ -99,7 +99,7 @@ class StagedArrays:
         return stated[0] if stated else getattr(runtime.engine(), ours)
 
     def _annotations(self, name: str) -> Iterator[Any]:
-        """How kernels annotate an array; plain Python functions need no annotation."""
+        """The annotations of an array in kernels; plain Python functions need none."""
         for stage in self.energy.stages:
             parameters = inspect.signature(stage.kernel).parameters
             for argument in (a for a, array in stage.arrays.items() if array == name):
@@ -114,7 +114,7 @@ class StagedArrays:
 
 
 def labelled(term: str, stage: Stage) -> str:
-    """How messages name a stage of a term."""
+    """The name of a stage of a term in messages."""
     return f"{term}, stage '{stage.name}'"
 
 

@@ -65,7 +65,7 @@ def bind_staged(
 
 
 def _learn(what: str, axes: Shape, shape: tuple[int, ...], known: dict[str, int]) -> None:
-    """Match a role's axes with the shape found, and note the sizes of axes that were unknown."""
+    """Match a role's axes with the given shape, and record the sizes of axes that were unknown."""
     for axis, size in zip(axes, shape, strict=False):
         if isinstance(axis, str):
             known.setdefault(axis, size)

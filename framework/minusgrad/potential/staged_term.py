@@ -41,14 +41,14 @@ class StagedTerm:
         self._probed = False
 
     def twin(self, fields: Fields) -> "StagedTerm":
-        """The same term over other fields of the same names; data and parameters copied as they are now."""
+        """The same term over other fields of the same names; with copies of data and parameters."""
         bound = {a: fields[f.name] for a, f in self.fields.items()}
         inputs = {a: values.copy() for a, values in self.inputs.items()}
         return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype)
 
     @property
     def uses_time(self) -> bool:
-        """Whether the energy depends on the time explicitly."""
+        """True if the energy depends on the time explicitly."""
         return bool(self.energy.of_role(Time))
 
     def value(self, t: float = 0.0) -> float:
@@ -105,7 +105,7 @@ class StagedTerm:
         return sum(float(self.gradient(clock, t)) for clock in self.energy.of_role(Time))
 
     def magnitude(self, t: float = 0.0) -> float:
-        """Sum of |output|: the scale of the rounding in U, as far as it is known."""
+        """Sum of |output|: an estimate of the scale of the rounding in U."""
         return sum(ordered_sum(np.abs(values)) for values in self.outputs(t).values())
 
     def shape(self, argument: str) -> tuple[int, ...]:
@@ -130,15 +130,15 @@ class StagedTerm:
     def unsteady(self, t: float = 0.0, repeats: int = 8) -> list[str]:
         """Outputs, and arguments with a gradient, whose bits differ between runs on the same inputs.
 
-        The cause is a kernel that adds in parallel (`energies.staged_energy`). An empty list is no proof: it
-        may be luck in `repeats` runs; on one thread it says nothing.
+        The cause is a kernel that adds in parallel (`energies.staged_energy`). An empty list proves
+        nothing on one thread, and may be chance in `repeats` runs.
         """
         runs = [self._bits(t) for _ in range(repeats)]
         return [name for name, bits in runs[0].items() if any(run[name] != bits for run in runs)]
 
     @property
     def arrays(self) -> dict[str, Any]:
-        """All arrays that it holds in the engine, by name; those of real numbers have an adjoint, `grad`."""
+        """All its arrays in the engine, by name; those of real numbers have an adjoint, `grad`."""
         return self._store.by_name
 
     def _known(self, asked: Iterator[str] | Sequence[str] | Mapping, known: Sequence[str], what: str) -> None:

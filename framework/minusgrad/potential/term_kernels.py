@@ -1,4 +1,4 @@
-"""One term of a potential at work: its kernels, made when they are first asked for."""
+"""The kernels of one term of a potential, compiled at their first use."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -18,11 +18,11 @@ from ..engine.kernels import BoundKernel
 from ..errors import EnergyError, unknown
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
-"""What buffers of the energy may hold."""
+"""The two kinds of energy buffers."""
 
 
 class TermKernels:
-    """Value and derivatives of one term; of a map those of its local energy lambda_p f.
+    """Value and derivatives of one term; of a map, those of its local energy lambda_p f.
 
     All sums in double precision and in fixed order.
     """
@@ -39,7 +39,7 @@ class TermKernels:
         return self.emitter.writes_every_node
 
     def value(self, t: float) -> float:
-        """Its part of U."""
+        """The term's energy, a summand of U."""
         return ordered_sum(self._filled(BLOCKS, t))
 
     def by_element(self, t: float) -> np.ndarray:
@@ -51,7 +51,7 @@ class TermKernels:
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
-        """All that is wanted of the term, by one kernel; adds to arrays that it does not `overwrite`."""
+        """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
         for argument, values in wanted.tangents.items():
             if argument not in self.emitter.term.fields:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
@@ -71,7 +71,7 @@ class TermKernels:
         return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
 
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, t: float) -> None:
-        """Run a kernel, and look at what it leaves the first time."""
+        """Run a kernel, and verify its output after the first launch."""
         launch(t)
         if launch.source not in self._proven:
             self.emitter.verify(wanted, t)
@@ -82,11 +82,11 @@ class TermKernels:
         self.sweep(DerivativeRequest(gradient=targets), t)
 
     def gradient(self, argument: str, t: float) -> np.ndarray:
-        """dU/d(argument), of the shape of its values, for what is no node field."""
+        """dU/d(argument) in the shape of its values, for arguments other than node fields."""
         return self.sweep(DerivativeRequest(slopes=(argument,)), t).slopes[argument]
 
     def _of_rows(self, argument: str, each: np.ndarray) -> np.ndarray:
-        """What rows of elements say of an argument's values, of their shape."""
+        """The derivative with respect to an argument's values, in their shape, from rows of elements."""
         term = self.term
         if argument in term.data or argument in term.energy.linear:
             return each.reshape(len(each), *term.shape(argument)).copy()
@@ -100,11 +100,11 @@ class TermKernels:
         return rows.reshape(values.rows.shape)
 
     def rate(self, t: float) -> float:
-        """Its part of dU/dt at fixed fields."""
+        """The term's dU/dt at fixed fields."""
         return sum(float(self.gradient(clock, t)) for clock in self.term.energy.of_role(Time))
 
     def shape(self, argument: str) -> tuple[int, ...]:
-        """Of a derivative with respect to an argument that is no node field."""
+        """The shape of a derivative with respect to an argument other than a node field."""
         term = self.term
         if argument in term.parameters:
             return self.parameter(argument).shape
@@ -117,7 +117,7 @@ class TermKernels:
         return values.rows[0].copy() if values.index is None else values.rows.copy()
 
     def set_parameter(self, argument: str, value: Any) -> None:
-        """Give a parameter other values of the same shape."""
+        """Overwrite a parameter's values, in the same shape."""
         values = self._values(argument)
         values.rows = np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape).copy()
         self.emitter.set_parameter(argument, values.rows)
@@ -139,13 +139,13 @@ class TermKernels:
 
 
 class MapKernels:
-    """A map at work: call it to add what its elements give at the present fields; the `first` overwrites."""
+    """The kernels of one map; a call adds its output at the present fields; the `first` map overwrites."""
 
     def __init__(self, loops: MapLoops, first: bool):
         self.loops = loops
-        self._anew = first and loops.gives_to_all
+        self._overwrites = first and loops.gives_to_all
         self._clears = first and not loops.gives_to_all
-        self._launch = BoundKernel(loops.forward(overwrite=self._anew), "t")
+        self._launch = BoundKernel(loops.forward(overwrite=self._overwrites), "t")
         self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
         self._proven = False
 
@@ -153,12 +153,12 @@ class MapKernels:
         if self._clears:
             self.loops.given.array.fill(0)
         self._launch(t)
-        self._proven = self._proven or self.loops.verify_forward(t, {}, self._anew)
+        self._proven = self._proven or self.loops.verify_forward(t, {}, self._overwrites)
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
-        """Add to `into` how what the elements give changes along tangents, by the map's arguments.
+        """Add the tangent of the map's output to `into`; `tangents` are by the map's arguments.
 
-        The fields have not changed since the map was called.
+        The fields must not have changed since the map was called.
         """
         key = *DerivativeRequest(tangents=tangents).key(self.loops.term.fields), id(into)
         for argument, values in tangents.items():

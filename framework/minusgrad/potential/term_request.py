@@ -16,7 +16,7 @@ from .staged_term import StagedTerm
 
 
 def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:
-    """The request to one term of the sum; nothing changes where none of its arguments has a tangent."""
+    """The request to one term of the sum; without changes if none of its arguments has a tangent."""
     return _request(name, part, request, tangents_of(name, part, request.tangents), request.value)
 
 

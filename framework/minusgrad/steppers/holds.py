@@ -2,7 +2,7 @@
 
     x(t) = X + D r(t / T) + V t,   v = dx/dt      at every held component, r(s) = s^3 (10 - 15 s + 6 s^2)
     reaction = dU/dx + dR/dv + m d2x/dt2          the force of the support on the body
-    power = (dU/dx) v                             what the supports feed in, kinetic energy apart
+    power = (dU/dx) v                             the power of the supports, without kinetic energy
 
 Derivatives are of the unconstrained U; steppers leave the held components out, and set them to their
 prescribed values (`place`).
@@ -42,7 +42,7 @@ class Holds:
 
     @property
     def fields(self) -> list[str]:
-        """The names of the fields of which something is held."""
+        """The names of the fields with held components."""
         return list(self._held)
 
     def free(self, field: str) -> np.ndarray:
@@ -67,13 +67,16 @@ class Holds:
             self._launch(t)
 
     def refuse_unmoved(self, motions: Sequence[Motion]) -> None:
-        """Raise `EnergyError` for a held field that does not move, or whose velocity field is another one."""
+        """Raise `EnergyError` for a held field that does not move, or whose velocity has another name."""
         velocity = {m.position: m.velocity for m in motions}
         for name, held in self._held.items():
             if name not in velocity:
-                raise EnergyError(f"'{name}' is held, and does not move (there move: {', '.join(velocity)})")
+                raise EnergyError(f"hold: field '{name}' does not move; hold one of {', '.join(velocity)}")
             if held.velocity is None or held.velocity.name != velocity[name]:
-                raise EnergyError(f"the holds of '{name}' do not know its velocity '{velocity[name]}'")
+                raise EnergyError(
+                    f"hold: field '{name}' has another velocity than the holds, got '{velocity[name]}';"
+                    " use one motion"
+                )
 
     def code(self) -> Code:
         """The loops of `place`, for a larger kernel (scalar `t`)."""
@@ -86,7 +89,7 @@ class Holds:
         """
         return self._held[field].mask if field in self._held else None
 
-    # Energy that the supports feed in
+    # Energy from the supports
 
     def power(self, forces: Mapping[str, Any]) -> float:
         """Sum of force times velocity over the held components; `forces` by field."""
@@ -136,7 +139,7 @@ class _Held:
         for hold in holds:
             places, motion = _places(field, hold)
             if hold.name in self.places:
-                raise EnergyError(f"two holds of '{field.name}' are called '{hold.name}': name one otherwise")
+                raise EnergyError(f"two holds of '{field.name}' are called '{hold.name}'; rename one")
             if not self.free[places].all():
                 twice = next(n for n, p in self.places.items() if not _apart(field, p, places))
                 raise EnergyError(
@@ -194,7 +197,7 @@ class _Held:
         return self._numbers["far"] * rate**2 * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
 
     def masses(self, inertia: Any) -> np.ndarray:
-        """The inertia that each component has."""
+        """The inertia of each component."""
         values = storage.host(inertia).astype(np.float64)
         return values[self.all[0]] if len(values) > 1 else np.broadcast_to(values, self.all[0].shape)
 
@@ -209,31 +212,33 @@ def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
     """The indices of a hold's components; displacement, 1 / duration and velocity, shape (3, components)."""
     what, nodes = f"hold '{hold.name}'", np.asarray(hold.nodes)
     if not nodes.size:
-        raise EnergyError(f"{what} holds no nodes")
+        raise EnergyError(f"{what}: has no nodes; name at least one")
     if nodes.ndim != 1 or nodes.dtype.kind not in "iu":
         raise EnergyError(f"{what}: needs a row of node numbers, got {nodes.dtype} of {list(nodes.shape)}")
     if (outside := nodes[(nodes < 0) | (nodes >= len(field))]).size:
         raise EnergyError(f"{what}: no node {outside[0]}; '{field.name}' has {len(field)}")
     if (double := np.flatnonzero(np.bincount(nodes) > 1)).size:
-        raise EnergyError(f"{what} names node {double[0]} twice")
+        raise EnergyError(f"{what}: node {double[0]} is given twice; give it once")
     shape = field.shape[1:]
     every = np.arange(int(np.prod(shape, dtype=int)))
     axes = every if hold.axes is None else np.array(hold.axes, int)
     if not np.isin(axes, every).all() or not axes.size:
-        raise EnergyError(f"{what}: axes {axes.tolist()}; '{field.name}' has {len(every)} at each node")
+        raise EnergyError(f"{what}: its axes must be below {len(every)}, got {axes.tolist()}; correct them")
     if len(np.unique(axes)) < len(axes):
-        raise EnergyError(f"{what}: axes {axes.tolist()} name one twice")
+        raise EnergyError(f"{what}: an axis is given twice, got {axes.tolist()}; give it once")
     for motion, values in (("displacement", hold.displacement), ("velocity", hold.velocity)):
         if len(values) not in (0, len(axes)):
             raise EnergyError(f"{what}: its {motion} has {len(values)} numbers, for {len(axes)} axes")
     if hold.duration < 0.0:
-        raise EnergyError(f"{what}: a duration of {hold.duration:g} is below 0")
+        raise EnergyError(f"{what}: its duration must be >= 0, got {hold.duration:g}; correct it")
     rows = np.zeros((3, len(axes)))
     rows[0] = hold.displacement or 0.0
     rows[1] = 1.0 / hold.duration if hold.duration else 0.0
     rows[2] = hold.velocity or 0.0
     if _is_subnormal(hold.duration) or not np.isfinite([hold.duration, *rows.ravel()]).all():
-        raise EnergyError(f"{what}: displacement, duration and velocity need finite numbers")
+        raise EnergyError(
+            f"{what}: displacement, duration and velocity must be finite, got infinity or NaN; correct them"
+        )
     node, axis = (a.ravel() for a in np.meshgrid(nodes, axes, indexing="ij"))
     return (node, *np.unravel_index(axis, shape)) if shape else (node,), np.tile(rows, (1, len(nodes)))
 

@@ -7,22 +7,23 @@ For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
     kick c    v <- v - c h (dU/dx) / inertia,     W <- W + c h dU/dt
     drift d   x <- x + d h v,                     t <- t + d h
 
-W is the work of an explicit dU/dt, and of supports that move (they are a dU/dt too, of the energy of what
-is free): total energy minus W is what stays. It is the momentum conjugate to time, so it converges at the
-order of the scheme (at order 3 at most across the ends of a ramp, whose third derivative jumps there). Time
-is t0 + step h, never a running sum.
+W is the work of an explicit dU/dt and of moving supports, which are an explicit dU/dt of the energy of the
+free components. Total energy minus W is conserved. W is the momentum conjugate to time, so it converges at
+the order of the scheme (at order 3 at most across the ends of a ramp, whose third derivative jumps there).
+Time is t0 + step h, never a running sum.
 
 A dissipation R(v, x, t) acts for half a step before and half a step after (Strang 1968, SIAM J. Numer.
 Anal. 5, 506), by the explicit midpoint rule at fixed x: the whole is of second order at most.
 
     friction h/2    v <- v - (h/2) (dR/dv) / inertia,     D <- D + the kinetic energy that it takes
 
-Energy minus W plus D is what stays, at the order of the scheme: D is exactly what friction takes.
+Energy minus W plus D is conserved at the order of the scheme: D is the energy that friction takes.
 
-In a heat `bath` the middle of every drift exchanges Q with it; then energy minus W plus D minus Q stays.
+In a heat `bath` the middle of every drift exchanges Q with it; then energy minus W plus D minus Q is
+conserved.
 
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
-do not depend on how many steps a call takes; which way a system goes depends on its size alone.
+do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 """
 
 from collections.abc import Sequence
@@ -75,7 +76,7 @@ class Integrator(Stepper):
         bath: Bath | None = None,
     ):
         if not motions:
-            raise EnergyError("nothing moves: the state names no field with a velocity")
+            raise EnergyError("integrator: has no motions; give at least one field with a velocity")
         self.potential, self.motions = potential, tuple(motions)
         self.scheme = scheme.in_bath() if bath else scheme
         self.dt, self.t0, self.step = dt, t0, 0
@@ -114,7 +115,7 @@ class Integrator(Stepper):
 
     @property
     def _statements(self) -> float:
-        """The statements that a step executes, about."""
+        """The approximate number of statements in a step."""
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
         forces = FusedCode(self.potential).statements(self.gradient) * evaluations
         return forces + (4 * self.friction.statements if self.friction else 0)
@@ -179,7 +180,7 @@ class Integrator(Stepper):
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     def state(self) -> dict[str, np.ndarray]:
-        """Everything that a step reads before it writes, except the fields: forces, energy sums, clock."""
+        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
         clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
         return super().state() | {n: storage.host(array).copy() for n, array in self._sums.items()} | clock
 

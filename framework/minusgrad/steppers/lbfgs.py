@@ -82,7 +82,7 @@ class LBFGS(Minimiser):
         return -np.where(pinned, shrink * here.slope, r)
 
     def _restricted_to(self, moving: np.ndarray) -> list[Pair]:
-        """The pairs, oldest first, restricted to the moving components; without those of no curvature."""
+        """The pairs, oldest first, restricted to the moving components; without pairs of zero curvature."""
         rows = [k % self.memory for k in range(max(self.pairs - self.memory, 0), self.pairs)]
         pairs = [(self.s[k], self.y[k]) for k in rows]
         if not moving.all():

@@ -88,8 +88,8 @@ def lowers(minimiser: Minimiser, here: Point, there: Point) -> bool:
     return by_slopes if size <= SCATTERS * (rough if by_energy else min(rough, smooth)) else by_energy
 
 
-def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> tuple[float, float]:
-    """The scatter of U close to a point, less the parabola of its slope and of `bend` = s.H.s: two estimates.
+def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, curvature: float) -> tuple[float, float]:
+    """The scatter of U close to a point, without the parabola of slope and `curvature` s.H.s.
 
     The first is the median of six differences, which one or two jumps do not affect; the second is that of
     fourth differences, which are small for every smooth U (Hamming's table: those of independent noise are
@@ -101,7 +101,7 @@ def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, bend: float) -> t
         for part in (k * CLOSE for k in range(1, 7)):
             x = minimiser.coordinates.write(there.z - part * s)
             line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
-            off.append(minimiser.objective.value(minimiser.t) - line - 0.5 * part * part * bend)
+            off.append(minimiser.objective.value(minimiser.t) - line - 0.5 * part * part * curvature)
         minimiser.coordinates.put(there.x)
         estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
         rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)
@@ -113,7 +113,7 @@ def _trial(length: float, there: Point, s: np.ndarray) -> Trial:
 
 
 def _between(short: Trial, long: Trial) -> float:
-    """The minimum of the cubic through both ends, kept well inside; the middle if it has none."""
+    """The minimum of the cubic through both ends, kept well inside; the middle if it has no minimum."""
     width = long.length - short.length
     bend = 3.0 * (short.energy - long.energy) / width + short.slope + long.slope
     square = bend * bend - short.slope * long.slope

@@ -61,7 +61,7 @@ class Minimiser(Stepper):
     ):
         self.objective, self.tolerances = objective, tolerances
         if isinstance(objective, Potential):
-            self.potential = objective  # for observers; an objective that is a run has its own
+            self.potential = objective  # for observers; the objective of a run has its own
         self.holds = holds or Holds(objective.fields)
         self.holds.place(t)
         if free is None:
@@ -103,9 +103,9 @@ class Minimiser(Stepper):
                 self.energy, self.change = there.energy, float(np.abs(there.z - here.z).max())
 
     def evaluate(self, t: float | None = None) -> None:
-        """Recompute U and its gradient, from now on at time t, and forget the outcome.
+        """Recompute U and its gradient, from now on at time t, and clear the outcome.
 
-        Needed if something other than a step has changed the fields or parameters. Raises `NonFiniteError`.
+        Needed after fields or parameters were changed by other means than a step. Raises `NonFiniteError`.
         """
         if t is not None:
             self.t = t
@@ -153,7 +153,7 @@ class Minimiser(Stepper):
 
     @property
     def failed(self) -> bool:
-        """Whether the search is stuck, or has tolerances and has not reached them."""
+        """True if the search is stuck, or has not reached its tolerances."""
         required = self.tolerances != NO_TOLERANCES
         return self.outcome == "stuck" or (required and self.outcome is None)
 
@@ -193,7 +193,7 @@ class Minimiser(Stepper):
     # Inside
 
     def _here(self) -> Point:
-        """The present point, as it was evaluated last."""
+        """The present point, from the last evaluation."""
         x = self.coordinates.read()
         return Point(x, x / self.coordinates.scale, self.energy, self.coordinates.slope(self.gradient))
 
@@ -207,7 +207,7 @@ class Minimiser(Stepper):
         return Point(x, x / self.coordinates.scale, energy, slope)
 
     def _nonfinite(self) -> str:
-        """What is not finite at the present fields, in words."""
+        """A message about the first non-finite value at the present fields."""
         if (found := self.objective.first_nonfinite(self.t, self.gradient)) is not None:
             return found
         energies = self.objective.by_term(self.t).items()

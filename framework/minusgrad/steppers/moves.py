@@ -172,7 +172,7 @@ class Moves:
         return self._accelerated(motion, f"g_{motion.position}", self.gradient[motion.position], "h")
 
     def _accelerated(self, motion: Motion, force: str, array: Any, h: str, before: Any = None) -> Code:
-        """v <- v - h force / inertia where nothing holds; from the velocity before, if it is given."""
+        """v <- v - h force / inertia at free components; from the velocity `before`, if given."""
         x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
         inertia, free = self.inertia[x.name], self.holds.mask(x.name)
         place, mass = f"f_{v.name}[{{at}}]", f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
@@ -191,7 +191,7 @@ class Moves:
 
 @dataclass(frozen=True)
 class Friction:
-    """A dissipation R(v, x, t), and what a step keeps of it: by velocity, dR/dv and v before; the sum."""
+    """A dissipation R(v, x, t) with its arrays: dR/dv and v before, by velocity; the dissipated energy."""
 
     dissipation: Potential
     force: dict[str, Any]
@@ -200,12 +200,12 @@ class Friction:
 
     @property
     def statements(self) -> float:
-        """The statements that one evaluation of dR/dv executes, about."""
+        """The approximate number of statements in one evaluation of dR/dv."""
         return FusedCode(self.dissipation).statements(self.force)
 
     @classmethod
     def of(cls, dissipation: Potential, motions: Sequence[Motion]) -> "Friction":
-        """Raises `EnergyError` for a term that resists nothing."""
+        """The friction of these motions. Raises `EnergyError` for a term that depends on no velocity."""
         for term in dissipation.terms.values():
             refuse_idle(term, motions)
         shapes = {m.velocity: np.zeros_like(dissipation.fields[m.velocity].values) for m in motions}
@@ -223,5 +223,5 @@ def refuse_idle(term: Term, motions: Sequence[Motion]) -> None:
     velocities = [m.velocity for m in motions]
     if not {f.name for f in term.fields.values()} & set(velocities):
         raise EnergyError(
-            f"dissipation '{term.name}' depends on no velocity (there are: {', '.join(velocities) or 'none'})"
+            f"dissipation '{term.name}': depends on no velocity; use one of {', '.join(velocities) or 'none'}"
         )

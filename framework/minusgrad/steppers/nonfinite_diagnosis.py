@@ -18,9 +18,9 @@ class NonFiniteDiagnosis:
         self.single, self.moving, self.forces = single, moving, forces
 
     def first(self, number: int, t0: float, dt: float) -> str | None:
-        """What breaks first in step `number`; None if, move by move, nothing does.
+        """The first non-finite value in step `number`, in words; None if all moves are finite.
 
-        The fields are left where it broke.
+        The fields keep the values at which it occurred.
         """
         rules: dict[type[Move], Callable[..., str | None]] = {
             HalfFriction: self._after_friction,

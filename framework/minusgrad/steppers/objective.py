@@ -2,7 +2,7 @@
 
     U(fields, t)        in J where it is a potential energy, without a unit where it is the loss of a run
 
-`Potential` and `adjoint.RunObjective` satisfy these protocols; a minimiser knows nothing else of either.
+`Potential` and `adjoint.RunObjective` satisfy these protocols; a minimiser uses nothing else of either.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ class Objective(Protocol):
 
     @property
     def map_outputs(self) -> Mapping[str, Field]:
-        """The fields that are computed from others, by name: they cannot be unknowns."""
+        """The fields that are computed from others, by name; they cannot be unknowns."""
 
     def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles that bound a field's values, each with the name of the argument that has it."""

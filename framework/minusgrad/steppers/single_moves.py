@@ -1,6 +1,6 @@
 """One step by single launches: each move a kernel of its own, its energies added up on the host.
 
-For systems too large for a kernel of many steps, and to look between two moves.
+For systems too large for a kernel of many steps, and for inspection between two moves.
 """
 
 from collections.abc import Callable, Mapping
@@ -33,7 +33,7 @@ class SingleMoves:
         self.tape = TapeKernels(moves.tape) if moves.tape else None
 
     def begin(self, number: int, t0: float, dt: float) -> None:
-        """Stand at the beginning of a step."""
+        """Set the number and the time to the start of a step."""
         self.number, self.t0, self.dt = number, t0, dt
         self.time = t0 + number * dt
 

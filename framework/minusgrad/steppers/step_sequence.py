@@ -2,7 +2,7 @@
 
     half friction 0, kick 0, (drift i, forces i, kick i + 1) for each stage i, half friction 1
 
-A step is written once, here; everything that goes through a step interprets the sequence or its reverse:
+The order of a step is written only here. All of these interpret the sequence or its reverse:
 single launches (`single_moves`), one kernel for many steps (`moves`), the search for the first value that is
 not finite (`nonfinite_diagnosis`), the adjoint and the tangents, each by launches and in one kernel
 (`adjoint`). A new move is a class here and a rule in each interpreter. An interpreter without a rule for a
@@ -144,4 +144,4 @@ DRIFT_KICK_DRIFT = StepSequence(
     closing=(HalfFriction(1),),
     row="kicks",
 )
-"""One drift more than kicks; the forces at the end of a step are for those who look at it."""
+"""One drift more than kicks; the forces at the end of a step are for observers."""

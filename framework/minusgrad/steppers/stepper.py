@@ -70,7 +70,7 @@ class Stepper:
     """
 
     kind: str = ""
-    """The name by which a scene file chose it."""
+    """Its kind in a scene file."""
 
     potential: Potential
     motions: tuple[Motion, ...] = ()
@@ -83,12 +83,12 @@ class Stepper:
 
     @property
     def outcome(self) -> str | None:
-        """None while there is something to do, then the outcome in one word."""
+        """The outcome in one word; None until the stepper has finished."""
         return None
 
     @property
     def verdict(self) -> str:
-        """The outcome in a sentence; empty where there is nothing to say."""
+        """The outcome in a sentence; empty for an integrator."""
         return ""
 
     @property
@@ -103,7 +103,7 @@ class Stepper:
 
     @property
     def failed(self) -> bool:
-        """True if something was asked for and not reached."""
+        """True if the stepper ended without reaching its tolerances."""
         return False
 
     @property
@@ -129,15 +129,15 @@ class Stepper:
 
     @property
     def name(self) -> str:
-        """Its kind; the name of its class where no scene file chose it."""
+        """Its kind in a scene file; else the name of its class."""
         return self.kind or type(self).__name__
 
     def advance(self, n: int) -> None:
-        """Move the fields by n steps, or fewer if there is nothing more to do."""
+        """Move the fields by n steps, or fewer if the stepper finishes before."""
         raise NotImplementedError
 
     def evaluate(self) -> None:
-        """Recompute the gradient; needed only if something other than a step changed what it depends on."""
+        """Recompute the gradient; needed only if something other than a step changed fields or parameters."""
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:

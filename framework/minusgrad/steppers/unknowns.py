@@ -22,7 +22,7 @@ from .objective import Objective
 
 @dataclass(frozen=True)
 class Unknown:
-    """A field whose values are sought.
+    """A field that a minimiser solves for.
 
     `scale` and the bounds are in the field's unit; the scale is the size of a physically meaningful change.
     `rate` multiplies this field's step in methods of first order.
@@ -66,7 +66,7 @@ class ScaledVariables:
         return self._gathered([part.field.values for part in self._parts])
 
     def write(self, z: np.ndarray) -> np.ndarray:
-        """Set the fields to z, or to the nearest point within the bounds; returns x as they hold it then."""
+        """Set the fields to z, or to the nearest point within the bounds; returns x as then stored."""
         lower, upper = self._bounds
         with np.errstate(over="ignore", invalid="ignore"):
             inside = np.clip(z * self.scale, lower, upper)
@@ -114,7 +114,7 @@ class ScaledVariables:
 
 
 class _Part:
-    """The free components of one field; its bounds as the field's precision holds them."""
+    """The free components of one field; its bounds are rounded to the field's precision."""
 
     def __init__(self, field: Field, unknown: Unknown, free: np.ndarray):
         self.field, self.unknown = field, unknown
@@ -131,7 +131,7 @@ def _check(objective: Objective, unknowns: Sequence[Unknown], free: Mapping[str,
     for unknown in unknowns:
         _check_unknown(objective, unknown)
     if twice := [n for n in names if names.count(n) > 1]:
-        raise EnergyError(f"'{twice[0]}' is given twice among the unknowns")
+        raise EnergyError(f"unknowns: '{twice[0]}' is given twice; give it once")
     if strange := [n for n in free if n not in names]:
         raise EnergyError(f"free: '{strange[0]}' is not among the unknowns; leave its mask out")
     if missing := [n for n in names if n not in free]:
@@ -151,7 +151,7 @@ def _check_unknown(objective: Objective, unknown: Unknown) -> None:
     bound = objective.reads
     if name not in bound:
         raise EnergyError(
-            f"'{name}': no energy depends on it, so that it has no minimum (they depend on:"
+            f"'{name}': no energy depends on it, so it has no minimum (they depend on:"
             f" {', '.join(sorted(bound))})"
         )
     positive(f"'{name}': scale", unknown.scale)
