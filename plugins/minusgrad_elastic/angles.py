@@ -1,11 +1,11 @@
-"""What bends and twists: energies of the angle at a node, and of the angle between two planes.
+"""Bending and torsion energies: of the angle at a node, and of the dihedral angle between two planes.
 
     angle       U(x) = sum over (i, j, k) of k/2 (theta - theta_0)^2
                 theta = atan2(|a ^ b|, a . b),                              a = x_i - x_j, b = x_k - x_j
     dihedral    U(x) = sum over (i, j, k, l) of k (1 + cos(n phi - delta))
                 phi = atan2(|q| p . (q x r), (p x q) . (q x r)),            p, q, r from node to node
 
-x (n, d) [m], k [J] a stiffness (per rad^2), theta_0 and delta [rad], n how many minima a turn has. theta is 0
+x (n, d) [m], k [J] a stiffness (per rad^2), theta_0 and delta [rad], n minima per turn. theta is 0
 where the arms lie on each other and pi where they are straight, in the plane and in space: |a ^ b|^2 =
 sum_{p<q} (a_p b_q - a_q b_p)^2. Both are flat; d is how far theta is from the nearer one (above: from pi):
 
@@ -13,7 +13,7 @@ sum_{p<q} (a_p b_q - a_q b_p)^2. Both are flat; d is how far theta is from the n
     (theta - theta_0)^2 = (flat - theta_0)^2 -+ 2 (flat - theta_0) d + d^2
 
 d^2 is smooth: a rod whose theta_0 is pi, or a hairpin whose theta_0 is 0, has its true force and stiffness
-also where it is flat. d has a kink there, and for its derivatives stands zero, the mean over all directions.
+also where it is flat. d has a kink there; its derivatives are taken as zero, the mean over all directions.
 
 phi is 0 for cis and pi for trans, positive where the far bond is turned clockwise (IUPAC-IUB 1970,
 Biochemistry 9, 3471); by atan2 its derivatives have no 1 / sin phi (Blondel & Karplus 1996, J. Comput. Chem.
@@ -27,7 +27,7 @@ from minusgrad.plugin import Datum, Node, Parameter, local_energy, ti
 
 STIFFNESS = Parameter("J", bounds=(0.0, inf))
 NEAR = 1e-6
-"""Below this s the series stand: what they leave out is 4e-19 of d^2, and 7e-18 of its second derivatives."""
+"""Below this s the series are used: their error is 4e-19 of d^2, and 7e-18 of its second derivatives."""
 FLAT = 1e-31
 """Below this s nothing leans to a side: d is less than a digit of pi, and 1 / s is a number also in f32."""
 

@@ -1,4 +1,4 @@
-"""Floors, walls and balls that push nodes out: penalties with two continuous derivatives.
+"""Contact with floors, walls and balls: penalties with two continuous derivatives.
 
     U(x) = sum_i k/3 max(0, delta_i)^3           delta the depth of a node inside the obstacle
 
@@ -20,7 +20,7 @@ STIFFNESS = Parameter("N m^-2", bounds=(0.0, inf))
 
 @ti.func
 def pushed(depth, stiffness):
-    """The penalty of a node at that depth."""
+    """The penalty of a node at this depth."""
     inside = ti.max(0.0, depth)
     return stiffness * inside * inside * inside / 3.0
 

@@ -1,4 +1,4 @@
-"""What takes energy out: dissipations R(v, x), whose -dR/dv is the friction force.
+"""Damping and friction: dissipations R(v, x), whose -dR/dv is the friction force.
 
     mass damping      R = sum_i alpha/2 m_i |v_i|^2        a force -alpha m v: motion fades as e^(-alpha t)
     strain rate       R = sum over cells of V (eta D:D + zeta/2 (tr D)^2),     D = (F^T F' + F'^T F) / 2
@@ -6,13 +6,13 @@
 
 v (n, d) [m/s], m (n,) [kg], alpha [1/s]; D the rate of Green's strain E, F' = sum_a v_a (x) grad N_a, eta and
 zeta [Pa s] the shear and bulk viscosities of a Kelvin-Voigt solid. Rigid motion has D = 0 and is not damped.
-Of these R is half the power that is lost.
+For these two, R is half of the dissipated power.
 
 On the ground: u the velocity along it, without the last component; N [N] the force of a `floor` of the same
 height h [m] and stiffness k [N/m^2], taken where the node is (lagged, as in Li et al. 2020, Incremental
 Potential Contact, ACM Trans. Graph. 39, 49); mu [1] Coulomb's coefficient. The friction mu N u / sqrt(u^2 +
-c^2) is Coulomb's above the speed c [m/s] and viscous below it, so that what stands on a slope creeps (Oden
-& Martins 1985, Comput. Methods Appl. Mech. Eng. 52, 527). It wants steps below 4 m c / (mu N).
+c^2) is Coulomb's above the speed c [m/s] and viscous below it, so that a body at rest on a slope creeps (Oden
+& Martins 1985, Comput. Methods Appl. Mech. Eng. 52, 527). It needs time steps below 4 m c / (mu N).
 """
 
 from math import inf

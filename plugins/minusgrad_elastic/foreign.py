@@ -1,7 +1,7 @@
 """Meshes from any file that meshio reads, with the extra `mesh`: triangles in a plane, or tetrahedra.
 
 Point sets and sets of elements of any dimension are bodies; those of cells are sets of cells as well. Other
-formats carry no names that all readers agree on, so what has names elsewhere is best saved as Gmsh 4.1.
+formats have no names that all readers agree on, so meshes with named parts are best saved as Gmsh 4.1.
 """
 
 import sys
@@ -17,13 +17,13 @@ from minusgrad.plugin import UserError
 from .mesh import Mesh
 
 SIMPLICES = {"tetra": 3, "triangle": 2}
-"""What is read, the highest dimension first."""
+"""The types of cells that are read, the highest dimension first."""
 
 
 def read(file: str, data: bytes) -> Mesh:
     """The mesh in a file's bytes.
 
-    Raises `UserError` without meshio, for what meshio cannot read, and where there are no such cells.
+    Raises `UserError` without meshio, for files that it cannot read, and for files without such cells.
     """
     try:
         import meshio

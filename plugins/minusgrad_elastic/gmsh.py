@@ -19,7 +19,7 @@ from .gmsh_sections import Section, split
 from .mesh import Mesh, few
 
 DIMENSION = {15: 0, 1: 1, 2: 2, 4: 3}
-"""What is read: the dimension of points, lines, triangles and tetrahedra by Gmsh's number of the type."""
+"""Elements that are read: the dimension of points, lines, triangles and tetrahedra, by Gmsh's type."""
 FOREIGN = {
     3: ("quadrangles", 4), 5: ("hexahedra", 8), 6: ("prisms", 6), 7: ("pyramids", 5),
     8: ("lines of order 2", 3), 9: ("triangles of order 2", 6), 10: ("quadrangles of order 2", 9),
@@ -27,7 +27,7 @@ FOREIGN = {
     17: ("hexahedra of order 2", 20), 21: ("triangles of order 3", 10), 26: ("lines of order 3", 4),
     29: ("tetrahedra of order 3", 20),
 }  # fmt: skip
-"""What is refused by name, and how many nodes each has, so that the rest of the file can be counted."""
+"""Refused elements: name and number of nodes, from which the rest of the file can be counted."""
 CURE = "only points, lines, triangles and tetrahedra are read: mesh without Recombine and with -order 1"
 
 
@@ -42,9 +42,9 @@ class Block:
 
 
 def read(file: str, data: bytes) -> Mesh:
-    """The mesh in a file's bytes as it stands there; `inspection.inspect` judges it, and orients its cells.
+    """The mesh in a file's bytes, unchanged; `inspection.inspect` validates it and orients its cells.
 
-    Raises `UserError` with file, section and line (or byte) for what is no whole MSH 4.1 file, and for
+    Raises `UserError` with file, section and line (or byte) unless it is a complete MSH 4.1 file, and for
     elements that are not read.
     """
     sections = split(file, data)
@@ -86,7 +86,7 @@ def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _blocks(section: Section) -> list[Block]:
-    """All elements as they stand in the file, nodes as tags."""
+    """All elements in the order of the file, nodes as tags."""
     follow, blocks = numbers(section), []
     foreign: Counter[str] = Counter()
     many, announced, _, _ = follow.take("size", 4).tolist()

@@ -1,4 +1,4 @@
-"""Physical groups of a Gmsh file: which names its entities bear.
+"""Physical groups of a Gmsh file: the names of its entities.
 
 $PhysicalNames   count, then on each line: dimension  tag  "name"       (text in every file)
 $Entities        counts of points, curves, surfaces, volumes; each: tag, x y z or the two corners of its box,

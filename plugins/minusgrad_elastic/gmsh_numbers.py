@@ -1,7 +1,7 @@
 """The numbers of a section, one after another, from text or bytes alike.
 
 Text: between blanks. Bytes: packed little-endian int32, 8-byte size_t and float64. A count is compared with
-what is left before anything is allocated.
+the remaining bytes before anything is allocated.
 """
 
 import re
@@ -89,7 +89,7 @@ class TextNumbers(Numbers):
 
 
 class ByteNumbers(Numbers):
-    """Numbers as they lie in memory, without gaps."""
+    """Packed binary numbers."""
 
     def __init__(self, section: Section):
         super().__init__(section, section.stop - section.start)
@@ -110,7 +110,7 @@ def numbers(section: Section) -> Numbers:
 
 
 def _parsed(section: Section) -> np.ndarray:
-    """All numbers of a text section, f64. Raises `UserError` at the first word that is none."""
+    """All numbers of a text section, f64. Raises `UserError` at the first word that is not a number."""
     text = section.data[section.start : section.stop].strip()
     try:
         with warnings.catch_warnings():

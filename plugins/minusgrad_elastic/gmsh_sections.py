@@ -3,7 +3,7 @@
     $MeshFormat       version, 0 (text) or 1 (bytes), size of size_t; in bytes the int32 1
     $EndMeshFormat
     $Name
-    ...               PhysicalNames, Entities, Nodes, Elements; others are passed over
+    ...               PhysicalNames, Entities, Nodes, Elements; others are skipped
     $EndName
 
 Source: Gmsh reference manual, "MSH file format" (version 4.1).
@@ -23,7 +23,7 @@ _WHOLE = "save it whole: Mesh > Unpartition, in Python gmsh.model.mesh.unpartiti
 
 @dataclass(frozen=True)
 class Section:
-    """What stands between `$name` and `$Endname`: data[start:stop] of a file."""
+    """The contents of a section, between `$name` and `$Endname`: data[start:stop] of a file."""
 
     file: str
     name: str

@@ -1,4 +1,4 @@
-"""Is a mesh sound? What cannot be computed with is refused, all of it in one message; the rest is remarked.
+"""Validation of meshes: unusable ones are refused with all faults in one message; other findings are remarks.
 
     refused     points that are not finite; cells with missing nodes, without volume, inverted or repeated;
                 nodes of no cell, which would have no mass (left out with `drop_unused`)
@@ -51,7 +51,7 @@ def _refuse(mesh: Mesh, faults: Iterable[str]) -> None:
 
 
 def _strays(mesh: Mesh) -> Iterator[str]:
-    """What forbids to compute anything: no cells, points that are nowhere, nodes that do not exist."""
+    """Faults that prevent further checks: no cells, points that are not finite, missing nodes."""
     n = len(mesh.points)
     if not len(mesh.cells):
         yield "there are no cells"
@@ -111,8 +111,8 @@ def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
 def _twins(points: np.ndarray) -> np.ndarray:
     """Nodes that lie where one of a lower number does.
 
-    Nodes are parted along x wherever a gap is wider than the tolerance, each part again along y, then z: what
-    lies together is never parted.
+    Nodes are parted along x wherever a gap is wider than the tolerance, each part again along y, then z, so
+    that coincident nodes are never separated.
     """
     gap = TOLERANCE * np.ptp(points, axis=0).max()
     part = np.zeros(len(points), dtype=np.int64)

@@ -1,4 +1,4 @@
-"""Meshes of linear triangles (d = 2) and tetrahedra (d = 3), and what their shape functions say at rest.
+"""Meshes of linear triangles (d = 2) and tetrahedra (d = 3), and gradients of their shape functions at rest.
 
     D = [X_1 - X_0, ..., X_d - X_0]          V = det D / d!
     grad N_a = row a of D^-1, a = 1..d       grad N_0 = -sum_{a>0} grad N_a
@@ -29,8 +29,8 @@ class Mesh:
     """points (n, d) [m] f64; cells (E, d + 1) int32: the nodes of each, in positive orientation (V > 0).
 
     bodies: sorted node numbers by name; cell_bodies: sorted cell numbers by name. `source` names the mesh in
-    messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave. A mesh from elsewhere goes
-    through `inspection.inspect`, which sees to its soundness. Raises `UserError` for arrays of other shapes.
+    messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave. Meshes from files
+    are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
     """
 
     points: np.ndarray
@@ -55,7 +55,7 @@ class Mesh:
         return self.points.shape[1]
 
     def scaled(self, factor: float) -> "Mesh":
-        """The same mesh, so many times as large."""
+        """The same mesh, scaled by a factor."""
         return self if factor == 1.0 else replace(self, points=self.points * factor)
 
     def volumes(self) -> np.ndarray:

@@ -49,9 +49,9 @@ def no_twins(springs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...
 
 
 class Network(Record):
-    """Nodes where they are given, and springs between pairs of them (counted from 0), as long as they begin.
+    """Nodes at given positions, and springs between pairs of them (counted from 0), initially at rest length.
 
-    `mass` of every node, or one for each; `bodies`: their nodes by name. All has one velocity.
+    `mass` of every node, or one for each; `bodies`: their nodes by name. All nodes have one velocity.
     """
 
     nodes: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1), AfterValidator(same_space)]
@@ -85,7 +85,7 @@ class Network(Record):
         )
 
     def _refuse_misfits(self, n: int, d: int) -> None:
-        """Raises `UserError` for lists of another length, and for nodes that there are not."""
+        """Raises `UserError` for lists of another length, and for missing nodes."""
         for key in ("origin", "velocity"):
             if len(getattr(self, key)) not in (0, d):
                 raise UserError(f"{key}: {len(getattr(self, key))} numbers for {d} axes")

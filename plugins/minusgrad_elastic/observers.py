@@ -1,4 +1,4 @@
-"""What is seen of a solid: the energy density of each cell."""
+"""Observers of solids: the energy density of each cell."""
 
 from collections.abc import Mapping
 from typing import Annotated

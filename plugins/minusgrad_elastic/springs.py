@@ -4,8 +4,8 @@
     muscle    the same, with L (1 + a sin(w t + phi)) in the place of L
 
 x (n, d) [m], k [N/m] the stiffness, L [m] the length at rest; a [1] the amplitude, w [rad/s] the angular
-frequency, phi [rad] the phase, of all edges or of each. A spring of length zero that wants to be longer has
-no direction, and no derivative. Muscles walk: Hu et al. 2020, DiffTaichi (ICLR), the mass-spring robots.
+frequency, phi [rad] the phase, of all edges or of each. A spring of length zero whose length at rest is
+positive has no direction, and no derivative. Muscles: Hu et al. 2020, DiffTaichi (ICLR), mass-spring robots.
 """
 
 from math import inf

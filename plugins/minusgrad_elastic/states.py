@@ -1,11 +1,11 @@
-"""Bodies to start from: x (n, d), v (n, d), m (n,), undeformed and moving as one, in the run's units.
+"""Initial states of elastic bodies: x (n, d), v (n, d), m (n,), undeformed, with one velocity, in run units.
 
     list        rows          data of its elements
     cells       (E, d + 1)    gradients (d + 1, d) of the shape functions [1/m], volume [m^3]
     edges       (K, 2)        rest [m], their length
     boundary    (B, d)        area [m^2]
 
-In the plane a body is a sheet of some thickness (1 m if nothing is said), under plane strain. Where a mesh
+In the plane a body is a sheet of some thickness (default 1 m), under plane strain. Where a mesh
 has cells of several kinds (Gmsh's physical groups), each kind is a list of its own beside `cells`.
 """
 
@@ -140,7 +140,7 @@ class FromFile(Solid):
         return mesh.scaled(factor)
 
     def read(self, data: bytes) -> Mesh:
-        """The mesh as it stands in the file."""
+        """The mesh of the file, unchanged."""
         raise NotImplementedError
 
 
@@ -177,7 +177,7 @@ def solid(
 ) -> State:
     """The state of an undeformed body; in the plane, of a sheet.
 
-    Raises `UserError` where a kind of cells is called like one of the lists that every body has.
+    Raises `UserError` if a kind of cells has the name of a list that every body has.
     """
     n, d = mesh.points.shape
     x = mesh.points + np.array(origin or np.zeros(d))

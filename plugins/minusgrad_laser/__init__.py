@@ -1,4 +1,4 @@
-"""Laser deposition: a spot is dragged along a path, and what it leaves shall be a picture."""
+"""Laser deposition: a spot moves along a path, and its dose shall match a target picture."""
 
 from minusgrad.plugin import hookimpl
 

@@ -25,8 +25,8 @@ def read(file: str, data: bytes) -> tuple[np.ndarray, np.ndarray]:
     """Light and opacity in an image's bytes, (rows, columns) each in [0, 1]; row 0 is the bottom one.
 
     8 or 16 bits a channel, grey, colour or palette, with alpha or without; floats if they are in [0, 1].
-    Raises `UserError` without Pillow, for what is larger than the memory allows (before anything is decoded),
-    and for what is empty, no image, damaged, or not in [0, 1].
+    Raises `UserError` without Pillow, for images too large for the memory (before anything is decoded), and
+    for data that are empty, not an image, damaged, or not in [0, 1].
     """
     try:
         from PIL import Image

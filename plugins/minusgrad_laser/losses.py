@@ -1,4 +1,4 @@
-"""How far a dose is from the target: losses over the cells p of the canvas, each an energy.
+"""Losses between dose and target, over the cells p of the canvas, each an energy.
 
     L2 = weight sum_p share_p (D_p - T_p)^2          L1 = weight sum_p share_p |D_p - T_p|
 

@@ -1,4 +1,4 @@
-"""What is seen of a deposition: dose and error on the canvas, the path, and numbers of both.
+"""Observers of a laser deposition: dose and error on the canvas, the path, and scalars of both.
 
 mean_square_error = mean over cells of (dose - target)^2        peak_dose = the largest dose
 path_length = sum over segments of |x_b - x_a|                  job_time = sum of |x_b - x_a| / speed_b

@@ -1,4 +1,4 @@
-"""What a moving spot leaves behind: the dose D of each cell p, in parts of the dose that exposes fully.
+"""Dose of a moving laser spot: D of each cell p, as a fraction of the dose that exposes fully.
 
 The path is a chain of points (x, y) [m]; a segment is written with the power P [W] and the speed v [m/s] of
 its second point, so that it dwells there for t = length / v [s].

@@ -1,10 +1,10 @@
-"""A path to be drawn, the canvas under it, and what shall come out there.
+"""Initial states of a laser deposition: a path, the canvas under it, and the target.
 
     field            shape           unit
     x, y             (n,)            m         points of the path
     power            (n,)            W         at the points
     speed            (n,)            m s^-1
-    target           (cells,)        1         what the dose shall be
+    target           (cells,)        1         the wanted dose
     share            (cells,)        1         1 / cells everywhere: a sum of cells times share is a mean
 
 List `segments` (n - 1, 2): of each point but the first, the one before and itself. Grid `canvas` with target

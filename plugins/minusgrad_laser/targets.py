@@ -74,7 +74,7 @@ class Disc(Target):
 class FromImage(Target):
     """A picture, a cell for each pixel: dark is drawn, as engravers have it; with `invert`, light is.
 
-    What is transparent is not drawn. A canvas without a size takes the picture's.
+    Transparent pixels are not drawn. A canvas without a size takes the picture's.
     """
 
     kind: Literal["image"] = "image"

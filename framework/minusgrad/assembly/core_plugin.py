@@ -112,14 +112,14 @@ class Search(Record):
 
 
 class GradientDescentBlock(Search):
-    """Downhill with backtracking; `first` is the largest change of z in the first trial."""
+    """Gradient descent with backtracking; `first` is the largest change of z in the first trial."""
 
     method = GradientDescent
     first: Annotated[float, Limits(gt=0.0)] = 0.1
 
 
 class AdamBlock(Search):
-    """Steps of about `rate` in each z, whatever the size of its slope."""
+    """Adam: steps of about `rate` in each z, independent of the size of its slope."""
 
     method = Adam
     rate: Annotated[float, Limits(gt=0.0)] = 1e-3

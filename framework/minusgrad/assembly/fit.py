@@ -104,7 +104,7 @@ class ParameterFit:
 
     @property
     def remarks(self) -> list[str]:
-        """What the user should know of how the initial state was made."""
+        """Remarks for the user about the initial state."""
         return self.simulation.remarks
 
     @property
@@ -126,11 +126,11 @@ class ParameterFit:
         job.first_look(self)
 
     def snapshot(self) -> Snapshot:
-        """A copy of the present moment, from which `restore` continues bit for bit."""
+        """A copy of the present state, from which `restore` continues bit for bit."""
         return job.snapshot(self)
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Go back to a saved moment. Raises `CheckpointError` if it does not fit this fit."""
+        """Restore a saved state. Raises `CheckpointError` if it does not fit this fit."""
         job.restore(self, snapshot, changed)
 
     def refresh(self) -> None:
@@ -229,7 +229,7 @@ class ParameterFit:
         return found
 
     def _moving(self) -> np.ndarray:
-        """Which components of z are at no bound, (P,)."""
+        """Mask (P,) of the components of z that are at no bound."""
         c = self.search.coordinates
         z = c.read() / c.scale
         return (c.lower < z) & (z < c.upper)

@@ -1,4 +1,4 @@
-"""Jobs: what runs in steps, is observed and can be resumed; a simulation, or a fit of its parameters.
+"""Jobs: simulations and fits, which run in steps, are observed, and can be resumed.
 
 A checkpoint of a job holds its saved fields, and the state of its stepper, its observers and its recorder.
 """
@@ -23,7 +23,7 @@ from .registry import Registry
 
 
 class Job(Protocol):
-    """What a run folder is written for: `app.runs` starts, saves and resumes jobs through this protocol.
+    """Protocol of a simulation or a fit: `app.runs` starts, saves and resumes it.
 
     `Simulation` takes the steps of a scene, `ParameterFit` the iterations of its fit.
     """
@@ -46,7 +46,7 @@ class Job(Protocol):
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What the user should know of how the initial state was made."""
+        """Remarks for the user about the initial state."""
 
     @property
     def lanes(self) -> Sequence[str]:
@@ -92,10 +92,10 @@ class Job(Protocol):
         """Observe step 0. Raises `SceneError` if the rows until the next checkpoint need too much memory."""
 
     def snapshot(self) -> Snapshot:
-        """A copy of the present moment, from which `restore` continues bit for bit."""
+        """A copy of the present state, from which `restore` continues bit for bit."""
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Go back to a saved moment. Raises `CheckpointError` if it does not fit."""
+        """Restore a saved state. Raises `CheckpointError` if it does not fit."""
 
 
 def first_look(job: Job) -> None:

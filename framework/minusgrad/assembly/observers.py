@@ -125,7 +125,7 @@ class Energies(Observer):
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
     def _moved(self, potential: float) -> dict[str, float]:
-        """Where the energy of a moving system has gone."""
+        """Energy budget of a moving system."""
         motions, balance = self.stepper.motions, self.stepper.balance
         kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in motions)
         total = kinetic + potential

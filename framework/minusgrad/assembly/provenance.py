@@ -1,4 +1,4 @@
-"""Where a run comes from: what its checkpoints say of it, and what has changed since.
+"""Provenance of a run: versions, hashes and machine in its checkpoints, and later changes.
 
 The number of threads is not in it: it does not change the bits.
 """
@@ -40,7 +40,7 @@ def facts(
 
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
-    """One line for each: what forbids to go on exactly, and what only may change bits (or only comments)."""
+    """Differences, a line each: those that prevent an exact continuation, and those that may change bits."""
     grave = [
         line for key in ("scene", "files", "plugins") for line in _lines(key, then.get(key), now.get(key))
     ]
@@ -51,7 +51,7 @@ def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[s
 
 
 def engine(then: Mapping[str, Any]) -> str | None:
-    """The engine that computed the run, where it is known."""
+    """The engine that computed the run, if known."""
     scene = then.get("scene")
     found = scene.get("runtime") if isinstance(scene, dict) else None
     name = found.get("engine") if isinstance(found, dict) else None
@@ -66,7 +66,7 @@ def plugin_files(then: Mapping[str, Any]) -> list[str]:
 
 
 def lacking(then: Mapping[str, Any]) -> str:
-    """Which installed plugin the run was made with that is not there now, and the cure; empty if none."""
+    """The plugin of the run that is not installed now, with the cure; empty if all are installed."""
     plugins, present = then.get("plugins"), installed()
     for name, saved in (plugins if isinstance(plugins, dict) else {}).items():
         if (

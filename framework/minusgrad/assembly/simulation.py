@@ -100,7 +100,7 @@ class Simulation:
 
     @property
     def remarks(self) -> list[str]:
-        """What the user should know of how the initial state was made."""
+        """Remarks for the user about the initial state."""
         return self.starting.remarks
 
     @property
@@ -278,13 +278,13 @@ class Simulation:
         return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
 
     def snapshot(self) -> Snapshot:
-        """A copy of the present moment, from which `restore` continues bit for bit."""
+        """A copy of the present state, from which `restore` continues bit for bit."""
         return job.snapshot(self)
 
     def restore(self, snapshot: Snapshot, changed: bool = False) -> None:
-        """Go back to a saved moment; if the scene has `changed`, observers that do not fit start afresh.
+        """Restore a saved state; if the scene has `changed`, observers that do not fit start afresh.
 
-        Raises `CheckpointError` if it does not fit this scene: an array is missing, or there is one too many.
+        Raises `CheckpointError` if it does not fit this scene: an array is missing, or one is unexpected.
         """
         job.restore(self, snapshot, changed)
 

@@ -38,7 +38,7 @@ class TermBlock:
         return {a: v for a, v in self.state.tables.items() if a in self.energy.of_role(role)}
 
     def spec(self) -> TermSpec:
-        """What the term is made of. Raises `EnergyError` for names that the state does not have."""
+        """The specification of the term. Raises `EnergyError` for names that the state does not have."""
         energy, model = self.energy, self.model
         assert isinstance(energy, LocalEnergy)
         tuples, found = self._tuples(getattr(model, "tuples", None), energy)
