@@ -234,7 +234,7 @@ def test_refused(text: str) -> None:
 
 
 def test_a_step_beyond_the_run_and_steppers_without_derivatives_are_refused() -> None:
-    with pytest.raises(EnergyError, match="looks at step 9, and the run has steps 0 to 3"):
+    with pytest.raises(EnergyError, match="its steps must be within 0 to 3, got 9"):
         rollout(NET, 3, observe=[9])
     with pytest.raises(EnergyError) as refused:
         rollout(SCENES / "warm_crystal.toml", 3)
