@@ -14,7 +14,6 @@ from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.nonfinite_diagnosis import NonFiniteDiagnosis
 from minusgrad.steppers.schemes import SCHEMES, Scheme
 from minusgrad.steppers.step_sequence import (
-    DRIFT_KICK_DRIFT,
     KICK_DRIFT_KICK,
     BathDrift,
     Drift,
@@ -22,6 +21,7 @@ from minusgrad.steppers.step_sequence import (
     HalfFriction,
     Kick,
     Move,
+    StepSequence,
 )
 from minusgrad.steppers.tape import Tape
 from tests.adjoint.test_rollout import assert_transposed
@@ -30,6 +30,14 @@ from tests.support.modulated_trap import trap, trapped, well
 from tests.support.rollouts import judged, line, names
 
 THIRDS = (0.3, 0.4, 0.3)
+DRIFT_KICK_DRIFT = StepSequence(
+    opening=(HalfFriction(0), Drift(0), Forces(0)),
+    stage=(Kick(0), Drift(1), Forces(1)),
+    closing=(HalfFriction(1),),
+    row="kicks",
+)
+"""One drift more than kicks; the forces at the end of a step are for observers."""
+
 OTHER = Scheme(2, (0.6, 0.4), THIRDS, sequence=DRIFT_KICK_DRIFT)
 """Drift, kick, drift, kick, drift."""
 SAME = Scheme(2, (0.0, 0.6, 0.4, 0.0), THIRDS)

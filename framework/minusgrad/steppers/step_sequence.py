@@ -137,11 +137,3 @@ KICK_DRIFT_KICK = StepSequence(
     closing=(HalfFriction(1),),
 )
 """One kick more than drifts; forces at the end of a step serve the first kick of the next one."""
-
-DRIFT_KICK_DRIFT = StepSequence(
-    opening=(HalfFriction(0), Drift(0), Forces(0)),
-    stage=(Kick(0), Drift(1), Forces(1)),
-    closing=(HalfFriction(1),),
-    row="kicks",
-)
-"""One drift more than kicks; the forces at the end of a step are for observers."""
