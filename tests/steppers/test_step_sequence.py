@@ -74,7 +74,7 @@ def test_another_splitting_steps_forward(launches) -> None:
 def test_another_splitting_has_tangents_and_adjoint(launches) -> None:
     assert_transposed(by(OTHER))
     found, expected = (judged(by(scheme)) for scheme in (OTHER, SAME))
-    wanted = names(found.one)
+    wanted = names(found.stepper)
     (loss, slopes), (same_loss, same_slopes) = (r.evaluate(wanted) for r in (found, expected))
     assert loss == same_loss
     for name in wanted:
