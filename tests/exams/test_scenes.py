@@ -23,20 +23,20 @@ TESTS = Path(__file__).parents[1]
 SCENES = TESTS.parent / "scenes"
 
 CLAIMED = {
-    "cantilever": "test_elastic_scenes.py::test_cantilever",
-    "cantilever_damped": "test_elastic_scenes.py::test_cantilever_damped",
-    "elastic_seed": "test_elastic_scenes.py::test_elastic_seed",
-    "gravity_seed": "test_scenes.py::test_gravity_seed",
-    "laser_butterfly": "test_laser_scenes.py::test_laser_butterfly",
-    "laser_image": "test_laser_scenes.py::test_laser_image",
-    "outer_solar_system": "test_scenes.py::test_outer_solar_system",
-    "plummer": "test_scenes.py::test_plummer",
-    "spring_stiffness": "test_elastic_scenes.py::test_spring_stiffness",
-    "stretch": "test_elastic_scenes.py::test_stretch",
-    "two_body": "test_scenes.py::test_two_body",
-    "warm_crystal": "test_langevin.py::test_warm_crystal",
-    "walker": "test_elastic_scenes.py::test_walker",
-    "weigh_a_planet": "test_fit_scenes.py::test_weigh_a_planet",
+    "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
+    "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
+    "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
+    "gravity_seed": "exams/test_scenes.py::test_gravity_seed",
+    "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",
+    "laser_image": "exams/test_laser_scenes.py::test_laser_image",
+    "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
+    "plummer": "exams/test_scenes.py::test_plummer",
+    "spring_stiffness": "exams/test_elastic_scenes.py::test_spring_stiffness",
+    "stretch": "exams/test_elastic_scenes.py::test_stretch",
+    "two_body": "exams/test_scenes.py::test_two_body",
+    "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
+    "walker": "exams/test_elastic_scenes.py::test_walker",
+    "weigh_a_planet": "exams/test_fit_scenes.py::test_weigh_a_planet",
 }
 """Where the claim of each scene is asserted."""
 
