@@ -793,7 +793,7 @@ def test_export_into_a_file(recorded: Path, invoke: Callable, here: Path) -> Non
     assert (code, out, err) == (0, "positions.csv: 12 rows\n", "")
     assert (here / "positions.csv").read_bytes() == shown.encode()
     before = (here / "positions.csv").read_bytes()
-    assert "no series 'nope'" in complaint(invoke, "export", recorded, "nope", "--out", "positions.csv")
+    assert "no series named 'nope'" in complaint(invoke, "export", recorded, "nope", "--out", "positions.csv")
     assert (here / "positions.csv").read_bytes() == before, "what was there stands"
     assert complaint(invoke, "export", recorded, "--out", "deep/total.csv") == (
         "deep/total.csv: cannot be written: there is no folder deep; give a file with --out"

@@ -434,7 +434,7 @@ def test_maps_stand_in_the_order_in_which_they_are_read() -> None:
         Potential(
             potential.fields, [bind(both, potential.fields)], [bind(shift, potential.fields, name="both")]
         )
-    with pytest.raises(EnergyError, match=r"^'shift' is "):
+    with pytest.raises(EnergyError, match=r"^'shift': is "):
         potential.by_element("shift")
 
 

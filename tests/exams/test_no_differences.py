@@ -16,7 +16,7 @@ BY_HAND = re.compile(r"(^|_)(force|grad|gradient|stress|jacobian|hessian|derivat
 LIBRARIES = ("np", "math", "ti", "time", "len")
 """A difference of their functions (logarithms, cosines, clocks, lengths) is not one of energies."""
 ALLOWED = {
-    "self._noted": "bytes that observers hold, before and after",
+    "_recorded": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
     "body_force": "the field's name of a load; it is an energy, made by @local_energy",
 }
