@@ -369,7 +369,9 @@ def test_bodies_limit_tuples_with_their_data_and_parameters() -> None:
     )
     assert limited.elements.count == 2
     assert Potential(fields, [limited]).value() == Potential(fields, [alone]).value()
-    with pytest.raises(EnergyError, match="none of its 6 tuples lies in the bodies"):
+    with pytest.raises(
+        EnergyError, match="spring: none of its 6 tuples lies in its bodies; name other bodies"
+    ):
         spring_term(fields, bodies=[Body("end", range(6, 7))], parameters={"k": 1.0})
 
 
