@@ -28,7 +28,8 @@ one element together, because its reverse adds to the adjoint of that. Such a lo
 `ti.ndrange` if need be. `StagedTerm.unsteady` finds loops where this was forgotten.
 
 A nested loop that changes a local ends at a constant, a shape or a stage's number, because the size of the
-stack for the reverse pass must be known. Quadrants requires it of all loops, and takes constants and shapes alone.
+stack for the reverse pass must be known. Quadrants requires it of all loops, and takes constants and shapes
+alone.
 """
 
 import inspect
