@@ -35,6 +35,7 @@ def mass_damping(v, m, rate):
 @local_energy(
     "strain_rate_damping",
     over="tuples",
+    symmetries=("translation", "rotation"),
     x=Node("m", ("d",)),
     v=Node("m s^-1", ("d",)),
     gradients=Datum("m^-1", ("k", "d")),

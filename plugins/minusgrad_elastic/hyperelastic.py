@@ -19,7 +19,7 @@ from typing import Any
 from minusgrad.plugin import Datum, Linear, Node, Parameter, local_energy, ti
 
 SOLID: dict[str, Any] = {
-    "keeps": ("translation", "rotation"),
+    "symmetries": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "gradients": Datum("m^-1", ("k", "d")),
     "F": Linear("x", "gradients"),

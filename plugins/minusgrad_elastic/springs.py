@@ -14,7 +14,7 @@ from typing import Any
 from minusgrad.plugin import Datum, Node, Parameter, Time, local_energy, ti
 
 SPRING: dict[str, Any] = {
-    "keeps": ("translation", "rotation"),
+    "symmetries": ("translation", "rotation"),
     "x": Node("m", ("d",)),
     "stiffness": Parameter("N/m", bounds=(0.0, inf)),
     "rest": Datum("m", differentiable=True),

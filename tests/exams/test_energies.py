@@ -74,6 +74,35 @@ def test_the_table_uses_everything_that_an_energy_may_be() -> None:
     assert {len(role.shape) for role in roles} == {0, 1, 2}
 
 
+def between_nodes(instance: Instance) -> bool:
+    """Whether U is of vectors at several nodes: only then has it symmetries of its own."""
+    vectors = [role.shape == ("d",) for role in instance.energy.of_role(Node).values() if role.shape]
+    return instance.energy.over != "nodes" and bool(vectors) and all(vectors)
+
+
+SHIPPED = [
+    name
+    for name, instance in CANONICAL.items()
+    if instance.energy.function.__module__.startswith("minusgrad_") and between_nodes(instance)
+]
+MOVES = {"translation": lambda x, q: x + 0.4, "rotation": lambda x, q: x @ q}
+
+
+@pytest.mark.parametrize("name", SHIPPED)
+def test_shipped_energies_declare_the_symmetries_that_their_values_have(name: str) -> None:
+    energy, found = CANONICAL[name].energy, set()
+    for symmetry, moved in MOVES.items():
+        potential = CANONICAL[name].potential(np.random.default_rng(5), 3)
+        turn, _ = np.linalg.qr(np.random.default_rng(6).normal(size=(3, 3)))
+        before = potential.value(T)
+        for argument, role in energy.of_role(Node).items():
+            if role.shape:
+                x = potential.fields[argument]
+                x.set(moved(x.values, turn))
+        found |= {symmetry} if np.isclose(potential.value(T), before, rtol=1e-10) else set()
+    assert set(energy.symmetries) - {"permutation"} == found
+
+
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("instance", "d"), CASES)
 def test_value_and_gradients_against_the_references(instance: Instance, d: int, seed: int) -> None:

@@ -557,6 +557,10 @@ def declared(over="nodes", function: Callable = untyped, **roles):
             "energy 'bad': q has a role, but is no argument of the function",
         ),
         (
+            lambda: declared(x=X, k=Parameter(), keeps=("rotation",)),
+            "energy 'bad': keeps needs a role, got a tuple; give it Node, Datum, Parameter, Time or Table",
+        ),
+        (
             lambda: declared("nodes", x=Parameter(), k=Parameter()),
             "energy 'bad': has no Node field",
         ),

@@ -162,7 +162,7 @@ def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
         "plugin": entry.owner.name,
         "over": getattr(energy, "over", "stages"),
         "gives": getattr(energy, "gives", None),
-        "keeps": list(getattr(energy, "keeps", ())),
+        "symmetries": list(getattr(energy, "symmetries", ())),
         "arguments": arguments,
         "claim": energy.claim,
     }

@@ -343,6 +343,12 @@ def declared(
     """A checked declaration: the first five fields of a `LocalEnergy`."""
     plain = inspect.unwrap(function)
     arguments = list(inspect.signature(plain).parameters)
+    if strange := [a for a, role in roles.items() if not isinstance(role, Role | Linear)]:
+        kind = type(roles[strange[0]]).__name__
+        raise EnergyError(
+            f"{what} '{name}': {strange[0]} needs a role, got a {kind}; give it Node, Datum, Parameter, Time "
+            "or Table, or leave it out"
+        )
     linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
     own = {a: role for a, role in roles.items() if isinstance(role, Role)}
     _check_linear(f"{what} '{name}'", linear, own)
