@@ -34,7 +34,7 @@ from minusgrad.errors import (
     SceneError,
     UserError,
 )
-from minusgrad.files import durable
+from minusgrad.files import durable, hdf5_trust
 from minusgrad.files.measurements import Wanted, read
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.steppers.gauss_newton import GaussNewton, solved
@@ -482,7 +482,7 @@ def test_a_master_or_rubbish_is_not_read(tmp_path: Path) -> None:
     with pytest.raises(UserError, match=r"'x.h5': not a readable HDF5 file: "):
         read("x.h5", b"\x89HDF\r\n\x1a\n" + bytes(200), PLANE)
     data = trajectory(written(np.zeros((1, 3, 2)), np.zeros(1237)))
-    with durable.opened(data) as file:
+    with hdf5_trust.opened(data) as file:
         offset = file["particles/all/position/time"].id.get_offset()
     many = data.replace(struct.pack("<qq", offset, 8 * 1237), struct.pack("<qq", offset, 8 * 10**11))
     many = many.replace(struct.pack("<q", 1237), struct.pack("<q", 10**11))  # 800 GB, it claims

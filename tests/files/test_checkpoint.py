@@ -12,7 +12,7 @@ import pytest
 
 import torch
 from minusgrad.errors import CheckpointError
-from minusgrad.files import checkpoint, durable
+from minusgrad.files import checkpoint, durable, hdf5_trust
 from minusgrad.files.checkpoint import Snapshot
 
 pytestmark = pytest.mark.unit
@@ -101,7 +101,7 @@ def test_what_cannot_be_held_is_refused_when_saving(tmp_path, snapshot, message)
 def _tampered(tmp_path, change):
     """A checkpoint whose content was changed and its name made to fit: only our own checks can see it."""
 
-    with durable.opened(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
+    with hdf5_trust.opened(checkpoint.save(tmp_path, SNAPSHOT).read_bytes()) as whole:
 
         def fill(file):
             for name in whole:
@@ -179,7 +179,7 @@ def test_arrays_that_share_bytes_or_leave_the_file_are_refused(tmp_path, shift):
     """Else a small file with many arrays at one place fills the memory."""
     arrays = {"a": np.full(1000, 1), "b": np.full(1000, 2)}
     image = checkpoint.save(tmp_path, Snapshot(0, 0, 0, arrays)).read_bytes()
-    with durable.opened(image) as file:
+    with hdf5_trust.opened(image) as file:
         first, second = (struct.pack("<qq", file[f"arrays/{name}"].id.get_offset(), 8000) for name in arrays)
         moved = struct.pack("<qq", file["arrays/a"].id.get_offset() + shift, 8000)
     assert image.count(first) == image.count(second) == 1
@@ -209,7 +209,7 @@ def test_what_is_no_hdf5_file_is_refused(tmp_path):
 def test_hdf5_is_not_called_on_damaged_bytes(tmp_path, monkeypatch):
     path = checkpoint.save(tmp_path, SNAPSHOT)
     path.write_bytes(path.read_bytes()[:-1])
-    monkeypatch.setattr(durable, "opened", lambda _: pytest.fail("HDF5 was called"))
+    monkeypatch.setattr(hdf5_trust, "opened", lambda _: pytest.fail("HDF5 was called"))
     with pytest.raises(CheckpointError, match="damaged"):
         checkpoint.load(path)
 

@@ -17,7 +17,7 @@ from minusgrad.assembly.fit import ParameterFit
 from minusgrad.assembly.job import Job
 from minusgrad.assembly.validation import validate
 from minusgrad.errors import CheckpointError
-from minusgrad.files import checkpoint, durable
+from minusgrad.files import checkpoint, durable, hdf5_trust
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RECORDER
 from minusgrad.scene.document import load
@@ -149,7 +149,7 @@ def test_dropping_a_whole_series_from_a_file_is_refused(tmp_path: Path) -> None:
     path = checkpoint.save(tmp_path, moment)
 
     def fill(file: h5py.File) -> None:
-        with durable.opened(path.read_bytes()) as whole:
+        with hdf5_trust.opened(path.read_bytes()) as whole:
             for name in whole:
                 whole.copy(name, file)
             file.attrs.update(whole.attrs)

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError
-from minusgrad.files import durable
+from minusgrad.files import durable, hdf5_trust
 
 pytestmark = pytest.mark.unit
 
@@ -42,7 +42,7 @@ def test_an_image_has_the_same_bytes_later_and_in_another_process():
 
 
 def test_opened_reads_what_image_wrote():
-    with durable.opened(durable.image(_fill)) as file:
+    with hdf5_trust.opened(durable.image(_fill)) as file:
         assert file["deep/er/x"][1].tolist() == [3.0, 4.0, 5.0]
         with pytest.raises(ValueError, match="no write intent"):
             file["new"] = 1

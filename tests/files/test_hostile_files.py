@@ -18,7 +18,7 @@ import pytest
 
 from minusgrad.app import verify
 from minusgrad.errors import CheckpointError, UserError
-from minusgrad.files import checkpoint, compaction, durable, master_file, trajectory
+from minusgrad.files import checkpoint, compaction, durable, hdf5_trust, master_file, trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
@@ -222,7 +222,7 @@ def run(tmp_path_factory) -> Path:
 
 def _tampered(path: Path, change: Callable[[h5py.File, str], None], place: str, patch=bytes) -> Path:
     """A file with changed content whose name fits, in the place of the one that was there."""
-    with durable.opened(path.read_bytes()) as whole:
+    with hdf5_trust.opened(path.read_bytes()) as whole:
 
         def fill(file: h5py.File) -> None:
             for name in whole:

@@ -9,11 +9,10 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import h5py
 import numpy as np
 
 from ..errors import CheckpointError, UserError
-from ..files import checkpoint, master_file, trajectory
+from ..files import checkpoint, hdf5_trust, master_file, trajectory
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..scene.document import load
@@ -203,9 +202,9 @@ def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
         yield Answer(master_file.NAME, passed, f"over {len(there)} segments, all there" if passed else wrong)
         return
     try:
-        with h5py.File(path) as file:
+        with hdf5_trust.opened_file(path) as file:
             named = master_file.sources(file)
-    except (OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
+    except (CheckpointError, OSError, LookupError, TypeError, ValueError, RuntimeError) as error:
         yield Answer(master_file.NAME, False, f"cannot be read: {error}; {again}")
         return
     passed = named == there

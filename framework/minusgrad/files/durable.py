@@ -41,13 +41,6 @@ def image(fill: Callable[[h5py.File], None]) -> bytes:
         return file.id.get_file_image()
 
 
-@contextmanager
-def opened(data: bytes) -> Iterator[h5py.File]:
-    """The HDF5 file whose bytes are `data`, read-only, from memory. Raises OSError if they are not HDF5."""
-    with h5py.File(h5py.h5f.open_file_image(data)) as file:
-        yield file
-
-
 def write_new(folder: Path, stem: str, data: bytes | Image, suffix: str = ".h5") -> Path:
     """Write `<stem>.<first 16 hex of SHA-256><suffix>` and return its path once it is safe on disk.
 

@@ -1,11 +1,13 @@
 """Validation of HDF5 files that may be damaged or hostile, before any data is read.
 
-Contiguous arrays of numbers in groups that form a tree are accepted. Links, external and virtual storage,
-filters, object types, arrays that overlap or claim more bytes than the file has, and texts whose heap HDF5
-would search forever are refused.
+`opened` and `opened_file` are the only places that open HDF5 for reading: they refuse texts whose heap HDF5
+would search forever. `arrays` accepts contiguous arrays of numbers in groups that form a tree, and refuses
+links, external and virtual storage, filters, object types, and arrays that overlap or claim more bytes than
+the file has.
 """
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
@@ -16,6 +18,26 @@ import numpy as np
 from ..errors import CheckpointError
 
 _HEAP = b"GCOL\1\0\0\0"
+
+
+@contextmanager
+def opened(data: bytes) -> Iterator[h5py.File]:
+    """The HDF5 file whose bytes are `data`, read-only, from memory.
+
+    Raises CheckpointError as `texts` does, and OSError if the bytes are not HDF5.
+    """
+    texts(data)
+    with h5py.File(h5py.h5f.open_file_image(data)) as file:
+        yield file
+
+
+@contextmanager
+def opened_file(path: Path) -> Iterator[h5py.File]:
+    """Like `opened`, for a file that need not fit into memory."""
+    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+        texts(data)
+    with h5py.File(path) as file:
+        yield file
 
 
 def arrays(file: h5py.File, size: int, who: str, shared: bool = False) -> dict[str, h5py.Dataset]:
@@ -89,12 +111,6 @@ def texts(data: bytes | mmap) -> None:
                 raise CheckpointError("reading its texts would not end; do not trust it")
             place += step
         at = data.find(_HEAP, at + 1)
-
-
-def texts_of(path: Path) -> None:
-    """Like `texts`, for a file that need not fit into memory."""
-    with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
-        texts(data)
 
 
 def is_plain(dtype: np.dtype) -> bool:

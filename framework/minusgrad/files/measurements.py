@@ -16,9 +16,8 @@ import h5py
 import numpy as np
 
 from ..errors import CheckpointError, UserError
-from . import durable, h5md
+from . import h5md, hdf5_trust
 from .csv_table import CsvTable
-from .hdf5_trust import refuse_strange
 
 _SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
@@ -119,7 +118,7 @@ def _called(wanted: Wanted, node: int) -> str:
 
 def _of_trajectory(file: str, data: bytes, wanted: Wanted) -> Measurements:
     try:
-        with durable.opened(data) as opened:
+        with hdf5_trust.opened(data) as opened:
             found = _read(opened, len(data), wanted)
     except UserError as error:
         raise UserError(f"'{file}': {error}") from None
@@ -158,7 +157,7 @@ def _plain(opened: h5py.File, path: str, size: int) -> h5py.Dataset:
                 f"'{before}' is a link; do not trust it, or copy the linked data into the file"
             )
         item = item[part]
-    refuse_strange(path, item, "for a run, name a segment in traj/; measurements are")
+    hdf5_trust.refuse_strange(path, item, "for a run, name a segment in traj/; measurements are")
     if item.nbytes > size:
         raise CheckpointError(f"'{path}' claims more bytes than the file has; do not trust it")
     return item

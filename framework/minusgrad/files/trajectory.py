@@ -455,22 +455,18 @@ def looked_at(path: Path) -> Iterator[h5py.File]:
     Raises CheckpointError if it is damaged, or was not written by a recorder.
     """
     durable.check(path)
-    with _named_error(path):
-        hdf5_trust.texts_of(path)
-        with h5py.File(path) as file:
-            _refuse_strange(file, path.stat().st_size)
-            yield file
+    with _named_error(path), hdf5_trust.opened_file(path) as file:
+        _refuse_strange(file, path.stat().st_size)
+        yield file
 
 
 @contextmanager
 def _checked(path: Path) -> Iterator[h5py.File]:
     """A segment opened in memory, after its hash and contents were checked."""
     data = durable.verified(path)
-    with _named_error(path):
-        hdf5_trust.texts(data)
-        with durable.opened(data) as file:
-            _refuse_strange(file, len(data))
-            yield file
+    with _named_error(path), hdf5_trust.opened(data) as file:
+        _refuse_strange(file, len(data))
+        yield file
 
 
 @contextmanager
