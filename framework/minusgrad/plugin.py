@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from .assembly.contexts import ObserverContext, StateContext, StepperContext
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
+    from .elements.node_numbers import node_numbers
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
     from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
     from .energies.local_map import Cell, local_map
@@ -48,6 +49,7 @@ _HOMES = {
     "assembly.contexts": "ObserverContext StateContext StepperContext",
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
+    "elements.node_numbers": "node_numbers",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
     "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
     "energies.local_map": "Cell local_map",
@@ -76,8 +78,8 @@ __all__ = [
     "NonFiniteError", "Observer", "ObserverContext", "Parameter", "Potential", "Quantity", "Record",
     "RunFailedError", "Scheme", "SearchStatus", "Stage", "State", "StateContext", "Stepper", "StepperContext",
     "Table", "Time", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl",
-    "local_energy", "local_map", "memory", "one_or_each", "ordered_sum", "quantities", "random",
-    "staged_energy", "ti",
+    "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities",
+    "random", "staged_energy", "ti",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

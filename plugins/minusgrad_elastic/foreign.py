@@ -1,10 +1,15 @@
-"""Meshes from any file that meshio reads, with the extra `mesh`: triangles in a plane, or tetrahedra.
+"""Meshes from other formats through meshio, with the extra `mesh`: triangles in a plane, or tetrahedra.
 
 Point sets and sets of elements of any dimension are bodies; those of cells are sets of cells as well. Other
 formats have no names that all readers agree on, so meshes with named parts are best saved as Gmsh 4.1.
+
+Formats are read whose reader opens one file. The others (XDMF, MED, CGNS, Exodus, HMF, H5M, DOLFIN, TetGen)
+name files anywhere on the machine, or HDF5 follows links to them: such files would be neither copied into
+the run folder nor hashed. Source: the readers of meshio 5.3.5.
 """
 
 import sys
+from collections.abc import Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -12,23 +17,49 @@ from tempfile import TemporaryDirectory
 
 import numpy as np
 
-from minusgrad.plugin import UserError
+from minusgrad.plugin import UserError, node_numbers
 
 from .mesh import Mesh
 
 SIMPLICES = {"tetra": 3, "triangle": 2}
 """The types of cells that are read, the highest dimension first."""
 
+FORMATS = {
+    "abaqus": (".inp",),
+    "ansys": (".msh",),
+    "avsucd": (".avs",),
+    "flac3d": (".f3grid",),
+    "gmsh": (".msh",),
+    "mdpa": (".mdpa",),
+    "medit": (".mesh", ".meshb"),
+    "nastran": (".bdf", ".fem", ".nas"),
+    "netgen": (".vol",),
+    "obj": (".obj",),
+    "off": (".off",),
+    "permas": (".post", ".dato"),
+    "ply": (".ply",),
+    "stl": (".stl",),
+    "su2": (".su2",),
+    "tecplot": (".dat", ".tec"),
+    "ugrid": (".ugrid",),
+    "vtk": (".vtk",),
+    "vtu": (".vtu",),
+    "wkt": (".wkt",),
+}
+"""meshio's formats of one file, with the endings of their names."""
+
 
 def read(file: str, data: bytes) -> Mesh:
     """The mesh in a file's bytes.
 
-    Raises `UserError` without meshio, for files that it cannot read, and for files without such cells.
+    Raises `UserError` without meshio, for formats of several files, for files that it cannot read, and for
+    files without such cells.
     """
     try:
         import meshio
     except ImportError:
         raise UserError(f"'{file}': needs meshio: pip install 'minusgrad[mesh]'") from None
+    _refuse_others(file, data, meshio.extension_to_filetypes)
     with TemporaryDirectory() as folder:  # meshio goes by the ending, and reads from disk
         path, said = Path(folder) / Path(file).name, StringIO()
         path.write_bytes(data)
@@ -44,6 +75,18 @@ def read(file: str, data: bytes) -> Mesh:
     return _simplices(file, found)
 
 
+def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]]) -> None:
+    """Refuse a format that may lead to a second file; `formats`: meshio's by ending, of names it may add."""
+    path = Path(file)
+    ending, cure = path.suffix.lower(), f"convert it: meshio convert {path.name} {path.stem}.vtu"
+    endings = sorted({one for every in FORMATS.values() for one in every})
+    if ending not in endings or not FORMATS.keys() >= {*formats.get(ending, ())}:
+        known = ", ".join(endings)
+        raise UserError(f"'{file}': must be a mesh format of one file, got '{ending}' ({known}); {cure}")
+    if ending == ".inp" and b"include" in data.lower():
+        raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
+
+
 def _simplices(file: str, found) -> Mesh:
     kinds = list(dict.fromkeys(block.type for block in found.cells))
     kind = next((k for k in SIMPLICES if k in kinds), None)
@@ -56,16 +99,19 @@ def _simplices(file: str, found) -> Mesh:
     if d == 2 and points.shape[1] == 3 and np.ptp(points[:, 2]) > 1e-12 * np.ptp(points[:, :2]):
         raise UserError(f"'{file}': the triangles lie in space; they are meshed in a plane z = constant")
     blocks = [k for k, block in enumerate(found.cells) if block.type == kind]
-    cells = np.concatenate([found.cells[k].data for k in blocks]).astype(np.int32)
+    cells = node_numbers(f"'{file}': cells", np.concatenate([found.cells[k].data for k in blocks]))
     starts = np.cumsum([0, *(len(found.cells[k].data) for k in blocks)])
     cell_bodies: dict[str, np.ndarray] = {}
-    bodies = {name: np.unique(np.asarray(nodes, np.int32)) for name, nodes in found.point_sets.items()}
+    bodies = {
+        name: np.unique(node_numbers(f"'{file}': set '{name}'", nodes))
+        for name, nodes in found.point_sets.items()
+    }
     for name, chosen in found.cell_sets.items():
         if name.startswith("gmsh:"):  # numbers of entities, kept where sets are
             continue
         chosen = [np.asarray([] if rows is None else rows, int) for rows in chosen]
         nodes = [np.ravel(block.data[rows]) for block, rows in zip(found.cells, chosen, strict=True)]
-        bodies[name] = np.unique(np.concatenate(nodes)).astype(np.int32)
+        bodies[name] = np.unique(node_numbers(f"'{file}': set '{name}'", np.concatenate(nodes)))
         of_cells = np.concatenate([start + chosen[k] for k, start in zip(blocks, starts, strict=False)])
         if len(of_cells):
             cell_bodies[name] = np.unique(of_cells).astype(np.int32)

@@ -18,6 +18,7 @@ from minusgrad.plugin import (
     State,
     StateContext,
     UserError,
+    node_numbers,
     one_or_each,
     quantities,
 )
@@ -63,8 +64,9 @@ class Network(Record):
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
-        x, edges = np.array(values["nodes"], float), np.array(self.springs, np.int32)
+        x = np.array(values["nodes"], float)
         self._refuse_misfits(*x.shape)
+        edges = node_numbers("springs", self.springs)
         rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
         if (short := np.flatnonzero(rest == 0.0)).size:
             i, j = self.springs[short[0]]

@@ -152,7 +152,7 @@ class FromGmsh(FromFile):
 
 
 class FromMesh(FromFile):
-    """A mesh from any file that meshio reads (VTK, Abaqus, Exodus, ...), with the extra `mesh`."""
+    """A mesh in another format of one file (VTK, VTU, Abaqus, Nastran, ...), with the extra `mesh`."""
 
     def read(self, data: bytes) -> Mesh:
         return read_foreign(self.file, data)

@@ -57,3 +57,23 @@ def test_names_without_rows() -> None:
     with pytest.raises(UserError) as refused:
         CsvTable("b.csv", b"x,y\n").texts("x")
     assert str(refused.value) == "b.csv: has no rows below the column names; add at least one"
+
+
+@pytest.mark.parametrize("text", ["1_0", "\u0661\u0662", "\uff11", "1e\u0665", "infinity", "0x10"])
+def test_what_python_alone_takes_for_a_number_is_none(text: str) -> None:
+    with pytest.raises(UserError) as refused:
+        CsvTable("b.csv", f"m\n{text}\n".encode()).numbers("m")
+    assert str(refused.value) == f"b.csv:2: column 'm': needs a finite number, got '{text}'"
+
+
+def test_a_file_in_latin_1_loses_no_letter() -> None:
+    """A comment may be in any encoding; a name may not."""
+    assert CsvTable("b.csv", "# Réaumur\nm\n1\n".encode("latin-1")).numbers("m") == [1.0]
+    with pytest.raises(UserError) as refused:
+        CsvTable("b.csv", "name,m\nterre,1\nÉris,2\n".encode("latin-1"))
+    assert str(refused.value) == "b.csv:3: must be UTF-8, got byte 0xc9; save it as UTF-8"
+
+
+def test_a_field_without_end_is_refused() -> None:
+    with pytest.raises(UserError, match=r"b.csv:2: field larger than field limit"):
+        CsvTable("b.csv", b"m\n" + b"1" * 200_000)

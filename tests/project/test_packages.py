@@ -191,3 +191,28 @@ def test_hdf5_is_opened_for_reading_in_one_module() -> None:
         if not (len(call.args) > 1 and ast.unparse(call.args[1]) == "'w'")
     ]
     assert found == []
+
+
+def test_plugins_read_files_through_their_context() -> None:
+    """`StateContext.read` confines, copies and hashes a file; bytes in memory may be decoded anywhere."""
+    readers = {"open", "io.open", "read_bytes", "read_text", "fromfile", "loadtxt", "genfromtxt", "memmap"}
+    decoders = {"load", "read", "open"}
+    found = []
+    for path in (p for plugin in PLUGINS for p in plugin.rglob("*.py")):
+        for call in ast.walk(ast.parse(path.read_text())):
+            if not isinstance(call, ast.Call):
+                continue
+            *owner, name = ast.unparse(call.func).split(".")
+            of_bytes = bool(call.args) and ast.unparse(call.args[0]).startswith("BytesIO(")
+            if name in readers | decoders and not of_bytes and owner[:1] not in (["context"], ["self"]):
+                found.append(f"{path.parent.name}/{path.name}: {ast.unparse(call)}")
+    assert [one for one in found if not one.endswith(READ_FROM_BYTES)] == []
+
+
+READ_FROM_BYTES = (
+    "foreign.py: meshio.read(path)",
+    "states.py: gmsh.read(self.file, data)",
+    "targets.py: images.read(self.file, context.read(self.file))",
+    "stencils.py: images.read(self.file, data)",
+)
+"""Calls with bytes that came from the context; the first, with a copy of them in a folder of its own."""

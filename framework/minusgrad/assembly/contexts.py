@@ -8,9 +8,10 @@ from pathlib import Path
 import numpy as np
 
 from ..energies.fields import Motion, State
-from ..errors import UserError
+from ..errors import UserError, printable
 from ..files.trajectory import Recorder
 from ..potential.potential import Potential
+from ..scene import input_files
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.stepper import Stepper
@@ -37,15 +38,19 @@ class StateContext:
     """Remarks for the user about the state, shown when the run ends."""
 
     def read(self, name: str) -> bytes:
-        """The bytes of a file beside the scene. Raises `UserError` if it is missing or lies elsewhere."""
-        path, within = (self.folder / name).resolve(), Path(name)
-        if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):
-            raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
+        """The bytes of a file beside the scene.
+
+        Raises `UserError` if it is missing, lies elsewhere, is a FIFO or a device, or exceeds the memory.
+        """
+        within = Path(name)
         try:
-            self.files[name] = path.read_bytes()
+            path = (self.folder / name).resolve()
+            if within.is_absolute() or ".." in within.parts or not path.is_relative_to(self.folder.resolve()):
+                raise UserError(f"'{name}' lies outside the scene's folder; copy it there")
+            self.files[name] = input_files.read(path, f"'{name}'")
         except (OSError, ValueError) as error:
-            reason = getattr(error, "strerror", None) or error
-            raise UserError(f"cannot read '{name}' ({reason}); paths start at the scene's folder") from None
+            reason, shown = getattr(error, "strerror", None) or error, printable(name)
+            raise UserError(f"cannot read '{shown}' ({reason}); paths start at the scene's folder") from None
         return self.files[name]
 
     def random(self, stream: str) -> np.random.Generator:

@@ -20,6 +20,7 @@ from ..engine import runtime
 from ..errors import MinusgradError, TraceError, UserError
 from ..interpreter.case import Case, CaseTable, beside, take_declared
 from ..interpreter.recorded_launches import Recording
+from ..scene.input_files import refuse_special
 from . import term_check
 from .kernel_check import of_case
 from .kernel_subject import Progress
@@ -28,6 +29,7 @@ from .questions import Finding
 
 def load(path: Path) -> ModuleType:
     """The file as a module, with the engine that it imports. Raises `UserError` if importing fails."""
+    refuse_special(path)
     if not path.is_file():
         raise UserError(f"{path}: there is no such file")
     runtime.engine(_imported_by(path))

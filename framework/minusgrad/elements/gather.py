@@ -9,6 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from .node_numbers import node_numbers
+
 
 @dataclass(frozen=True)
 class Gather:
@@ -21,7 +23,7 @@ class Gather:
     def of(cls, rows: np.ndarray, count: int) -> "Gather":
         """`rows[slot]` is the row that a slot belongs to; slots keep their order within a row."""
         flat = np.ravel(rows)
-        slots = np.argsort(flat, kind="stable").astype(np.int32)
+        slots = node_numbers("slots", np.argsort(flat, kind="stable"))
         start = np.zeros(count + 1, np.int32)
         start[1:] = np.cumsum(np.bincount(flat, minlength=count))
         return cls(start, slots)

@@ -8,6 +8,7 @@ import numpy as np
 from ..errors import EnergyError
 from .elements import Elements
 from .loops import EachElement, Loop
+from .node_numbers import node_numbers
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,7 @@ class NodeTuples(Elements):
             row = int(np.argmax(outside))
             found = nodes[row].tolist()
             raise EnergyError(f"{what}: row {row} = {found} names a node outside 0..{count - 1}")
-        return cls(np.ascontiguousarray(nodes, dtype=np.int32))
+        return cls(node_numbers(what, nodes))
 
     @property
     def arity(self) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..elements.node_numbers import node_numbers
 from ..engine import storage
 from ..errors import EnergyError, unknown
 
@@ -74,8 +75,9 @@ class Body:
     nodes: np.ndarray
 
     def __init__(self, name: str, nodes: Iterable[int] | np.ndarray):
+        listed = nodes if isinstance(nodes, np.ndarray) else list(nodes)
         object.__setattr__(self, "name", name)
-        object.__setattr__(self, "nodes", np.fromiter(nodes, np.int32))
+        object.__setattr__(self, "nodes", node_numbers(f"body '{name}'", listed))
 
 
 @dataclass(frozen=True)

@@ -1,11 +1,15 @@
 """CSV tables of numbers: columns by name, or a matrix; errors name the file, line and column."""
 
 import csv
+import re
 from collections import Counter
 
 import numpy as np
 
 from ..errors import UserError, unknown
+
+_NO_UTF8 = re.compile("[\udc80-\udcff]")
+"""Bytes that are not UTF-8, as Python's "surrogateescape" decodes them."""
 
 
 class CsvTable:
@@ -16,11 +20,11 @@ class CsvTable:
 
     file: the name in messages. data: the bytes of the file, in UTF-8. Lines that begin with # are
     comments; empty lines, and spaces around values, are ignored. Raises `UserError` if
-    there is no row, if rows differ in their number of values, or if a line is not CSV.
+    there is no row, if rows differ in their number of values, or if a line is not CSV or not UTF-8.
     """
 
     def __init__(self, file: str, data: bytes):
-        text = data.decode("utf-8-sig", "replace").splitlines()
+        text = data.decode("utf-8-sig", "surrogateescape").splitlines()
         numbered = [(k, line) for k, line in enumerate(text, 1) if line.strip() and line.lstrip()[0] != "#"]
         self.file = file
         self._rows = [(k, row) for k, line in numbered for row in self._split(k, line)]
@@ -81,6 +85,9 @@ class CsvTable:
         )
 
     def _split(self, line: int, text: str) -> list[list[str]]:
+        if (foreign := _NO_UTF8.search(text)) is not None:
+            byte = ord(foreign[0]) - 0xDC00
+            raise UserError(f"{self.file}:{line}: must be UTF-8, got byte 0x{byte:02x}; save it as UTF-8")
         try:
             return [[value.strip() for value in row] for row in csv.reader([text])]
         except csv.Error as error:
@@ -88,8 +95,8 @@ class CsvTable:
 
     @staticmethod
     def _number(place: str, text: str) -> float:
-        try:
-            number = float(text)
+        try:  # Python's float also takes 1_0, and the digits of every script
+            number = float(text) if text.isascii() and "_" not in text else np.nan
         except ValueError:
             number = np.nan
         if not np.isfinite(number):

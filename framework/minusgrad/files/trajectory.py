@@ -279,6 +279,8 @@ def _tuples(name: str, rows: np.ndarray) -> np.ndarray:
             f"list '{name}': needs integers (E, k), the nodes of one tuple in each row,"
             f" got {rows.dtype}{list(rows.shape)}"
         )
+    if rows.size and int(rows.max()) >= 2**31:
+        raise RunFailedError(f"list '{name}': needs nodes below 2^31, got {rows.max()}; count from 0")
     return np.ascontiguousarray(rows, np.int32)
 
 

@@ -11,7 +11,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from ..errors import Problem, SceneError
+from ..errors import Problem, SceneError, UserError
+from .input_files import refuse_special
 from .toml_positions import KEY, MULTI_LINE, KeyPath, index, key_name
 
 MOST_BYTES = 1_000_000
@@ -32,10 +33,13 @@ _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
 def read(path: Path) -> bytes:
-    """The file's bytes. Raises SceneError if it cannot be read or has more than a megabyte."""
+    """The file's bytes. Raises SceneError if it cannot be read, is no file, or has more than a megabyte."""
     try:
+        refuse_special(path, "a scene")
         with path.open("rb") as file:
             source = file.read(MOST_BYTES + 1)
+    except UserError as error:
+        raise SceneError([Problem(str(path), 0, 0, "", str(error))]) from None
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise SceneError([Problem(str(path), 0, 0, "", f"cannot be read: {reason}")]) from None

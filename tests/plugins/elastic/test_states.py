@@ -291,7 +291,10 @@ def test_without_meshio_the_extra_is_named(scene, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("file", "text", "message"),
     [
-        ("other.xyzzy", "", "meshio cannot read it: Could not deduce file format from path 'other.xyzzy'."),
+        ("other.xyzzy", "",
+         "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .dat, .dato, .f3grid, .fem, .inp,"
+         " .mdpa, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2, .tec, .ugrid, .vol, .vtk,"
+         " .vtu, .wkt); convert it: meshio convert other.xyzzy other.vtu"),
         ("quadrangles.msh", None,
          "no triangles or tetrahedra (there are: vertex, line, quad)"),
         ("block.msh", None,

@@ -1,0 +1,149 @@
+"""Foreign mesh formats: those of one file are read, and no other file of the machine is opened."""
+
+import os
+from pathlib import Path
+
+import h5py
+import meshio
+import numpy as np
+import pytest
+
+from minusgrad.errors import UserError
+from minusgrad_elastic import foreign
+
+pytestmark = pytest.mark.unit
+
+POINTS = np.array([[0.0, 0.0, 0.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.0, 0.0, 1.0]])
+MESH = meshio.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))])
+XDMF = """<Xdmf Version="3.0"><Domain><Grid Name="g">
+<Geometry GeometryType="XYZ">
+<DataItem {0} Dimensions="4 3" NumberType="Float" Precision="8">{1}</DataItem></Geometry>
+<Topology TopologyType="Tetrahedron" NumberOfElements="1">
+<DataItem Format="XML" Dimensions="1 4" NumberType="Int">
+0 1 2 3</DataItem></Topology></Grid></Domain></Xdmf>"""
+
+
+@pytest.fixture
+def elsewhere(tmp_path: Path) -> Path:
+    """Points in a file of the machine that a mesh leads to, as bytes and as HDF5."""
+    (tmp_path / "secret.bin").write_bytes(POINTS.tobytes())
+    with h5py.File(tmp_path / "secret.h5", "w") as file:
+        file["p"] = POINTS
+    meshio.Mesh(POINTS, [("tetra", np.array([[0, 1, 2, 3]]))]).write(tmp_path / "secret.inp")
+    return tmp_path
+
+
+def _refused(file: str, data: bytes) -> str:
+    with pytest.raises(UserError) as refused:
+        foreign.read(file, data)
+    return str(refused.value)
+
+
+@pytest.mark.parametrize("item", ['Format="Binary"', 'Format="HDF"'])
+def test_xdmf_leads_nowhere(elsewhere: Path, item: str) -> None:
+    """meshio itself follows the absolute path: that is what makes the refusal needed."""
+    leads = f"{elsewhere}/secret.bin" if "Binary" in item else f"{elsewhere}/secret.h5:/p"
+    text = XDMF.format(item, leads)
+    (elsewhere / "y.xdmf").write_text(text)
+    np.testing.assert_array_equal(meshio.read(elsewhere / "y.xdmf").points, POINTS)
+    said = _refused("y.xdmf", text.encode())
+    assert said.startswith("'y.xdmf': must be a mesh format of one file, got '.xdmf' (.avs, .bdf, ")
+    assert said.endswith("; convert it: meshio convert y.xdmf y.vtu")
+
+
+def test_an_include_of_abaqus_leads_nowhere(elsewhere: Path) -> None:
+    for text in (f"*INCLUDE, INPUT={elsewhere}/secret.inp\n", f"*include,input={elsewhere}/secret.inp\n"):
+        (elsewhere / "y.inp").write_text(text)
+        np.testing.assert_array_equal(meshio.read(elsewhere / "y.inp").points, POINTS)
+        said = "'y.inp': must be one file, got *INCLUDE; convert it: meshio convert y.inp y.vtu"
+        assert _refused("y.inp", text.encode()) == said
+
+
+@pytest.mark.parametrize(
+    "file",
+    ["a.xmf", "a.med", "a.h5m", "a.hmf", "a.cgns", "a.e", "a.exo", "a.xml", "a.ele", "a.node", "a.vol.gz",
+     "a.vtk.xdmf", "a.XDMF", "a.svg", "a", "vtk"],
+)  # fmt: skip
+def test_formats_of_several_files_are_refused_by_their_ending(file: str) -> None:
+    assert f"'{file}': must be a mesh format of one file, got '{Path(file).suffix.lower()}'" in _refused(
+        file, b""
+    )
+
+
+def test_every_format_of_meshio_is_decided() -> None:
+    """A new format of a later meshio is refused until its reader has been read."""
+    several = {"cgns", "dolfin-xml", "exodus", "h5m", "hmf", "med", "tetgen", "xdmf"}
+    known = {one for formats in meshio.extension_to_filetypes.values() for one in formats}
+    assert known == {*foreign.FORMATS, *several, "svg"}
+    for name, endings in foreign.FORMATS.items():
+        assert all(name in meshio.extension_to_filetypes[ending] for ending in endings)
+
+
+def test_a_format_that_takes_over_an_ending_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(meshio.extension_to_filetypes, ".vtk", ["vtk", "anything"])
+    assert "must be a mesh format of one file, got '.vtk'" in _refused("a.vtk", b"")
+
+
+@pytest.mark.parametrize(
+    "ending",
+    ["avs", "bdf", "f3grid", "inp", "mdpa", "mesh", "meshb", "su2", "lb8.ugrid", "vol", "vtk", "vtu"],
+)
+def test_formats_of_one_file_open_one_file(
+    tmp_path: Path, ending: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / f"box.{ending}"
+    name = next(name for name, endings in foreign.FORMATS.items() if path.suffix in endings)
+    meshio.write(path, MESH, file_format=name)
+    opened = _opened_paths()
+    mesh = foreign.read(path.name, path.read_bytes())
+    files = {Path(one).name for one in opened if not Path(one).name.startswith("tmp")}  # without its folder
+    assert files == {path.name}
+    np.testing.assert_allclose(mesh.points[mesh.cells[0]], POINTS, atol=1e-6)
+
+
+_WATCHED: list[list[str]] = []
+
+
+def _opened_paths() -> list[str]:
+    """The paths that are opened from now on, by Python's audit hook, without modules that are imported."""
+    import sys
+
+    if not _WATCHED:
+        sys.addaudithook(_watch)
+    _WATCHED.append([])
+    return _WATCHED[-1]
+
+
+def _watch(event: str, arguments: tuple) -> None:
+    if event == "open" and isinstance(arguments[0], (str, os.PathLike)):
+        name = os.fspath(arguments[0])
+        if not name.endswith((".py", ".pyc", ".so")) and _WATCHED:
+            _WATCHED[-1].append(name)
+
+
+def test_an_index_beyond_int32_does_not_wrap() -> None:
+    cells = np.array([[0, 1, 2, 2**32 + 3]])
+    found = meshio.Mesh(POINTS, [("tetra", cells)], point_sets={})
+    with pytest.raises(
+        UserError, match=r"^'a.vtk': cells: must be below 2\^31, got 4294967299; count nodes from 0$"
+    ):
+        foreign._simplices("a.vtk", found)
+    found = meshio.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
+    with pytest.raises(UserError, match=r"^'a.vtk': set 'grip': must be below 2\^31, got 4294967299"):
+        foreign._simplices("a.vtk", found)
+
+
+def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:
+    path = tmp_path / "a.vtu"
+    MESH.write(path, file_format="vtu", binary=False)
+    (tmp_path / "secret").write_text("0.5")
+    text = (
+        path.read_text()
+        .replace(
+            '<?xml version="1.0"?>',
+            f'<?xml version="1.0"?><!DOCTYPE d [<!ENTITY e SYSTEM "file://{tmp_path}/secret">]>',
+        )
+        .replace("0.00000000000e+00", "&e;", 1)
+    )
+    assert "&e;" in text
+    assert "meshio cannot read it: " in _refused("a.vtu", text.encode())
