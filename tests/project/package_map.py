@@ -22,9 +22,9 @@ PACKAGES = [
     *("interpreter", "check", "steppers", "adjoint", "plot", "assembly", "app", "torch"),
 ]
 """A package imports from itself and from packages that stand before it. `errors` serves all; the modules
-`__init__` and `plugin` are public doors, which import lazily and which no package imports from."""
+`__init__`, `plugin` and `__main__` are public doors, which no package imports from."""
 
-DOORS = ("", "plugin")
+DOORS = ("", "plugin", "__main__")
 
 
 @dataclass(frozen=True)

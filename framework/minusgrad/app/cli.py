@@ -1,6 +1,7 @@
 """The command line: `minusgrad VERB ...`.
 
 Exit codes: 0 done, 1 findings, 2 a mistake of the user, 3 the run failed, 4 interrupted and resumable.
+They do not depend on whether the output could be written, except for verbs whose output is their result.
 Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
 """
 
@@ -11,7 +12,8 @@ import os
 import sys
 
 from .. import __version__
-from ..errors import MinusgradError
+from ..errors import MinusgradError, UserError
+from .streams import OutputLostError, open_closed_streams, safe_streams
 from .verbs import VERBS
 from .verbs.shared_options import complain
 
@@ -30,26 +32,57 @@ def main(argv: Sequence[str] | None = None) -> int:
 
     Our errors become messages on stderr.
     """
-    arguments = _parsed(sys.argv[1:] if argv is None else argv)
+    open_closed_streams()
+    with safe_streams() as out:
+        arguments = _parsed(sys.argv[1:] if argv is None else argv)
+        code = _run(arguments)
+        out.flush()
+        return code if out.failure is None else _unwritten(code, out.failure, arguments.saves)
+
+
+def _run(arguments: argparse.Namespace) -> int:
     try:
-        code = arguments.run_verb(arguments)
-        sys.stdout.flush()
-        return code
+        os.getcwd()  # the engine asks for it, too
+        return arguments.run_verb(arguments)
+    except OutputLostError:
+        return 0
     except MinusgradError as error:
         complain(error, *getattr(error, "__notes__", []))
         return error.exit_code
     except KeyboardInterrupt:
         complain("stopped; nothing was saved")
         return 130
-    except BrokenPipeError:  # the reader has gone; Python must not flush once more at its end
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
-    except Exception:
-        import traceback
+    except FileNotFoundError as error:
+        if _has_folder():
+            return _internal_error(error)
+        complain("the working folder has been deleted; change to another folder")
+        return UserError.exit_code
+    except Exception as error:
+        return _internal_error(error)
 
-        traceback.print_exc()
-        complain("internal error in minusgrad; please report the traceback above")
-        return MinusgradError.exit_code
+
+def _unwritten(code: int, failure: OSError, saves: bool) -> int:
+    """The exit code after output that could not be written; that its reader has gone is normal."""
+    if isinstance(failure, BrokenPipeError):
+        return code
+    saved = "; the run folder is complete" if saves and code == 0 else ""
+    complain(f"stdout: cannot be written: {failure.strerror}{saved}")
+    return code if saves else code or MinusgradError.exit_code
+
+
+def _has_folder() -> bool:
+    try:
+        return bool(os.getcwd())
+    except OSError:
+        return False
+
+
+def _internal_error(error: Exception) -> int:
+    import traceback
+
+    traceback.print_exception(error)
+    complain("internal error in minusgrad; please report the traceback above")
+    return MinusgradError.exit_code
 
 
 def _parsed(argv: Sequence[str]) -> argparse.Namespace:
@@ -88,5 +121,5 @@ def _parser(argv: Sequence[str]) -> argparse.ArgumentParser:
 
             home = import_module(f".verbs.{module}", __package__)
             getattr(home, f"{name}_options")(verb)
-            verb.set_defaults(run_verb=getattr(home, name))
+            verb.set_defaults(run_verb=getattr(home, name), saves=module == "runs")
     return parser

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import product
 from pathlib import Path
-from typing import TextIO
+from typing import Protocol
 
 import numpy as np
 
@@ -23,7 +23,13 @@ from ..files.trajectory import Series
 AXES = "xyz"
 
 
-def export(path: Path, names: Sequence[str], out: TextIO) -> int:
+class Output(Protocol):
+    """A text stream that rows are written to."""
+
+    def write(self, text: str, /) -> object: ...
+
+
+def export(path: Path, names: Sequence[str], out: Output) -> int:
     """Write series of a run (all observables, if none is named); returns the number of rows.
 
     A name is that of `trajectory.names`, or its end ("total", "position"). Raises UserError for a name that

@@ -4,14 +4,20 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TextIO
+from typing import Any, TextIO
+
+from .streams import SafeStream
 
 
 @contextmanager
 def progress(first: int, last: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
     """A function to call with each step reached; shows steps per second and the remaining time."""
     stream = stream or sys.stderr
-    with (_bar if stream.isatty() else _lines)(first, last, stream) as tell:
+    if stream is None:  # of a daemon
+        yield lambda step: None
+        return
+    safe: Any = SafeStream(stream)
+    with (_bar if stream.isatty() else _lines)(first, last, safe) as tell:
         yield tell
 
 

@@ -24,18 +24,11 @@ ORDERS = ("taylor", "product")
 """Questions whose figure is an order of convergence: the larger, the better."""
 
 
-class Output(Console):
-    """The terminal, or a file; a closed pipe ends the program as `cli` says."""
-
-    def on_broken_pipe(self) -> None:
-        raise  # rich would exit with 1, which here means findings
-
-
 def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print rows under a head; nothing is cut off when the output is not a terminal."""
-    console = Output(soft_wrap=False)
+    console = Console(soft_wrap=False)
     if not console.is_terminal:
-        console = Output(width=160)
+        console = Console(width=160)
     shown = Table(*head, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
     for row in rows:
         shown.add_row(*map(escape, row))

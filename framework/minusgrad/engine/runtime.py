@@ -15,6 +15,8 @@ values, because their arrays do not belong to the engine.
 import io
 import math
 import os
+import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
@@ -121,19 +123,45 @@ def _known(name: str) -> str:
 
 def _imported(name: str) -> ModuleType:
     os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
+    if "HOME" not in os.environ:  # both engines end the process without it
+        os.environ["HOME"] = os.path.expanduser("~") if _has_home() else tempfile.gettempdir()
     try:
-        if name == "quadrants":
-            import quadrants as module
-        else:
-            import taichi as module
-
-            _arrays_end_with_their_engine(module)
+        with _muted():
+            if name == "quadrants":
+                import quadrants as module
+            else:
+                import taichi as module
     except ModuleNotFoundError as error:
         if error.name != name:
             raise
         package = "minusgrad" if name == "taichi" else f"minusgrad[{name}]"
         raise RuntimeUnavailableError(f"engine '{name}' is not installed; pip install '{package}'") from None
+    if name == "taichi":
+        _arrays_end_with_their_engine(module)
+    module.lang.impl.get_runtime().set_default_fp(module.f64)  # for types in files read before `start`
+    module.set_logging_level(module.ERROR)  # a search for a driver warns
     return module
+
+
+@contextmanager
+def _muted() -> Iterator[None]:
+    """In a notebook, whose `sys.stdout` is not the process's, the engines greet it on the descriptor 2."""
+    if sys.stdout is sys.__stdout__:
+        yield
+        return
+    before, null = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(null, 2)
+    try:
+        yield
+    finally:
+        os.dup2(before, 2)
+        os.close(before)
+        os.close(null)
+
+
+def _has_home() -> bool:
+    """True if the user of this process has a folder to write in, although HOME is not set."""
+    return os.access(os.path.expanduser("~"), os.W_OK)
 
 
 def start(options: Options | None = None) -> None:

@@ -6,6 +6,7 @@ import argparse
 import sys
 
 from ...errors import UserError
+from ..streams import EndingStream
 from .shared_options import json_option, path, print_json
 
 
@@ -70,7 +71,7 @@ def export(a: argparse.Namespace) -> int:
     from ..export import export
 
     if a.out is None:
-        export(a.folder, a.series, sys.stdout)
+        export(a.folder, a.series, EndingStream(sys.stdout))
         return 0
     from ...files.durable import rewritten
 
