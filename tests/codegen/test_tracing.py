@@ -38,7 +38,7 @@ STORED = ti.ndarray(ti.f64, 3)
 
 def energy_of(function: Callable):
     """An energy over pairs of nodes of a list, with two parameters and an integer for each."""
-    roles = {"x": X, "k": K, "kind": KIND}
+    roles = {"x": X, "k": K, "level": KIND}
     return local_energy(
         function.__name__, over=2, **{a: roles[a] for a in inspect.signature(function).parameters}
     )(function)
@@ -48,7 +48,7 @@ def potential_of(function: Callable, seed: int) -> Potential:
     rng = np.random.default_rng(seed)
     energy = energy_of(function)
     fields = Fields({"x": rng.uniform(0.3, 1.5, (4, 3)) * rng.choice([-1.0, 1.0], (4, 3))})
-    data = {"kind": [0, 1, 2, 49]} if "kind" in energy.roles else {}
+    data = {"level": [0, 1, 2, 49]} if "level" in energy.roles else {}
     parameters = {"k": rng.uniform(0.5, 1.5, 2)} if "k" in energy.roles else {}
     return Potential(
         fields,
@@ -197,10 +197,14 @@ def matrices(x, k):
     return u + D.determinant() + D.inverse()[3, 2] + ti.sqrt(A * A)[0, 1]
 
 
-def conditions(x, kind):
+def conditions(x, level):
     a, b = x[0][0], x[1][0]
     u = ti.select((a > 0.0) & (b > 0.0), a, b) + ti.select((a > b) | (b < 0.3), a * a, b * b)
-    u += ti.select(kind, a, b) + ti.select(kind == 2, a, 3.0 * b) + ti.select(a > 0.0 and b > 0.0, a, 0.5 * b)
+    u += (
+        ti.select(level, a, b)
+        + ti.select(level == 2, a, 3.0 * b)
+        + ti.select(a > 0.0 and b > 0.0, a, 0.5 * b)
+    )
     u += (
         ti.select(a > 0.0 or b > 0.0, 2.0 * a, b)
         + ti.select(not a > 0.0, a, b * b)
@@ -209,23 +213,23 @@ def conditions(x, kind):
     u += (
         (a if b > 0.0 else a * a)
         + ti.select(True & (a > 0.5), a, 0.0)
-        + ti.select(a <= 0.2, a, b) * (kind % 2)
+        + ti.select(a <= 0.2, a, b) * (level % 2)
     )
-    if kind:
-        u += a * kind
-    if 0 < kind <= 2:
-        u += b * (kind // 2)
+    if level:
+        u += a * level
+    if 0 < level <= 2:
+        u += b * (level // 2)
     return u
 
 
-def integers(x, kind):
-    n = kind * 2 + 1
+def integers(x, level):
+    n = level * 2 + 1
     m = n // 2 - n % 3 + (-n) // 2 + (-n) % 3
     p = 0
     for i in ti.static(range(3)):
-        p += i * kind
+        p += i * level
     q = ti.max(n, 3) - ti.min(m, 1) + abs(m) + n**2 + p
-    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * (kind // 49)
+    return x[0][0] * n + x[0][1] * m + x[0][2] * q + x[1][0] * (n / 2) + x[1][1] * (level // 49)
 
 
 def functions_of_graphics(x, k):
@@ -244,7 +248,7 @@ def functions_of_graphics(x, k):
     return u + (ti.math.cexp(c) + ti.math.clog(c) + ti.math.csqrt(c) + ti.math.cpow(c, 3)).sum()
 
 
-def kinds(x, kind):
+def kinds(x, level):
     """Casts, also of comparisons; zero and one; roundings to integers."""
     a, b = x[0][0], x[1][1]
     u = (
@@ -254,10 +258,10 @@ def kinds(x, kind):
         + ti.cast(x[0] > 0.2, ti.i32).sum() * b
     )
     u += ti.floor(3.7 * a, ti.i32) * b + ti.ceil(b, dtype=ti.i64) * a + ti.floor(2.3 * b, ti.f64) * a
-    u += (ti.zero(x[0]) + ti.one(x[1]) * x[0]).sum() + ti.one(a) * b + ti.one(kind) * a + ti.zero(b)
+    u += (ti.zero(x[0]) + ti.one(x[1]) * x[0]).sum() + ti.one(a) * b + ti.one(level) * a + ti.zero(b)
     n = ti.floor(5.3 * a, ti.i32)
     u += (n // 2 + n % 3) * b + x[0].cast(ti.i32).sum() * b + ti.Vector([1.7, a], dt=ti.i32)[0] * b
-    v = ti.math.ivec3(1.7, kind, 3 * a)
+    v = ti.math.ivec3(1.7, level, 3 * a)
     w = ti.types.vector(2, ti.types.f64)(x[0].xy)
     return (
         u
@@ -265,20 +269,20 @@ def kinds(x, kind):
         + (v // 2)[1] * b
         + (v / 2)[1] * b
         + w.sum()
-        + ti.select(bool(kind), a, b)
+        + ti.select(bool(level), a, b)
         + b * bool(1)
     )
 
 
-def masks(x, kind):
+def masks(x, level):
     """What is true of some entries, or of all."""
     a, b = x[0], x[1]
     u = ti.select((a > b).any(), a[0], b[1]) + ti.select((a * a > 0.01).all(), a[1], b[0])
     u += ti.select((a > 0.0) & (b > 0.0), a, b).sum() + ti.select((a > b) | (b < 0.4), b * b, a).sum()
-    u += ti.select(ti.Vector([kind, 0]).any(), a[2], b[2]) + ti.select(any(a > 0.3), b[0], 2.0 * a[0])
+    u += ti.select(ti.Vector([level, 0]).any(), a[2], b[2]) + ti.select(any(a > 0.3), b[0], 2.0 * a[0])
     if all(b > -0.4):
         u += a.dot(b)
-    return u + ti.select(ti.Vector([kind, 1]).all(), a[0] * b[0], a[2])
+    return u + ti.select(ti.Vector([level, 1]).all(), a[0] * b[0], a[2])
 
 
 def operators(x):
@@ -631,19 +635,19 @@ def symbolic_while(x):
     return s
 
 
-def symbolic_range(x, kind):
+def symbolic_range(x, level):
     s = 0.0
-    for _ in range(kind):  # HERE
+    for _ in range(level):  # HERE
         s += x[0][0]
     return s
 
 
-def symbolic_index(x, kind):
-    return x[0][kind]  # HERE
+def symbolic_index(x, level):
+    return x[0][level]  # HERE
 
 
-def symbolic_list_index(x, kind):
-    return x[kind][0]  # HERE
+def symbolic_list_index(x, level):
+    return x[level][0]  # HERE
 
 
 def outside(x):
@@ -716,9 +720,9 @@ def integer_choice(x):
     return s * x[0][0]
 
 
-def integer_argument(x, kind):
-    kind = 0.5 * kind  # HERE
-    return kind * x[0][0]
+def integer_argument(x, level):
+    level = 0.5 * level  # HERE
+    return level * x[0][0]
 
 
 def loop_variable(x):
@@ -828,12 +832,12 @@ def bits_of_two(x):
     return ti.select((x[0][0] > 0.0) ^ (x[0][1] > 0.0), 1.0, 2.0)  # HERE
 
 
-def bits_of_an_integer(x, kind):
-    return x[0][0] * (kind << 1)  # HERE
+def bits_of_an_integer(x, level):
+    return x[0][0] * (level << 1)  # HERE
 
 
-def bits_of_integers(x, kind):
-    return x[0][0] * (kind & 1)  # HERE
+def bits_of_integers(x, level):
+    return x[0][0] * (level & 1)  # HERE
 
 
 def transposes_a_vector(x):
@@ -867,8 +871,8 @@ def raises(x):
     raise ValueError  # HERE
 
 
-def matches(x, kind):
-    match kind:  # HERE
+def matches(x, level):
+    match level:  # HERE
         case 1:
             return x[0][0]
     return 0.0
@@ -930,6 +934,34 @@ def half_of_the_list(x):
 def typo_of_a_name(x):
     length = x[0].norm()
     return lenght * length  # noqa: F821  # HERE
+
+
+def name_of_nothing(x):
+    return x[0][0] * ee  # noqa: F821  # HERE
+
+
+def list_beside_a_node(x):
+    return (x - x[1]).norm()  # HERE
+
+
+def third_of_two(x):
+    return x[0][0] + x[2][0]  # HERE
+
+
+def index_of_a_number(x, level):
+    return x[0][0] * level[0]  # HERE
+
+
+def sum_by_numpy(x):
+    return np.sum(x[0])  # HERE
+
+
+def hypot_by_math(x):
+    return math.hypot(x[0][0], x[0][1])  # HERE
+
+
+def where_by_numpy(x):  # HERE
+    return np.where(x[0][0] > 0.0, x[0][0], 0.0)
 
 
 def no_value_on_one_path(x):
@@ -1024,7 +1056,7 @@ REFUSALS = [
     ),
     (
         integer_argument,
-        "'kind': began as an integer, got a real number, which Taichi truncates; "
+        "'level': began as an integer, got a real number, which Taichi truncates; "
         "begin with 0.0, or use another name",
     ),
     (loop_variable, "'p': is the variable of a loop; use another name"),
@@ -1138,7 +1170,21 @@ REFUSALS = [
         "'u': has no value on this path through the energy; give it one before the `if`",
     ),
     (numpy_arc, "np.arcsin: cannot take a value of the kernel; write ti.asin"),
-    (numpy_of_a_vector, "np.linalg.norm: cannot take a value of the kernel; use the functions of ti"),
+    (numpy_of_a_vector, "np.linalg.norm: cannot take a value of the kernel; write v.norm()"),
+    (sum_by_numpy, "np.sum: cannot take a value of the kernel; write v.sum()"),
+    (
+        hypot_by_math,
+        "math.hypot: cannot take a value of the kernel; write ti.sqrt(a * a + b * b)",
+    ),
+    (
+        where_by_numpy,
+        "'where_by_numpy': must return one real number, got an array of NumPy's, which cannot hold values of"
+        " the kernel; return the energy of one element",
+    ),
+    (name_of_nothing, "'ee': is not defined; define it, or make it an argument of the energy"),
+    (list_beside_a_node, "x: is the list of the element's nodes, got no index; write x[0], x[1]"),
+    (third_of_two, "x: has 2 nodes, got an index beyond them; they are x[0] to x[1]"),
+    (index_of_a_number, "level: is one number, got an index; write level"),
     (too_few_arguments, "ti.atan2: takes 2 arguments, got 1; write ti.atan2(a, b)"),
     (misspelt_method, "tensor: has no 'nrom'; did you mean 'norm'?"),
 ]
@@ -1320,12 +1366,17 @@ def test_a_file_that_changed_after_the_import_is_seen(tmp_path: Path) -> None:
         trace(energy, None, 2)
 
 
-def test_a_function_without_a_file_is_refused() -> None:
+@pytest.mark.parametrize("file", ["<stdin>", "<string>"])
+def test_a_function_without_a_file_is_refused(file: str) -> None:
     scope: dict = {}
-    exec("def unwritten(x):\n    return x[0][0]\n", scope)
+    exec(compile("def unwritten(x):\n    return x[0][0]\n", file, "exec"), scope)
     energy = local_energy("unwritten", over="nodes", x=X)(scope["unwritten"])
-    with pytest.raises(TraceError, match="unwritten: its source cannot be found; put it into a file"):
+    with pytest.raises(TraceError) as caught:
         trace(energy, None, 2)
+    assert str(caught.value) == (
+        f"'unwritten': has no source that can be read, got a function from {file}, which is no file; put it"
+        " into a file, or into a cell of a notebook"
+    )
 
 
 @pytest.mark.parametrize(

@@ -1170,10 +1170,17 @@ def test_a_plugin_file_without_hooks_gives_its_maps_and_its_energies() -> None:
 def test_keys_of_a_block_are_no_arguments(key: str) -> None:
     scope: dict[str, Any] = {}
     exec(f"def f(x, {key}):\n    return x[0]\n", scope)
-    made = local_map("m", gives="y", over="nodes", x=Node(), **{key: Parameter()})(scope["f"])
-    with pytest.raises(EnergyError) as caught:
-        energy_model(made)
-    assert f"an argument cannot be called '{key}'" in str(caught.value)
+    said = (
+        f"an argument cannot be called '{key}': a block in a scene has the keys kind, name, tuples, body,"
+        " fields, gives, grid, sizes, and none that begin with _; use another name"
+    )
+    for role in (Parameter(), Datum()):
+        with pytest.raises(EnergyError) as caught:
+            local_map("m", gives="y", over="nodes", x=Node(), **{key: role})(scope["f"])
+        assert str(caught.value) == f"map 'm': {said}"
+        with pytest.raises(EnergyError) as caught:
+            local_energy("u", over="nodes", x=Node(), **{key: role})(scope["f"])
+        assert str(caught.value) == f"energy 'u': {said}"
 
 
 def test_the_keys_of_a_maps_block() -> None:

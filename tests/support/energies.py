@@ -87,18 +87,18 @@ def limits(x, y, a, w):
     return chosen + bounded + ti.max(r.norm(), y[0]) + abs(y[1] - r[1]) * ti.math.sign(r[0]) + r.max()
 
 
-@local_energy("kinds", over=2, x=X, kind=Datum(integer=True), k=Parameter(default=2.0))
-def kinds(x, kind, k):
-    """r^2, r or log r by the kind of the bond (its datum), times k and half the kind."""
+@local_energy("kinds", over=2, x=X, order=Datum(integer=True), k=Parameter(default=2.0))
+def kinds(x, order, k):
+    """r^2, r or log r by the order of the bond (its datum), times k and half the order."""
     r = (x[0] - x[1]).norm()
     u = 0.0
-    if kind == 0:
+    if order == 0:
         u = r * r
-    elif kind == 1:
+    elif order == 1:
         u = r
     else:
         u = ti.log(r)
-    return k * u * (kind // 2 + 0.5 * (kind % 2) + 0.25)
+    return k * u * (order // 2 + 0.5 * (order % 2) + 0.25)
 
 
 @local_energy("powers", over=2, q=Node(), n=Parameter(default=2.4))

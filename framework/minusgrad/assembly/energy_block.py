@@ -19,12 +19,8 @@ from pydantic import create_model
 from ..energies.local_energy import Datum, LocalEnergy, Parameter
 from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
-from ..errors import EnergyError
 from ..scene.records import Quantity, Record
 from ..scene.tagged_unions import ByForm, one_or_each
-
-OWN = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
-"""Keys of the block itself, which no argument may be called."""
 
 
 class EnergyBlock(Record):
@@ -57,15 +53,9 @@ class StagedBlock(Record):
 
 
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
-    """The model of the energy's block. Raises `EnergyError` if an argument cannot be a key of it."""
+    """The model of the energy's block."""
     spacing = energy.spacing if isinstance(energy, LocalMap) else ""
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a != spacing}
-    keys = list(roles)
-    if unfit := [key for key in keys if key in OWN or key.startswith("_")]:
-        raise EnergyError(
-            f"energy '{energy.name}': an argument cannot be called '{unfit[0]}': every block has the keys"
-            f" {', '.join(OWN)}, and none that begin with _"
-        )
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases

@@ -139,8 +139,7 @@ class Registry:
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):
             if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
-                again = " twice" if taken.owner is plugin else f", which belongs to {taken.owner}"
-                raise PluginError(f"{plugin} registers {section} '{kind}'{again}")
+                raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, taken.owner)}")
             found[section, kind] = entry
         for (section, kind), entry in found.items():
             self.tables[section][kind] = entry
@@ -166,6 +165,15 @@ class Registry:
                         given = implementation.function()
                     of_kind = _energies if section in ENERGIES else _blocks
                     yield from of_kind(section)(plugin, given)
+
+
+def _again(plugin: Plugin, owner: Plugin) -> str:
+    """The rest of the message for a kind that is registered a second time: whose it is, and the cure."""
+    if owner is plugin:
+        return " twice; give one of them another name"
+    fixed = owner.name == "core" or owner.distribution in ("file", "module")
+    listed = "" if fixed else f", or list `plugins` in the scene without '{owner.name}'"
+    return f", which belongs to {owner}; give it another name{listed}"
 
 
 def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, Entry]]]:

@@ -55,7 +55,7 @@ class HessianLoops(Emitter):
 
     def hessians(self, arguments: Sequence[str]) -> tuple[Code, Any]:
         """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2) in rows or blocks."""
-        name, m = f"hessian_{'_'.join(arguments)}", self.size(arguments)
+        name, m = self._name(arguments), self.size(arguments)
         buffer = self._halves(name, m * (m + 1) // 2)
         traced = self._trace()
         forms = self._forms(traced, arguments)
@@ -67,6 +67,11 @@ class HessianLoops(Emitter):
 
     def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
         """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
+
+    def _name(self, arguments: Sequence[str]) -> str:
+        """The name of the buffer, by numbers: the names `a`, `b_c` and `a_b`, `c` would be joined alike."""
+        order = list(self.term.energy.roles)
+        return "_".join(["hessian", *(str(order.index(a)) for a in arguments)])
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own(name, np.zeros((self.term.elements.rows, numbers), self.term.dtype))
@@ -156,10 +161,10 @@ class HessianLoops(Emitter):
         lines: list[str] = []
         for c in range(f.width):
             lines.append(f"row = {f.begin + c} + {node} * {f.width}")
-            lines.append(f"at = row * (row + 1) // 2 + {g.begin} + b * {g.width}")
+            lines.append(f"entry = row * (row + 1) // 2 + {g.begin} + b * {g.width}")
             for d in range(c + 1 if lower_only else g.width):
                 text = _sum(f"{weight}{k} * t{c * f.axes + k}_{d}" for k in range(f.axes))
-                lines.append(f"{self._entry(out, f'at + {d}')} = {text}")
+                lines.append(f"{self._entry(out, f'entry + {d}')} = {text}")
         return lines
 
 
@@ -218,7 +223,7 @@ class LaneHessians(HessianLoops, Lanes):
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
         name = f"a number of d2u/d{' '.join(arguments)}2"
         wanted = [Number(name, graph) for graph in lower(traced.value, leaves)]
-        left = lane_blocks.rows(self._arrays[f"hessian_{'_'.join(arguments)}"], self.term.elements.rows)
+        left = lane_blocks.rows(self._arrays[self._name(arguments)], self.term.elements.rows)
         verify_numbers(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
 
     def _halves(self, name: str, numbers: int) -> Any:

@@ -182,7 +182,7 @@ class Lanes(AllVectors, Emitter):
         nodes = [f"n{slot} = {self._vector_at('nodes_in_blocks', slot)}" for slot in slots]
         elements = [f"e_{lane} = ti.min(block * {wide} + {lane}, {last})" for lane in range(wide)]
         rows = [
-            f"q{slot}_{lane}_{array} = {p}rows_{array}[n{slot}[{lane}]]"
+            f"q{slot}_{lane}_{array} = {p}quads_{array}[n{slot}[{lane}]]"
             for array in self._rowed(leaves)
             for slot, lane in each
         ]
@@ -201,7 +201,7 @@ class Lanes(AllVectors, Emitter):
         """A loop that copies node fields into rows of four, each of which is one load."""
         lines, count = [], len(next(iter(self.term.fields.values())))
         for array, field in self._rowed(leaves).items():
-            if (name := f"rows_{array}") not in self._arrays:
+            if (name := f"quads_{array}") not in self._arrays:
                 self._arrays[name] = lane_blocks.zeros(4 * count, 1, 4, field.dtype).reshape(count, 4)
             numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
             numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
@@ -241,7 +241,7 @@ class Lanes(AllVectors, Emitter):
             element, slot = gather.slots // arity, gather.slots % arity
             at = lane_blocks.place(element, slot * width, arity * width, self.wide)
             self._own(slots, at.astype(np.int32))
-        return f"{self.prefix}{buffer}_flat[at_{slots} + {self._number(place) * self.wide}]", slots
+        return f"{self.prefix}flat_{buffer}[at_{slots} + {self._number(place) * self.wide}]", slots
 
     # Target by target
 
@@ -273,12 +273,12 @@ class Lanes(AllVectors, Emitter):
             *(line for k in numbers if places[k].summed for line in ("if side == 0:", f"    {end[k]}")),
         ]
         sides = [
-            f"end = ti.select(side == 0, first, {count})",
-            f"for part in range((end - side * (first + {self.wide}) + {STRETCH - 1}) // {STRETCH}):",
-            *indented([f"begin = side * (first + {self.wide}) + part * {STRETCH}", *stretch]),
+            f"end = ti.select(side == 0, base, {count})",
+            f"for part in range((end - side * (base + {self.wide}) + {STRETCH - 1}) // {STRETCH}):",
+            *indented([f"begin = side * (base + {self.wide}) + part * {STRETCH}", *stretch]),
         ]
         block = [
-            f"first = block * {self.wide}",
+            f"base = block * {self.wide}",
             *self._lane_loads(leaf for leaf in leaves if leaf.serial not in late),
             *early,
             *(f"s{k} = {self._to_all('ti.f64(0.0)') if places[k].summed else zeros[k]}" for k in numbers),
@@ -286,8 +286,8 @@ class Lanes(AllVectors, Emitter):
             *indented(sides),
             *begin,
             f"own = {self._lanes()}",
-            f"for j in range(first, ti.min(first + {self.wide}, {count})):",
-            *indented([f"other = {self._to_all(f'{self.type}(j - first)')}", *body, *in_block]),
+            f"for j in range(base, ti.min(base + {self.wide}, {count})):",
+            *indented([f"other = {self._to_all(f'{self.type}(j - base)')}", *body, *in_block]),
             *end,
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
@@ -328,10 +328,10 @@ class Lanes(AllVectors, Emitter):
         return {name: self._arrays[name] for name in widths}
 
     def _own_blocks(self, name: str, numbers: int, dtype: np.dtype) -> lane_blocks.Blocks:
-        """Blocks of so many numbers of an element; `..._flat` is the same memory, number by number."""
+        """Blocks of so many numbers of an element; `flat_...` is the same memory, number by number."""
         if name not in self._arrays:
             made = lane_blocks.zeros(self.term.elements.rows, numbers, self.wide, dtype)
-            self._arrays[name], self._arrays[f"{name}_flat"] = made, lane_blocks.flat(made)
+            self._arrays[name], self._arrays[f"flat_{name}"] = made, lane_blocks.flat(made)
         return self._arrays[name]
 
     def total(self) -> tuple[Code, Any]:
@@ -342,7 +342,7 @@ class Lanes(AllVectors, Emitter):
 
     def row(self, buffer: str, column: int, element: str = "e") -> str:
         numbers = self._arrays[buffer].shape[1]
-        return f"{self.prefix}{buffer}_flat[{lane_blocks.place(element, column, numbers, self.wide)}]"
+        return f"{self.prefix}flat_{buffer}[{lane_blocks.place(element, column, numbers, self.wide)}]"
 
     def rows(self, buffer: Any) -> np.ndarray:
         return lane_blocks.rows(buffer, self.term.elements.rows)

@@ -94,7 +94,7 @@ class NodeLanes(AllVectors, Emitter):
         before = [*(self._load(leaf) for leaf in leaves if self._uniform(leaf)), *early]
         put = [line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)]
         vector = [
-            f"begin = first + part * {wide}",
+            f"begin = base + part * {wide}",
             f"node = ti.min(begin, end - {wide}) & {SMALL}",
             f"inside = lanes >= {self._to_all(f'{self.type}(begin - node)')}",
             *(self._load(leaf) for leaf in own),
@@ -104,12 +104,12 @@ class NodeLanes(AllVectors, Emitter):
         parts = f"ti.max({count} // {PART}, 1)"
         whole = TOTAL in places
         each = [
-            f"first = chunk * {PART}",
-            f"end = ti.select(chunk == {parts} - 1, {count}, first + {PART})",
+            f"base = chunk * {PART}",
+            f"end = ti.select(chunk == {parts} - 1, {count}, base + {PART})",
             *before,
             f"lanes = {self._lanes()}",
             *[f"s = {self._to_all('ti.f64(0.0)')}"] * whole,
-            f"for part in range((end - first + {wide - 1}) // {wide}):",
+            f"for part in range((end - base + {wide - 1}) // {wide}):",
             *indented(vector),
             *([*self._sum_of_lanes("whole", "s"), f"{p}parts[chunk, 0] = whole"] if whole else []),
         ]

@@ -52,7 +52,7 @@ def suits(term: Term) -> bool:
 class WindowLanes(Vectors, WindowLoops):
     """The loops of a map to the cells of a grid, a vector of cells at a time.
 
-    Arrays of its own: `table_..._flat`, tables number by number, with as many zeros at both ends as a vector
+    Arrays of its own: `flat_table_...`, tables number by number, with as many zeros at both ends as a vector
     may stand out of a window.
     """
 
@@ -68,7 +68,7 @@ class WindowLanes(Vectors, WindowLoops):
             beyond = self._beyond(name)
             flat = lane_blocks.flat(lane_blocks.zeros(table.size + 2 * beyond, 1, self.wide, term.dtype))
             flat[beyond : beyond + table.size] = table.ravel()
-            self._arrays[f"table_{name}_flat"] = flat
+            self._arrays[f"flat_table_{name}"] = flat
 
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
@@ -242,15 +242,16 @@ class WindowLanes(Vectors, WindowLoops):
     def _looked_up(self, node: Scalar) -> tuple[str, str]:
         """The numbers of a table at places that are known relative to the window; where they begin."""
         name, reads, strides = node.value, self._reads[node.serial], self._strides[node.value]
-        place, number, step, at = [str(self._beyond(name))], 0, 0, f"at_{name}"
+        place, number, step, at = [str(self._beyond(name))], 0, 0, "at"
         for read, first, stride in zip(reads, self._begin[name], strides, strict=True):
             axis, offset = read or (0, 0)
-            at += f"_{axis}"
+            at += str(axis)
             place.append(f"({'lane0' if axis == self.last else f'i{axis}'} - b{axis}) * {stride}")
             number += (offset + first) * stride
             step += stride * (axis == self.last)
+        at += f"_{name}"  # a user's name comes last, so that no two of them make the same local
         numbers = (
-            f"{self.prefix}table_{name}_flat[{at} + {number + lane * step}]" for lane in range(self.wide)
+            f"{self.prefix}flat_table_{name}[{at} + {number + lane * step}]" for lane in range(self.wide)
         )
         return f"{at} = ({' + '.join(place)}) & {SMALL}", f"ti.Vector([{', '.join(numbers)}])"
 

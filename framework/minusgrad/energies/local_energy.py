@@ -28,6 +28,8 @@ from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
 
+BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
+"""Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
 Shape = tuple[int | str, ...]
 """The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for
 the nodes of a tuple."""
@@ -330,6 +332,16 @@ def local_energy(
     return declare
 
 
+def refuse_block_keys(what: str, roles: Mapping[str, Role]) -> None:
+    """Raise `EnergyError` for a parameter or datum that a block of a scene could not have as a key."""
+    keys = [a for a, role in roles.items() if isinstance(role, (Parameter, Datum))]
+    if unfit := [key for key in keys if key in BLOCK_KEYS or key.startswith("_")]:
+        raise EnergyError(
+            f"{what}: an argument cannot be called '{unfit[0]}': a block in a scene has the keys"
+            f" {', '.join(BLOCK_KEYS)}, and none that begin with _; use another name"
+        )
+
+
 def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
     """The declared symmetries. Raises `EnergyError` for an unknown one."""
     if strange := [one for one in symmetries if one not in SYMMETRIES]:
@@ -397,6 +409,7 @@ def _check_declaration(
         raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
+    refuse_block_keys(name, roles)
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:

@@ -42,7 +42,17 @@ import numpy as np
 from ..errors import EnergyError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
-from .local_energy import Datum, Node, Parameter, Role, Shape, Time, identifier, known_symmetries
+from .local_energy import (
+    Datum,
+    Node,
+    Parameter,
+    Role,
+    Shape,
+    Time,
+    identifier,
+    known_symmetries,
+    refuse_block_keys,
+)
 from .stage_order import Schedule
 
 Example = Callable[[np.random.Generator], Mapping[str, Any]]
@@ -157,6 +167,7 @@ def staged_energy(
     """
     what = f"energy '{identifier(name, 'an energy')}'"
     between, kept = between or {}, known_symmetries(what, symmetries)
+    refuse_block_keys(what, roles)
     for stage in stages:
         _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
     for argument, role in roles.items():

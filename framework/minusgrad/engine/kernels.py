@@ -4,6 +4,7 @@ A `Code` is a piece of a kernel: loops as text, and the arrays they name. Pieces
 inside a loop. Kernels are cached by their text, which states every type, and by the running engine.
 """
 
+import ast
 import hashlib
 import linecache
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -141,9 +142,18 @@ def _kernel(source: str) -> Callable:
             **vector_functions.helpers(ti, source),
         }
         scope |= random.helpers(ti, source)
-        exec(compile(source, file, "exec"), scope)
+        tree = ast.parse(source, file)
+        assert not (names := shadowed(tree)), f"locals and arguments of a kernel share names: {names}"
+        exec(compile(tree, file, "exec"), scope)
         _compiled[key] = ti.kernel(scope["kernel"])
     return _compiled[key]
+
+
+def shadowed(tree: ast.Module) -> list[str]:
+    """The arguments of kernels that their own statements assign to: none, or two names would be one."""
+    named = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
+    return sorted(named.intersection(stored))
 
 
 def _life() -> Any:

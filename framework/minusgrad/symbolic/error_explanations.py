@@ -4,7 +4,6 @@ A message has the form `<object>: <what is wrong>, got <value>; <cure>`. A messa
 `CURE`.
 """
 
-import builtins
 import linecache
 import re
 from types import FrameType
@@ -12,8 +11,10 @@ from typing import Any
 
 from ..errors import suggestion
 from .operations import OPERATIONS
-from .scalar import UNREADABLE
+from .scalar import UNREADABLE, Scalar
 
+FUNCTIONS = ("abs", "float", "int", "len", "max", "min", "pow", "range", "sum", "zip", "enumerate")
+"""Functions of Python that energies call."""
 CURE = "write it with static loops, `if` and ti.select, or as staged kernels"
 OPERATORS = {
     "~": "~: works on bits, got a value of the kernel; the opposite of a comparison is `not`",
@@ -23,6 +24,30 @@ OPERATORS = {
     ">>": ">>: works on bits, got a value of the kernel; write a // 2**n",
 }
 """Messages for operators that work on bits."""
+INSTEAD = {
+    "arctan": "ti.atan2(a, 1.0)",
+    "array": "ti.Vector([a, b])",
+    "clip": "ti.math.clamp(a, low, high)",
+    "cosh": "0.5 * (ti.exp(a) + ti.exp(-a))",
+    "expm1": "ti.exp(a) - 1.0",
+    "hypot": "ti.sqrt(a * a + b * b)",
+    "linalg.norm": "v.norm()",
+    "log10": "ti.log(a) / ti.log(10.0)",
+    "log1p": "ti.log(1.0 + a)",
+    "maximum": "ti.max(a, b)",
+    "minimum": "ti.min(a, b)",
+    "power": "a ** b",
+    "sign": "ti.math.sign(a)",
+    "special.erf": "ti.erf(a)",
+    "sinh": "0.5 * (ti.exp(a) - ti.exp(-a))",
+    "square": "a * a",
+    "sum": "v.sum()",
+    "where": "ti.select(condition, a, b)",
+} | {"atan": "ti.atan2(a, 1.0)", "fabs": "ti.abs(a)", "pow": "a ** b"}
+"""What to write for functions of NumPy, and of math, that have no namesake in `ti`."""
+CALLED_BY_NUMPY = re.compile("unexpected keyword argument '(axis|out|dtype|keepdims)'")
+USED_AS_ONE = re.compile("'(list|tuple)'|non-int of type|operands: must have one shape")
+"""Messages of errors that a list may cause which is used like one of its entries."""
 
 
 def with_cure(message: str) -> str:
@@ -35,6 +60,7 @@ def explanation(error: Exception, frame: FrameType, line: int) -> str:
     source = linecache.getline(frame.f_code.co_filename, line)
     found = (
         _of_name(error, frame)
+        or _of_index(error, frame, source)
         or _of_list(error, frame, source)
         or _of_foreign_function(error, frame, source)
         or _of_operator(error)
@@ -47,10 +73,30 @@ def _of_name(error: Exception, frame: FrameType) -> str | None:
         name = re.findall(r"'(\w+)'", str(error))[0]
         return f"'{name}': has no value on this path through the energy; give it one before the `if`"
     if isinstance(error, NameError):
-        known = {*frame.f_locals, *frame.f_globals, *dir(builtins)}
+        known = {*frame.f_locals, *frame.f_globals, *FUNCTIONS}
         near = suggestion(error.name or "", sorted(n for n in known if not n.startswith("__")))
         return f"'{error.name}': is not defined{near or '; define it, or make it an argument of the energy'}"
     return None
+
+
+def _of_index(error: Exception, frame: FrameType, source: str) -> str | None:
+    """An index of a number, or one beyond the end of a list."""
+    named = [name for name in re.findall(r"\b([a-zA-Z_]\w*)\[", source) if name in frame.f_locals]
+    if isinstance(error, IndexError) and "index out of range" in str(error):
+        for name in named:
+            if isinstance(values := frame.f_locals[name], (list, tuple)):
+                what = "nodes" if name in _arguments(frame) else "entries"
+                last = f"{name}[0] to {name}[{len(values) - 1}]"
+                return f"{name}: has {len(values)} {what}, got an index beyond them; they are {last}"
+    elif "is not subscriptable" in str(error):
+        for name in named:
+            if isinstance(frame.f_locals[name], (Scalar, int, float)):
+                return f"{name}: is one number, got an index; write {name}"
+    return None
+
+
+def _arguments(frame: FrameType) -> tuple[str, ...]:
+    return frame.f_code.co_varnames[: frame.f_code.co_argcount]
 
 
 def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
@@ -58,21 +104,21 @@ def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
     lists = {name: value for name, value in frame.f_locals.items() if isinstance(value, (list, tuple))}
     if isinstance(error, AttributeError):
         named = [name for name, value in lists.items() if value is error.obj]
-    elif isinstance(error, TypeError) and re.search("'(list|tuple)'|non-int of type", str(error)):
+    elif isinstance(error, TypeError) and USED_AS_ONE.search(str(error)):
         named = [name for name in re.findall(r"\b([a-zA-Z_]\w*)\b(?!\s*[\[(.])", source) if name in lists]
     else:
         return None
     if not named:
         return None
     name, several = named[0], len(lists[named[0]]) > 1
-    arguments = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-    kind = "the list of the element's nodes" if name in arguments else "a list"
+    kind = "the list of the element's nodes" if name in _arguments(frame) else "a list"
     return f"{name}: is {kind}, got no index; write {name}[0]{f', {name}[1]' * several}"
 
 
 def _of_foreign_function(error: Exception, frame: FrameType, source: str) -> str | None:
     """A function of math or NumPy that is called with a value of the kernel."""
-    if UNREADABLE not in str(error) and "__array_ufunc__" not in str(error):
+    text = str(error)
+    if UNREADABLE not in text and "__array_ufunc__" not in text and not CALLED_BY_NUMPY.search(text):
         return None
     for called in re.findall(r"([a-zA-Z_][\w.]*)\(", source):
         first, *rest = called.split(".")
@@ -83,6 +129,7 @@ def _of_foreign_function(error: Exception, frame: FrameType, source: str) -> str
         if home.split(".")[0] in ("math", "numpy"):
             names = [row.name for row in OPERATIONS.values() if value in (row.numpy, row.python)]
             named = [f"write ti.{name}" for name in names if OPERATIONS[name].function]
+            named += [f"write {text}" for name, text in INSTEAD.items() if called.endswith(name)]
             return f"{called}: cannot take a value of the kernel; {(*named, 'use the functions of ti')[0]}"
     return None
 

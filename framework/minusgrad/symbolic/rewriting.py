@@ -43,6 +43,7 @@ REFUSED = {
     ast.ImportFrom: "`import`: has no meaning in an energy; put it at the top of the file",
 }
 RETURNED = {"NoneType": "None", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
+RETURNED["ndarray"] = "an array of NumPy's, which cannot hold values of the kernel"
 MARK = "__minusgrad_stand_in__"
 LENT = """
     degrees eye fract log2 mod radians reflect refract rot_by_axis rot_yaw_pitch_roll rotation2d rotation3d
@@ -293,7 +294,11 @@ def parsed(function: Callable) -> tuple[ast.FunctionDef, str]:
     try:
         lines, first = inspect.getsourcelines(function)
     except OSError:
-        raise TraceError(f"{function.__qualname__}: its source cannot be found; put it into a file") from None
+        raise TraceError(
+            f"'{function.__qualname__}': has no source that can be read, got a function from"
+            f" {function.__code__.co_filename}, which is no file; put it into a file, or into a cell of a"
+            " notebook"
+        ) from None
     try:
         tree = ast.parse(textwrap.dedent("".join(lines)))
     except SyntaxError:  # a lambda in the middle of a statement
