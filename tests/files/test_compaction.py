@@ -8,10 +8,11 @@ import pytest
 
 from minusgrad.errors import CheckpointError
 from minusgrad.files import checkpoint, compaction, durable, trajectory
-from minusgrad.files.h5md import Raster
+from minusgrad.files.h5md import LEAVES, Raster
 from minusgrad.files.run_folder import RECORDER, RunDir
 from minusgrad.files.trajectory import Recorder
 from tests.support.long_runs import KEEP, SERIES, files, go_on, moment, record, recorder, simulate, started
+from tests.support.masters import through_master
 
 
 @pytest.fixture(autouse=True)
@@ -31,12 +32,13 @@ def assert_whole(path, end: int) -> None:
     for step in range(1, end + 1):
         record(whole, step)
     state = whole.state()
+    for name in SERIES:
+        through = dict(zip(LEAVES, through_master(path, name), strict=True))
+        for leaf, read in trajectory.series(path, name)._asdict().items():
+            right = state[f"{name}/{leaf}"]
+            np.testing.assert_array_equal(read, right)
+            np.testing.assert_array_equal(through[leaf], right)
     with h5py.File(path / "trajectory.h5") as master:
-        for name in SERIES:
-            for leaf, read in trajectory.series(path, name)._asdict().items():
-                right = state[f"{name}/{leaf}"]
-                np.testing.assert_array_equal(read, right)
-                np.testing.assert_array_equal(master[f"{name}/{leaf}"][...], right)
         assert master["particles/all/position/value"].attrs["unit_symbol"] == "m"
     assert trajectory.connectivity(path)["bonds"].tolist() == [[0, 1], [1, 2]]
     assert trajectory.grids(path) == {"canvas": Raster((2, 3), 0.5, ("mm", 1e-3))}

@@ -78,17 +78,18 @@ def test_particles(dimension: int, tmp_path: Path) -> None:
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        if dimension == 3:
-            universe = MDAnalysis.Universe.empty(5, trajectory=False)
-            universe.load_new(str(file), format="H5MD", convert_units=False)
-            assert universe.trajectory.n_frames == 7
-            for k, frame in enumerate(universe.trajectory):
-                assert frame.time == float(k)
-                assert np.array_equal(frame.positions, x[2 * k].astype(np.float32))
-                assert np.array_equal(frame.velocities, v[2 * k].astype(np.float32))
-            with h5py.File(file) as h5:
-                assert h5["particles/all/position/value"].attrs["unit_si"] == 1e-9
-                assert h5["observables/potential/total/value"][...].tolist() == list(range(13))
+        universe = MDAnalysis.Universe.empty(5, trajectory=False)
+        universe.load_new(str(file), format="H5MD", convert_units=False)
+        assert universe.trajectory.n_frames == 7
+        for k, frame in enumerate(universe.trajectory):
+            assert frame.time == float(k)
+            assert np.array_equal(frame.positions, padded(x[2 * k]).astype(np.float32))
+            assert np.array_equal(frame.velocities, padded(v[2 * k]).astype(np.float32))
+        with h5py.File(file) as h5:
+            assert h5["particles/all/position/value"].attrs["unit_si"] == 1e-9
+            assert h5["minusgrad"].attrs["dimension"] == dimension
+            assert "observables" not in h5, "MDAnalysis would read row 1 at frame 1, which is of step 2"
+            assert h5["minusgrad/observables/potential/total/value"][...].tolist() == list(range(13))
 
 
 MESHES = {
@@ -160,4 +161,110 @@ def test_nothing_to_see(tmp_path: Path) -> None:
 
     file = recorded(tmp_path / "run", Recorder({}, ("s", 1.0)), note, 2, 1)
     with h5py.File(file) as h5:
-        assert set(h5) == {"h5md", "observables", "particles"}
+        assert set(h5) == {"h5md", "minusgrad", "observables", "particles"}
+
+
+RHYTHMS = {"equal": 4, "denser": 1, "rarer": 8}
+"""Steps from one row of observables to the next; of frames, 4."""
+
+
+def universe_of(file: Path, nodes: int, **options):
+    """As a user opens it; units are converted unless `options` say otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe = MDAnalysis.Universe.empty(nodes, trajectory=False)
+        universe.load_new(str(file), format="H5MD", **options)
+        return universe
+
+
+@pytest.mark.parametrize("rhythm", RHYTHMS)
+def test_observables_that_mdanalysis_shows_are_those_of_the_frame(rhythm: str, tmp_path: Path) -> None:
+    """It reads row k at frame k, whatever its step: of another rhythm it sees none, and fails at none."""
+    x = X.normal(size=(17, 5, 3))
+
+    def note(recorder: Recorder, step: int) -> None:
+        if step % RHYTHMS[rhythm] == 0:
+            values = {"total": 10.0 * step, "potential/pair": -step, "reaction/x/left": np.full(3, step)}
+            recorder.record_observables(step, 0.5 * step, values)
+        if step % 4 == 0:
+            recorder.record_frame(step, 0.5 * step, {"position": x[step]})
+
+    file = recorded(tmp_path / "run", Recorder({}, ("s", 1.0)), note, 16, 4)
+    seen = {}
+    for frame in universe_of(file, 5, convert_units=False).trajectory:
+        step = int(frame.data["step"])
+        known = [name for name in ("total", "potential/pair") if name in frame.data]
+        seen[step] = {name: float(frame.data[name]) for name in known}
+        assert np.array_equal(frame.positions, x[step].astype(np.float32))
+    right = {step: {"total": 10.0 * step, "potential/pair": -float(step)} for step in range(0, 17, 4)}
+    assert seen == (right if rhythm == "equal" else {step: {} for step in right})
+    with h5py.File(file) as h5:
+        for name, factor in (("total", 10.0), ("potential/pair", -1.0)):
+            group = h5[("" if rhythm == "equal" else "minusgrad/") + f"observables/{name}"]
+            assert group["value"][...].tolist() == [factor * step for step in range(0, 17, RHYTHMS[rhythm])]
+            assert group["step"][...].tolist() == list(range(0, 17, RHYTHMS[rhythm]))
+        assert len(h5["minusgrad/observables/reaction/x/left/value"]) == 16 // RHYTHMS[rhythm] + 1, "too deep"
+    assert trajectory.series(tmp_path / "run", "observables/total").value.tolist() == [
+        10.0 * step for step in range(0, 17, RHYTHMS[rhythm])
+    ]
+
+
+def test_velocities_of_another_rhythm_are_not_shown_as_those_of_the_frame(tmp_path: Path) -> None:
+    x = X.normal(size=(9, 2, 3))
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_frame(step, step, {"velocity": -x[step]})
+        if step % 2 == 0:
+            recorder.record_frame(step, step, {"position": x[step]})
+
+    file = recorded(tmp_path / "run", Recorder({}, ("s", 1.0)), note, 8, 4)
+    universe = universe_of(file, 2, convert_units=False)
+    assert not universe.trajectory.ts.has_velocities
+    for k, frame in enumerate(universe.trajectory):
+        assert np.array_equal(frame.positions, x[2 * k].astype(np.float32))
+    with h5py.File(file) as h5:
+        assert np.array_equal(h5["minusgrad/particles/all/velocity/value"], -x)
+
+
+UNITS = {
+    "nm, ps, u": (("nm", "nm ps^-1", "nm u ps^-2", "ps"), (10.0, 10.0, 0.1)),
+    "angstrom, fs": (("angstrom", "angstrom fs^-1", "", "fs"), (1.0, 1000.0, 0.0)),
+}
+"""Symbols of position, velocity, force and time; what MDAnalysis multiplies by (A, A/ps, kJ/mol/A)."""
+
+
+@pytest.mark.parametrize("system", UNITS)
+@pytest.mark.parametrize("dimension", [1, 2, 3])
+def test_units_are_converted_by_default(system: str, dimension: int, tmp_path: Path) -> None:
+    (length, speed, force, time), factors = UNITS[system]
+    x, v, f = X.normal(size=(3, 3, 4, dimension))
+
+    def note(recorder: Recorder, step: int) -> None:
+        arrays = {"position": x[step], "velocity": v[step]} | ({"force": f[step]} if force else {})
+        recorder.record_frame(step, 2.0 * step, arrays)
+
+    units = {"position": (length, 1e-9), "velocity": (speed, 1e3)} | (
+        {"force": (force, 1e-12)} if force else {}
+    )
+    file = recorded(tmp_path / "run", Recorder(units, (time, 1e-12)), note, 2, 1)
+    for k, frame in enumerate(universe_of(file, 4).trajectory):
+        assert frame.time == pytest.approx(2.0 * k * {"ps": 1.0, "fs": 1e-3}[time], abs=1e-12)
+        np.testing.assert_allclose(frame.positions, factors[0] * padded(x[k]), rtol=1e-6)
+        np.testing.assert_allclose(frame.velocities, factors[1] * padded(v[k]), rtol=1e-6)
+        if force:
+            np.testing.assert_allclose(frame.forces, factors[2] * padded(f[k]), rtol=1e-6)
+
+
+def test_metres_are_read_without_conversion(tmp_path: Path) -> None:
+    """MDAnalysis does not know metres: the page says `convert_units=False`."""
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_frame(step, step, {"position": np.ones((2, 3)), "velocity": np.ones((2, 3))})
+
+    units = {"position": ("m", 1.0), "velocity": ("m s^-1", 1.0)}
+    file = recorded(tmp_path / "run", Recorder(units, ("s", 1.0)), note, 2, 1)
+    with pytest.raises(ValueError, match="must have readable units"):
+        universe_of(file, 2)
+    universe = universe_of(file, 2, convert_units=False)
+    assert universe.trajectory.n_frames == 3
+    assert universe.trajectory.units["velocity"] == "m/s"

@@ -213,7 +213,7 @@ def test_segments_beyond_the_checkpoint_are_not_in_the_master(tmp_path):
         run.restore()
         run.tidy(saved_runs.KEEP)
     with h5py.File(path / "trajectory.h5") as file:
-        assert file["observables/total/step"][:].tolist() == list(range(1, 11))
+        assert file["minusgrad/observables/total/step"][:].tolist() == list(range(1, 11))
 
 
 def test_a_second_process_is_refused_while_the_first_lives(tmp_path):
@@ -328,3 +328,20 @@ def test_a_full_disk_stops_the_run_and_the_last_checkpoint_stands(tmp_path, monk
         monkeypatch.undo()
     with RunDir.open(path) as run:
         assert run.restore()[0].step == 0
+
+
+def test_steps_beyond_ten_to_the_twelve_are_found(tmp_path):
+    """Names get a 13th digit: resumed, pruned, joined, compared and read like all others."""
+    first, path = 10**12 - 30, tmp_path / "run"
+    with RunDir.create(path, saved_runs.SCENE, []) as run:
+        run.save(saved_runs.snapshot(first, np.zeros((4, 2))), saved_runs.recorder(), saved_runs.KEEP)
+    for stop in (first + 20, first + 37, first + 60):
+        assert saved_runs.go_on(path, stop) == []
+    steps = [checkpoint.step_of(p) for p in checkpoint.listed(path / "ckpt")]
+    assert steps == [first + 40, first + 50, first + 60]
+    seen = trajectory.series(path, "observables/total").step
+    assert seen.tolist() == list(range(first + 1, first + 61))
+    with h5py.File(path / "trajectory.h5") as file:
+        assert len(file["particles/all/position/value"]) == len(range(first, first + 61)) // 3
+    with RunDir.open(path) as run:
+        assert run.restore()[0].step == 10**12 + 30

@@ -12,6 +12,7 @@ import pytest
 from minusgrad.errors import CheckpointError, RunFailedError, UserError
 from minusgrad.files import durable, h5md, master_file, trajectory
 from minusgrad.files.trajectory import Recorder
+from tests.support.masters import place, series_in, through_master
 
 pytestmark = pytest.mark.unit
 
@@ -58,12 +59,7 @@ EXPECTED = {
 }
 
 
-def _through_master(folder, name):
-    with h5py.File(folder / "trajectory.h5") as file:
-        return tuple(file[name][leaf][...] for leaf in ("step", "time", "value"))
-
-
-@pytest.mark.parametrize("read", [trajectory.series, _through_master])
+@pytest.mark.parametrize("read", [trajectory.series, through_master])
 @pytest.mark.parametrize("name", EXPECTED)
 def test_what_was_recorded_is_read(run, read, name):
     steps, values = EXPECTED[name]
@@ -86,7 +82,7 @@ def test_the_last_row_of_a_series(run):
 def test_names_are_all_series(run):
     assert trajectory.names(run) == sorted(EXPECTED)
     with h5py.File(run / "trajectory.h5") as file:
-        assert h5md.series_in(file) == sorted(EXPECTED)
+        assert series_in(file) == sorted(EXPECTED)
 
 
 def test_the_master_reads_from_anywhere_and_after_a_move(run, tmp_path, monkeypatch):
@@ -95,24 +91,23 @@ def test_the_master_reads_from_anywhere_and_after_a_move(run, tmp_path, monkeypa
     shutil.move(run, moved)
     (tmp_path / "cwd").mkdir()
     monkeypatch.chdir(tmp_path / "cwd")
-    assert _through_master(moved, "particles/all/position")[2].tolist() == POSITIONS[::2].tolist()
+    assert through_master(moved, "particles/all/position")[2].tolist() == POSITIONS[::2].tolist()
     monkeypatch.chdir(moved.parent)
     with h5py.File("kept/trajectory.h5") as file:
-        assert file["observables/kinetic/value"][:].tolist() == (1.5 * np.arange(9)).tolist()
+        assert file["minusgrad/observables/kinetic/value"][:].tolist() == (1.5 * np.arange(9)).tolist()
 
 
 def test_the_master_names_segments_by_relative_paths_only(run):
     with h5py.File(run / "trajectory.h5") as file:
         sources = file["particles/all/position/value"].virtual_sources()
-        assert [source.file_name for source in sources] == [
-            f"traj/{p.name}" for p in trajectory.segments(run)
-        ]
+        names = [f"traj/{p.name}" for p in trajectory.segments(run)]
+        assert [source.file_name for source in sources] == [*names, "."], "last the zeros of the third axis"
     assert str(run.parent).encode() not in (run / "trajectory.h5").read_bytes()
 
 
 def test_a_missing_segment_reads_as_nan_through_the_master(run):
     trajectory.segments(run)[0].unlink()
-    step, _, value = _through_master(run, "particles/all/position")
+    step, _, value = through_master(run, "particles/all/position")
     assert step.tolist() == [-1, -1, -1, 6, 8]
     assert np.isnan(value[:3]).all()
 
@@ -130,7 +125,7 @@ def test_without_segments_there_is_no_master(run):
 
 
 def _is_shared(file, one, other, leaf):
-    return file[f"{one}/{leaf}"] == file[f"{other}/{leaf}"]
+    return file[f"{place(file, one)}/{leaf}"] == file[f"{place(file, other)}/{leaf}"]
 
 
 def test_what_is_recorded_together_shares_step_and_time(run):
@@ -153,8 +148,9 @@ def test_segments_and_master_are_h5md(run):
                 assert not kind.is_variable_str()
                 assert kind.get_cset() == h5py.h5t.CSET_ASCII
             box = file["particles/all/box"].attrs
-            assert box["dimension"] == 2
-            assert box["boundary"].tolist() == [b"none", b"none"]
+            dimension = 3 if path.name == "trajectory.h5" else 2
+            assert box["dimension"] == dimension
+            assert box["boundary"].tolist() == [b"none"] * dimension
 
 
 def test_units_stand_where_readers_look(run):
@@ -167,7 +163,7 @@ def test_units_stand_where_readers_look(run):
             kind = phi.get_id("unit").get_type()
             assert kind.is_variable_str()
             assert kind.get_cset() == h5py.h5t.CSET_ASCII
-            assert file["observables/kinetic/time"].attrs["unit_symbol"] == "yr"
+            assert file[place(file, "observables/kinetic") + "/time"].attrs["unit_symbol"] == "yr"
             assert "unit_si" not in file["particles/all/velocity/value"].attrs
     assert trajectory.symbols(run, "observables/kinetic") == ("µJ", "yr")
     assert trajectory.symbols(run, "observables/momentum") == ("", "yr")
@@ -324,7 +320,7 @@ def meshed(tmp_path):
     return _seal_mesh(tmp_path / "meshed", _meshed())
 
 
-@pytest.mark.parametrize("read", [trajectory.series, _through_master])
+@pytest.mark.parametrize("read", [trajectory.series, through_master])
 def test_cells_are_read_like_everything_else(meshed, read):
     step, time, value = read(meshed, "cells/cells/energy_density")
     assert (step.tolist(), time.tolist()) == ([0, 3, 6], [0.0, 0.1 * 3, 0.1 * 6])
@@ -342,7 +338,7 @@ def test_cells_are_among_the_names_and_have_units(meshed):
     assert trajectory.symbols(meshed, cells[0]) == ("J m^-3", "yr")
     assert trajectory.symbols(meshed, cells[1]) == ("%", "yr")
     with h5py.File(meshed / "trajectory.h5") as file:
-        assert h5md.series_in(file) == trajectory.names(meshed)
+        assert series_in(file) == trajectory.names(meshed)
         assert file[f"{cells[0]}/value"].attrs["unit_si"] == 1.0
         assert _is_shared(file, cells[0], cells[1], "time")
         assert _is_shared(file, cells[0], "observables/potential", "step")
@@ -566,7 +562,7 @@ def gridded(tmp_path):
     return _seal_grids(tmp_path / "gridded", _gridded())
 
 
-@pytest.mark.parametrize("read", [trajectory.series, _through_master])
+@pytest.mark.parametrize("read", [trajectory.series, through_master])
 def test_fields_over_grids_are_read_with_rows_and_columns(gridded, read):
     step, time, value = read(gridded, "grids/canvas/dose")
     assert (step.tolist(), time.tolist()) == ([0, 3, 6], [0.0, 0.1 * 3, 0.1 * 6])

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import partial
+from pathlib import Path
 
 import matplotlib
 import matplotlib.image
@@ -12,7 +13,7 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 
-from minusgrad.errors import RunFolderError, UserError
+from minusgrad.errors import RunFailedError, RunFolderError, UserError
 from minusgrad.files import trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
@@ -130,6 +131,22 @@ def test_nothing_to_draw_says_so(tmp_path):
         pictures.plot(run)
     with pytest.raises(RunFolderError, match="not a run"):
         pictures.plot(tmp_path)
+
+
+@pytest.mark.parametrize("place", [None, "elsewhere"])
+def test_a_folder_that_cannot_be_written_names_out_as_the_cure(tmp_path, monkeypatch, place):
+    """Also a run folder on a read-only disk, which `resume` would not cure."""
+    run = _run(tmp_path / "run", {}, ENERGIES)
+    out = place and tmp_path / place
+
+    def refused(*_, **__):
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(Path, "mkdir", refused)
+    cure = "cannot be written: Read-only file system; give another folder with --out"
+    with pytest.raises(RunFailedError) as error:
+        pictures.plot(run, out)
+    assert str(error.value) == f"{out or run / 'pictures'}: {cure}"
 
 
 def test_positions_on_a_line_have_no_orbits(tmp_path):

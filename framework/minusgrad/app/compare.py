@@ -68,7 +68,7 @@ def compare(one: Path, other: Path) -> Comparison:
 
 def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
     """Compare checkpoints of equal steps; a run keeps only some, so others are ignored."""
-    mine, theirs = ({p.name.split(".")[0]: p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
+    mine, theirs = ({checkpoint.step_of(p): p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
     found, arrays = [], 0
     for step in sorted(mine.keys() & theirs.keys()):
         a, b = checkpoint.load(mine[step]), checkpoint.load(theirs[step])

@@ -7,10 +7,10 @@
                                 last of step, time, dt, names, units, scene, meta and these
 
 This hash of the content does not depend on the version of HDF5. (Format 1 stored it in attributes.)
-Names are `<12-digit step>` for a scheduled checkpoint and `<12-digit step>.interrupted` for one that a
-signal or a time limit caused. A file from elsewhere is hostile: its hash is checked before HDF5
-is called, and links, external or virtual storage, filters and object types are refused before any data is
-read.
+Names are `<step>` for a scheduled checkpoint and `<step>.interrupted` for one that a signal or a time limit
+caused; the step has 12 digits, from 10^12 on more. A file from elsewhere is hostile: its hash is checked
+before HDF5 is called, and links, external or virtual storage, filters and object types are refused before any
+data is read.
 """
 
 import hashlib
@@ -33,7 +33,7 @@ FORMAT = "minusgrad checkpoint"
 VERSION = (2, 0)
 READS = {1, 2}
 """The major versions that can be read; 2 is written."""
-_NAME = re.compile(r"(?P<step>\d{12})(?P<interrupted>\.interrupted)?")
+_NAME = re.compile(r"(?P<step>\d{12,})(?P<interrupted>\.interrupted)?")
 _PART = re.compile(r"(?!\.+$)[^/\0-\x1f]+")
 _ROOT = {"arrays", "scene", "meta", "sha256"}
 

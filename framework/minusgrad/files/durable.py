@@ -249,6 +249,18 @@ def _sync_folder(folder: Path) -> None:
 
 
 @contextmanager
+def outside_a_run(path: Path, cure: str) -> Iterator[None]:
+    """Name this cure where a file that belongs to no run cannot be written. Raises `RunFailedError`."""
+    try:
+        yield
+    except RunFailedError as error:
+        if not isinstance(reason := error.__cause__, OSError):
+            raise
+        text = f"{path}: cannot be written: {reason.strerror or reason}; {cure}"
+        raise RunFailedError(text) from reason
+
+
+@contextmanager
 def _named_failure(path: Path) -> Iterator[None]:
     try:
         yield

@@ -11,7 +11,8 @@
 
 Step and time have shape [T]. Each value, time and spacing has its unit in the attributes `unit_symbol` and
 `unit_si` (its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it
-refuses the file for any other. Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
+refuses the file for any other. `master_file` says where the master differs.
+Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
 """
 
 from functools import cache
@@ -30,6 +31,19 @@ _version = cache(version)
 _RESERVED = {"", ".", "..", *LEAVES}
 _MDANALYSIS = {"Angstrom", "nm", "pm", "fm", "ps", "fs", "ns", "s"}
 Unit = tuple[str, float]
+_NOTATION = {
+    "position": {"angstrom": "Angstrom"},
+    "velocity": {
+        "nm ps^-1": "nm ps-1",
+        "nm ns^-1": "nm ns-1",
+        "pm ps^-1": "pm ps-1",
+        "m s^-1": "m s-1",
+        "angstrom ps^-1": "Angstrom ps-1",
+        "angstrom fs^-1": "Angstrom fs-1",
+    },
+    "force": {"nm u ps^-2": "kJ mol-1 nm-1", "m kg s^-2": "N"},
+}
+"""Our unit symbols in H5MD's notation, by label, where MDAnalysis 2.11 has the unit (`H5MDReader`)."""
 
 
 class Raster(NamedTuple):
@@ -137,6 +151,12 @@ def write_unit(dataset: h5py.Dataset | h5py.Group, unit: Unit | None) -> None:
     dataset.attrs["unit_si"] = np.float64(size)
     if symbol in _MDANALYSIS:
         dataset.attrs.create("unit", symbol, dtype=h5py.string_dtype("ascii"))
+
+
+def write_notation(dataset: h5py.Dataset, label: str, unit: Unit | None) -> None:
+    """Write the attribute `unit` of positions, velocities or forces in H5MD's notation, if there is one."""
+    if unit is not None and (text := _NOTATION[label].get(unit[0])):
+        dataset.attrs.create("unit", text, dtype=h5py.string_dtype("ascii"))
 
 
 def unit_of(dataset: h5py.Dataset | h5py.Group) -> Unit | None:

@@ -1,7 +1,13 @@
 """The master file of a run, `trajectory.h5`: virtual datasets over all segments, by relative paths.
 
     trajectory.h5    the layout of `h5md`; each list and grid as in the first segment that has it
+      /minusgrad     attrs layout, dimension; series that MDAnalysis would misread, below their usual names
       /VTKHDF        the same data for VTK (`vtkhdf`)
+
+MDAnalysis 2.11 reads row k of each observable, and of velocities and forces, as that of frame k, refuses
+observables that are three names deep, and reads vectors in space alone. So series that were recorded at other
+steps than the frames, or named so, are below /minusgrad, and positions, velocities and forces of a plane or a
+line are padded with zeros to three components. Segments have none of this.
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
@@ -15,10 +21,15 @@ import numpy as np
 
 from ..errors import RunFailedError
 from . import durable, h5md, trajectory, vtkhdf
-from .h5md import CONNECTIVITY, LEAVES, OBSERVABLES, POSITION, Raster
-from .virtual_datasets import Source, stacked
+from .h5md import CONNECTIVITY, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
+from .virtual_datasets import Source, in_space, stacked
 
 NAME = "trajectory.h5"
+LAYOUT = 2
+"""The arrangement of series below /minusgrad; masters of layout 1 have no such group."""
+OWN = "minusgrad"
+_VECTORS = (POSITION, f"{FRAMES}/velocity", f"{FRAMES}/force")
+"""The arrays that MDAnalysis reads, in the order in which it looks for the steps of frames."""
 
 
 def write(run: Path, segments: list[Path]) -> Path | None:
@@ -50,6 +61,11 @@ def image(segments: list[Path]) -> bytes:
             lists.setdefault(name, []).append(rows)
         grids = contents.grids | grids
     return durable.image(lambda file: _fill(file, series, lists, grids))
+
+
+def layout(file: h5py.File) -> int:
+    """The arrangement of series in a master file: `LAYOUT`, or an earlier one."""
+    return int(file[OWN].attrs["layout"]) if OWN in file else 1
 
 
 def sources(file: h5py.File) -> set[str]:
@@ -104,26 +120,67 @@ def _fill(
     grids: dict[str, Raster],
 ) -> None:
     position = series.get(POSITION)
-    h5md.write_head(file, position[0].leaves["value"].shape[-1] if position else 3)
+    h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3))
+    own = file.create_group(OWN)
+    own.attrs["layout"] = np.int32(LAYOUT)
+    own.attrs["dimension"] = np.int32(position[0].leaves["value"].shape[-1] if position else 3)
     for name, rows in sorted(lists.items()):
         _refuse_change(f"list '{name}'", rows, [part.shape for part in rows])
         h5md.refer(file, stacked(file, f"{CONNECTIVITY}/{name}", rows[:1]))
     for name, raster in sorted(grids.items()):
         h5md.write_raster(file, name, raster)
     clocks: dict[tuple, str] = {}
+    misread = _misread(series)
     for name, parts in sorted(series.items()):
         values = [part.leaves["value"] for part in parts]
         _refuse_change(f"series '{name}'", values, [part.shape[1:] for part in values])
-        stacked(file, f"{name}/value", values)
-        clock = clocks.setdefault(tuple(part.clock for part in parts), name)
-        if clock == name:
+        place = f"{OWN}/{name}" if name in misread else name
+        _values(file, place, values)
+        clock = clocks.setdefault(_clock(parts), place)
+        if clock == place:
             for leaf in ("step", "time"):
-                stacked(file, f"{name}/{leaf}", [part.leaves[leaf] for part in parts])
+                stacked(file, f"{place}/{leaf}", [part.leaves[leaf] for part in parts])
         else:
-            h5md.share_clock(file, clock, name)
+            h5md.share_clock(file, clock, place)
 
     tracks = {name: track for name, parts in sorted(series.items()) if (track := _track(parts)) is not None}
     vtkhdf.write(file, tracks, {name: rows[0] for name, rows in lists.items()}, grids)
+
+
+def _values(file: h5py.File, place: str, values: list[Source]) -> None:
+    """Write the values of a series; vectors that MDAnalysis reads have three components, and its units."""
+    first = values[0]
+    if place not in _VECTORS or len(first.shape) != 3:
+        stacked(file, f"{place}/value", values)
+        return
+    _, nodes, width = first.shape
+    if 0 < width < 3:
+        rows = sum(part.shape[0] for part in values)
+        zeros = file.create_dataset(  # never written, so they take no room
+            f"{OWN}/zeros/{h5md.label(place)}", (rows, nodes, 3 - width), first.dtype
+        )
+        dataset = in_space(file, f"{place}/value", values, zeros)
+    else:
+        dataset = stacked(file, f"{place}/value", values)
+    h5md.write_notation(dataset, h5md.label(place), first.unit)
+
+
+def _misread(series: dict[str, list[_Series]]) -> set[str]:
+    """The series that MDAnalysis would read at wrong steps, or fail at; none without frames."""
+    frames = next((name for name in _VECTORS if name in series), None)
+    if frames is None:
+        return set()
+    clock, shape = _clock(series[frames]), series[frames][0].leaves["value"].shape[1:]
+    vectors = set(_VECTORS) & series.keys()
+    other = {name for name in vectors if series[name][0].leaves["value"].shape[1:] != shape}
+    read = vectors | {name for name in series if name.startswith(f"{OBSERVABLES}/")}
+    deep = {name for name in read if h5md.label(name).count("/") > 1}
+    return other | deep | {name for name in read if _clock(series[name]) != clock}
+
+
+def _clock(parts: list[_Series]) -> tuple[tuple[str, int], ...]:
+    """Equal for series that were recorded at the same steps."""
+    return tuple(part.clock for part in parts)
 
 
 def _track(parts: list[_Series]) -> vtkhdf.Track | None:

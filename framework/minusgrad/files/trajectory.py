@@ -23,7 +23,7 @@ from . import durable, h5md, hdf5_trust
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hdf5_layout import Draft, Part, laid_out
 
-_SEGMENT = re.compile(r"(?:(?P<first>\d{12})-)?(?P<last>\d{12})(?:\.(?P<level>\d))?")
+_SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?")
 _SMALL = 1 << 16
 """Bytes: smaller rows are copied and written together, larger ones in place."""
 

@@ -43,6 +43,27 @@ def stacked(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Dataset
     return dataset
 
 
+def in_space(file: h5py.File, name: str, parts: Sequence[Source], zeros: h5py.Dataset) -> h5py.Dataset:
+    """Vectors (T, n, d) concatenated along T, with d < 3 padded to (T, n, 3).
+
+    `zeros`: a dataset of zeros in this file, of shape (T, n, 3 - d).
+    """
+    first, plan, start = parts[0], _plan(parts[0].dtype), 0
+    _, nodes, width = first.shape
+    total = (sum(part.shape[0] for part in parts), nodes, 3)
+    for part in parts:
+        here, there = h5py.h5s.create_simple(total), h5py.h5s.create_simple(part.shape)
+        here.select_hyperslab((start, 0, 0), part.shape)
+        plan.set_virtual(here, part.file.encode(), part.path.encode(), there)
+        start += part.shape[0]
+    here, there = h5py.h5s.create_simple(total), h5py.h5s.create_simple(zeros.shape)
+    here.select_hyperslab((0, 0, width), zeros.shape)
+    plan.set_virtual(here, b".", zeros.name.encode(), there)
+    dataset = _made(file, name, first.dtype, total, plan)
+    h5md.write_unit(dataset, first.unit)
+    return dataset
+
+
 def flattened(file: h5py.File, name: str, parts: Sequence[Source]) -> h5py.Dataset:
     """Arrays of any shape, flattened and concatenated; zero where a segment is missing."""
     first, plan, start = parts[0], _plan(parts[0].dtype), 0

@@ -61,8 +61,8 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     if not jobs:
         raise UserError(f"{run}: nothing to draw (there are: {', '.join(names) or 'no series'})")
     out = out or run / "pictures"
-    durable.make_folder(out)
-    with mpl.rc_context(style.RC):
+    with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
+        durable.make_folder(out)
         return [_drawn(out / f"{stem}.png", draw, meta.get("title", "")) for stem, draw in jobs.items()]
 
 

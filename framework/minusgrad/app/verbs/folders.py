@@ -73,12 +73,12 @@ def export(a: argparse.Namespace) -> int:
     if a.out is None:
         export(a.folder, a.series, EndingStream(sys.stdout))
         return 0
-    from ...files.durable import rewritten
+    from ...files.durable import outside_a_run, rewritten
 
     if a.out.is_dir() or not a.out.parent.is_dir():
         why = "is a folder" if a.out.is_dir() else f"there is no folder {a.out.parent}"
         raise UserError(f"{a.out}: cannot be written: {why}; give a file with --out")
-    with rewritten(a.out) as file:
+    with outside_a_run(a.out, "give another file with --out"), rewritten(a.out) as file:
         rows = export(a.folder, a.series, file)
     print(f"{a.out}: {rows} rows")
     return 0
