@@ -267,11 +267,44 @@ def test_a_plugin_file_must_be_given_again(anchored: tuple[Path, Path]) -> None:
     assert files(half) == files(half / "../whole")
 
 
-def test_a_changed_plugin_is_refused(anchored: tuple[Path, Path]) -> None:
+GRAPH = "energy.0: the graph of term 'anchor' has changed (plugin 'anchor': anchor.py)"
+
+
+def test_a_changed_energy_is_refused_by_its_graph(anchored: tuple[Path, Path]) -> None:
     half, plugin = anchored
     replaced(plugin, "0.5", "0.6")
-    assert refused(half, plugins=[plugin]) == ["plugins.anchor.source has changed"]
-    assert resume(half, [plugin], allow_changed=True).remarks[1] == "plugins.anchor.source has changed"
+    assert refused(half, plugins=[plugin]) == [GRAPH]
+    assert resume(half, [plugin], allow_changed=True).remarks[1] == GRAPH
+
+
+def test_a_changed_file_with_equal_energies_is_remarked_only(anchored: tuple[Path, Path]) -> None:
+    """A comment, a docstring, other names, and another energy: the numbers of the run are the same."""
+    half, plugin = anchored
+    replaced(plugin, '"""A spring to the origin."""', "# a spring\n    half = 0.5 * k")
+    replaced(plugin, "0.5 * k * x[0].norm_sqr()", "half * x[0].norm_sqr()")
+    plugin.write_text(plugin.read_text() + OTHER)
+    assert resume(half, [plugin]).remarks == (
+        "since the run was saved, and perhaps not bit for bit the same:",
+        "plugin 'anchor': changed: anchor.py; its energies in this run are the same",
+    )
+
+
+def test_another_order_of_evaluation_is_remarked(anchored: tuple[Path, Path]) -> None:
+    """Sums of gradients follow the order in which a function makes its numbers: they may round otherwise."""
+    half, plugin = anchored
+    replaced(plugin, '"""A spring to the origin."""', "square = x[0].norm_sqr()")
+    replaced(plugin, "0.5 * k * x[0].norm_sqr()", "0.5 * k * square")
+    assert resume(half, [plugin]).remarks[1:] == (
+        "energy.0: the graph of term 'anchor' is evaluated in another order (plugin 'anchor': anchor.py)",
+    )
+
+
+OTHER = """
+
+@local_energy("other", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+def other(x, k):
+    return k * x[0].norm_sqr()
+"""
 
 
 def test_plugins_that_the_scene_does_not_use_do_not_matter(

@@ -65,6 +65,7 @@ class ParameterFit:
         self.placed = self.simulation.placed
         self.integrator = self._differentiable()
         self.observed = FitLosses(self.simulation, validated.models, self.integrator.dt)
+        self.origin = self.simulation.origin  # of the values in the scene, before a parameter moves
         self.parameters = FitParameters(self.simulation, self.table.parameters)
         with self.placed(("fit",)):
             losses, last, budget = self.observed.losses, self.observed.last, self.table.budget

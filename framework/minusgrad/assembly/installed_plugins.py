@@ -6,6 +6,9 @@ from importlib.metadata import EntryPoint, entry_points
 from ..errors import PluginError
 from .hookspecs import GROUP
 
+OURS = "minusgrad"
+"""Our own distribution."""
+
 
 @dataclass(frozen=True)
 class Plugin:
@@ -27,9 +30,7 @@ def installed() -> dict[str, list[EntryPoint]]:
     """
     found: dict[str, list[EntryPoint]] = {}
     owned = [(described(point), point) for point in entry_points(group=GROUP)]
-    for plugin, point in sorted(
-        owned, key=lambda o: (o[0].distribution != "minusgrad", o[0].name, str(o[0]))
-    ):
+    for plugin, point in sorted(owned, key=lambda o: (o[0].distribution != OURS, o[0].name, str(o[0]))):
         found.setdefault(plugin.name, []).append(point)
     return found
 

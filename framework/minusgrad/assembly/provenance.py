@@ -14,6 +14,7 @@ from typing import Any
 
 from ..engine import runtime
 from ..scene.document import Scene
+from . import origin_differences
 from .installed_plugins import Plugin, installed
 from .registry import Registry
 
@@ -41,13 +42,25 @@ def facts(
 
 def differences(then: Mapping[str, Any], now: Mapping[str, Any]) -> tuple[list[str], list[str]]:
     """Differences, a line each: those that prevent an exact continuation, and those that may change bits."""
-    grave = [
-        line for key in ("scene", "files", "plugins") for line in _lines(key, then.get(key), now.get(key))
-    ]
-    light = [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
+    grave = [line for key in ("scene", "files") for line in _lines(key, then.get(key), now.get(key))]
+    changed, light = origin_differences.differences(then.get("origin"), now["origin"], not grave)
+    known = "origin" in then  # which says more about source
+    grave += [*_lines("plugins", _plugins(then, known), _plugins(now, known)), *changed]
+    light += [line for key in ("machine", "versions") for line in _lines(key, then.get(key), now.get(key))]
     if not grave:
         light += _lines("the scene's text", then.get("text"), now.get("text"))
     return grave, light
+
+
+def _plugins(facts: Mapping[str, Any], without_source: bool) -> Any:
+    """The facts about plugins; `without_source`: without the hash of their source."""
+    plugins = facts.get("plugins")
+    if not without_source or not isinstance(plugins, dict):
+        return plugins
+    return {
+        name: {key: v for key, v in one.items() if key != "source"} if isinstance(one, dict) else one
+        for name, one in plugins.items()
+    }
 
 
 def engine(then: Mapping[str, Any]) -> str | None:

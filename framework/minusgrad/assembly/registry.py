@@ -26,9 +26,11 @@ from ..engine import runtime
 from ..errors import PluginError, UserError, unknown
 from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
+from ..scene.input_files import refuse_special
 from . import hookspecs
 from .energy_block import energy_model
 from .installed_plugins import Plugin, described, installed, only
+from .plugin_sources import sources
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "dissipation")
@@ -53,6 +55,7 @@ class Registry:
     def __init__(self) -> None:
         self.plugins: dict[str, Plugin] = {}
         self.modules: dict[str, ModuleType] = {}
+        self._hashes: dict[str, str] = {}
         self.broken: dict[str, PluginError] = {}
         self.tables: dict[str, dict[str, Entry]] = {section: {} for section in SECTIONS}
         self._manager = pluggy.PluginManager(hookspecs.GROUP)
@@ -106,13 +109,13 @@ class Registry:
         return {s: {kind: entry.model for kind, entry in table.items()} for s, table in self.tables.items()}
 
     def fingerprint(self, plugin: Plugin) -> dict[str, Any]:
-        """Distribution, version, API version, and a hash of the source."""
+        """Distribution, version, API version, and the hash of the source that it was imported from."""
         module = self.modules[plugin.name]
         return {
             "distribution": plugin.distribution,
             "version": plugin.version,
             "api": getattr(module, "MINUSGRAD_API", hookspecs.API_VERSION),
-            "source": source_hash(module),
+            "source": self._hashes[plugin.name],
         }
 
     def _add_installed(self, name: str, points: Mapping[str, Any]) -> None:
@@ -144,6 +147,8 @@ class Registry:
         for (section, kind), entry in found.items():
             self.tables[section][kind] = entry
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
+        self._hashes[plugin.name] = source_hash(module)
+        sources(plugin, module)
 
     def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
         """Section, kind and entry of everything that the plugin's hooks return."""
@@ -255,6 +260,8 @@ def blamed(plugin: Plugin, what: str, but: tuple[type[BaseException], ...] = ())
 
 
 def _imported(path: Path) -> ModuleType:
+    """The file as a module; it may import modules beside it, after those of the same name elsewhere."""
+    refuse_special(path)
     if not path.is_file():
         raise FileNotFoundError(f"no file {path}")
     name = f"minusgrad_file_{path.stem}"
@@ -263,6 +270,8 @@ def _imported(path: Path) -> ModuleType:
         raise ImportError(f"{path} is not a Python file")
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
+    if (folder := str(path.parent.resolve())) not in sys.path:
+        sys.path.append(folder)
     spec.loader.exec_module(module)
     return module
 

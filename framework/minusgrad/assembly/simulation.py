@@ -5,6 +5,7 @@ validated scene -> state -> fields, terms, potential -> stepper -> observers
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
-from . import job, provenance
+from . import job, origin, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .observers import Observer
 from .registry import blamed
@@ -63,6 +64,8 @@ class Simulation:
         refuse_non_finite(list(self.fields.values()), "the initial state")
         self.suspects: set[str] = set()
         """The terms and maps that round something, or may: their gradients may be dead."""
+        self.bound: dict[KeyPath, Any] = {}
+        """The term of each block that binds an energy or a map, by its place in the scene."""
         maps = [self.term(block) for block in scene.map]
         bound = [self.term(block) for block in scene.energy]
         blocks = [*scene.map, *scene.energy]
@@ -179,7 +182,11 @@ class Simulation:
         assert energy is not None
         found = TermBlock(energy, self._validated.models[block.path], self.state, self.units)
         with self.placed(block.path):
-            return self._staged_term(energy, found) if isinstance(energy, Staged) else self._local_term(found)
+            bound = (
+                self._staged_term(energy, found) if isinstance(energy, Staged) else self._local_term(found)
+            )
+        self.bound[block.path] = bound
+        return bound
 
     def _local_term(self, block: TermBlock) -> Term:
         term = Term.of(block.spec(), self.fields)
@@ -297,4 +304,16 @@ class Simulation:
         """What a checkpoint says of its origin."""
         used = {entry.owner.name: entry.owner for entry in self._validated.entries.values()}
         facts = provenance.facts(self.scene, self.start_files, self.registry, used.values())
-        return facts | {"names": list(self.state.names)}
+        return facts | {"names": list(self.state.names), "origin": self.origin}
+
+    @cached_property
+    def origin(self) -> origin.Facts:
+        """The digests of energies, values and code that the simulation was built from (`assembly.origin`)."""
+        entries = self._validated.entries
+        made: dict[KeyPath, Any] = {self.scene.stepper.path: self.stepper}
+        made |= {block.path: one for block, one in zip(self.scene.observe, self.observers, strict=True)}
+        owned = {path: (entries[path].owner, one) for path, one in made.items()}
+        found = {path: (entries[path].owner, one) for path, one in self.bound.items()}
+        used = {e.owner.name: e.owner for e in entries.values()}.values()
+        state = entries[self.scene.state.path].owner, self.state, self.holds.fields
+        return origin.of_run(found, state, owned, self.registry, used)

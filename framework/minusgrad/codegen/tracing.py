@@ -54,13 +54,14 @@ def trace(
     k: int,
     tables: Mapping[str, tuple[int, ...]] = NO_TABLES,
     axes: int = 0,
+    simplify: bool = True,
 ) -> Trace:
     """Trace an energy of k nodes for a space of d dimensions (None where no argument depends on it).
 
-    `tables`: their shapes by argument; `axes`: of the grid that a map adds to.
+    `tables`: their shapes by argument; `axes`: of the grid that a map adds to; `simplify`: see `Graph`.
     """
     paths = _Paths()
-    graph = Graph(decide=paths.decide)
+    graph = Graph(paths.decide, simplify)
     inputs: dict[str, list[list[Scalar]]] = {}
     values: dict[str, Any] = {}
     functions = Symbolic(graph)
@@ -93,10 +94,11 @@ def trace(
     return Trace(graph, value, inputs, _window(energy, graph, functions, values, paths), mirrored)
 
 
-def of_term(term: Term) -> Trace:
+def of_term(term: Term, simplify: bool = True) -> Trace:
     """Trace a term's energy, for the arrays that it is bound to."""
     tables = {a: table.shape for a, table in term.tables.items()}
-    return trace(term.energy, term.dimension, term.arity, tables, len(term.grid.shape) if term.grid else 0)
+    axes = len(term.grid.shape) if term.grid else 0
+    return trace(term.energy, term.dimension, term.arity, tables, axes, simplify)
 
 
 def _window(

@@ -13,15 +13,20 @@ from typing import Any
 
 from .operations import OPERATIONS, TRUTHS
 from .scalar import Number, Scalar
-from .simplification import RULES, folded
+from .simplification import CASTS, RULES, folded
 
 REAL_PLACE = "table: is read at integers, got a real number; write ti.cast(ti.floor(...), ti.i32)"
 
 
 class Graph:
-    """A table of nodes, one per distinct expression."""
+    """A table of nodes, one per distinct expression.
 
-    def __init__(self, decide: Callable[[Scalar], bool] | None = None):
+    simplify: whether new nodes pass through all rules; without, only constants are folded, and casts to the
+    kind that a number has are left out.
+    """
+
+    def __init__(self, decide: Callable[[Scalar], bool] | None = None, simplify: bool = True):
+        self._rules = RULES if simplify else {op: RULES[op] for op in CASTS}
         self._table: dict[tuple, Scalar] = {}
         self.decide = decide
         """Called when Python asks for the truth of a node (`if`, `and`, `while`)."""
@@ -48,7 +53,7 @@ class Graph:
             value = folded(python, [a.value for a in scalars])
             if value is not None:
                 return self.constant(value)
-        rule = RULES.get(op)
+        rule = self._rules.get(op)
         simpler = rule(*scalars) if rule else None
         return self._node(op, scalars) if simpler is None else simpler
 

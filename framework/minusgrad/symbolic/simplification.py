@@ -153,3 +153,5 @@ RULES: dict[str, Callable[..., Scalar | None]] = {
     "to_real": _real,
     "abs": _abs,
 }
+CASTS = ("to_real", "to_int")
+"""Casts: of a number that is of the kind already they are no operation, and every assignment has one."""

@@ -1,0 +1,129 @@
+"""Origin of a run's numbers: digests of its energies as traced, of their values, of plugins and of the core.
+
+    terms      by their place in the scene
+               graph    the canonical text of a traced energy, or the kernels of a staged one
+               order    the order in which the nodes of the graph are evaluated
+               values   elements, data, parameters and tables, exactly; `sums` tell rounding from a change
+    state      values   what the state gives besides fields, which a checkpoint holds
+    objects    code     the stepper and the observers of plugins, which no graph covers
+    plugins             the hash of each file and of its code alone, of plugins that are not ours
+    minusgrad           one hash of our own files
+
+Nothing in it depends on the process, the number of threads, or the order of hashing.
+"""
+
+import hashlib
+import sys
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+
+from ..codegen.canonical_trace import canonical_trace
+from ..energies.fields import State
+from ..energies.term import Term
+from ..engine import storage
+from ..potential.staged_term import StagedTerm
+from ..scene.toml_positions import KeyPath
+from . import code_digests
+from .installed_plugins import OURS, Plugin
+from .plugin_sources import sources
+from .registry import Registry
+
+Facts = dict[str, Any]
+
+
+def of_run(
+    bound: Mapping[KeyPath, tuple[Plugin, Term | StagedTerm]],
+    state: tuple[Plugin, State, Iterable[str]],
+    made: Mapping[KeyPath, tuple[Plugin, Any]],
+    registry: Registry,
+    used: Iterable[Plugin],
+) -> Facts:
+    """The origin of a simulation.
+
+    bound, made: terms, and stepper and observers, with their plugins, by their place in the scene. state:
+    with its plugin and the names of the fields that have held components. used: the plugins of all of these.
+    """
+    owner, initial, held = state
+    terms = {_key(path): {"plugin": p.name, "term": t.name} | of_term(t) for path, (p, t) in bound.items()}
+    objects = {
+        _key(path): {"plugin": p.name, "code": code_digests.digest(type(one))}
+        for path, (p, one) in made.items()
+        if p.distribution != OURS
+    }
+    return {
+        "terms": terms,
+        "state": {"plugin": owner.name} | of_state(initial, held),
+        "objects": objects,
+        **of_plugins(registry, used),
+    }
+
+
+def _key(path: KeyPath) -> str:
+    return ".".join(map(str, path))
+
+
+def of_term(term: Term | StagedTerm) -> Facts:
+    """The graph and the values of a term."""
+    if isinstance(term, StagedTerm):
+        energy = term.energy
+        declared = (energy.stages, dict(energy.between), energy.outputs)
+        roles = {a: (type(role).__name__, role.unit, role.shape) for a, role in energy.roles.items()}
+        return {"graph": code_digests.digest((declared, roles)), **_values((dict(term.inputs), term.sizes))}
+    traced = canonical_trace(term)
+    text = hashlib.sha256(traced.text.encode()).hexdigest()[:16]
+    order = code_digests.digest(traced.evaluation_order)
+    parameters = {a: (v.rows, v.index) for a, v in term.parameters.items()}
+    data = {a: storage.host(v) for a, v in term.data.items()}
+    elements = type(term.elements).__name__, term.elements.nodes
+    grid = term.grid and (tuple(term.grid.shape), term.grid.spacing)
+    values = _values((elements, data, parameters, dict(term.tables), grid))
+    return {"graph": text, "order": order, **values}
+
+
+def of_state(state: State, held: Iterable[str]) -> Facts:
+    """What a state gives besides the fields; initial values only of fields with held components."""
+    bodies = {body.name: body.nodes for body in state.bodies}
+    fixed = {name: np.asarray(state.fields[name]) for name in sorted(held) if name in state.fields}
+    names = (dict(state.units), state.motions, dict(state.labels), state.names, state.shown)
+    return _values((names, bodies, dict(state.tuples), state.holds, dict(state.grids), fixed))
+
+
+def of_plugins(registry: Registry, used: Iterable[Plugin]) -> Facts:
+    """The files of plugins that are not ours, by plugin; and one hash of our own."""
+    foreign = {p.name: p for p in used if p.distribution != OURS}
+    files = {name: sources(p, registry.modules[name]).hashes for name, p in sorted(foreign.items())}
+    return {"plugins": files, "minusgrad": _framework(registry)}
+
+
+def _framework(registry: Registry) -> str:
+    """One hash of our packages: the core's, and those of our plugins that are loaded."""
+    ours = [p for p in registry.plugins.values() if p.distribution == OURS]
+    ours += [Plugin("minusgrad", OURS, "", "")]
+    modules = registry.modules | {"minusgrad": sys.modules["minusgrad"]}
+    whole = sorted(sources(p, modules[p.name]).whole for p in ours)
+    return hashlib.sha256("".join(whole).encode()).hexdigest()
+
+
+def _values(parts: Any) -> Facts:
+    """An exact digest, and two sums of the real numbers in it: of sizes, and weighted by place."""
+    sizes, weighted = 0.0, 0.0
+    for array in _reals(parts):
+        flat = np.abs(array.astype(np.float64).ravel())
+        sizes += float(flat.sum())
+        weighted += float(array.ravel() @ np.cos(np.arange(flat.size)))
+    return {"values": code_digests.digest(parts), "sums": [sizes, weighted]}
+
+
+def _reals(parts: Any) -> Iterable[np.ndarray]:
+    if isinstance(parts, np.ndarray) and parts.dtype.kind == "f":
+        yield parts
+    elif isinstance(parts, float):
+        yield np.array([parts])
+    elif isinstance(parts, Mapping):
+        for one in parts.values():
+            yield from _reals(one)
+    elif isinstance(parts, (tuple, list)):
+        for one in parts:
+            yield from _reals(one)
