@@ -59,6 +59,14 @@ class EnergyError(UserError):
     """
 
 
+class TermError(EnergyError):
+    """A mistake about one term of a potential; `term` is its name, by which a scene finds its block."""
+
+    def __init__(self, message: str, term: str):
+        self.term = term
+        super().__init__(message)
+
+
 class TraceError(UserError):
     """A local energy does what the derivative engine cannot follow; says where, and the cure."""
 

@@ -377,7 +377,7 @@ def test_forces_that_depend_on_velocities_are_refused():
     one = line(damped=False)
     fields = one.potential.fields
     one.potential = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
-    with pytest.raises(EnergyError, match="potential: depends on the velocity 'u'"):
+    with pytest.raises(EnergyError, match="energy 'seen': reads the velocity 'u'"):
         Rollout(one, [], 3).evaluate(["q"])
 
 

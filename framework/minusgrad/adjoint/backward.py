@@ -4,13 +4,14 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
     kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
     drift d   lv <- lv + d h lx
+    magnetic  (lx, lv) <- -W_(x, v) at xi = lx, eta = lv,    lp <- lp - W_p,    lm <- lm - W_m   (`magnetic.flow`)
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
 
 p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
 scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
 Held components have no adjoint, because a step overwrites them. The tape has the positions at kicks, and with
-friction the velocities before it. The moves are the scheme's in reverse (`step_sequence`).
+friction the velocities before it, in a magnetic field those before drifts. The moves are the scheme's in reverse (`step_sequence`).
 """
 
 import math
@@ -27,8 +28,12 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from ..steppers.magnetic.drift import PREFIX
+from ..steppers.motions import refuse_velocities
 from ..steppers.moves import coefficients
-from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, Move, rule
+from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
+from ..steppers.magnetic.force import covectors
+from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from ..steppers.stepper import DifferentiableStepper
 
 HALF = "ti.f64(0.5) * h"
@@ -52,7 +57,7 @@ class Backward:
     def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
         assert stepper.tape is not None
         self.stepper, self.tape, self.motions = stepper, stepper.tape, stepper.motions
-        refuse_velocities(stepper)
+        refuse_velocities(stepper.potential, stepper.motions)
         owners = {n: owner(stepper, n) for n in names}
         fields = self.stepper.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
@@ -69,6 +74,8 @@ class Backward:
             self.friction = self._request(
                 self.stepper.dissipation, owners, self.stepper.friction.force, self.slowed
             )
+        if stepper.magnetic:
+            self.flow = self._request(stepper.magnetic.potential, owners, {}, self._carried)
         self._run = KernelCache()
         steps = self._steps() if stepper.fused else None
         fits = steps is not None and len(steps.arrays) <= MOST_ARRAYS
@@ -138,6 +145,7 @@ class Backward:
             HalfFriction: self._launch_half_friction,
             Kick: self._launch_kick,
             Drift: self._launch_drift,
+            MagneticDrift: self._launch_magnetic_drift,
             Forces: self._launch_forces,
         }
         for move in reversed(self.stepper.scheme.moves):
@@ -155,6 +163,16 @@ class Backward:
     def _launch_drift(self, move: Drift, place: "_Place") -> None:
         self._run("hold", self._hold)
         self._run("drift", self._drift, "h", self.stepper.scheme.drifts[move.number] * self.stepper.dt)
+
+    def _launch_magnetic_drift(self, move: MagneticDrift, place: "_Place") -> None:
+        assert self.stepper.magnetic
+        h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
+        row = place.at * len(self.stepper.scheme.drifts) + move.number
+        self._run("hold", self._hold)
+        self._run("read", lambda: self.tape.read_positions("at"), "at", row)
+        self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
+        self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
+        self._run("take drift", self._take_drift, "h", h)
 
     def _launch_half_friction(self, move: HalfFriction, place: "_Place") -> None:
         t = self.stepper.t0 + (place.step + move.number) * self.stepper.dt
@@ -196,6 +214,7 @@ class Backward:
             HalfFriction: self._half_friction_code,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
             Drift: lambda move, number: [self._hold(), Code(f"h = drifts[{number}] * dt\n"), self._drift()],
+            MagneticDrift: self._magnetic_drift_code,
             Forces: self._forces_code,
         }
         s = self.stepper.scheme
@@ -212,6 +231,18 @@ class Backward:
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self._sweep(self.stepper.potential, self.pull, "term"),
             self._take_kick(),
+        ]
+
+    def _magnetic_drift_code(self, move: MagneticDrift, number: str) -> list[Code]:
+        assert self.stepper.magnetic
+        row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
+        return [
+            self._hold(),
+            self.tape.read_positions(row),
+            self.tape.read_turned(row),
+            Code(f"h = drifts[{number}] * dt\nt = h\n"),
+            self._sweep(self.stepper.magnetic.potential, self.flow, PREFIX),
+            self._take_drift(),
         ]
 
     def _half_friction_code(self, move: HalfFriction, number: str) -> list[Code]:
@@ -247,6 +278,17 @@ class Backward:
     @property
     def _velocity_adjoints(self) -> dict[str, Any]:
         return {m.velocity: self.adjoints[m.velocity] for m in self.motions}
+
+    @property
+    def _carried(self) -> dict[str, Any]:
+        """lx and lv as the covectors xi and eta of the flow."""
+        assert self.stepper.magnetic
+        carried = {}
+        for position, motion in self.stepper.magnetic.motions.items():
+            names = covectors(motion)
+            carried[names[TO_PLACE]] = self.adjoints[position]
+            carried[names[TO_SPEED]] = self.adjoints[motion.velocity]
+        return carried
 
     def _pull(self) -> Code:
         """w <- w + h lv / m at free components"""
@@ -336,10 +378,28 @@ class Backward:
             pieces.append(Code(text, arrays))
         return pieces
 
-    def _drift(self) -> Code:
+    def _take_drift(self) -> Code:
+        """lx <- -W_x, lv <- -W_v at charged nodes, lv <- lv + h lx at the others; l <- l - W_l of other fields"""
+        assert self.stepper.magnetic
+        pieces = [self._drift([m for m in self.motions if m.position not in self.stepper.magnetic.motions])]
+        moved = [n for m in self.motions for n in (m.position, m.velocity)]
+        for position, m in self.stepper.magnetic.motions.items():
+            charged = self.stepper.magnetic.charged(position)
+            lines, arrays = [], {} if charged is None else {f"charged_{position}": charged}
+            for n in (m.velocity, position):  # the velocity's first, because it reads the old lx
+                old, new = f"l_{n}[{{at}}]", f"-h_{n}[{{at}}]"
+                kind = real(self.stepper.potential.fields[n].dtype)
+                plain = old if n == position else f"{old} + {kind}(h) * l_{position}[{{at}}]"
+                chosen = new if charged is None else f"ti.select(charged_{position}[n] > 0, {new}, {plain})"
+                lines.append(f"{old} = {chosen}")
+                arrays |= {f"l_{n}": self.adjoints[n], f"h_{n}": self.product[n]}
+            pieces.append(Code(at_each(f"l_{position}", self.adjoints[position], *lines), arrays))
+        return Code.joined([*pieces, *self._taken(self.flow, leave=moved)])
+
+    def _drift(self, motions: Sequence[Motion] | None = None) -> Code:
         """lv <- lv + h lx"""
         pieces = []
-        for m in self.motions:
+        for m in self.motions if motions is None else motions:
             kind = real(self.stepper.potential.fields[m.position].dtype)
             text = f"l_{m.velocity}[{{at}}] + {kind}(h) * l_{m.position}[{{at}}]"
             piece = self._copied(f"l_{m.velocity}", self.adjoints[m.velocity], text)
@@ -386,7 +446,7 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
 
     Raises `EnergyError` for a name that a run cannot be differentiated with respect to.
     """
-    potentials = [p for p in (stepper.potential, stepper.dissipation) if p]
+    potentials = potentials_of(stepper)
     fields = [n for n in stepper.potential.fields if n not in stepper.potential.fields.derived]
     if name in fields:
         return None
@@ -397,21 +457,17 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
     raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
 
 
+def potentials_of(stepper: DifferentiableStepper) -> list[Potential]:
+    """All that have parameters: U, the dissipation, and the flows of the magnetic field."""
+    flows = stepper.magnetic.potential if stepper.magnetic else None
+    return [p for p in (stepper.potential, stepper.dissipation, flows) if p is not None]
+
+
 def zeros(asked: DerivativeRequest) -> list[Code]:
     """Zeros in all arrays that a sweep adds to."""
     targets = {f"g_{n}": a for n, a in asked.gradient.items()}
     targets |= {f"h_{n}": a for n, a in asked.product.items()}
     return [zeroed(name, array) for name, array in targets.items()]
-
-
-def refuse_velocities(stepper: DifferentiableStepper) -> None:
-    """Raise `EnergyError` where U depends on velocities: then no scheme here is symplectic."""
-    for motion in stepper.motions:
-        if motion.velocity in stepper.potential.reads:
-            raise EnergyError(
-                f"potential: depends on the velocity '{motion.velocity}', and a run with such forces has no"
-                " derivative; make the term a dissipation"
-            )
 
 
 def arguments(potential: Potential) -> list[str]:

@@ -262,7 +262,14 @@ class Rollout:
         drifts, friction = len(one.scheme.drifts), one.dissipation is not None
         most = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
         seeds = sum(fields[n].values.nbytes for n in self._tracked)
-        return Tape.size(fields, one.motions, block, drifts, friction) + int(most) * seeds
+        size = Tape.size(fields, one.motions, block, drifts, friction, self._turned)
+        return size + int(most) * seeds
+
+    @property
+    def _turned(self) -> list[str]:
+        """The velocities that a magnetic field turns."""
+        one = self.stepper
+        return [m.velocity for m in one.magnetic.motions.values()] if one.magnetic else []
 
     @property
     def _longest(self) -> int:
@@ -275,7 +282,12 @@ class Rollout:
         if self._recorded is None:
             one, friction = self.stepper, self.stepper.dissipation is not None
             tape = Tape.of(
-                one.potential.fields, one.motions, self.plan.block, len(one.scheme.drifts), friction
+                one.potential.fields,
+                one.motions,
+                self.plan.block,
+                len(one.scheme.drifts),
+                friction,
+                self._turned,
             )
             self._recorded = one.with_tape(tape)
         key = tuple(names)

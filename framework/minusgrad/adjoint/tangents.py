@@ -5,6 +5,7 @@ inertia,
 
     kick c    v. <- v. - c h (gamma - U_x m. / m) / m,      gamma = U_xx x. + U_xp p.
     drift d   x. <- x. + d h v.
+    magnetic  (x., v.) <- the changes of (x', v') = -W_(xi, eta) along x., v., p., m.      (`magnetic.flow`)
     friction  the same with R_v at v0, and at v1, the velocity after half of it
 
 is the derivative of each move, computed with it: exact for the discrete scheme, like the adjoint, at the cost
@@ -25,9 +26,9 @@ from ..errors import EnergyError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.moves import STEPS, coefficients
-from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, Move, rule
+from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from ..steppers.stepper import DifferentiableStepper
-from .backward import HALF, owner, zeros
+from .backward import HALF, owner, potentials_of, zeros
 
 
 class Sensitivity:
@@ -50,6 +51,7 @@ class Sensitivity:
         self._whole = self._request(stepper.potential)
         losing = stepper.dissipation
         self._friction = self._request(losing) if losing else DerivativeRequest()
+        self._flow = self._flow_request()
         self._time = 0.0
         self._many: BoundKernel | None = None
         self._run = KernelCache()
@@ -74,9 +76,8 @@ class Sensitivity:
 
     def _put_parameters(self) -> None:
         """Copy the tangents of parameters to where kernels read them, as other requests overwrite them."""
-        for potential in (self.stepper.potential, self.stepper.dissipation):
-            if potential:
-                FusedCode(potential).put_tangents(self._own(potential))
+        for potential in potentials_of(self.stepper):
+            FusedCode(potential).put_tangents(self._own(potential))
 
     def advance(self, steps: int) -> None:
         """Advance the state and its tangent by `steps` steps."""
@@ -101,6 +102,18 @@ class Sensitivity:
             gradient=dict(self.stepper.friction.force), product=dict(self.slowed), tangents=nodal | own
         )
 
+    def _flow_request(self) -> DerivativeRequest:
+        """x' and v' of drifts in a magnetic field, and their tangents."""
+        drifts = self.stepper.moves.magnetic
+        if drifts is None:
+            return DerivativeRequest()
+        nodal = {n: a for n, a in self.tangents.items() if n in drifts.potential.reads}
+        return DerivativeRequest(
+            gradient=dict(drifts.after),
+            product=drifts.arrays(list(drifts.after)),
+            tangents=nodal | self._own(drifts.potential),
+        )
+
     def _own(self, potential: Potential) -> dict[str, np.ndarray]:
         return {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
 
@@ -112,6 +125,7 @@ class Sensitivity:
             HalfFriction: self._launch_half_friction,
             Kick: lambda move: self._run("kick", self._kick, "h", one.scheme.kicks[move.number] * one.dt),
             Drift: lambda move: self._launch_drift(move, step),
+            MagneticDrift: lambda move: self._launch_magnetic_drift(move, step),
             Forces: self._launch_forces,
         }
         self._time = one.t0 + step * one.dt
@@ -121,6 +135,18 @@ class Sensitivity:
     def _launch_drift(self, move: Drift, step: int) -> None:
         one = self.stepper
         self._run("drift", self._drift, "h", one.scheme.drifts[move.number] * one.dt)
+        self._arrive(move, step)
+
+    def _launch_magnetic_drift(self, move: MagneticDrift, step: int) -> None:
+        one = self.stepper
+        assert one.magnetic
+        h = one.scheme.drifts[move.number] * one.dt
+        one.magnetic.potential.sweep(self._flow, h)
+        self._run("magnetic drift", self._turn, "h", h)
+        self._arrive(move, step)
+
+    def _arrive(self, move: Drift, step: int) -> None:
+        one = self.stepper
         self._time = one.t0 + (step + one.scheme.ends[move.number]) * one.dt
         one.holds.place(self._time)
         self._run("hold", self._hold)
@@ -141,7 +167,8 @@ class Sensitivity:
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._kick()],
-            Drift: self._drift_code,
+            Drift: lambda move, number: self._drift_code(number, self._drift()),
+            MagneticDrift: lambda move, number: self._drift_code(number, self._magnetic_drift()),
             Forces: lambda move, number: [self._swept(self.stepper.potential, self._whole, "term")],
         }
         s = self.stepper.scheme
@@ -149,10 +176,10 @@ class Sensitivity:
         step = s.sequence.code(lambda move, number: rule(rules, move, "tangent")(move, number))
         return Code.joined([begin, step]).inside(STEPS).naming(**coefficients(s))
 
-    def _drift_code(self, move: Drift, number: str) -> list[Code]:
+    def _drift_code(self, number: str, drift: Code) -> list[Code]:
         return [
             Code(f"h = drifts[{number}] * dt\n"),
-            self._drift(),
+            drift,
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self.stepper.holds.code(),
             self._hold(),
@@ -233,6 +260,17 @@ class Sensitivity:
             arrays |= {f"w_{f.name}": self.tangents[f.name] for f in (x, v)}
             pieces.append(Code(at_each(f"f_{x.name}", x.array, *lines), arrays))
         return Code.joined(pieces)
+
+    def _magnetic_drift(self) -> Code:
+        """The drift in a magnetic field, and its derivative."""
+        drifts = self.stepper.moves.magnetic
+        assert drifts
+        return Code.joined([Code("t = h\n"), drifts.swept(self._flow), self._turn()])
+
+    def _turn(self) -> Code:
+        drifts = self.stepper.moves.magnetic
+        assert drifts
+        return drifts.moved({"w": self.tangents, "h": self._flow.product})
 
     def _hold(self) -> Code:
         """The tangent of a held component is zero."""

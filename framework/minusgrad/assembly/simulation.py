@@ -24,6 +24,7 @@ from ..errors import (
     PluginError,
     Problem,
     SceneError,
+    TermError,
     UserError,
 )
 from ..files.checkpoint import Snapshot
@@ -37,6 +38,7 @@ from ..scene.document import Block, HoldTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
+from ..steppers.motions import refuse_velocities
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
 from . import job, origin, provenance
@@ -79,6 +81,8 @@ class Simulation:
         )
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
+        with self.placed(scene.stepper.path):
+            refuse_velocities(self.potential, self.stepper.motions)
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")
@@ -150,6 +154,9 @@ class Simulation:
             yield
         except SceneError:
             raise
+        except TermError as error:
+            place = self._terms.get(error.term, path)
+            raise SceneError([self.scene.document.problem(place, str(error))]) from error
         except UserError as error:
             raise SceneError([self.scene.document.problem(path, str(error))]) from error
         except MemoryError as error:

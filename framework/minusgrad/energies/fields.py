@@ -213,6 +213,13 @@ class Fields(Mapping[str, Field]):
         made.derived = set(self.derived)
         return made
 
+    def extended(self, values: Mapping[str, Any]) -> "Fields":
+        """These same fields, in the same memory, beside others that only the result has."""
+        made = Fields({}, precision=self.precision)
+        others = {name: Field.of(name, array, dtype=self.dtype) for name, array in values.items()}
+        made._fields, made.derived = {**self._fields, **others}, self.derived
+        return made
+
     def derive(self, name: str, count: int, unit: str) -> Field:
         """The output field of maps with this name, one number for each of `count` nodes; made at first use.
 

@@ -56,6 +56,10 @@ class Holds:
         """True if a held component moves, false if all of them are at rest."""
         return any(held.moved for held in self._held.values())
 
+    def moves(self, field: str) -> bool:
+        """True if a held component of this field moves."""
+        return field in self._held and self._held[field].moved
+
     @property
     def names(self) -> list[str]:
         """The names of the holds, by field, in the order given."""

@@ -22,6 +22,9 @@ Energy minus W plus D is conserved at the order of the scheme: D is the energy t
 In a heat `bath` the middle of every drift exchanges Q with it; then energy minus W plus D minus Q is
 conserved.
 
+In a magnetic field every drift turns the velocities of charges (`magnetic.flow`), exactly if the field is
+uniform. The force does no work. The state is x and v: the canonical momentum m v + q A is not used.
+
 Small systems take many steps in one kernel. Every sub-step stores its state to the arrays, so that the bits
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 """
@@ -39,6 +42,9 @@ from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .heat_bath import Bath
 from .holds import Holds
+from .magnetic.drift import MagneticDrifts
+from .magnetic.force import MagneticForce
+from .motions import refuse_shared, refuse_velocities
 from .moves import Friction, Moves
 from .nonfinite_diagnosis import NonFiniteDiagnosis
 from .schemes import Scheme
@@ -58,9 +64,10 @@ class Integrator(Stepper):
 
     motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
     run's unit of time]. holds: components with prescribed motion. dissipation: R(v, x, t) of friction. bath:
-    a heat bath. With a `tape`, the steps record what the adjoint needs. Raises `EnergyError` without motions,
-    for an inertia of zero, and for holds or a dissipation that do not fit the motions; `NonFiniteError` where
-    a step gives infinity or NaN.
+    a heat bath. magnetic: the magnetic force on charges. With a `tape`, the steps record what the adjoint
+    needs. Raises `EnergyError` without motions, for an energy that reads a velocity, for an inertia of zero,
+    and for holds, a dissipation or a magnetic force that do not fit the motions; `NonFiniteError` where a
+    step gives infinity or NaN.
     """
 
     def __init__(
@@ -74,11 +81,19 @@ class Integrator(Stepper):
         dissipation: Potential | None = None,
         tape: Tape | None = None,
         bath: Bath | None = None,
+        magnetic: MagneticForce | None = None,
     ):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
+        refuse_shared(motions)
+        refuse_velocities(potential, motions)
         self.potential, self.motions = potential, tuple(motions)
-        self.scheme = scheme.in_bath() if bath else scheme
+        if bath and magnetic:
+            raise EnergyError(
+                "heat bath: has no rule for charges in a magnetic field, got both; leave one of them out"
+            )
+        self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
+        self.magnetic = magnetic
         self.dt, self.t0, self.step = dt, t0, 0
         fields = potential.fields
         self.gradient = {
@@ -87,6 +102,8 @@ class Integrator(Stepper):
         self.inertia = {m.position: inertia(m, potential) for m in motions}
         self.holds, self.dissipation, self.tape, self.bath = holds or Holds(fields), dissipation, tape, bath
         self.holds.refuse_unmoved(self.motions)
+        if magnetic:
+            magnetic.refuse_partly_held(self.holds)
         self.friction = Friction.of(dissipation, motions) if dissipation else None
         self._work = storage.allocate(np.zeros(1))
         self.moves = Moves(
@@ -99,6 +116,7 @@ class Integrator(Stepper):
             self.friction,
             tape,
             bath,
+            MagneticDrifts(magnetic, self.motions) if magnetic else None,
         )
         self._single = SingleMoves(self.moves, self.scheme)
         self._steps = self._kernel_of_steps() if self._statements <= SMALL else None
@@ -118,7 +136,8 @@ class Integrator(Stepper):
         """The approximate number of statements in a step."""
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
         forces = FusedCode(self.potential).statements(self.gradient) * evaluations
-        return forces + (4 * self.friction.statements if self.friction else 0)
+        drifts = len(self.scheme.drifts) * self.moves.magnetic.statements if self.moves.magnetic else 0
+        return forces + drifts + (4 * self.friction.statements if self.friction else 0)
 
     @property
     def fused(self) -> bool:
@@ -144,6 +163,7 @@ class Integrator(Stepper):
             self.dissipation,
             tape,
             self.bath,
+            self.magnetic,
         )
 
     # The stepper's interface

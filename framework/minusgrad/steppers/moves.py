@@ -18,8 +18,9 @@ from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from .heat_bath import Bath
 from .holds import Holds
+from .magnetic.drift import MagneticDrifts
 from .schemes import Scheme
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, rule
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, rule
 from .tape import Tape
 
 STEPS = "ti.loop_config(serialize=True)\nfor sub in range(steps):"
@@ -44,8 +45,10 @@ class Moves:
         friction: "Friction | None" = None,
         tape: Tape | None = None,
         bath: Bath | None = None,
+        magnetic: MagneticDrifts | None = None,
     ):
         self.potential, self.motions, self.holds, self.bath = potential, motions, holds, bath
+        self.magnetic = magnetic
         self.gradient, self.inertia, self.work, self.friction = gradient, inertia, work, friction
         self.tape = tape
 
@@ -81,6 +84,7 @@ class Moves:
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
             BathDrift: lambda move, number: self._drift_and_place(number, scheme, self.bath_drift(sums=True)),
+            MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
             Forces: self._forces,
         }
         begin = Code("number = first + ti.f64(sub)\nt = t0 + number * dt\n")
@@ -98,6 +102,14 @@ class Moves:
             self.holds.code(),
             self.tape.record_positions(row) if self.tape else Code(""),
         ]
+
+    def _magnetic_drift(self, number: str, scheme: Scheme) -> list[Code]:
+        """A drift in a magnetic field, whose time `t` is its length until it is over."""
+        assert self.magnetic
+        row = f"(at + sub) * {len(scheme.drifts)} + {number}"
+        before = [self.tape.record_turned(row)] if self.tape else []
+        drift = Code.joined([Code("t = h\n"), self.magnetic.code()])
+        return [*before, *self._drift_and_place(number, scheme, drift)]
 
     def _forces(self, move: Forces, number: str) -> list[Code]:
         cleared = [zeroed(f"g_{name}", array) for name, array in self.gradient.items()]

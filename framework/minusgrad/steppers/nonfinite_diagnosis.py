@@ -5,7 +5,7 @@ from collections.abc import Callable
 from ..energies.fields import Field
 from ..potential.non_finite import first_non_finite_node
 from .single_moves import SingleMoves
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, Move, rule
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 
 
 class NonFiniteDiagnosis:
@@ -27,6 +27,7 @@ class NonFiniteDiagnosis:
             Kick: self._around_kick,
             Drift: self._after_drift,
             BathDrift: self._after_drift,
+            MagneticDrift: self._after_magnetic_drift,
             Forces: self._forces,
         }
         self.single.begin(number, t0, dt)
@@ -58,6 +59,10 @@ class NonFiniteDiagnosis:
     def _after_drift(self, move: Drift) -> str | None:
         self.single.drift(move)
         return self.overflow()
+
+    def _after_magnetic_drift(self, move: MagneticDrift) -> str | None:
+        self.single.drift(move)
+        return (found := self.overflow()) and f"{found}, in the magnetic field"
 
     def _forces(self, move: Forces) -> str | None:
         self.forces(self.single.time)

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from .step_sequence import KICK_DRIFT_KICK, BathDrift, Drift, Move, StepSequence
+from .step_sequence import KICK_DRIFT_KICK, BathDrift, Drift, MagneticDrift, Move, StepSequence
 
 
 @dataclass(frozen=True)
@@ -51,6 +51,13 @@ class Scheme:
     def in_bath(self) -> "Scheme":
         """The same scheme, exchanging heat in the middle of every drift."""
         return replace(self, sequence=self.sequence.replacing(Drift, BathDrift))
+
+    def in_field(self) -> "Scheme":
+        """The same scheme, with the rotation of a magnetic field in every drift.
+
+        The flow of a drift is symmetric, so that symmetric compositions of leapfrog keep their order.
+        """
+        return replace(self, sequence=self.sequence.replacing(Drift, MagneticDrift))
 
 
 def composed(order: int, weights: Sequence[float], summary: str = Scheme.summary) -> Scheme:

@@ -13,7 +13,7 @@ from ..engine import storage
 from ..engine.kernels import BoundKernel, Code
 from .moves import Moves
 from .schemes import Scheme
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, Move, rule
+from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from .tape import TapeKernels
 
 
@@ -29,6 +29,7 @@ class SingleMoves:
         self.number = 0
         self._kick = BoundKernel(moves.kick(), "h")
         self._drift = BoundKernel(moves.drift(), "h") if moves.bath is None else _bath_drift(moves)
+        self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._friction = BoundKernel(moves.apply_friction(), "t", "h") if moves.friction else None
         self.tape = TapeKernels(moves.tape) if moves.tape else None
 
@@ -53,6 +54,7 @@ class SingleMoves:
             Kick: self._kick_and_work,
             Drift: self._drift_and_record,
             BathDrift: self._drift_and_record,
+            MagneticDrift: self._magnetic_drift_and_record,
             Forces: self._forces,
         }
 
@@ -73,6 +75,11 @@ class SingleMoves:
         if self.tape:
             self.tape.positions(self._steps_on_tape * len(self.scheme.drifts) + move.number + 1)
 
+    def _magnetic_drift_and_record(self, move: MagneticDrift) -> None:
+        if self.tape and self.tape.turned:
+            self.tape.turned(self._steps_on_tape * len(self.scheme.drifts) + move.number)
+        self._drift_and_record(move)
+
     def _forces(self, move: Forces) -> None:
         self.moves.potential.gradient_into(self.moves.gradient, self.time)
 
@@ -88,9 +95,11 @@ class SingleMoves:
         self._kick(self.scheme.kicks[move.number] * self.dt)
 
     def drift(self, move: Drift) -> None:
-        """x <- x + d dt v, with the bath if there is one; then supports and time are those of its end."""
+        """x <- x + d dt v, with the bath or the magnetic field if there is one; then supports and time are those of its end."""
         h, bath = self.scheme.drifts[move.number] * self.dt, self.moves.bath
-        if bath is None:
+        if isinstance(move, MagneticDrift):
+            self._magnetic_drift(h)
+        elif bath is None:
             self._drift(h)
         else:
             before = self._kinetic()
@@ -98,6 +107,12 @@ class SingleMoves:
             _add(bath.given, self._kinetic() - before)
         self.time = self._time_after(move.number)
         self.moves.holds.place(self.time)
+
+    def _magnetic_drift(self, h: float) -> None:
+        assert self._turn
+        assert self.moves.magnetic
+        self.moves.magnetic.potential.sweep(self.moves.magnetic.request, h)
+        self._turn(h)
 
     def half_friction(self) -> None:
         """Half a step of friction, and the energy that it takes."""

@@ -56,6 +56,12 @@ class BathDrift(Drift):
     without_adjoint = "a run in a heat bath has no derivative; use leapfrog"
 
 
+class MagneticDrift(Drift):
+    """A drift in a magnetic field, which turns the velocity on the way (`magnetic.flow`)."""
+
+    name = "drift in a magnetic field"
+
+
 class Forces(Move):
     """dU/dx at the positions after the drift of this number."""
 

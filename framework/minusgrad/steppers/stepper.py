@@ -10,6 +10,7 @@ from ..engine import storage
 from ..errors import CheckpointError, EnergyError
 from ..potential.potential import Potential
 from .holds import Holds
+from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
 from .schemes import Scheme
 from .tape import Tape
@@ -35,6 +36,7 @@ class DifferentiableStepper(Protocol):
     gradient: Mapping[str, Any]
     holds: Holds
     dissipation: Potential | None
+    magnetic: MagneticForce | None
 
     @property
     def fused(self) -> bool: ...
@@ -78,6 +80,7 @@ class Stepper:
     gradient: Mapping[str, Any]
     holds: Holds
     dissipation: Potential | None = None
+    magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
 

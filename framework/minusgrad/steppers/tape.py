@@ -2,10 +2,11 @@
 
 positions    after every drift, and before the first step    (steps moves + 1, *shape of the field)
 velocities   before either half step of friction             (2 steps, *shape of the field), with friction
+turned       velocities before every drift                   (steps moves, *shape), in a magnetic field
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,20 @@ class Tape:
     positions: Mapping[str, Any]
     velocities: Mapping[str, Any]
     steps: int
+    turned: Mapping[str, Any] = field(default_factory=dict)
     first: int = 0
 
     @classmethod
-    def of(cls, fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> "Tape":
-        """An empty tape for steps of so many drifts."""
+    def of(
+        cls,
+        fields: Fields,
+        motions: Sequence[Motion],
+        steps: int,
+        moves: int,
+        friction: bool,
+        turned: Sequence[str] = (),
+    ) -> "Tape":
+        """An empty tape for steps of so many drifts; `turned`: the velocities that magnetic fields turn."""
 
         def room(field: Field, rows: int) -> Any:
             return storage.allocate(np.zeros((rows, *field.shape), field.dtype))
@@ -38,13 +48,22 @@ class Tape:
         positions = {m.position: room(fields[m.position], steps * moves + 1) for m in motions}
         slowed = motions if friction else ()
         velocities = {m.velocity: room(fields[m.velocity], 2 * steps) for m in slowed}
-        return cls(fields, positions, velocities, steps)
+        rotated = {name: room(fields[name], steps * moves) for name in turned}
+        return cls(fields, positions, velocities, steps, rotated)
 
     @staticmethod
-    def size(fields: Fields, motions: Sequence[Motion], steps: int, moves: int, friction: bool) -> int:
+    def size(
+        fields: Fields,
+        motions: Sequence[Motion],
+        steps: int,
+        moves: int,
+        friction: bool,
+        turned: Sequence[str] = (),
+    ) -> int:
         """Bytes of a tape."""
         each = sum(fields[m.position].values.nbytes for m in motions)
-        return each * (steps * moves + 1 + 2 * steps * friction)
+        rotated = sum(fields[name].values.nbytes for name in turned)
+        return each * (steps * moves + 1 + 2 * steps * friction) + rotated * steps * moves
 
     @staticmethod
     def longest(fields: Fields, motions: Sequence[Motion], moves: int) -> int:
@@ -68,6 +87,14 @@ class Tape:
         """Copies the velocities of row `place` to the fields."""
         return Code.joined(self._copied(n, array, place, back=True) for n, array in self.velocities.items())
 
+    def record_turned(self, place: str) -> Code:
+        """Copies the velocities before a drift to row `place`; no code without a magnetic field."""
+        return Code.joined(self._copied(n, array, place) for n, array in self.turned.items())
+
+    def read_turned(self, place: str) -> Code:
+        """Copies the velocities before a drift, of row `place`, to the fields."""
+        return Code.joined(self._copied(n, array, place, back=True) for n, array in self.turned.items())
+
     def _copied(self, name: str, array: Any, place: str, back: bool = False) -> Code:
         field = self.fields[name]
         here, there = f"f_{name}[{{at}}]", f"tape_{name}[row, {{at}}]"
@@ -82,3 +109,4 @@ class TapeKernels:
     def __init__(self, tape: Tape):
         self.positions = BoundKernel(tape.record_positions("at"), "at")
         self.velocities = BoundKernel(tape.record_velocities("at"), "at") if tape.velocities else None
+        self.turned = BoundKernel(tape.record_turned("at"), "at") if tape.turned else None
