@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
     from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
     from .energies.local_map import Cell, local_map
+    from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
     from .engine import memory, random
     from .engine.special_functions import erf
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from .scene.units import UnitSystem
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
+    from .steppers.magnetic.force import MagneticForce, MagneticTerm
     from .steppers.minimiser import Minimiser
     from .steppers.outcomes import SearchStatus, Tolerances
     from .steppers.schemes import SCHEMES, Scheme
@@ -53,6 +55,7 @@ _HOMES = {
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
     "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
     "energies.local_map": "Cell local_map",
+    "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
     "engine": "memory random",
     "engine.runtime": "ti",
@@ -65,6 +68,7 @@ _HOMES = {
     "scene.units": "UnitSystem",
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
+    "steppers.magnetic.force": "MagneticForce MagneticTerm",
     "steppers.minimiser": "Minimiser",
     "steppers.outcomes": "SearchStatus Tolerances",
     "steppers.schemes": "SCHEMES Scheme",
@@ -74,12 +78,13 @@ _HOMES = {
 
 __all__ = [
     "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError", "Fields",
-    "Grid", "Hold", "Holds", "Integrator", "Linear", "Minimiser", "MinusgradError", "Motion", "Node",
-    "NonFiniteError", "Observer", "ObserverContext", "Parameter", "Potential", "Quantity", "Record",
-    "RunFailedError", "Scheme", "SearchStatus", "Stage", "State", "StateContext", "Stepper", "StepperContext",
-    "Table", "Time", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl",
-    "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities",
-    "random", "staged_energy", "ti",
+    "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
+    "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
+    "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Stage",
+    "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "Tolerances", "UnitError",
+    "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "local_energy", "local_map", "memory",
+    "node_numbers", "one_or_each", "ordered_sum", "quantities", "random", "staged_energy", "ti",
+    "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

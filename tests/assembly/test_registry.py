@@ -108,6 +108,18 @@ DRAG = """
     def register_dissipations():
         return [drag]
     """
+COIL = """
+    from minusgrad import Node, Parameter, hookimpl, ti, vector_potential
+
+    @vector_potential("coil", x=Node("m", ("d",)), B0=Parameter("T"))
+    def coil(x, B0):
+        '''A field that grows along x.'''
+        return ti.Vector([0.0, B0 * x[0][0] * x[0][0]])
+
+    @hookimpl
+    def register_magnetic_fields():
+        return [coil]
+    """
 SQUARE = """
     from minusgrad import Node, hookimpl, local_map
 
@@ -138,6 +150,7 @@ VERLET = """
             return Integrator(
                 context.potential, context.motions, scheme, dt,
                 holds=context.holds, dissipation=context.dissipation,
+                magnetic=context.magnetic,
             )
 
     @hookimpl
@@ -168,7 +181,7 @@ SIZE = """
         return {"size": SizeBlock}
     """
 SCENE = """
-    plugins = ["ring", "anchor", "square", "drag", "verlet", "size"]
+    plugins = ["ring", "anchor", "square", "drag", "coil", "verlet", "size"]
     [state]
     kind = "ring"
     n = 4
@@ -181,6 +194,10 @@ SCENE = """
     [[dissipation]]
     kind = "drag"
     c = 0.4
+    [[magnetic]]
+    kind = "coil"
+    B0 = "1 T"
+    charge = 0.0
     [stepper]
     kind = "position_verlet"
     dt = "10 ms"
@@ -195,13 +212,15 @@ FADED = np.sqrt(2.0 - 0.2**2)
 OSCILLATION = 0.5 * np.exp(-0.2 * T) * (np.cos(FADED * T) + 0.2 / FADED * np.sin(FADED * T))
 HOOKS = {"register_energies": ANCHOR, "register_dissipations": DRAG, "register_states": RING}
 HOOKS |= {"register_maps": SQUARE, "register_steppers": VERLET, "register_observers": SIZE}
-NAMES = ("ring", "anchor", "square", "drag", "verlet", "size")
+HOOKS |= {"register_magnetic_fields": COIL}
+NAMES = ("ring", "anchor", "square", "drag", "coil", "verlet", "size")
 
 
 @pytest.fixture
 def scene(install: Install, tmp_path: Path) -> Path:
     """A scene of which every block comes from a stranger's plugin, one for each hook."""
-    modules = {"ring": RING, "anchor": ANCHOR, "square": SQUARE, "drag": DRAG, "verlet": VERLET, "size": SIZE}
+    modules = {"ring": RING, "anchor": ANCHOR, "square": SQUARE, "drag": DRAG, "coil": COIL}
+    modules |= {"verlet": VERLET, "size": SIZE}
     names = {name: f"their_{name}" for name in modules}
     install("strangers-physics", "3.1", names, **{names[name]: text for name, text in modules.items()})
     (tmp_path / "scene.toml").write_text(dedent(SCENE))
@@ -230,6 +249,7 @@ def test_register_states_energies_steppers_observers_together_run_a_scene(
         ("register_energies", "anchor", "energy.0.kind: no energy named 'anchor'"),
         ("register_maps", "square", "map.0.kind: no map named 'square'"),
         ("register_dissipations", "drag", "dissipation.0.kind: no dissipation named 'drag'"),
+        ("register_magnetic_fields", "coil", "magnetic.0.kind: no magnetic field named 'coil'"),
         ("register_steppers", "verlet", "stepper.kind: no stepper named 'position_verlet'"),
         ("register_observers", "size", "observe.0.kind: no observer named 'size'"),
     ],
@@ -253,6 +273,7 @@ def test_each_hook_provides_its_block(hook: str, plugin: str, complaint: str, sc
     [
         ("holds=context.holds,", {"hold": [{"body": "first"}]}, "leaves the scene's [[hold]] out"),
         ("dissipation=context.dissipation,", {}, "leaves the scene's [[dissipation]] out"),
+        ("magnetic=context.magnetic,", {}, "leaves the scene's [[magnetic]] out"),
     ],
 )
 def test_a_stepper_that_drops_what_the_scene_says_is_refused(
@@ -304,7 +325,8 @@ BROKEN = {
     "misspells a hook": (
         "from minusgrad import hookimpl\n@hookimpl\ndef register_energy(): return []",
         "no hook named 'register_energy'; did you mean 'register_energies'? (there are: register_energies, "
-        "register_maps, register_dissipations, register_states, register_steppers, register_observers)",
+        "register_maps, register_dissipations, register_magnetic_fields, register_states, register_steppers,"
+        " register_observers)",
     ),
     "forgets the mark": (
         "def register_energies(): return []",

@@ -1163,7 +1163,7 @@ def test_a_plugin_file_without_hooks_gives_its_maps_and_its_energies() -> None:
     assert registry.entry("map", "far").energy is far
     assert registry.entry("energy", "embedding").energy is embedding
     assert registry.entry("map", "embedding") is registry.entry("energy", "far") is None
-    assert list(registry.energies()) == ["far", "embedding"]
+    assert list(registry.energies()) == ["far", "embedding", "uniform_field"]
 
 
 @pytest.mark.parametrize("key", ["grid", "tuples", "fields", "body", "kind", "_x"])

@@ -25,6 +25,7 @@ SCENES = TESTS.parent / "scenes"
 CLAIMED = {
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
+    "crossed_fields": "exams/test_scenes.py::test_crossed_fields",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "gravity_seed": "exams/test_scenes.py::test_gravity_seed",
     "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",
@@ -89,6 +90,27 @@ def _momenta(run: Run) -> float:
     """Sum of |m v| at the end, times steps^(1/2): a walk of roundings in the total momentum."""
     fields, steps = run.simulation.fields, run.simulation.stepper.step
     return float(np.sqrt(steps) * (fields["m"].values * np.linalg.norm(fields["v"].values, axis=1)).sum())
+
+
+# Crossed fields -----------------------------------------------------------------------------------------
+
+
+def test_crossed_fields(tmp_path):
+    run = minusgrad.run(SCENES / "crossed_fields.toml", out=tmp_path / "run")
+    units, fields = run.simulation.units, run.simulation.fields
+    q = np.array([-1.0, 1.0]) * units.convert("1.602176634e-19 C", "C")
+    B = np.array([0.0, 0.0, units.convert("1 T", "T")])
+    lever = (fields["m"].values / q)[:, None] / B[2] ** 2
+    frames = [run.series(f"particles/all/{name}").value for name in ("position", "velocity")]
+    centres = frames[0] + lever * np.cross(frames[1], B)
+    time = units.convert("10 ps", "s") * 20_000
+    drift = (centres[-1] - centres[0]) / time
+    assert run.simulation.stepper.step == 20_000
+    expected = units.convert("10 km/s", "m s^-1")
+    np.testing.assert_allclose(drift[:, :2], [[0.0, -expected]] * 2, atol=1e-9 * expected)
+    turns = abs(q[0]) / fields["m"].values[0] * B[2] * time / (2.0 * np.pi)
+    assert turns == pytest.approx(5600, rel=1e-3)
+    assert 20_000 / turns == pytest.approx(3.6, rel=0.02)
 
 
 # Two bodies ---------------------------------------------------------------------------------------------

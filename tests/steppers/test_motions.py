@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from minusgrad import Datum, Fields, Motion, Node, Parameter, Potential, bind, local_energy, local_map, ti
+from minusgrad import Datum, Fields, Motion, Node, Parameter, Potential, bind, local_energy, local_map
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.errors import EnergyError, SceneError
@@ -13,7 +13,9 @@ from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.unknowns import Unknown
 
 X, V = Node("m", ("d",)), Node("m s^-1", ("d",))
-CURE = "and a force is -dU/dx alone; write friction as a [[dissipation]], and a magnetic force as [[magnetic]]"
+CURE = (
+    "and a force is -dU/dx alone; write friction as a [[dissipation]], and a magnetic force as [[magnetic]]"
+)
 
 
 @local_energy("lorentz", over="nodes", x=X, v=V, qB=Parameter("C T"))
@@ -60,9 +62,7 @@ def aimed(v, aim):
 
 
 def particle() -> Fields:
-    return Fields(
-        {"x": [[0.3, -0.2]], "v": [[0.1, 0.9]], "m": [1.5]}, {"x": "m", "v": "m s^-1", "m": "kg"}
-    )
+    return Fields({"x": [[0.3, -0.2]], "v": [[0.1, 0.9]], "m": [1.5]}, {"x": "m", "v": "m s^-1", "m": "kg"})
 
 
 def integrator(potential: Potential, *motions: Motion) -> Integrator:

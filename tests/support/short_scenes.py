@@ -22,6 +22,7 @@ def looking(*often: int) -> dict[str, int]:
 
 IN_TIME: dict[str, dict[str, Any]] = {
     "cantilever_damped": {"run.steps": 30, "checkpoint.every": 10} | looking(2, 10, 6, 10),
+    "crossed_fields": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4),
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),

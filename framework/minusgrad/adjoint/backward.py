@@ -4,14 +4,15 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
     kick c    w <- w + c h lv / m;   lx <- lx - U_xx w,   lp <- lp - U_px w,   lm <- lm + w.U_x / m
     drift d   lv <- lv + d h lx
-    magnetic  (lx, lv) <- -W_(x, v) at xi = lx, eta = lv,    lp <- lp - W_p,    lm <- lm - W_m   (`magnetic.flow`)
+    magnetic  (lx, lv) <- -W_(x, v),  lp <- lp - W_p,  lm <- lm - W_m   at xi = lx, eta = lv (`magnetic.flow`)
     friction  u = h lv / m,  n = -R_vv u  at v1, the velocity after half of it;  u' = h n / (2 m)  at v0
               lv <- lv + n - R_vv u',   lx <- lx - R_xv (u, u'),  lp likewise,   lm <- lm + u.R_v / m
 
 p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
 scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
-Held components have no adjoint, because a step overwrites them. The tape has the positions at kicks, and with
-friction the velocities before it, in a magnetic field those before drifts. The moves are the scheme's in reverse (`step_sequence`).
+Held components have no adjoint, because a step overwrites them. The tape has the positions at kicks, the
+velocities before friction, and those before drifts in a magnetic field. The moves are the scheme's in reverse
+(`step_sequence`).
 """
 
 import math
@@ -28,11 +29,11 @@ from ..engine.kernels import MOST_ARRAYS, BoundKernel, Code, KernelCache, at_eac
 from ..errors import EnergyError, choices
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from ..potential.velocity_terms import refuse_velocities
 from ..steppers.magnetic.drift import PREFIX
-from ..steppers.motions import refuse_velocities
-from ..steppers.moves import coefficients
 from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
+from ..steppers.moves import coefficients
 from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from ..steppers.stepper import DifferentiableStepper
 
@@ -379,7 +380,7 @@ class Backward:
         return pieces
 
     def _take_drift(self) -> Code:
-        """lx <- -W_x, lv <- -W_v at charged nodes, lv <- lv + h lx at the others; l <- l - W_l of other fields"""
+        """lx <- -W_x, lv <- -W_v at charged nodes, lv <- lv + h lx at others; l <- l - W_l of other fields"""
         assert self.stepper.magnetic
         pieces = [self._drift([m for m in self.motions if m.position not in self.stepper.magnetic.motions])]
         moved = [n for m in self.motions for n in (m.position, m.velocity)]

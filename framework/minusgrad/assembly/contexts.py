@@ -14,6 +14,7 @@ from ..potential.potential import Potential
 from ..scene import input_files
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
+from ..steppers.magnetic.force import MagneticForce
 from ..steppers.stepper import Stepper
 
 
@@ -65,7 +66,8 @@ class StepperContext:
 
     units: the run's unit system. potential: U of the scene. motions: the fields that move. holds: the
     components with prescribed motion, which a stepper must apply. dissipation: R(v, x, t) of the scene's
-    friction, None without any. seed: that of the scene.
+    friction, None without any. seed: that of the scene. magnetic: the force on charges, None without a
+    magnetic field.
     """
 
     units: UnitSystem
@@ -74,6 +76,7 @@ class StepperContext:
     holds: Holds
     dissipation: Potential | None = None
     seed: int = 0
+    magnetic: MagneticForce | None = None
 
 
 @dataclass(frozen=True)

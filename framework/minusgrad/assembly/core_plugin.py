@@ -1,6 +1,6 @@
-"""The steppers and observers of the core, registered like those of a plugin."""
+"""The steppers, observers and the uniform magnetic field of the core, registered like those of a plugin."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Annotated, ClassVar
 
@@ -8,6 +8,7 @@ from pydantic import BaseModel, create_model
 from pydantic import Field as Limits
 
 from ..energies.fields import Field
+from ..energies.magnetic_field import MagneticField, uniform_field
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
 from ..steppers.first_order import FIRE, Adam, GradientDescent
@@ -38,6 +39,7 @@ class Splitting(Record):
             dt,
             holds=context.holds,
             dissipation=context.dissipation,
+            magnetic=context.magnetic,
         )
 
 
@@ -67,6 +69,7 @@ class Langevin(Record):
             holds=context.holds,
             dissipation=context.dissipation,
             bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
+            magnetic=context.magnetic,
         )
 
 
@@ -196,6 +199,11 @@ class FramesBlock(Looks):
         moving = [f.name for f in context.stepper.moving]
         names = self.fields if self.fields is not None else moving
         return Frames(context.stepper, context.recorder, self.every, names, context.labels, context.grids)
+
+
+@hookimpl
+def register_magnetic_fields() -> Sequence[MagneticField]:
+    return [uniform_field]
 
 
 @hookimpl

@@ -1,4 +1,4 @@
-"""Models of `[[energy]]` and `[[map]]` blocks, derived from the declaration of the energy.
+"""Models of `[[energy]]`, `[[map]]` and `[[magnetic]]` blocks, derived from the declaration of the energy.
 
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind
@@ -18,6 +18,7 @@ from pydantic import create_model
 
 from ..energies.local_energy import Datum, LocalEnergy, Parameter
 from ..energies.local_map import LocalMap
+from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
 from ..scene.records import Quantity, Record
 from ..scene.tagged_unions import ByForm, one_or_each
@@ -59,14 +60,14 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
-    definitions: dict[str, Any] = {a: _definition(role, each) for a, role in roles.items()}
+    definitions: dict[str, Any] = {a: definition(role, each) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
     return cast("type[Record]", model)
 
 
-def _definition(role: Parameter | Datum, each: bool) -> tuple[Any, Any]:
+def definition(role: Parameter | Datum, each: bool) -> tuple[Any, Any]:
     """Type and default of one key: one value; where elements can have their own (`each`), several."""
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
@@ -100,3 +101,29 @@ def _sign(role: Parameter | Datum) -> Any:
     if not isinstance(role, Parameter) or role.bounds[0] != 0.0:
         return "any"
     return "positive" if role.open else "nonnegative"
+
+
+# Magnetic fields
+
+Tesla = Annotated[float | str, Quantity("T")]
+Vector = Annotated[tuple[Tesla, ...], Limits(min_length=3, max_length=3)]
+
+
+def _form(value: Any) -> str:
+    return "vector" if isinstance(value, (list, tuple)) else "normal"
+
+
+NormalOrVector = Annotated[Tesla | Vector, ByForm(_form, ("normal", "vector"))]
+"""B: its component along the normal of a plane, or a vector."""
+
+
+def magnetic_model(field: MagneticField) -> type[Record]:
+    """The model of the field's block; the charge may be left out where the state has it."""
+    base = energy_model(field)
+    charge, _ = definition(Parameter("C"), True)
+    more: dict[str, Any] = {CHARGE: (charge | None, None)}
+    if field.uniform:
+        more |= {"B": (NormalOrVector, ...)}
+    model: Any = create_model(base.__name__, __base__=base, **more)
+    model.__doc__ = field.claim
+    return cast("type[Record]", model)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..adjoint.backward import potentials_of
 from ..adjoint.run_objective import FitParameter
 from ..energies.local_energy import Bounded
 from ..errors import EnergyError, unknown
@@ -73,7 +74,7 @@ class FitParameters:
         return FitParameter(name, start, field.set, field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """A parameter of the potential or of the dissipation."""
+        """A parameter of the potential, of the dissipation or of a magnetic field."""
         if table.body is not None:
             raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
@@ -86,14 +87,14 @@ class FitParameters:
         return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
     def _owner(self, term: str) -> Potential:
-        """The potential or the dissipation, whichever has the term."""
-        both = [p for p in (self.simulation.potential, self.simulation.dissipation) if p is not None]
-        known = [name for potential in both for name in potential.parts]
+        """The potential, the dissipation or the flows of magnetic fields, whichever has the term."""
+        every = potentials_of(self.simulation.stepper.differentiable())
+        known = [name for potential in every for name in potential.parts]
         if term not in known:
             raise EnergyError(unknown("term", term, known))
         if known.count(term) > 1:
             raise EnergyError(f"two terms are named '{term}'; rename one")
-        return next(potential for potential in both if term in potential.parts)
+        return next(potential for potential in every if term in potential.parts)
 
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles of a field or a parameter, each with the name of its argument."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from ..energies.local_energy import LocalEnergy
     from ..energies.local_map import LocalMap
+    from ..energies.magnetic_field import MagneticField
 
 GROUP = "minusgrad"
 """The entry-point group, and pluggy's project name."""
@@ -43,6 +44,11 @@ def register_dissipations() -> "Sequence[LocalEnergy]":  # type: ignore[empty-bo
 
 
 @hookspec
+def register_magnetic_fields() -> "Sequence[MagneticField]":  # type: ignore[empty-body]
+    """The vector potentials that scenes may name as `[[magnetic]] kind`: forces q v x B with B = curl A."""
+
+
+@hookspec
 def register_states() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
     """Initial states by `[state] kind`: models of the block with `make(context) -> State`."""
 
@@ -61,6 +67,7 @@ HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",
     "register_dissipations": "dissipation",
+    "register_magnetic_fields": "magnetic",
     "register_states": "state",
     "register_steppers": "stepper",
     "register_observers": "observe",

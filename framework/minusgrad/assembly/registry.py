@@ -21,6 +21,7 @@ from pydantic import BaseModel
 
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
+from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..engine import runtime
 from ..errors import PluginError, UserError, unknown
@@ -28,16 +29,22 @@ from ..scene.document import LOSS
 from ..scene.fit_table import LOSSES, loss_model
 from ..scene.input_files import refuse_special
 from . import hookspecs
-from .energy_block import energy_model
+from .energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
 from .plugin_sources import sources
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
-ENERGIES = ("map", "energy", "dissipation")
-"""Sections whose kinds are local energies or maps; the others' are models that make something."""
+ENERGIES = ("map", "energy", "dissipation", "magnetic")
+"""Sections whose kinds are functions with roles; the others' are models that make something."""
 
 
-KINDS: dict[str, Any] = {"map": LocalMap, "energy": (LocalEnergy, Staged), "dissipation": LocalEnergy}
+KINDS: dict[str, Any] = {
+    "map": LocalMap,
+    "energy": (LocalEnergy, Staged),
+    "dissipation": LocalEnergy,
+    "magnetic": MagneticField,
+}
+MAKERS = {"map": "a map made by @local_map", "magnetic": "a magnetic field made by @vector_potential"}
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ class Registry:
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
-        """All maps, energies and dissipations by name."""
+        """All maps, energies, dissipations and magnetic fields by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def energy(self, name: str) -> LocalEnergy | Staged:
@@ -100,7 +107,7 @@ class Registry:
         return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
-        """The maps, energies and dissipations of one plugin."""
+        """The maps, energies, dissipations and magnetic fields of one plugin."""
         entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
         return [e.energy for e in entries if e.energy is not None]
 
@@ -158,9 +165,11 @@ class Registry:
             known = self.energies().values()
             own = (v for v in vars(module).values() if isinstance(v, (LocalEnergy, Staged)))
             defined = [v for v in own if v not in known]
-            maps = [v for v in defined if isinstance(v, LocalMap)]
-            yield from _energies("energy")(plugin, [v for v in defined if v not in maps])
-            yield from _energies("map")(plugin, maps)
+            for section, kind in (("map", LocalMap), ("magnetic", MagneticField)):
+                some = [v for v in defined if isinstance(v, kind)]
+                defined = [v for v in defined if v not in some]
+                yield from _energies(section)(plugin, some)
+            yield from _energies("energy")(plugin, defined)
         if plugin.name == "core":
             yield from ((LOSS, kind, Entry(plugin, model)) for kind, model in LOSSES.items())
         for hook, section in hookspecs.HOOKS.items():
@@ -187,13 +196,12 @@ def _energies(section: str) -> Callable[[Plugin, Any], Iterator[tuple[str, str, 
         if not isinstance(given, Sequence):
             raise PluginError(f"{what} gives {_kind_of(given)}, not a list of energies")
         for energy in given:
-            if not isinstance(energy, KINDS[section]) or isinstance(energy, LocalMap) is not (
-                section == "map"
-            ):
-                maker = "a map made by @local_map" if section == "map" else "an energy made by @local_energy"
+            own = next((s for s in MAKERS if isinstance(energy, KINDS[s])), "")
+            if not isinstance(energy, KINDS[section]) or own != (section if section in MAKERS else ""):
+                maker = MAKERS.get(section, "an energy made by @local_energy")
                 raise PluginError(f"{what} gives {_kind_of(energy)}, not {maker}")
             with blamed(plugin, f"{section} '{energy.name}' cannot stand in a scene"):
-                model = energy_model(energy)
+                model = magnetic_model(energy) if section == "magnetic" else energy_model(energy)
             yield section, energy.name, Entry(plugin, model, energy)
             if section == "energy" and (loss := loss_model(model)) is not None:
                 yield LOSS, energy.name, Entry(plugin, loss, energy)

@@ -15,6 +15,7 @@ from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
 from ..energies.fields import Body, Field, Fields, Hold, State
 from ..energies.local_energy import Datum, identifier
+from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..engine import memory, runtime
@@ -34,18 +35,19 @@ from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.staged_binding import bind_staged
 from ..potential.staged_term import StagedTerm
+from ..potential.velocity_terms import refuse_velocities
 from ..scene.document import Block, HoldTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
-from ..steppers.motions import refuse_velocities
+from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
 from . import job, origin, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .observers import Observer
 from .registry import blamed
-from .term_block import TermBlock, bodies_named
+from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
@@ -76,8 +78,15 @@ class Simulation:
             self.potential = Potential(self.fields, bound, maps)
         self.dissipation = self._dissipation()
         self.holds = self._holds()
+        self.magnetic = self._magnetic()
         moving = StepperContext(
-            self.units, self.potential, self.state.motions, self.holds, self.dissipation, scene.runtime.seed
+            self.units,
+            self.potential,
+            self.state.motions,
+            self.holds,
+            self.dissipation,
+            scene.runtime.seed,
+            self.magnetic,
         )
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
@@ -178,6 +187,8 @@ class Simulation:
         forgot = "[[hold]]" if self.holds.fields and stepper.holds is not self.holds else ""
         if stepper.motions and self.dissipation and stepper.dissipation is not self.dissipation:
             forgot = "[[dissipation]]"
+        if stepper.motions and self.magnetic and stepper.magnetic is not self.magnetic:
+            forgot = "[[magnetic]]"
         if forgot:
             owner = self._validated.entries[block.path].owner
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
@@ -231,6 +242,18 @@ class Simulation:
                 refuse_idle(term, self.state.motions)
         with self.placed(("dissipation",)):
             return Potential(self.fields, bound) if bound else None
+
+    def _magnetic(self) -> MagneticForce | None:
+        """The magnetic force on charges, from the scene's fields."""
+        terms = []
+        for block in self.scene.magnetic:
+            with self.placed(block.path):
+                field, model = self._validated.entries[block.path].energy, self._validated.models[block.path]
+                assert isinstance(field, MagneticField)
+                terms.append(magnetic_term(field, model, self.state, self.units))
+            self._terms.setdefault(terms[-1].label, block.path)
+        with self.placed(("magnetic",)):
+            return MagneticForce(self.fields, self.state.motions, terms) if terms else None
 
     def _holds(self) -> Holds:
         """The holds of the state and of the scene."""

@@ -8,11 +8,13 @@ import numpy as np
 from ..energies.fields import Body, Grid, State
 from ..energies.local_energy import Datum, LocalEnergy, Table
 from ..energies.local_map import LocalMap
+from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.term_spec import TermSpec
 from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
+from ..steppers.magnetic.force import MagneticTerm
 
 
 class TermBlock:
@@ -78,8 +80,7 @@ class TermBlock:
 
     def _bodies_of_parameters(self) -> tuple[str, ...] | None:
         """The bodies for which a parameter has values of their own; None if no parameter has."""
-        tables = [value for value in self._given.values() if isinstance(value, dict)]
-        return tuple(tables[0]) if tables else None
+        return _with_values(self._given)
 
     def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
         """The grid that a map gives to: as named, or the only one of the state."""
@@ -107,3 +108,35 @@ def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body
     if missing := [n for n in names if n not in known]:
         raise EnergyError(unknown("body", missing[0], known))
     return [known[n] for n in names]
+
+
+def magnetic_term(field: MagneticField, model: Any, state: State, units: UnitSystem) -> MagneticTerm:
+    """The term of a block. Raises `EnergyError` for names that the state does not have, or without charge."""
+    given = {a: v for a, v in quantities(model, units).items() if v is not None and a in field.roles}
+    what, nodal = f"magnetic field '{model.name or field.name}'", {CHARGE, field.place or "x"}
+    if strange := [a for a in model.fields if a not in nodal]:
+        raise EnergyError(f"{what}: `fields` names no '{strange[0]}'{choices(strange[0], sorted(nodal))}")
+    if (CHARGE in given) is (CHARGE in model.fields):
+        got = "both" if CHARGE in given else "neither"
+        raise EnergyError(
+            f"{what}: needs its `charge` or `fields = {{ charge = ... }}`, a field of the state, got {got};"
+            " give one of them"
+        )
+    parameters = {a: v for a, v in given.items() if a != CHARGE}
+    if field.uniform and not isinstance(given["B"], (list, tuple)):
+        parameters["B"] = [0.0, 0.0, given["B"]]
+    return MagneticTerm(
+        field,
+        charge=model.fields.get(CHARGE, given.get(CHARGE)),
+        parameters=parameters,
+        position=model.fields.get(field.place or "x"),
+        bodies=bodies_named(state, model.body if model.body is not None else _with_values(given)),
+        name=model.name,
+        units=units,
+        in_plane=field.uniform and not isinstance(given["B"], (list, tuple)),
+    )
+
+
+def _with_values(given: Mapping[str, Any]) -> tuple[str, ...] | None:
+    tables = [value for value in given.values() if isinstance(value, dict)]
+    return tuple(tables[0]) if tables else None

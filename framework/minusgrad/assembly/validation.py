@@ -18,6 +18,7 @@ WHAT = {
     "map": "map",
     "energy": "energy",
     "dissipation": "dissipation",
+    "magnetic": "magnetic field",
     "stepper": "stepper",
     "observe": "observer",
     "loss": "loss",

@@ -95,6 +95,22 @@ class Motion:
     inertia: str | float = 1.0
 
 
+def refuse_shared(motions: Iterable[Motion]) -> None:
+    """Raise `EnergyError` for a field that two motions would move, and for an inertia that moves."""
+    motions = list(motions)
+    moved = [name for m in motions for name in (m.position, m.velocity)]
+    if twice := [name for k, name in enumerate(moved) if name in moved[:k]]:
+        raise EnergyError(
+            f"motions: '{twice[0]}' is moved {moved.count(twice[0])} times; give each motion a position and a"
+            " velocity of its own"
+        )
+    if moving := [m.inertia for m in motions if m.inertia in moved]:
+        raise EnergyError(
+            f"motions: the inertia '{moving[0]}' is itself moved, and the kinetic energy has no such force;"
+            " use a field that stays"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Hold:
     """Components of a field with prescribed motion: clamped where they start, or moved along a path.

@@ -3,9 +3,9 @@
     B = curl A                    in space (A of three components)
     B = dA_y/dx - dA_x/dy         in the plane (A of two), along its normal
 
-x (d,) [m], A (d,) [T m = V s/m], B [T]. A field does not depend on the time: a changing A would also push along
--dA/dt. The force on a charge q is q v x B, which does no work and is no gradient of an energy: integrators
-turn the velocity (`steppers.magnetic`).
+x (d,) [m], A (d,) [T m = V s/m], B [T]. A field does not depend on the time: a changing A would also push
+along -dA/dt. The force on a charge q is q v x B, which does no work and is no gradient of an energy:
+integrators turn the velocity (`steppers.magnetic`).
 """
 
 from collections.abc import Callable
@@ -51,8 +51,8 @@ def vector_potential(name: str, **roles: Role) -> Callable[[Callable], MagneticF
             r = x[0]
             return 0.5 * B0 * (1.0 + (r[2] / length) ** 2) * ti.Vector([-r[1], r[0], 0.0])
 
-    One argument is the place, a Node of shape ("d",): `x[0]`. The others are Parameters. A scene gives them in
-    `[[magnetic]] kind = "mirror"`, with the `charge`.
+    One argument is the place, a Node of shape ("d",): `x[0]`. The others are Parameters. A scene gives them
+    in `[[magnetic]] kind = "mirror"`, with the `charge`.
 
     Raises `EnergyError` if the roles do not match the function's arguments, and for other roles.
     """

@@ -30,8 +30,8 @@ from .validation_messages import mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-SECTIONS = ("state", "map", "energy", "dissipation", "stepper", "observe")
-MANY = ("map", "energy", "dissipation", "observe")
+SECTIONS = ("state", "map", "energy", "dissipation", "magnetic", "stepper", "observe")
+MANY = ("map", "energy", "dissipation", "magnetic", "observe")
 """Sections that are lists of blocks."""
 LOSS = "loss"
 """The section name of `[[fit.loss]]` blocks."""
@@ -130,12 +130,20 @@ class Skeleton(Record):
     map: tuple[AnyBlock, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
     dissipation: tuple[AnyBlock, ...] = ()
+    magnetic: tuple[AnyBlock, ...] = ()
     hold: tuple[HoldTable, ...] = ()
     stepper: AnyBlock
     run: Run
     observe: tuple[AnyBlock, ...] = ()
     checkpoint: Checkpoint = Checkpoint()
     fit: FitTable | None = None
+
+
+class MagneticSkeleton(Skeleton):
+    """A scene with a magnetic field, in which charges move without any energy, too."""
+
+    energy: tuple[AnyBlock, ...] = ()
+    magnetic: tuple[AnyBlock, ...] = Field(min_length=1)
 
 
 @dataclass(frozen=True)
@@ -163,6 +171,7 @@ class Scene:
     map: tuple[Block, ...]
     energy: tuple[Block, ...]
     dissipation: tuple[Block, ...]
+    magnetic: tuple[Block, ...]
     hold: tuple[HoldTable, ...]
     stepper: Block
     run: Run
@@ -187,7 +196,7 @@ class Scene:
 
     def resolved(self) -> dict[str, Any]:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
-        whole = Skeleton.model_validate_json(json.dumps(self.document.data))
+        whole = self.document.model.model_validate_json(json.dumps(self.document.data))
         return whole.model_dump(mode="json", exclude_none=True)
 
 
@@ -209,16 +218,21 @@ class Document:
         named = table.get("engine") if isinstance(table, dict) else None
         return named if named in get_args(Engine) else None
 
+    @property
+    def model(self) -> type[Skeleton]:
+        """The model of the whole scene."""
+        return MagneticSkeleton if "magnetic" in self.data else Skeleton
+
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene without its plugin blocks' contents, or None and all its problems."""
-        whole, problems = self._validate((), self.data, Skeleton)
+        whole, problems = self._validate((), self.data, self.model)
         if whole is None:
             return None, problems
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
-            of["dissipation"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
-            whole.fit, of[LOSS], self,
+            of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0], whole.run, of["observe"],
+            whole.checkpoint, whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:

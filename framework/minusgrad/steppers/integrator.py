@@ -34,17 +34,17 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field, Motion
+from ..energies.fields import Field, Motion, refuse_shared
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel
 from ..errors import EnergyError, NonFiniteError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
+from ..potential.velocity_terms import refuse_velocities
 from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
-from .motions import refuse_shared, refuse_velocities
 from .moves import Friction, Moves
 from .nonfinite_diagnosis import NonFiniteDiagnosis
 from .schemes import Scheme

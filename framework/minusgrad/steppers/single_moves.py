@@ -95,7 +95,7 @@ class SingleMoves:
         self._kick(self.scheme.kicks[move.number] * self.dt)
 
     def drift(self, move: Drift) -> None:
-        """x <- x + d dt v, with the bath or the magnetic field if there is one; then supports and time are those of its end."""
+        """x <- x + d dt v, with the bath or the magnetic field; then supports and time are of its end."""
         h, bath = self.scheme.drifts[move.number] * self.dt, self.moves.bath
         if isinstance(move, MagneticDrift):
             self._magnetic_drift(h)

@@ -14,7 +14,7 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..adjoint.backward import arguments, owner
+from ..adjoint.backward import arguments, owner, potentials_of
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, build
@@ -64,7 +64,7 @@ class Run(guests.Lasting):
         self._fields = {n: f.values.copy() for n, f in fields.items() if n not in fields.derived}
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
         self._inputs: dict[str, Input] = {}
-        for potential in (p for p in (one.potential, one.dissipation) if p):
+        for potential in potentials_of(one):
             for name in arguments(potential):
                 self._inputs[name] = Input(potential, name)
                 self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)

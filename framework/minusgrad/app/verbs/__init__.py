@@ -14,7 +14,10 @@ VERBS = {
     "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
     "plot": ("folders", "draw pictures of a run"),
     "scenes": ("listings", "list the scenes of a folder, with their first comments"),
-    "energies": ("listings", "list installed energies, maps and dissipations, with their arguments"),
+    "energies": (
+        "listings",
+        "list installed energies, maps, dissipations and magnetic fields",
+    ),
     "source": ("gradients", "print the generated Taichi code of an energy, and the size of its graph"),
     "plugins": ("listings", "list installed plugins"),
     "schema": ("listings", "print the JSON schema of scene files, for editors"),

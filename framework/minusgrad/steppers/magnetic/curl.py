@@ -1,4 +1,4 @@
-"""The curl of a vector potential: traced, differentiated, and written as a function in the language of energies.
+"""The curl of a vector potential: traced, differentiated, written as a function in the language of energies.
 
     a . A(x, ...)  ->  A_j  ->  dA_j/dx_i  ->  B(x, ...)
 
@@ -34,8 +34,8 @@ ALONG = f"{OWN}a"
 def field_function(field: MagneticField, d: int) -> FunctionType:
     """B as a function of the arguments of A: a vector in space, a number in the plane.
 
-    Raises `EnergyError` for a function that does not return a vector of d components, and `TraceError` for one
-    that cannot be traced.
+    Raises `EnergyError` for a function that does not return a vector of d components, and `TraceError` for
+    one that cannot be traced.
     """
     names = ", ".join(field.arguments)
     if field.uniform:
@@ -69,8 +69,8 @@ def _check_vector(field: MagneticField, d: int) -> None:
     if not isinstance(returned, np.ndarray) or returned.shape != (d,):
         shape = f"shape {list(np.shape(returned))}" if isinstance(returned, np.ndarray) else repr(returned)
         raise EnergyError(
-            f"vector potential '{field.name}': must return a vector of {d} components here, got {shape}; return"
-            f" ti.Vector([{', '.join(f'A_{axis}' for axis in 'xyz'[:d])}])"
+            f"vector potential '{field.name}': must return a vector of {d} components here, got {shape};"
+            f" return ti.Vector([{', '.join(f'A_{axis}' for axis in 'xyz'[:d])}])"
         )
 
 

@@ -22,7 +22,7 @@ PREFIX = "flow"
 
 
 class MagneticDrifts:
-    """The drifts of all motions, those without a field included; `after`: x' and v', by covector, negative."""
+    """The drifts of all motions, also of those without a field; `after`: -x' and -v' by covector."""
 
     def __init__(self, force: MagneticForce, motions: Sequence[Motion]):
         self.force, self.motions = force, motions
@@ -57,12 +57,17 @@ class MagneticDrifts:
         return Code.joined([self.swept(self.request), self.moved()])
 
     def moved(self, more: Mapping[str, Mapping[str, Any]] | None = None) -> Code:
-        """Replace x and v by x' and v', for scalar `h`; also tangents, `more` = {"w": tangents, "h": products}."""
+        """Replace x and v by x' and v', for scalar `h`; and their tangents, with `more`.
+
+        `more`: "w" the tangents, "h" the tangents of -x' and -v', by field.
+        """
         return Code.joined(self._moved(motion, more or {}) for motion in self.motions)
 
     def _moved(self, motion: Motion, more: Mapping[str, Mapping[str, Any]]) -> Code:
         x, v = (self.potential.fields[n] for n in (motion.position, motion.velocity))
-        pairs = [("f", "g", {n: self.potential.fields[n].array for n in (x.name, v.name)}, self.after)]
+        pairs: list[Any] = [
+            ("f", "g", {n: self.potential.fields[n].array for n in (x.name, v.name)}, self.after)
+        ]
         pairs += [("w", "h", more["w"], more["h"])] if more else []
         lines: list[str] = []
         arrays: dict[str, Any] = {}

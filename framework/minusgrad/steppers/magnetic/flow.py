@@ -1,4 +1,4 @@
-"""The flow of a charge in a magnetic field for a time h, as a scalar whose derivatives are the move and its own.
+"""The flow of a charge in a magnetic field for a time h, as a scalar that the move is a derivative of.
 
     W(x, v; xi, eta; h) = -(xi . x' + eta . v')        (x, v) -> (x', v') the flow
 
@@ -41,7 +41,7 @@ def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> Lo
     charge = Node("C") if charges else field.roles[CHARGE]
     mass: Role = Node("kg") if masses else Datum("kg")
     x, v = Node("m", ("d",)), Node("m s^-1", ("d",))
-    roles = {PLACE: x, SPEED: v, TO_PLACE: Node("1", ("d",)), TO_SPEED: Node("1", ("d",))}
+    roles: dict[str, Role] = {PLACE: x, SPEED: v, TO_PLACE: Node("1", ("d",)), TO_SPEED: Node("1", ("d",))}
     roles |= {MASS: mass, CHARGE: charge, **own, LENGTH: Time()}
     plane = "_in_plane" if d == 2 else ""
     scope = {"turned": getattr(rotation, f"turned{plane}"), "mean": getattr(rotation, f"mean{plane}")}

@@ -1,13 +1,15 @@
 """The magnetic force of a system: which charges feel which field, and the flow that an integrator follows.
 
-    force = MagneticForce(fields, [Motion("x", "v", "m")], [MagneticTerm(uniform_field, 1.0, {"B": [0.0, 0.0, 2.0]})])
+    term = MagneticTerm(uniform_field, charge=1.0, parameters={"B": [0.0, 0.0, 2.0]})
+    force = MagneticForce(fields, [Motion("x", "v", "m")], [term])
 
-`force.potential` is the sum of the flows' W (`flow`), whose derivatives are the moves of integrators, adjoints and
-tangents. Its parameters are "term.charge", "term.B", ... like those of energies.
+`force.potential` is the sum of the flows' W (`flow`), whose derivatives are the moves of integrators and of
+their adjoints and tangents. Its parameters are "term.charge", "term.B", ... like those of energies.
 """
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -29,19 +31,21 @@ from .flow import MASS, PLACE, SPEED, TO_PLACE, TO_SPEED, flow_energy
 class MagneticTerm:
     """A magnetic field and the charges that feel it.
 
-    field: `uniform_field`, or made by `vector_potential`. charge: a number, one for each node or each of `bodies`
-    (a mapping by name), or the name of a field of charges. parameters: of the field, by argument, in the units of
-    the fields. position: the moving field (default: that of the only motion). bodies: the charges (default: all
-    nodes). name: in reports and in "name.charge"; default: the field's.
+    field: `uniform_field`, or made by `vector_potential`. charge: a number, one for each node or each of
+    `bodies` (a mapping by name), or the name of a field of charges. parameters: of the field, by argument, in
+    the units of the fields. position: the moving field (default: that of the only motion). bodies: the
+    charges (default: all nodes). name: in reports and in "name.charge"; default: the field's. in_plane: B was
+    given as one number, the component along the normal of a plane.
     """
 
     field: MagneticField
     charge: Any = CHARGE
-    parameters: Mapping[str, Any] = field(default_factory=dict)
+    parameters: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     position: str | None = None
     bodies: Sequence[Body] = ()
     name: str | None = None
     units: UnitSystem | None = None
+    in_plane: bool = False
 
     @property
     def label(self) -> str:
@@ -60,7 +64,7 @@ class MagneticTerm:
 
     def bound(self, motion: Motion, fields: Fields) -> Term:
         """Its flow, bound to the fields of a motion and the arrays that its derivatives are taken along."""
-        d = _dimension(self.label, fields[motion.position])
+        d = self._dimension(fields[motion.position])
         charges, masses = isinstance(self.charge, str), isinstance(motion.inertia, str)
         energy = flow_energy(self.field, d, charges, masses)
         renamed = {PLACE: motion.position, SPEED: motion.velocity, **covectors(motion)}
@@ -78,20 +82,31 @@ class MagneticTerm:
         )
         return Term.of(spec, fields)
 
+    def _dimension(self, x: Field) -> int:
+        """2 or 3. Raises `TermError` for other places, and for a B that does not fit them."""
+        what = f"magnetic field '{self.label}'"
+        if len(x.shape) != 2 or x.shape[1] not in (2, 3):
+            raise TermError(
+                f"{what}: needs places in the plane or in space, got '{x.name}' of shape {list(x.shape)};"
+                " give each node 2 or 3 components",
+                self.label,
+            )
+        if self.in_plane and x.shape[1] == 3:
+            text = "needs three components in space, got one number for B; give a list"
+            raise TermError(f"{what}: {text}", self.label)
+        if self.field.uniform and x.shape[1] == 2:
+            given = self.parameters.get("B", np.zeros(3))
+            B = np.array(list(given.values()) if isinstance(given, Mapping) else given, np.float64)
+            if B[..., :2].any():
+                text = f"would push charges out of their plane, got B = {B.tolist()}"
+                cure = "give its component along the normal, or places in space"
+                raise TermError(f"{what}: {text}; {cure}", self.label)
+        return x.shape[1]
+
 
 def covectors(motion: Motion) -> dict[str, str]:
     """The fields xi and eta of a motion (`flow`), by argument."""
     return {TO_PLACE: f"{motion.position}_xi", TO_SPEED: f"{motion.velocity}_eta"}
-
-
-def _dimension(name: str, x: Field) -> int:
-    if len(x.shape) != 2 or x.shape[1] not in (2, 3):
-        raise TermError(
-            f"magnetic field '{name}': needs places in the plane or in space, got '{x.name}' of shape"
-            f" {list(x.shape)}; give each node 2 or 3 components",
-            name,
-        )
-    return x.shape[1]
 
 
 class MagneticForce:
@@ -107,7 +122,9 @@ class MagneticForce:
         names = {name for m in moved.values() for name in covectors(m).values()}
         shape = {n: fields[m.position].shape for m in moved.values() for n in covectors(m).values()}
         if taken := sorted(names.intersection(fields)):
-            raise EnergyError(f"magnetic force: has a field '{taken[0]}' of its own; rename that of the state")
+            raise EnergyError(
+                f"magnetic force: has a field '{taken[0]}' of its own; rename that of the state"
+            )
         extended = fields.extended({name: np.zeros(shape[name]) for name in sorted(names)})
         self.motions = {m.position: m for m in moved.values()}
         self.potential = Potential(extended, [t.bound(moved[t.label], extended) for t in terms], frozen=True)
@@ -125,7 +142,7 @@ class MagneticForce:
                 if (twice := nodes[owner[nodes] >= 0]).size:
                     raise TermError(
                         f"magnetic field '{names[k]}': node {twice[0]} of '{position}' is in the field"
-                        f" '{names[owner[twice[0]]]}', too; write the sum of the fields as one, or name `body`",
+                        f" '{names[owner[twice[0]]]}', too; write their sum as one field, or name `body`",
                         names[k],
                     )
                 owner[nodes] = k
@@ -150,13 +167,13 @@ class MagneticForce:
             partly = nodes & free.any(axis=1) & ~free.all(axis=1)
             if partly.any():
                 raise EnergyError(
-                    f"hold: node {np.argmax(partly)} of '{position}' is charged in a magnetic field, which turns"
-                    " its velocity, got some of its components held; hold all of them, or none (for motion in a"
-                    " plane give the state two dimensions)"
+                    f"hold: node {np.argmax(partly)} of '{position}' is charged in a magnetic field, which"
+                    " turns its velocity, got some of its components held; hold all of them, or none (for"
+                    " motion in a plane give the state two dimensions)"
                 )
             if holds.moves(position) and (nodes & ~free.all(axis=1)).any():
                 node = np.argmax(nodes & ~free.all(axis=1))
                 raise EnergyError(
-                    f"hold: node {node} of '{position}' is charged in a magnetic field, got a support that moves;"
-                    " hold it at rest, or leave it out of the field by `body`"
+                    f"hold: node {node} of '{position}' is charged in a magnetic field, got a support that"
+                    " moves; hold it at rest, or leave it out of the field by `body`"
                 )

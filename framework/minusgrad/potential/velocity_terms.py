@@ -1,0 +1,39 @@
+"""Energies that read a velocity, which no force -dU/dx accounts for.
+
+    dv/dt = -(dU/dx) / inertia         is the motion of H = sum inertia v^2 / 2 + U(x, t) only if U has no v
+
+Friction is -dR/dv of a dissipation, and the magnetic force q v x B turns v without a potential. Losses of a
+run and energies that are minimised may read velocities: they are no forces.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..energies.fields import Motion
+from ..errors import TermError
+from .potential import Potential
+
+
+def refuse_velocities(potential: Potential, motions: Sequence[Motion]) -> None:
+    """Raise `TermError` for a term that reads the velocity of a motion, itself or through maps."""
+    velocities = [m.velocity for m in motions]
+    for name, term in potential.terms.items():
+        if found := _way(potential, term, velocities):
+            through = "".join(f" through the map '{step}'" for step in found[1:])
+            raise TermError(
+                f"energy '{name}': reads the velocity '{found[0]}'{through}, and a force is -dU/dx alone;"
+                " write friction as a [[dissipation]], and a magnetic force as [[magnetic]]",
+                name,
+            )
+
+
+def _way(potential: Potential, part: Any, velocities: Sequence[str]) -> tuple[str, ...]:
+    """The velocity that a term or a map reads, and the maps on the way to it; empty if there is none."""
+    for field in part.fields.values():
+        if field.name in velocities:
+            return (field.name,)
+    for name, one in potential.maps.items():
+        given = {f.name for f in part.fields.values()}
+        if one.gives is not None and one.gives.name in given and (found := _way(potential, one, velocities)):
+            return (*found, name)
+    return ()
