@@ -85,8 +85,6 @@ class Integrator(Stepper):
     ):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
-        refuse_shared(motions)
-        refuse_velocities(potential, motions)
         self.potential, self.motions = potential, tuple(motions)
         if bath and magnetic:
             raise EnergyError(
@@ -100,6 +98,8 @@ class Integrator(Stepper):
             m.position: storage.allocate(np.zeros_like(fields[m.position].values)) for m in motions
         }
         self.inertia = {m.position: inertia(m, potential) for m in motions}
+        refuse_shared(motions)
+        refuse_velocities(potential, motions)
         self.holds, self.dissipation, self.tape, self.bath = holds or Holds(fields), dissipation, tape, bath
         self.holds.refuse_unmoved(self.motions)
         if magnetic:
