@@ -95,6 +95,10 @@ class RunFailedError(MinusgradError):
     """A run stopped for the reason in the message. Its last good checkpoint is kept."""
 
 
+class PluginFailedError(RunFailedError):
+    """The code of a plugin raised an error, or tried to end the process, during a run."""
+
+
 class NonFiniteError(RunFailedError):
     """A state, force or energy became infinite or NaN. The message names step, term and node."""
 

@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 
 from minusgrad.app.runs import build
-from minusgrad.assembly import origin_differences, provenance
+from minusgrad.assembly import provenance
+from minusgrad.assembly.origins.differences import WITHOUT
 from tests.support.command import SCENES
 
 SCENE = """
@@ -300,7 +301,7 @@ def test_a_checkpoint_of_before_is_compared_by_file(folder: Path) -> None:
     written(folder, plugin=HEAD + ENERGY.format("0.5 * k * x[0].norm_sqr()"))
     now = facts(folder)
     old = {key: value for key, value in now.items() if key != "origin"}
-    remark = origin_differences.WITHOUT
+    remark = WITHOUT
     assert provenance.differences(old, now) == ([], [remark])
     edited(folder / "plugin.py", "0.5", "0.6")()
     assert provenance.differences(old, facts(folder)) == (["plugins.plugin.source has changed"], [remark])

@@ -19,12 +19,13 @@ from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
+from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..check import term_check
 from ..check.kernel_file import ask, load, subjects
 from ..check.kernel_subject import Progress
 from ..check.questions import Finding
-from ..errors import MinusgradError, Problem, SceneError, UserError
+from ..errors import MinusgradError, PluginFailedError, Problem, SceneError, UserError
 from .runs import build
 
 SECONDS = 300.0
@@ -168,6 +169,8 @@ def main() -> int:
             _tell(out, refused=error.problems)
         except MinusgradError as error:
             _tell(out, refused=str(error), code=error.exit_code)
+        except SystemExit as error:  # of the checked code: an exit code of 0 would look like an answer
+            raise RuntimeError(f"the checked code raises SystemExit({error.code!r})") from error
     return 0
 
 
@@ -208,9 +211,10 @@ def examined(
         for k, one in enumerate(found):
             yield one.name, k + 1 < len(found), partial(ask, one, module)
     else:
-        energies = _energies(Registry.load(None, list(map(Path, plugins))), what)
+        registry = Registry.load(None, list(map(Path, plugins)))
+        energies = _energies(registry, what)
         for k, energy in enumerate(energies):
-            yield energy.name, k + 1 < len(energies), partial(_energy, energy)
+            yield energy.name, k + 1 < len(energies), partial(_energy, energy, registry)
 
 
 def _scene(
@@ -219,14 +223,16 @@ def _scene(
     progress("the scene built")
     simulation = build(what, [*overrides, 'runtime.precision="f64"'], list(map(Path, plugins)))
     progress("the questions")
-    for finding in term_check.of_potential(simulation.potential, simulation.stepper.time):
-        progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
-        yield finding
+    with blaming(simulation.registry, PluginFailedError):
+        for finding in term_check.of_potential(simulation.potential, simulation.stepper.time):
+            progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
+            yield finding
 
 
-def _energy(energy: Any, progress: Progress) -> Iterator[Finding]:
+def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Finding]:
     progress(f"energy '{energy.name}'")
-    return term_check.of_energy(energy)
+    with blaming(registry, PluginFailedError):
+        yield from term_check.of_energy(energy)
 
 
 def _energies(registry: Registry, name: str) -> list[Any]:

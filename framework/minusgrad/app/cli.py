@@ -52,6 +52,8 @@ def _run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         complain("stopped; nothing was saved")
         return 130
+    except SystemExit as error:  # of code that we call: the verbs return their exit code
+        return _internal_error(error)
     except FileNotFoundError as error:
         if _has_folder():
             return _internal_error(error)
@@ -77,7 +79,7 @@ def _has_folder() -> bool:
         return False
 
 
-def _internal_error(error: Exception) -> int:
+def _internal_error(error: BaseException) -> int:
     import traceback
 
     traceback.print_exception(error)

@@ -9,23 +9,30 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TypeVar
 
+import numpy as np
+
 from ..assembly import provenance
 from ..assembly.estimates import Estimates
 from ..assembly.fit import ParameterFit
 from ..assembly.job import Job
+from ..assembly.observation_round import ObservationRound
+from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
-from ..assembly.validation import validate
+from ..assembly.validation import ValidatedScene, validate
 from ..engine import runtime
 from ..errors import (
     CheckpointError,
     InterruptedRunError,
     MinusgradError,
+    MiscompiledError,
+    PluginFailedError,
+    RunFailedError,
     RunFolderError,
     RuntimeUnavailableError,
     UserError,
@@ -45,6 +52,8 @@ INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
 """The file in a run folder with the results of a fit."""
+UNOBSERVED = "unobserved"
+"""The entry in a checkpoint's meta that its step has not been observed, because an observer failed there."""
 
 
 @dataclass(frozen=True)
@@ -101,6 +110,15 @@ class Saver:
         self.writer.wait()
         self._save(self.job.snapshot(), self.job.recorder, seal=False)
 
+    def keep_unobserved(self) -> None:
+        """Save a state that an observer failed at, if it is finite, so that a resumed run observes it."""
+        snapshot = self.job.snapshot()
+        reals = (a for a in snapshot.under("fields").values() if a.dtype.kind == "f")
+        if all(np.isfinite(a).all() for a in reals):
+            with suppress(MinusgradError):
+                marked = replace(snapshot, meta=snapshot.meta | {UNOBSERVED: True})
+                self._save(marked, self.job.recorder, seal=False)
+
     def _save(self, snapshot: Snapshot, recorded: Recorder, seal: bool) -> None:
         kept = self.job.scene.checkpoint
         self.remarks += self.folder.save(snapshot, recorded, kept.keep, seal, kept.keep_every)
@@ -116,7 +134,7 @@ def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -
     scene, overrides, plugins: as for `run`. Returns the `Simulation`: its fields, potential, stepper and
     observers. Raises `SceneError` with all mistakes of the scene.
     """
-    return Simulation(RunOptions(scene, overrides, plugins=plugins).validated())
+    return _built(Simulation, RunOptions(scene, overrides, plugins=plugins).validated())
 
 
 def run(
@@ -143,7 +161,7 @@ def run(
     `resume` continues it.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
-    return _begun(_ready(Simulation(options.validated())), options.folder(), options)
+    return _begun(_ready(_built(Simulation, options.validated())), options.folder(), options)
 
 
 def fit(
@@ -163,7 +181,7 @@ def fit(
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
     options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
-    job = _ready(ParameterFit(options.validated()))
+    job = _ready(_built(ParameterFit, options.validated()))
     announce(job)
     done = _begun(job, options.folder("-fit"), options)
     assert isinstance(done, Fit)
@@ -175,9 +193,16 @@ Checked = TypeVar("Checked", Simulation, ParameterFit)
 
 def _ready(job: Checked) -> Checked:
     """The job after its checks at step 0. Raises `SceneError` as they do."""
-    job.refuse_dead()
-    job.look()
+    with blaming(job.registry):
+        job.refuse_dead()
+        job.look()
     return job
+
+
+def _built(kind: type[Checked], validated: ValidatedScene, folder: Path | None = None) -> Checked:
+    """The objects of a scene. Raises `PluginError` for errors of a plugin's code."""
+    with blaming(validated.registry):
+        return kind(validated, folder)
 
 
 def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> Run:
@@ -224,7 +249,7 @@ def resume(
         with Writer() as writer:
             saver = Saver(job, folder, writer, snapshot.step)
             saver.remarks += [*remarks, *folder.tidy(kept.keep, kept.keep_every)]
-            return _finished(job, saver, options)
+            return _finished(job, saver, options, snapshot.meta.get(UNOBSERVED) is True)
 
 
 @contextmanager
@@ -249,7 +274,11 @@ def _as_it_was(
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
     validated = validate(document, plugins)
     fits = snapshot.meta.get("fit") is True
-    job = ParameterFit(validated, path / INPUTS) if fits else Simulation(validated, path / INPUTS)
+    job: Simulation | ParameterFit
+    if fits:
+        job = _built(ParameterFit, validated, path / INPUTS)
+    else:
+        job = _built(Simulation, validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
     if grave and not allow_changed:
         lines = [f"{path}: not the run that was saved:", *grave, "to continue all the same: --allow-changed"]
@@ -257,23 +286,33 @@ def _as_it_was(
     if grave or light:
         remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
         folder.journal("changed", differences=[*grave, *light])
-    job.restore(snapshot, changed=bool(grave))
-    if grave:
-        job.stepper.evaluate()  # the saved forces may be those of another scene
+    with blaming(job.registry):
+        job.restore(snapshot, changed=bool(grave))
+        if grave:
+            job.stepper.evaluate()  # the saved forces may be those of another scene
     return job
 
 
-def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions) -> Run:
-    """Run to the last step; after a signal or the time limit, save and raise `InterruptedRunError`."""
+def _finished(
+    job: Simulation | ParameterFit, saver: Saver, options: RunOptions, unobserved: bool = False
+) -> Run:
+    """Run to the last step; after a signal or the time limit, save and raise `InterruptedRunError`.
+
+    unobserved: the state was saved when an observer of a plugin failed, so that it has yet to be observed.
+    """
     folder, stepper, last = saver.folder, job.stepper, job.last
     files = [plugin.target for plugin in job.registry.plugins.values() if plugin.distribution == "file"]
     again = f"continue with: {_resume_line(folder.path, files)}"
     estimates: Estimates | None = None
+    rounds = ObservationRound(job)
     try:
         with stop_requests(options.max_hours) as asked, options.progress(stepper.step, last) as tell:
             if saver.saved is None:
                 saver.observe()
-            outcome = scheduler.run(stepper, last, job.observers, saver, asked, tell)
+            with blaming(job.registry, PluginFailedError, passing=(RunFailedError, MiscompiledError)):
+                if unobserved:
+                    _observe(job, [*rounds.observers, saver])
+                outcome = scheduler.run(stepper, last, rounds.observers, saver, asked, tell)
             if outcome == "interrupted":
                 saver.interrupt()
             saver.writer.wait()
@@ -285,11 +324,15 @@ def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions)
         raise InterruptedRunError(
             f"stopped at once, saved at step {saver.saved} of {last}; {again}"
         ) from None
-    except Exception as error:
+    except BaseException as error:
         _settle(saver)
-        folder.journal("failed", step=stepper.step, error=str(error))
+        if rounds.undone and isinstance(error, PluginFailedError):
+            saver.keep_unobserved()
+        folder.journal("failed", step=stepper.step, error=str(error) or type(error).__name__)
         if saver.saved is not None:
             error.add_note(f"{folder.path}: the data saved up to step {saver.saved} is intact")
+            if isinstance(error, PluginFailedError):
+                error.add_note(f"after the plugin is corrected, {again} --allow-changed")
         raise
     if outcome == "interrupted":
         folder.journal("interrupted", step=stepper.step)
@@ -299,6 +342,15 @@ def _finished(job: Simulation | ParameterFit, saver: Saver, options: RunOptions)
     if isinstance(job, ParameterFit):
         return Fit(folder.path, job.simulation, outcome, remarks, estimates, job)
     return Run(folder.path, job, outcome, remarks)
+
+
+def _observe(job: Simulation | ParameterFit, everybody: Sequence[scheduler.Observer]) -> None:
+    """Whatever is due at the present step."""
+    step = job.stepper.step
+    over = step == job.last or job.stepper.outcome is not None
+    for one in everybody:
+        if over or one.trigger.due(step):
+            one.observe()
 
 
 def _settle(saver: Saver) -> None:

@@ -14,8 +14,8 @@ from typing import Any
 
 from ..engine import runtime
 from ..scene.document import Scene
-from . import origin_differences
 from .installed_plugins import Plugin, installed
+from .origins import differences as origin_differences
 from .registry import Registry
 
 _version = cache(version)

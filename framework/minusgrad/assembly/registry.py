@@ -31,7 +31,7 @@ from ..scene.input_files import refuse_special
 from . import hookspecs
 from .energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
-from .plugin_sources import sources
+from .origins.plugin_sources import sources
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "dissipation", "magnetic")

@@ -43,9 +43,10 @@ from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
-from . import job, origin, provenance
+from . import job, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .observers import Observer
+from .origins import run_origin
 from .registry import blamed
 from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
@@ -337,8 +338,8 @@ class Simulation:
         return facts | {"names": list(self.state.names), "origin": self.origin}
 
     @cached_property
-    def origin(self) -> origin.Facts:
-        """The digests of energies, values and code that the simulation was built from (`assembly.origin`)."""
+    def origin(self) -> run_origin.Facts:
+        """Digests of the energies, values and code that the simulation was built from."""
         entries = self._validated.entries
         made: dict[KeyPath, Any] = {self.scene.stepper.path: self.stepper}
         made |= {block.path: one for block, one in zip(self.scene.observe, self.observers, strict=True)}
@@ -346,4 +347,4 @@ class Simulation:
         found = {path: (entries[path].owner, one) for path, one in self.bound.items()}
         used = {e.owner.name: e.owner for e in entries.values()}.values()
         state = entries[self.scene.state.path].owner, self.state, self.holds.fields
-        return origin.of_run(found, state, owned, self.registry, used)
+        return run_origin.of_run(found, state, owned, self.registry, used)

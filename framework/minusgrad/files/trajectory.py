@@ -180,6 +180,13 @@ class Recorder:
         self._asked()
         self._filled(self._series)
 
+    def drop(self, step: int) -> None:
+        """Forget the rows of a step, the last one that was recorded."""
+        for rows in self._series.values():
+            if rows.steps and rows.steps[-1] == step:
+                for part in (rows.steps, rows.times, rows.values):
+                    part.pop()
+
     def take(self) -> "Recorder":
         """Move the rows recorded since the last seal into a new recorder; this one is then empty."""
         taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}

@@ -7,7 +7,9 @@ Forward, backward and double backward are one sweep over the elements each. Valu
 together if an input requires a gradient.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -18,11 +20,12 @@ from torch.autograd.function import Function
 import torch
 
 from ..app.runs import Overrides, Plugins, build
+from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
 from ..engine.storage import ArraySlot
-from ..errors import TensorError
+from ..errors import PluginFailedError, TensorError
 from ..potential.potential import Potential
 from . import tensors as guests
 from .tensors import DTYPES, Guest
@@ -30,6 +33,8 @@ from .tensors import DTYPES, Guest
 ENGINE = RLock()
 """The engine serves one thread at a time; PyTorch may call backward from a thread of its own."""
 
+Blame = Callable[[], AbstractContextManager[None]]
+"""Makes a context in which errors of a plugin's code name the plugin."""
 
 NO_THIRD = "an energy has first and second derivatives here, and no third ones"
 
@@ -51,7 +56,8 @@ class Energy(guests.Lasting):
     `TensorError`. `torch.compile` leaves the call to Python; `vmap` is refused.
     """
 
-    def __init__(self, potential: Potential):
+    def __init__(self, potential: Potential, blamed: Blame = nullcontext):
+        self._blamed = blamed
         self._potential = potential.twin()
         fields = self._potential.fields
         self._seats = {n: f.array for n, f in fields.items() if n not in fields.derived}
@@ -97,7 +103,7 @@ class Energy(guests.Lasting):
             self._sweeps[wanted] = DerivativeRequest(value=True, gradient=fields, slopes=others)
         asked = self._sweeps[wanted]
         found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
-        with ENGINE, self._at(names, tensors, found, {}) as t:
+        with ENGINE, self._blamed(), self._at(names, tensors, found, {}) as t:
             if wanted:
                 swept = self._potential.sweep(asked, t)
                 value = swept.value
@@ -121,7 +127,7 @@ class Energy(guests.Lasting):
         fields = {n: self._into[n] for n in wanted if n in self._seats}
         others = tuple(n for n in wanted if n not in self._seats)
         found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in fields}
-        with ENGINE, self._at(names, tensors, found, tangents) as t:
+        with ENGINE, self._blamed(), self._at(names, tensors, found, tangents) as t:
             swept = self._potential.sweep(
                 DerivativeRequest(product=fields, changes=others, tangents=moved), t
             )
@@ -300,4 +306,6 @@ def energy(
     """
     if isinstance(scene, Path | str):
         scene = build(scene, overrides, plugins)
-    return Energy(scene.potential if isinstance(scene, Simulation) else scene)
+    if isinstance(scene, Simulation):
+        return Energy(scene.potential, partial(blaming, scene.registry, PluginFailedError))
+    return Energy(scene)

@@ -18,8 +18,9 @@ from ..adjoint.backward import arguments, owner, potentials_of
 from ..adjoint.losses import ObservedStates
 from ..adjoint.rollout import Rollout
 from ..app.runs import Overrides, Plugins, build
+from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
-from ..errors import NonFiniteError, TensorError
+from ..errors import NonFiniteError, PluginFailedError, TensorError
 from . import tensors as guests
 from .energy_function import ENGINE, Input, Last, applied
 from .tensors import DTYPES, Guest
@@ -49,6 +50,7 @@ class Run(guests.Lasting):
     def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
         one = simulation.stepper.differentiable()
         self._one, fields = one, one.potential.fields
+        self._registry = simulation.registry
         for step in [steps, *(observe or ())]:
             if isinstance(step, bool) or not isinstance(step, Integral) or step < 0:
                 raise TensorError(f"observe: steps must be whole numbers of at least 0, got {step!r}")
@@ -88,7 +90,7 @@ class Run(guests.Lasting):
         """The moving fields at the observed steps, (steps, n, ...) each."""
         count = len(self._seen.steps)
         kept = {n: np.empty((count, *self._fields[n].shape), self._fields[n].dtype) for n in self._moving}
-        with ENGINE:
+        with ENGINE, blaming(self._registry, PluginFailedError):
             self._begin(given)
             self._seen.kept = kept
             try:
@@ -102,7 +104,7 @@ class Run(guests.Lasting):
         self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
     ) -> list[torch.Tensor]:
         """dL/d(name) for each name in `wanted`, from the slopes dL/d(states)."""
-        with ENGINE:
+        with ENGINE, blaming(self._registry, PluginFailedError):
             self._begin(given)
             self._seen.slopes = {n: guests.numbers(slope) for n, slope in slopes.items()}
             try:

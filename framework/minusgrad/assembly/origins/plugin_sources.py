@@ -21,7 +21,7 @@ from pathlib import Path
 from types import ModuleType
 from weakref import WeakKeyDictionary
 
-from .installed_plugins import OURS, Plugin
+from ..installed_plugins import OURS, Plugin
 
 _SUFFIXES = (".py", ".so", ".pyd")
 _LOADED: WeakKeyDictionary[ModuleType, "PluginSources"] = WeakKeyDictionary()

@@ -19,16 +19,16 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.canonical_trace import canonical_trace
-from ..energies.fields import State
-from ..energies.term import Term
-from ..engine import storage
-from ..potential.staged_term import StagedTerm
-from ..scene.toml_positions import KeyPath
+from ...codegen.canonical_trace import canonical_trace
+from ...energies.fields import State
+from ...energies.term import Term
+from ...engine import storage
+from ...potential.staged_term import StagedTerm
+from ...scene.toml_positions import KeyPath
+from ..installed_plugins import OURS, Plugin
+from ..registry import Registry
 from . import code_digests
-from .installed_plugins import OURS, Plugin
 from .plugin_sources import sources
-from .registry import Registry
 
 Facts = dict[str, Any]
 
