@@ -71,6 +71,10 @@ class TraceError(UserError):
     """A local energy does what the derivative engine cannot follow; says where, and the cure."""
 
 
+class MissingPackageError(UserError, ModuleNotFoundError):
+    """A package of an extra is not installed; also a ModuleNotFoundError, for `try: import`."""
+
+
 class TensorError(UserError):
     """A tensor that the engine cannot compute with, or what PyTorch asks in vain; says why, and the cure."""
 

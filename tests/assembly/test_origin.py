@@ -206,6 +206,19 @@ def register_dissipations():
     assert grave == ["dissipation.0: the graph of term 'drag' has changed (plugin 'plugin': plugin.py)"]
 
 
+def test_a_vector_potential_is_a_graph(folder: Path) -> None:
+    written(folder, plugin=HEAD + """
+from minusgrad.energies.magnetic_field import vector_potential
+
+@vector_potential("bottle", x=Node("m", ("d",)), B0=Parameter("T"))
+def bottle(x, B0):
+    return 0.5 * B0 * ti.Vector([-x[0][1], x[0][0]])
+""")  # fmt: skip
+    scene = '[[energy]]\nkind = "gravity"\nG = 1.0\n[[magnetic]]\nkind = "bottle"\nB0 = 1.0\ncharge = 1.0\n'
+    grave, _ = differences(folder, edited(folder / "plugin.py", "0.5", "0.6"), scene)
+    assert grave == ["magnetic.0: the graph of term 'bottle' has changed (plugin 'plugin': plugin.py)"]
+
+
 STAGED = (
     HEAD
     + """

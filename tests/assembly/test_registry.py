@@ -1,12 +1,15 @@
 """Plugins: four hooks, one door for ours and a stranger's, and a broken one stops only those who need it."""
 
+import importlib.util
 import json
+import os
 import sys
 from collections.abc import Callable, Iterator
 from importlib import invalidate_caches
 from importlib.metadata import entry_points
 from pathlib import Path
 from textwrap import dedent
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -561,3 +564,83 @@ def test_two_plugin_files_of_one_name(tmp_path: Path) -> None:
         PluginError, match=r"plugin 'core' \(file core.py\) has the name of plugin 'core' \(minusgrad"
     ):
         Registry.load([], [tmp_path / "core.py"])
+
+
+# Files, modules and energies at hand ----------------------------------------------------------------------
+
+MORSE = """
+raise SystemExit("a file that is looked at is not executed")
+from minusgrad import Node, Parameter, hookimpl, local_energy, ti
+
+@local_energy("morse", over=2, x=Node("m", ("d",)))
+def morse(x):
+    return (x[0] - x[1]).norm()
+
+@hookimpl
+def register_observers():
+    return {"counting": None}
+"""
+
+
+def _complaint(folder: Path, overrides: dict) -> str:
+    (folder / "scene.toml").write_text((SCENES / "two_body.toml").read_text())
+    with pytest.raises(SceneError) as refused:
+        build(folder / "scene.toml", overrides)
+    return str(refused.value)
+
+
+def test_a_file_beside_the_scene_that_defines_the_kind_is_named(tmp_path: Path) -> None:
+    (tmp_path / "morse.py").write_text(MORSE)
+    (tmp_path / "broken.py").write_text("def (")
+    (tmp_path / "large.py").write_bytes(b'local_energy("morse")\n' + b"#" * 300_000)
+    os.mkfifo(tmp_path / "fifo.py")
+    cure = "; a file of your own is named with --plugin FILE.py (morse.py here defines '{}')"
+    said = _complaint(tmp_path, {"energy.0": {"kind": "morse"}})
+    assert "energy.0.kind: no energy named 'morse' (installed: " in said
+    assert said.splitlines()[0].endswith(cure.format("morse"))
+    assert cure.format("counting") in _complaint(tmp_path, {"observe.0": {"kind": "counting"}})
+    assert "--plugin" not in _complaint(tmp_path, {"energy.0": {"kind": "mores"}})
+
+
+NOTEBOOK = """
+from minusgrad import Node, Parameter, local_energy
+
+@local_energy("well", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"))
+def {0}(x, k):
+    return 0.5 * k * x[0].norm_sqr()
+"""
+WELL = {"energy.0": {"kind": "well", "k": 2.0}, "run.steps": 2}
+
+
+def _module(tmp_path: Path, text: str) -> ModuleType:
+    path = tmp_path / "cells.py"
+    path.write_text(text)
+    spec = importlib.util.spec_from_file_location("cells", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_an_energy_under_two_names_is_one(tmp_path: Path) -> None:
+    """IPython keeps what a cell displays as `_` and `_2`; after an edit these hold the version of before."""
+    module = _module(tmp_path, NOTEBOOK.format("_2") + NOTEBOOK.format("well") + "_ = _3 = alias = well\n")
+    simulation = build(SCENES / "two_body.toml", WELL, [module])
+    assert simulation.registry.energy("well") is module.well
+    other = _module(tmp_path, NOTEBOOK.format("well") + NOTEBOOK.format("deeper"))
+    with pytest.raises(PluginError, match=r"registers energy 'well' twice"):
+        build(SCENES / "two_body.toml", WELL, [other])
+    private = _module(tmp_path, NOTEBOOK.format("_well"))
+    assert build(SCENES / "two_body.toml", WELL, [private]).registry.energy("well") is private._well
+
+
+def test_an_energy_is_a_plugin_of_its_own(tmp_path: Path) -> None:
+    well = _module(tmp_path, NOTEBOOK.format("well")).well
+    made = run(SCENES / "two_body.toml", WELL, tmp_path / "run", [well])
+    assert made.simulation.registry.energy("well") is well
+    origin = made.simulation.origin
+    assert (origin["terms"]["energy.0"]["plugin"], list(origin["plugins"]["well"])) == ("well", ["cells.py"])
+    with pytest.raises(PluginError) as refused:
+        build(SCENES / "two_body.toml", WELL, [{"well": well}])
+    assert str(refused.value) == (
+        "plugins: must be files, modules or energies, got a value of type dict; give a file's name"
+    )

@@ -516,7 +516,8 @@ def test_without_pytorch_the_extra_is_named() -> None:
     script = (
         "import sys; sys.modules['torch'] = None\n"
         "from minusgrad.errors import UserError\n"
-        "try:\n    import minusgrad.torch\nexcept UserError as e:\n    print(e)\n"
+        "try:\n    import minusgrad.torch\nexcept ImportError as e:\n"
+        "    print(e, e.name, isinstance(e, UserError), isinstance(e, ModuleNotFoundError))\n"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
-    assert done.stdout == "PyTorch is not installed; pip install 'minusgrad[torch]'\n"
+    assert done.stdout == "PyTorch is not installed; pip install 'minusgrad[torch]' torch True True\n"

@@ -7,15 +7,15 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
+from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError, UserError
 from ..scene.document import load
 
 Overrides = Mapping[str, Any] | Sequence[str]
-Plugins = Sequence[Path | str | ModuleType]
+Plugins = Sequence[PluginSource]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
 
 

@@ -12,7 +12,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from types import ModuleType
 from typing import TypeVar
 
 import numpy as np
@@ -150,7 +149,7 @@ def run(
 
     scene: the path of the scene file. overrides: values by key ({"stepper.dt": 0.01}), or texts as the
     command line takes them ("stepper.dt=0.01"). out: the run folder (default: runs/NAME, or the next free
-    runs/NAME-2, ...). plugins: files or modules with energies, besides the installed plugins. force:
+    runs/NAME-2, ...). plugins: files, modules or energies, besides the installed plugins. force:
     overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
     manager whose value is called with each step. max_hours: stop after this time, resumably.
 
@@ -384,7 +383,7 @@ def _bind_again(path: Path, document: Document, computed: str | None, allow_chan
 
 def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:
     """Raise `CheckpointError` if the run was made with --plugin and is resumed without."""
-    names = [Path(file).name for file in given if not isinstance(file, ModuleType)]
+    names = [Path(file).name for file in given if isinstance(file, (Path, str))]
     if missing := [name for name in needed if name not in names]:
         raise CheckpointError(
             f"{path}: was run with --plugin {', '.join(missing)}, and a run folder holds no code;"

@@ -7,10 +7,11 @@ stops only scenes that need the plugin. Hooks are called one implementation at a
 
 import hashlib
 import importlib.util
+import inspect
 import sys
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
@@ -37,6 +38,9 @@ SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "dissipation", "magnetic")
 """Sections whose kinds are functions with roles; the others' are models that make something."""
 
+
+PluginSource = Path | str | ModuleType | LocalEnergy | Staged
+"""A plugin that is no installed one: a file, a module at hand, or an energy."""
 
 KINDS: dict[str, Any] = {
     "map": LocalMap,
@@ -69,10 +73,8 @@ class Registry:
         self._manager.add_hookspecs(hookspecs)
 
     @classmethod
-    def load(
-        cls, names: Iterable[str] | None = None, files: Sequence[Path | str | ModuleType] = ()
-    ) -> "Registry":
-        """The core, the named plugins (all installed ones if None), and plugin files or modules.
+    def load(cls, names: Iterable[str] | None = None, files: Sequence["PluginSource"] = ()) -> "Registry":
+        """The core, the named plugins (all installed ones if None), and plugin files, modules or energies.
 
         Plugins that cannot be loaded are in `broken`, by name, with the reason. Raises `PluginError` for the
         core and for files, which are always needed.
@@ -131,8 +133,14 @@ class Registry:
         point = only(points[name])
         self._add(described(point), point.load)
 
-    def _add_file(self, file: Path | str | ModuleType) -> None:
-        """A plugin that is a file, or a module at hand; without hooks, the energies it defines are taken."""
+    def _add_file(self, file: "PluginSource") -> None:
+        """A plugin that is a file, a module or an energy at hand; without hooks, its energies are taken."""
+        if isinstance(file, (LocalEnergy, Staged)):
+            file = _module_of(file)
+        if not isinstance(file, (ModuleType, Path, str)):
+            raise PluginError(
+                f"plugins: must be files, modules or energies, got {_kind_of(file)}; give a file's name"
+            )
         if isinstance(file, ModuleType):
             self._add(Plugin(file.__name__, "module", "at hand", file.__name__), lambda: file, bare=True)
         else:
@@ -149,6 +157,8 @@ class Registry:
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):
             if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
+                if taken.owner is plugin and taken.energy is entry.energy is not None:
+                    continue  # one object under two names
                 raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, taken.owner)}")
             found[section, kind] = entry
         for (section, kind), entry in found.items():
@@ -163,8 +173,7 @@ class Registry:
             self._manager.register(module, plugin.name)
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
             known = self.energies().values()
-            own = (v for v in vars(module).values() if isinstance(v, (LocalEnergy, Staged)))
-            defined = [v for v in own if v not in known]
+            defined = [v for v in _own_energies(module) if v not in known]
             for section, kind in (("map", LocalMap), ("magnetic", MagneticField)):
                 some = [v for v in defined if isinstance(v, kind)]
                 defined = [v for v in defined if v not in some]
@@ -179,6 +188,27 @@ class Registry:
                         given = implementation.function()
                     of_kind = _energies if section in ENERGIES else _blocks
                     yield from of_kind(section)(plugin, given)
+
+
+def _own_energies(module: ModuleType) -> list[LocalEnergy | Staged]:
+    """A module's energies, each object once; those under a private name only if no public one is called so.
+
+    IPython keeps the last results under `_`, `_2`, ..., an earlier version of an energy among them.
+    """
+    found = {n: v for n, v in vars(module).items() if isinstance(v, (LocalEnergy, Staged))}
+    public = {v.name for n, v in found.items() if not n.startswith("_")}
+    kept = [v for n, v in found.items() if not n.startswith("_") or v.name not in public]
+    return list({id(v): v for v in kept}.values())
+
+
+def _module_of(energy: LocalEnergy | Staged) -> ModuleType:
+    """A module that holds one energy, from the file where its function stands."""
+    function = energy.function if isinstance(energy, LocalEnergy) else energy.stages[0].kernel
+    module = ModuleType(energy.name, f"The energy '{energy.name}'.")
+    with suppress(OSError, TypeError):
+        module.__file__ = inspect.getsourcefile(inspect.unwrap(function))
+    setattr(module, energy.name, energy)
+    return module
 
 
 def _again(plugin: Plugin, owner: Plugin) -> str:

@@ -254,7 +254,10 @@ class Simulation:
                 terms.append(magnetic_term(field, model, self.state, self.units))
             self._terms.setdefault(terms[-1].label, block.path)
         with self.placed(("magnetic",)):
-            return MagneticForce(self.fields, self.state.motions, terms) if terms else None
+            force = MagneticForce(self.fields, self.state.motions, terms) if terms else None
+        bound = force.potential.terms.values() if force else ()
+        self.bound |= {b.path: term for b, term in zip(self.scene.magnetic, bound, strict=True)}
+        return force
 
     def _holds(self) -> Holds:
         """The holds of the state and of the scene."""

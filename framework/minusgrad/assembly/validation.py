@@ -2,8 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from ..engine import runtime
@@ -11,7 +9,8 @@ from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.toml_positions import KeyPath
 from .installed_plugins import installed
-from .registry import Entry, Registry
+from .plugin_names import defining
+from .registry import Entry, PluginSource, Registry
 
 WHAT = {
     "state": "initial state",
@@ -36,7 +35,7 @@ class ValidatedScene:
     models: dict[KeyPath, Any]
 
 
-def validate(document: Document, plugins: Sequence[Path | str | ModuleType] = ()) -> ValidatedScene:
+def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> ValidatedScene:
     """Judge a whole scene. Raises `SceneError` with all mistakes, in the skeleton and in every block.
 
     While a plugin that the scene names is missing, its kinds are not reported one by one; without its engine,
@@ -81,4 +80,8 @@ def _unknown(document: Document, block: Block, registry: Registry, names: list[s
     else:
         unnamed = [name for name in installed() if name not in ("core", *names)]
         hint = f"; not in the scene's `plugins`: {', '.join(unnamed)}" if unnamed else ""
+    if files := defining(document.path.parent, block.kind):
+        hint += (
+            f"; a file of your own is named with --plugin FILE.py ({files[0]} here defines '{block.kind}')"
+        )
     return problem._replace(message=problem.message + hint)

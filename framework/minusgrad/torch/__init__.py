@@ -12,14 +12,16 @@ import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adj
 `pip install "minusgrad[torch]"`
 """
 
-from ..errors import UserError
+from ..errors import MissingPackageError
 
 try:
     import torch as _torch  # noqa: F401
 except ModuleNotFoundError as error:
     if error.name != "torch":
         raise
-    raise UserError("PyTorch is not installed; pip install 'minusgrad[torch]'") from None
+    raise MissingPackageError(
+        "PyTorch is not installed; pip install 'minusgrad[torch]'", name="torch"
+    ) from None
 
 from .energy_function import energy
 from .kernel_function import kernel, staged
