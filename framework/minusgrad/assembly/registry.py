@@ -157,8 +157,6 @@ class Registry:
         found: dict[tuple[str, str], Entry] = {}
         for section, kind, entry in self._registered(plugin, module, bare):
             if (taken := found.get((section, kind)) or self.entry(section, kind)) is not None:
-                if taken.owner is plugin and taken.energy is entry.energy is not None:
-                    continue  # one object under two names
                 raise PluginError(f"{plugin} registers {section} '{kind}'{_again(plugin, taken.owner)}")
             found[section, kind] = entry
         for (section, kind), entry in found.items():
