@@ -29,11 +29,11 @@ def bottle(x, B0, length):
 
 @vector_potential("sheet", x=PLACE, B0=Parameter("T"), length=Parameter("m"))
 def sheet(x, B0, length):
-    """In the plane: B = B0 (1 + cos(x / length) y^2), with a branch that changes nothing."""
+    """In the plane: B = B0 (1 + cos(x / length) y^2), with a branch that adds a gradient."""
     r = x[0]
     A = ti.Vector([-B0 * r[1], B0 * length * ti.sin(r[0] / length) * r[1] * r[1]])
     if r[0] > 0.1:
-        A = A + ti.Vector([r[0], 2.0 * r[1]])
+        A = A + ti.Vector([(r[0] - 0.1) ** 2, 0.0])
     return A
 
 

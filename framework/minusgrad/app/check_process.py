@@ -15,19 +15,28 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from threading import Timer
 from typing import Any, TextIO
 
+import numpy as np
+
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
+from ..assembly.simulation import Simulation
 from ..check import term_check
 from ..check.kernel_file import ask, load, subjects
 from ..check.kernel_subject import Progress
 from ..check.questions import Finding
+from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, SceneError, UserError
+from ..steppers.magnetic.curl import curl_error, spaces
+from ..steppers.magnetic.flow import flow_energy
 from .runs import build
 
+MOST_CURL = 1e-7
+"""The largest error of a curl, in parts of the slopes of A: differences of order 6 are closer."""
 SECONDS = 300.0
 """Seconds without output after which a kernel is reported as hanging."""
 
@@ -224,7 +233,8 @@ def _scene(
     simulation = build(what, [*overrides, 'runtime.precision="f64"'], list(map(Path, plugins)))
     progress("the questions")
     with blaming(simulation.registry, PluginFailedError):
-        for finding in term_check.of_potential(simulation.potential, simulation.stepper.time):
+        of_energies = term_check.of_potential(simulation.potential, simulation.stepper.time)
+        for finding in chain(of_energies, _flows(simulation)):
             progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
             yield finding
 
@@ -232,7 +242,32 @@ def _scene(
 def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Finding]:
     progress(f"energy '{energy.name}'")
     with blaming(registry, PluginFailedError):
-        yield from term_check.of_energy(energy)
+        yield from _field(energy) if isinstance(energy, MagneticField) else term_check.of_energy(energy)
+
+
+def _field(field: MagneticField) -> Iterator[Finding]:
+    """The curl of a vector potential against differences, and the flow as any function with derivatives."""
+    for d in spaces(field):
+        if not field.uniform:
+            yield _curl(field, field.name, d)
+        yield from term_check.of_energy(flow_energy(field, d, True, True), d)
+
+
+def _curl(field: MagneticField, name: str, d: int) -> Finding:
+    error, text = curl_error(field, d)
+    return Finding(name, str(field.place), "curl", error < MOST_CURL, error, f"in {d} dimensions: {text}")
+
+
+def _flows(simulation: Simulation) -> Iterator[Finding]:
+    """The magnetic fields of a scene: their curls, and the flow of a step."""
+    if simulation.magnetic is None:
+        return
+    force, rng = simulation.magnetic, np.random.default_rng(0)
+    for term in force.terms:
+        if not term.field.uniform:
+            yield _curl(term.field, term.label, force.dimension(term.label))
+    force.draw(rng)
+    yield from term_check.of_potential(force.potential, simulation.stepper.dt)
 
 
 def _energies(registry: Registry, name: str) -> list[Any]:

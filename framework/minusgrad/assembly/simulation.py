@@ -253,10 +253,12 @@ class Simulation:
                 assert isinstance(field, MagneticField)
                 terms.append(magnetic_term(field, model, self.state, self.units))
             self._terms.setdefault(terms[-1].label, block.path)
+        if not terms:
+            return None
         with self.placed(("magnetic",)):
-            force = MagneticForce(self.fields, self.state.motions, terms) if terms else None
-        bound = force.potential.terms.values() if force else ()
-        self.bound |= {b.path: term for b, term in zip(self.scene.magnetic, bound, strict=True)}
+            force = MagneticForce(self.fields, self.state.motions, terms)
+        for block, term in zip(self.scene.magnetic, terms, strict=True):
+            self.bound[block.path] = force.potential.terms[term.label]
         return force
 
     def _holds(self) -> Holds:

@@ -82,6 +82,8 @@ class Variable:
     inward: float = 0.0
     product: Callable[[np.ndarray], np.ndarray] | None = None
     """How the gradient changes along a step: H w; None without second derivatives."""
+    admits: Callable[[np.ndarray], bool] | None = None
+    """True for values within the bounds of the argument; None without bounds."""
 
     def direction(self, rng: np.random.Generator) -> np.ndarray:
         """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
@@ -90,14 +92,16 @@ class Variable:
 
 
 def inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
-    """The step, halved until U is finite all along it."""
+    """The step, halved until U is finite all along it and its end is within the bounds."""
+    bounded = variable.admits is not None and variable.admits(variable.values)
     for _ in range(SHRINKS):
         values = []
         for s in (0.25, 0.5, 0.75, 1.0):
             variable.put(variable.values + s * direction)
             values.append(subject.value())
         variable.put(variable.values)
-        if np.isfinite(values).all():
+        within = variable.admits(variable.values + direction) if bounded and variable.admits else True
+        if within and np.isfinite(values).all():
             break
         direction = 0.5 * direction
     return direction

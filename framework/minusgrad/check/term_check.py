@@ -180,7 +180,8 @@ def _variables(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variab
                 field = term.fields[argument]
                 of_field, turned = partial(subject.gradient, field.name), subject.product(field.name)
                 values = field.values.copy()
-                yield Variable(argument, values, field.set, of_field, sizes[field.name], product=turned)
+                size, admits = sizes[field.name], role.admits
+                yield Variable(argument, values, field.set, of_field, size, product=turned, admits=admits)
             case Datum():
                 values, put = _datum(term, argument)
                 yield Variable(argument, values, put, gradient, 0.1 * spread(values), product=product)

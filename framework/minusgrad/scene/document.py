@@ -197,7 +197,10 @@ class Scene:
     def resolved(self) -> dict[str, Any]:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
         whole = self.document.model.model_validate_json(json.dumps(self.document.data))
-        return whole.model_dump(mode="json", exclude_none=True)
+        data = whole.model_dump(mode="json", exclude_none=True)
+        if not data["magnetic"]:  # as in the files of versions without magnetic fields
+            del data["magnetic"]
+        return data
 
 
 @dataclass(frozen=True)

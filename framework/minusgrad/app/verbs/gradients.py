@@ -41,10 +41,15 @@ def check(a: argparse.Namespace) -> int:
 
 def source(a: argparse.Namespace) -> int:
     from ...assembly.registry import Registry
+    from ...energies.magnetic_field import MagneticField
     from ...potential.listing import of_energy
+    from ...steppers.magnetic.flow import flow_energy
 
     registry = Registry.load(None, a.plugin)
-    found = of_energy(registry.energy(a.energy), a.dimension)
+    energy = registry.energy(a.energy)
+    if isinstance(energy, MagneticField):
+        energy = flow_energy(energy, a.dimension, True, True)
+    found = of_energy(energy, a.dimension)
     if a.json:
         print_json(found.as_dict())
         return warn_of_broken(registry)

@@ -20,7 +20,8 @@ from ...energies.local_energy import LocalEnergy, Node
 from ...energies.magnetic_field import OWN, MagneticField
 from ...engine import runtime
 from ...engine.special_functions import erf
-from ...errors import EnergyError
+from ...errors import EnergyError, UserError
+from ...potential.sample_potential import instance
 from ...symbolic.differentiation import gradient
 from ...symbolic.graph import reachable
 from ...symbolic.operations import TRUTHS
@@ -28,6 +29,8 @@ from ...symbolic.plain_python import evaluator
 from ...symbolic.scalar import Scalar
 
 ALONG = f"{OWN}a"
+STEPS = 1e-2, 1e-3, 1e-4
+"""Of differences of A, in parts of the scale of its place."""
 
 
 @cache
@@ -43,8 +46,7 @@ def field_function(field: MagneticField, d: int) -> FunctionType:
     graph = trace(projected(field, d), d, 1)
     (place,), (along,) = (graph.inputs[name] for name in (str(field.place), ALONG))
     slopes = [gradient(component, place) for component in gradient(graph.value, along)]
-    pairs = [(2, 1), (0, 2), (1, 0)] if d == 3 else [(1, 0)]
-    parts = [slopes[j][i] - slopes[i][j] for j, i in pairs]
+    parts = [slopes[j][i] - slopes[i][j] for j, i in _pairs(d)]
     return written("field", _source(field, names, parts), {"erf": erf})
 
 
@@ -58,9 +60,76 @@ def projected(field: MagneticField, d: int) -> LocalEnergy:
     return LocalEnergy(field.name, function, "nodes", {**own, ALONG: Node("1", ("d",))})
 
 
-def plain_potential(field: MagneticField, values: Mapping[str, Any]) -> np.ndarray:
-    """A at one place in plain Python; `values` by argument."""
-    return np.asarray(evaluator(field.function, several=True)(values), np.float64)
+def curl_error(field: MagneticField, d: int, seed: int = 0) -> tuple[float, str]:
+    """The largest difference of the compiled curl from differences of A, in parts of the largest slope of A.
+
+    With a sentence that names the worst place. A is evaluated in plain Python, at random places and with
+    random parameters of the declared scales, by the stencil of order 6.
+    """
+    probe = instance(_probed(field, d), d, np.random.default_rng(seed))
+    name = next(iter(probe.terms))
+    compiled = probe.gradient(ALONG)
+    places = probe.fields[str(field.place)].values
+    values = {a: probe.parameter(f"{name}.{a}") for a in field.arguments if a != field.place}
+    scale = field.roles[str(field.place)].scale
+    several = [_curls(field, values, places, length * scale) for length in STEPS]
+    found = compiled.reshape(several[0][0].shape)
+    away = [np.abs(found - curl).max(axis=1) / size for curl, size in several]
+    best = np.argmin(np.where(np.isfinite(away), away, np.inf), axis=0)  # a long step may meet a kink of A
+    errors = np.take_along_axis(np.array(away), best[None], axis=0)[0]
+    expected = np.array([several[k][0][n] for n, k in enumerate(best)])
+    worst = int(np.argmax(np.where(np.isfinite(errors), errors, np.inf)))
+    compared, place = (rows[worst].tolist() for rows in (expected, places))
+    return float(errors[worst]), f"compiled {found[worst].tolist()}, by differences {compared} at {place}"
+
+
+def _curls(
+    field: MagneticField, values: Mapping[str, Any], places: np.ndarray, step: float
+) -> tuple[np.ndarray, float]:
+    """The curl by differences at each place, and the largest slope of A there."""
+    d = places.shape[1]
+    slopes = np.array([[_slopes(field, values, x, step * axis) / step for axis in np.eye(d)] for x in places])
+    curls = np.stack([slopes[:, i, j] - slopes[:, j, i] for j, i in _pairs(d)], axis=1)
+    return curls, float(np.abs(slopes).max()) or 1.0
+
+
+def _slopes(field: MagneticField, values: Mapping[str, Any], x: np.ndarray, step: np.ndarray) -> np.ndarray:
+    """The change of A along a step."""
+    total = np.zeros(len(x))
+    for k, weight in {1: 45.0 / 60.0, 2: -9.0 / 60.0, 3: 1.0 / 60.0}.items():
+        for sign in (1.0, -1.0):
+            there = {**values, str(field.place): [x + sign * k * step]}
+            total += sign * weight * np.asarray(evaluator(field.function, several=True)(there), np.float64)
+    return total
+
+
+def _probed(field: MagneticField, d: int) -> LocalEnergy:
+    """b . B(x, ...) for a Node field b, whose gradient by b is the compiled curl."""
+    names = ", ".join(field.arguments)
+    body = f"{ALONG}[0].dot(field({names}))" if d == 3 else f"{ALONG}[0] * field({names})"
+    text = f"def probed({names}, {ALONG}):\n    return {body}\n"
+    function = written("probed", text, {"field": field_function(field, d)})
+    own = {a: role for a, role in field.roles.items() if a in field.arguments}
+    return LocalEnergy(field.name, function, "nodes", {**own, ALONG: Node("1", ("d",) if d == 3 else ())})
+
+
+def _pairs(d: int) -> list[tuple[int, int]]:
+    """(j, i) of dA_j/dx_i - dA_i/dx_j, for each component of B."""
+    return [(2, 1), (0, 2), (1, 0)] if d == 3 else [(1, 0)]
+
+
+def spaces(field: MagneticField) -> list[int]:
+    """The dimensions that a field is defined in. Raises `UserError` where it is in neither 3 nor 2."""
+    found, reasons = [], []
+    for d in (3, 2):
+        try:
+            field_function(field, d)
+            found.append(d)
+        except UserError as error:
+            reasons.append(error)
+    if not found:
+        raise reasons[0]
+    return found
 
 
 def _check_vector(field: MagneticField, d: int) -> None:

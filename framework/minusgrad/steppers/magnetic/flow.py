@@ -12,6 +12,9 @@ the length of the flow.
 """
 
 from functools import cache
+from math import inf
+
+import numpy as np
 
 from ...energies.local_energy import Datum, LocalEnergy, Node, Role, Time
 from ...energies.magnetic_field import CHARGE, OWN, MagneticField
@@ -29,6 +32,14 @@ SPLIT = """\
 """
 
 
+class Inertia(Node):
+    """Role of the mass, of which a flow is no smooth function near zero."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Values near the scale."""
+        return Role.draw(self, rng, shape)
+
+
 @cache
 def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> LocalEnergy:
     """W of a field in d dimensions; `charges`, `masses`: those are fields, not numbers.
@@ -39,7 +50,7 @@ def flow_energy(field: MagneticField, d: int, charges: bool, masses: bool) -> Lo
 
     own = {a: role for a, role in field.roles.items() if a in field.arguments and not isinstance(role, Node)}
     charge = Node("C") if charges else field.roles[CHARGE]
-    mass: Role = Node("kg") if masses else Datum("kg")
+    mass: Role = Inertia("kg", bounds=(0.0, inf), open=True) if masses else Datum("kg")
     x, v = Node("m", ("d",)), Node("m s^-1", ("d",))
     roles: dict[str, Role] = {PLACE: x, SPEED: v, TO_PLACE: Node("1", ("d",)), TO_SPEED: Node("1", ("d",))}
     roles |= {MASS: mass, CHARGE: charge, **own, LENGTH: Time()}

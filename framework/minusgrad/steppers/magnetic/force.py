@@ -126,7 +126,7 @@ class MagneticForce:
                 f"magnetic force: has a field '{taken[0]}' of its own; rename that of the state"
             )
         extended = fields.extended({name: np.zeros(shape[name]) for name in sorted(names)})
-        self.motions = {m.position: m for m in moved.values()}
+        self.terms, self.motions = list(terms), {m.position: m for m in moved.values()}
         self.potential = Potential(extended, [t.bound(moved[t.label], extended) for t in terms], frozen=True)
         self._nodes = {position: self._charged(position) for position in self.motions}
         self._masks: dict[str, Any] = {}
@@ -147,6 +147,19 @@ class MagneticForce:
                     )
                 owner[nodes] = k
         return owner >= 0
+
+    def dimension(self, label: str) -> int:
+        """The dimension of space in which a term's charges move."""
+        found = self.potential.terms[label].dimension
+        assert found is not None
+        return found
+
+    def draw(self, rng: np.random.Generator) -> None:
+        """Give xi and eta random values, for checks; no move depends on them."""
+        for motion in self.motions.values():
+            for name in covectors(motion).values():
+                field = self.potential.fields[name]
+                field.set(rng.normal(size=field.shape))
 
     def charged(self, position: str) -> Any:
         """1 at the charged nodes of a motion, else 0, as an array for kernels; None if all are charged."""
