@@ -89,18 +89,19 @@ class Tape:
 
     def record_turned(self, place: str) -> Code:
         """Copies the velocities before a drift to row `place`; no code without a magnetic field."""
-        return Code.joined(self._copied(n, array, place) for n, array in self.turned.items())
+        return Code.joined(self._copied(n, array, place, kind="turned") for n, array in self.turned.items())
 
     def read_turned(self, place: str) -> Code:
         """Copies the velocities before a drift, of row `place`, to the fields."""
-        return Code.joined(self._copied(n, array, place, back=True) for n, array in self.turned.items())
+        rows = self.turned.items()
+        return Code.joined(self._copied(n, array, place, back=True, kind="turned") for n, array in rows)
 
-    def _copied(self, name: str, array: Any, place: str, back: bool = False) -> Code:
+    def _copied(self, name: str, array: Any, place: str, back: bool = False, kind: str = "tape") -> Code:
         field = self.fields[name]
-        here, there = f"f_{name}[{{at}}]", f"tape_{name}[row, {{at}}]"
+        here, there = f"f_{name}[{{at}}]", f"{kind}_{name}[row, {{at}}]"
         line = f"{here} = {there}" if back else f"{there} = {here}"
         text = f"row = {place}\n" + at_each(f"f_{name}", field.array, line)
-        return Code(text, {f"f_{name}": field.array, f"tape_{name}": array})
+        return Code(text, {f"f_{name}": field.array, f"{kind}_{name}": array})
 
 
 class TapeKernels:
