@@ -416,7 +416,7 @@ def test_two_terms_of_one_name(invoke, here: Path) -> None:
 
 def test_counts_are_bounded_by_the_memory(invoke, monkeypatch: pytest.MonkeyPatch) -> None:
     """In a machine of two megabytes: without the bound, this would run on any other."""
-    monkeypatch.setattr(memory, "available", lambda: 2_000_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(2_000_000))
     text = complaint(invoke, "run", SCENES / "plummer.toml", "state.n=5000", "run.steps=1")
     assert text.endswith("state.n: 5000 are too many: 3 MB of memory needed, 2 MB free")
     assert "too many" in complaint(invoke, "run", SCENES / "gravity_seed.toml", "state.n=5000", "run.steps=1")

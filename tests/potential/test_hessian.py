@@ -347,17 +347,17 @@ def test_sums_within_a_function_are_refused_with_the_cure() -> None:
 
 def test_too_large_ones_are_refused(monkeypatch) -> None:
     potential = CANONICAL["gravity"].potential(np.random.default_rng(1), 3, n=50)
-    monkeypatch.setattr(memory, "available", lambda: 100_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(100_000))
     message = (
         r"'gravity': the Hessian of its 1225 pairs: 764 kB of memory needed, 100 kB free; use potential\.p"
     )
     with pytest.raises(EnergyError, match=message):
         potential.hessian("x")
     chain = CANONICAL["spring"].potential(np.random.default_rng(1), 3, n=300, e=300)
-    monkeypatch.setattr(memory, "available", lambda: 50_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(50_000))
     with pytest.raises(EnergyError, match="'spring': the Hessian of its 300 elements: "):
         chain.hessian("x")
-    monkeypatch.setattr(memory, "available", lambda: 100_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(100_000))
     with pytest.raises(EnergyError, match=r"a Hessian of .* numbers: .* of memory needed, 100 kB free"):
         chain.hessian("x")
 

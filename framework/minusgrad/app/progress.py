@@ -4,6 +4,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from logging import DEBUG, Handler, LogRecord, getLogger
 from typing import Any, TextIO
 
 from .streams import SafeStream
@@ -60,6 +61,35 @@ def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Itera
             )
 
     yield tell
+
+
+@contextmanager
+def announcements(stream: TextIO | None = None) -> Iterator[None]:
+    """Print estimates of long runs; and where nothing else is printed for seconds, that kernels compile."""
+    handler = _Announcements(stream or sys.stderr)
+    logger = getLogger("minusgrad")
+    before = logger.level
+    logger.addHandler(handler)
+    logger.setLevel(DEBUG)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+
+
+class _Announcements(Handler):
+    """Messages of the logger "minusgrad": those of level DEBUG once `seconds` have passed without another."""
+
+    def __init__(self, stream: Any, seconds: float = 5.0):
+        super().__init__()
+        self.stream, self.seconds, self.said = stream, seconds, time.monotonic()
+
+    def emit(self, record: LogRecord) -> None:
+        now = time.monotonic()
+        if record.levelno > DEBUG or now - self.said >= self.seconds:
+            self.said = now
+            print(f"minusgrad: {record.getMessage()}", file=self.stream, flush=True)
 
 
 def _rate(steps: int, began: float) -> str:

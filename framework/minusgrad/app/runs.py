@@ -45,7 +45,7 @@ from ..scene.document import Document, load
 from ..steppers import scheduler
 from ..steppers.scheduler import Every
 from .run_options import Overrides, Plugins, Progress, RunOptions, quiet
-from .signals import stop_requests
+from .signals import StepAbandonedError, StopRequests, stop_requests
 
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
@@ -97,6 +97,15 @@ class Saver:
         self.trigger = Every(job.between_saves)
         self.saved = saved
         self.remarks: list[str] = []
+        self._before: Snapshot | None = None
+
+    @contextmanager
+    def before_a_long_step(self, asked: StopRequests) -> Iterator[None]:
+        """Keep the state before a step, so that a signal inside it can be obeyed at once."""
+        self._before = self.job.snapshot()
+        with asked.abandoning():
+            yield
+        self._before = None
 
     def observe(self) -> None:
         """Save this state, after the previous one is written. Raises the error of that write."""
@@ -105,9 +114,9 @@ class Saver:
         self.writer.begin(partial(self._save, snapshot, recorded, seal=True))
 
     def interrupt(self) -> None:
-        """Save an unscheduled state at once."""
+        """Save an unscheduled state at once; inside a step that was abandoned, the one before it."""
         self.writer.wait()
-        self._save(self.job.snapshot(), self.job.recorder, seal=False)
+        self._save(self._before or self.job.snapshot(), self.job.recorder, seal=False)
 
     def keep_unobserved(self) -> None:
         """Save a state that an observer failed at, if it is finite, so that a resumed run observes it."""
@@ -311,7 +320,11 @@ def _finished(
             with blaming(job.registry, PluginFailedError, passing=(RunFailedError, MiscompiledError)):
                 if unobserved:
                     _observe(job, [*rounds.observers, saver])
-                outcome = scheduler.run(stepper, last, rounds.observers, saver, asked, tell)
+                long = partial(saver.before_a_long_step, asked)
+                try:
+                    outcome = scheduler.run(stepper, last, rounds.observers, saver, asked, tell, long)
+                except StepAbandonedError:
+                    outcome = "interrupted"
             if outcome == "interrupted":
                 saver.interrupt()
             saver.writer.wait()
@@ -334,7 +347,7 @@ def _finished(
                 error.add_note(f"after the plugin is corrected, {again} --allow-changed")
         raise
     if outcome == "interrupted":
-        folder.journal("interrupted", step=stepper.step)
+        folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
     folder.journal("finished", step=stepper.step, outcome=outcome)
     remarks = tuple(saver.remarks)

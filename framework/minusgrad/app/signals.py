@@ -1,34 +1,60 @@
-"""Requests to stop a run: Ctrl-C, SIGTERM or a time limit. The run finishes its batch, saves and exits."""
+"""Requests to stop a run: Ctrl-C, SIGTERM or a time limit. The run finishes its batch, saves and exits.
+
+A step that takes long is abandoned: the run goes back to the state before it.
+"""
 
 import signal
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from math import inf
 from threading import current_thread, main_thread
 from time import monotonic
 
 
-@contextmanager
-def stop_requests(hours: float | None = None) -> Iterator[Callable[[], bool]]:
-    """Yield a function that returns True once SIGINT or SIGTERM has arrived, or `hours` have passed.
+class StepAbandonedError(KeyboardInterrupt):
+    """A signal has arrived inside a step that may take long; the fields are those of no step."""
 
-    A second SIGINT raises KeyboardInterrupt.
-    """
-    asked = False
-    end = inf if hours is None else monotonic() + 3600.0 * hours
 
-    def note(number, frame) -> None:
-        nonlocal asked
-        if asked and number == signal.SIGINT:
+class StopRequests:
+    """Call it: True once SIGINT or SIGTERM has arrived, or `hours` have passed."""
+
+    def __init__(self, hours: float | None = None):
+        self._end = inf if hours is None else monotonic() + 3600.0 * hours
+        self._asked = self._abandons = False
+
+    def __call__(self) -> bool:
+        return self._asked or monotonic() >= self._end
+
+    @contextmanager
+    def abandoning(self) -> Iterator[None]:
+        """Context manager: a signal inside raises `StepAbandonedError` as soon as Python runs."""
+        self._abandons = True
+        try:
+            if self._asked:
+                raise StepAbandonedError
+            yield
+        finally:
+            self._abandons = False
+
+    def note(self, number: int, frame: object) -> None:
+        """The handler of both signals. A second SIGINT raises KeyboardInterrupt."""
+        if self._asked and number == signal.SIGINT:
             raise KeyboardInterrupt
-        asked = True
+        self._asked = True
+        if self._abandons:
+            raise StepAbandonedError
 
+
+@contextmanager
+def stop_requests(hours: float | None = None) -> Iterator[StopRequests]:
+    """Yield the requests to stop of this process; signals reach the main thread only."""
+    requests = StopRequests(hours)
     if current_thread() is not main_thread():
-        yield lambda: monotonic() >= end
+        yield requests
         return
-    before = {s: signal.signal(s, note) for s in (signal.SIGINT, signal.SIGTERM)}
+    before = {s: signal.signal(s, requests.note) for s in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield lambda: asked or monotonic() >= end
+        yield requests
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)

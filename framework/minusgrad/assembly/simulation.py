@@ -6,6 +6,7 @@ validated scene -> state -> fields, terms, potential -> stepper -> observers
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from logging import getLogger
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,7 +39,7 @@ from ..potential.staged_term import StagedTerm
 from ..potential.velocity_terms import refuse_velocities
 from ..scene.document import Block, HoldTable
 from ..scene.toml_positions import KeyPath
-from ..scene.units import UnitSystem
+from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
@@ -52,6 +53,9 @@ from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
+LONG = 1.0
+"""Seconds of one evaluation of the forces from which on a user is told how long a run takes."""
+logger = getLogger("minusgrad")
 
 
 class Simulation:
@@ -77,6 +81,7 @@ class Simulation:
         self._terms = {one.name: block.path for one, block in zip([*maps, *bound], blocks, strict=True)}
         with self.placed(("map" if maps else "energy",)):
             self.potential = Potential(self.fields, bound, maps)
+        self._announce()
         self.dissipation = self._dissipation()
         self.holds = self._holds()
         self.magnetic = self._magnetic()
@@ -152,6 +157,16 @@ class Simulation:
 
     # Building
 
+    def _announce(self) -> None:
+        """Log the time and memory of a run whose forces take long, before they are computed."""
+        wanted = [m.position for m in self.state.motions] or sorted(self.potential.reads)
+        if (seconds := self.potential.seconds(wanted)) > LONG:
+            steps = self.scene.run.steps
+            logger.info(
+                "the forces take about %s, so %d steps take %s or more; %s of memory are in use",
+                duration(seconds), steps, duration(seconds * steps), memory.size(memory.used()),
+            )  # fmt: skip
+
     def _start_engine(self) -> None:
         s = self.scene.runtime
         with self.placed(("runtime", "arch")):
@@ -170,7 +185,7 @@ class Simulation:
         except UserError as error:
             raise SceneError([self.scene.document.problem(path, str(error))]) from error
         except MemoryError as error:
-            text = f"needs more memory than there is ({memory.size(memory.available())} are free)"
+            text = f"needs more memory than there is ({memory.free()})"
             raise SceneError([self.scene.document.problem(path, text)]) from error
 
     def _made(self, block: Block, context: Any, wanted: type[T]) -> T:

@@ -26,7 +26,8 @@ from ..energies.fields import Field
 from ..energies.local_energy import Datum
 from ..energies.term import Term, in_blocks
 from ..engine import lane_blocks, runtime, storage
-from ..engine.kernels import Code
+from ..engine.kernels import GRAIN, Code
+from ..engine.slices import BEGIN, END, Slices
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, DerivativeRequest, Place, outputs, tangents
@@ -244,6 +245,19 @@ class Lanes(AllVectors, Emitter):
         return f"{self.prefix}flat_{buffer}[at_{slots} + {self._number(place) * self.wide}]", slots
 
     # Target by target
+
+    def _slices(self) -> Slices | None:
+        """How a launch over blocks of targets can be divided; the sums of a slice are added behind it."""
+        if not self.loop.per_target:
+            return None
+        count, rows = f"{self.prefix}nodes.shape[0]", self.term.elements.rows
+        blocks = dealt("block", self._blocks, [])[0]
+        added = f"range({BEGIN} * {self.wide}, ti.min({END} * {self.wide}, {count}))"
+        headers = {
+            blocks: f"for turn in range({BEGIN} * {GRAIN}, {END} * {GRAIN}):",
+            f"for i in range({count}):": f"for i in {added}:",
+        }
+        return Slices(self._packing(count) | headers, -(-rows // self.wide), rows * rows // self.wide)
 
     def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """A block of targets over all sources before it, after it and within it, where lanes differ.

@@ -60,7 +60,8 @@ class MapLoops(Emitter):
             f"{'f' if into is None else 'w'}_{self.given.name}",
         )
         lines = self._forward(out, moved, overwrite)
-        return self._code(lines, moved).naming(**{out: self.given.array if into is None else into})
+        code = replace(self._code(lines, moved), slices=self._slices())
+        return code.naming(**{out: self.given.array if into is None else into})
 
     def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
         """Verify the output of `forward`, where its layout needs that. Raises `MiscompiledError`.

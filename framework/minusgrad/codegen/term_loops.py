@@ -11,6 +11,7 @@ of arrays in memory (packed sources, element buffers).
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,8 @@ import numpy as np
 from ..elements.gather import Gather
 from ..elements.loops import Sources
 from ..engine import storage
-from ..engine.kernels import Code
+from ..engine.kernels import GRAIN, Code
+from ..engine.slices import BEGIN, END, Slices
 from ..errors import EnergyError
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
@@ -63,7 +65,8 @@ class Emitter(Statements):
         along = tangents(traced, list(wanted.tangents))
         buffers = self._buffers(places)
         loops = self._by_target if self.loop.per_target else self._by_element
-        return self._code(loops(traced.value, places, along), wanted), buffers
+        code = self._code(loops(traced.value, places, along), wanted)
+        return replace(code, slices=self._slices()), buffers
 
     def value(self) -> tuple[Code, Any]:
         """The loops that fill a buffer of partial energies, one component in f64, and the buffer."""
@@ -131,6 +134,24 @@ class Emitter(Statements):
 
     def _trace(self) -> Trace:
         return of_term(self.term)  # at every call: the text depends on the request alone, not on earlier ones
+
+    def _slices(self) -> Slices | None:
+        """How a launch of the loops over targets, with the sources packed before, can be divided."""
+        if not self.loop.per_target:
+            return None
+        count, rows = f"{self.prefix}nodes.shape[0]", self.term.elements.rows
+        targets = [
+            f"for turn in range({BEGIN} * {GRAIN}, {END} * {GRAIN}):",  # `dealt`, without another indentation
+            f"    if turn & {GRAIN - 1} != 0:",
+            "        continue",
+            f"    i = turn // {GRAIN}",
+        ]
+        headers = {f"for i in range({count}):": "\n".join(targets)}
+        return Slices(self._packing(count) | headers, rows, rows * rows)
+
+    def _packing(self, count: str) -> dict[str, str]:
+        """The header of the loop that packs sources, and what replaces it: they are packed once."""
+        return {f"for j in range({count}):": f"for j in range(ti.select({BEGIN} == 0, {count}, 0)):"}
 
     # Loops
 

@@ -11,15 +11,20 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
+from logging import getLogger
 from textwrap import indent
+from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from ..errors import EnergyError
-from . import random, runtime, special_functions, storage, vector_functions
+from . import random, runtime, slices, special_functions, storage, vector_functions
 from .lane_blocks import Blocks, taken
+from .slices import Pace, Slices
 from .storage import ArraySlot
+
+logger = getLogger("minusgrad")
 
 MOST_ARRAYS = 59
 """Taichi kernels have at most 64 arguments; up to five are scalars."""
@@ -34,31 +39,36 @@ SCALARS = {
     "first": "ti.f64",
     "steps": "ti.i32",
     "at": "ti.i32",
+    slices.BEGIN: "ti.i32",
+    slices.END: "ti.i32",
 }
 """Scalar arguments a kernel may take."""
 
 
 @dataclass(frozen=True)
 class Code:
-    """Loops as text, and the arrays that the text names."""
+    """Loops as text, and the arrays that the text names; `slices`: how a launch of it can be divided."""
 
     text: str
     arrays: Mapping[str, Any] = field(default_factory=dict)
+    slices: Slices | None = None
 
     @classmethod
     def joined(cls, pieces: "Iterable[Code]") -> "Code":
         """The pieces one after another; equal names must mean the same array."""
         text: list[str] = []
         arrays: dict[str, Any] = {}
+        divided: list[Slices | None] = []
         for piece in pieces:
+            divided += [piece.slices] * bool(piece.text)
             text.append(piece.text)
             for name, array in piece.arrays.items():
                 assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
-        return cls("".join(text), arrays)
+        return cls("".join(text), arrays, divided[0] if len(divided) == 1 else None)
 
     def naming(self, **arrays: Any) -> "Code":
         """The same loops, with additional named arrays."""
-        return Code(self.text, {**self.arrays, **arrays})
+        return Code(self.text, {**self.arrays, **arrays}, self.slices)
 
     def inside(self, header: str) -> "Code":
         """The same loops as the body of `header`."""
@@ -66,7 +76,10 @@ class Code:
 
 
 class BoundKernel:
-    """A kernel made from a Code, with its arrays: call it with the scalars it takes."""
+    """A kernel made from a Code, with its arrays: call it with the scalars it takes.
+
+    A long one is launched in slices (`slices`), between which Ctrl-C is heard.
+    """
 
     def __init__(self, code: Code, *scalars: str):
         if len(code.arrays) > MOST_ARRAYS:
@@ -74,13 +87,42 @@ class BoundKernel:
                 f"kernel: needs at most {MOST_ARRAYS} arrays, got {len(code.arrays)}; put several numbers"
                 " of an element into one Datum of shape (k,)"
             )
+        self._pace: Pace | None = None
+        if code.slices is not None and code.slices.long(code.text):
+            self._pace = Pace(code.slices.jobs, 4 * runtime.threads())
+            code = Code(code.slices.of(code.text), code.arrays)
+            scalars = (*scalars, slices.BEGIN, slices.END)
         self.arrays, self.scalars = tuple(map(taken, code.arrays.values())), scalars
         self.source = _source(code, scalars)
         self._bound: Callable[..., None] | None = None
         self._life: Any = None
 
     def __call__(self, *scalars: float) -> None:
+        if self._pace is None:
+            self._launch(*scalars)
+        else:
+            self._pace.run(partial(self._slice, scalars))
+
+    def seconds(self, *scalars: float) -> float:
+        """The time of a launch, from slices of a fifth of a second; 0 if it is not launched in slices.
+
+        It leaves the output incomplete.
+        """
+        if self._pace is None:
+            return 0.0
+        self._pace.run(partial(self._slice, scalars), 0.0)  # compiles
+        began = perf_counter()
+        part = self._pace.run(partial(self._slice, scalars), 0.2)
+        return (perf_counter() - began) / part
+
+    def _slice(self, scalars: tuple[float, ...], begin: int, end: int) -> None:
+        self._launch(*scalars, begin, end)
+        if runtime.arch() != "cpu":
+            runtime.sync()  # so that the time is that of the slice
+
+    def _launch(self, *scalars: float) -> None:
         if self._bound is None or self._life is not _life():
+            logger.debug("compiling kernels ...")
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
             with vectors, runtime.short_positions():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)

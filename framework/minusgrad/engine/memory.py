@@ -2,20 +2,45 @@
 
 import os
 import re
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from pydantic import AfterValidator
 
 from ..errors import UserError
 
-_CGROUP = Path("/sys/fs/cgroup")
+_PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
 _UNREADABLE = "is not a size of memory; write it like '500 MB', '1 GiB', or in bytes"
 _SIZE = re.compile(r"\s*(\d+(?:\.\d*)?)\s*([kMGT]?)(i?)B\s*")
+_LIMITS = (("RLIMIT_AS", "VmSize", "ulimit -v"), ("RLIMIT_DATA", "VmData", "ulimit -d"))
+"""Limits of a process: the name, what counts in /proc/self/status, and the command that sets it."""
 
 
-def available() -> int:
-    """Free memory in bytes: that of the machine, or of its container if that is less."""
-    return min(_of_machine(), _of_container())
+@dataclass(frozen=True, order=True)
+class Free:
+    """Free bytes, and whose limit it is: "" for the machine's memory."""
+
+    count: int
+    limit: str = ""
+
+    def __str__(self) -> str:
+        return f"{size(self.count)} free" + (f" under {self.limit}" if self.limit else "")
+
+
+def free() -> Free:
+    """Free memory: the least of the machine's, of the process's cgroups' and under `ulimit`."""
+    return min([_of_machine(), *_of_cgroups(), *_of_process()])
+
+
+def address_space() -> Free | None:
+    """What `ulimit -v` leaves, if it is set."""
+    return next((one for one in _of_process() if one.limit == "ulimit -v"), None)
+
+
+def used() -> int:
+    """The memory in bytes that this process occupies."""
+    return _status().get("VmRSS", 0)
 
 
 def require(count: int, what: str, cure: str = "", error: type[Exception] = UserError) -> None:
@@ -25,8 +50,8 @@ def require(count: int, what: str, cure: str = "", error: type[Exception] = User
     exception's class; a validator of a record raises ValueError. Raises `error` if more bytes
     are needed than are free.
     """
-    if count > (free := available()):
-        text = f"{what}: {size(count)} of memory needed, {size(free)} free"
+    if count > (left := free()).count:
+        text = f"{what}: {size(count)} of memory needed, {left}"
         raise error(f"{text}; {cure}" if cure else text)
 
 
@@ -65,18 +90,78 @@ def bytes_of(text: int | str) -> int:
     return count
 
 
-def _of_machine() -> int:
-    try:
-        lines = Path("/proc/meminfo").read_text().splitlines()
-        facts = dict(line.split(":", 1) for line in lines)
-        return int(facts["MemAvailable"].split()[0]) * 1024
-    except (OSError, KeyError, ValueError):
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+def _of_machine() -> Free:
+    facts = _facts(_PROC / "meminfo")
+    if "MemAvailable" in facts:
+        return Free(facts["MemAvailable"])
+    return Free(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
 
 
-def _of_container() -> int:
+def _of_process() -> Iterator[Free]:
+    """What `ulimit` leaves."""
+    import resource
+
+    status = _status()
+    for name, counted, command in _LIMITS:
+        most, _ = resource.getrlimit(getattr(resource, name))
+        if most != resource.RLIM_INFINITY and counted in status:
+            yield Free(max(0, most - status[counted]), command)
+
+
+def _of_cgroups() -> Iterator[Free]:
+    """What the control groups of this process leave, those that contain them too (Slurm, systemd, Docker).
+
+    Version 2 has one tree, `0::/path`; version 1 has one for memory, `4:memory:/path`. In a container the
+    path may be that of the host; the root is then the container's own.
+    """
+    for folder, names in _cgroups():
+        usage = _number(folder / names[0])
+        limits = [most for name in names[1:] if (most := _number(folder / name)) is not None]
+        if usage is None or not limits:
+            continue
+        cache = _facts(folder / "memory.stat", " ", 1)
+        idle = cache.get("inactive_file", cache.get("total_inactive_file", 0))  # can be dropped at any time
+        yield Free(max(0, min(limits) - max(0, usage - idle)), f"cgroup limit {folder}")
+
+
+def _cgroups() -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """The folders of the groups, and the files with their usage and limits."""
     try:
-        most, used = (int((_CGROUP / f"memory.{what}").read_text()) for what in ("max", "current"))
-        return max(0, most - used)
-    except (OSError, ValueError):
-        return _of_machine()
+        lines = (_PROC / "self" / "cgroup").read_text().splitlines()
+    except OSError:
+        lines = []
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "memory" not in controllers.split(","):
+            continue
+        names: tuple[str, ...] = ("memory.usage_in_bytes", "memory.limit_in_bytes")
+        roots = [_CGROUP / "memory"]
+        if not controllers:
+            names = ("memory.current", "memory.max", "memory.high")
+            roots = [_CGROUP, _CGROUP / "unified"]
+        for root in roots:
+            inner = root / path.lstrip("/")
+            for folder in (inner, *inner.parents):
+                if folder == root or root in folder.parents:
+                    yield folder, names
+
+
+def _number(path: Path) -> int | None:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):  # "max": no limit
+        return None
+
+
+def _status() -> dict[str, int]:
+    return _facts(_PROC / "self" / "status")
+
+
+def _facts(path: Path, separator: str = ":", unit: int = 1024) -> dict[str, int]:
+    """Lines `name: number kB` of a file of the kernel, in bytes."""
+    try:
+        pairs = (line.split(separator, 1) for line in path.read_text().splitlines())
+        found = ((pair[0], pair[1].split()) for pair in pairs if len(pair) == 2)
+        return {name: int(words[0]) * unit for name, words in found if words and words[0].isdigit()}
+    except OSError:
+        return {}

@@ -27,7 +27,7 @@ from typing import Any
 from weakref import WeakSet
 
 from ..errors import RuntimeUnavailableError, unknown
-from . import lane_blocks
+from . import lane_blocks, memory
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
@@ -37,6 +37,8 @@ PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
 _OWN: dict[str, dict[str, Any]] = {"taichi": {}, "quadrants": {"ad_stack_experimental_enabled": True}}
 """Settings of one engine: without this stack Quadrants cannot reverse nested loops; other kernels are
 unaffected."""
+_ADDRESSES = 1_200_000_000
+"""The bytes of address space that the engines reserve at their start."""
 _DEEP, PLACES = 1024, 31
 """Size of a deep stack; number of safe pushes on Taichi's own, which has 32 entries."""
 _POSITIONS = {
@@ -187,12 +189,21 @@ def start(options: Options | None = None) -> None:
     if not ti.lang.misc.is_arch_supported(getattr(ti, options.arch)):
         raise RuntimeUnavailableError(f'{absent}; use arch = "cpu"')
     _Running.options = None
+    _refuse_small_address_space()
     try:
         _init(ti, options)
     except RuntimeError as error:
         raise RuntimeUnavailableError(f'{absent} ({str(error).strip()}); use arch = "cpu"') from None
     _Running.options = options
     _Running.starts += 1
+
+
+def _refuse_small_address_space() -> None:
+    """Both engines reserve a GiB of addresses, and their message about it names no limit."""
+    left = memory.address_space()
+    if left is not None and left.count < _ADDRESSES:
+        needed = memory.size(_ADDRESSES)
+        raise RuntimeUnavailableError(f"the engine needs {needed} of address space, {left}; raise that limit")
 
 
 def _init(ti: ModuleType, options: Options) -> None:

@@ -48,6 +48,10 @@ class MapChain:
         for kernels in self._kernels:
             kernels(t)
 
+    def seconds(self, t: float) -> float:
+        """The time that `refresh` takes, from some slices of long kernels."""
+        return sum(kernels.seconds(t) for kernels in self._kernels)
+
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of the outputs that change along them; after `refresh`."""
         known = dict(tangents)

@@ -243,6 +243,14 @@ class Potential:
         """Overwrite each array of `targets` (by field) with dU/d(field): one kernel for each term."""
         self.sweep(DerivativeRequest(gradient=targets), t)
 
+    def seconds(self, fields: Iterable[str], t: float = 0.0) -> float:
+        """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
+        request = DerivativeRequest(gradient={name: self._output(name) for name in fields})
+        plan = RequestPlan.of(request, {}, self.terms, self._chain, self.kernels)
+        kernels = {n: k for n, k in self.kernels.items() if isinstance(k, TermKernels)}
+        times = [kernels[n].seconds(part, t) for n, part in plan.requests.items() if n in kernels]
+        return sum(times) + self._chain.seconds(t)
+
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
         """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
         return self.sweep(DerivativeRequest(value=True, gradient=targets), t).value

@@ -50,6 +50,10 @@ class TermKernels:
         """Sum of |u| over the elements (pairs: over the targets)."""
         return ordered_sum(np.abs(self._filled(ELEMENTS, t)))
 
+    def seconds(self, wanted: DerivativeRequest, t: float) -> float:
+        """The time that a sweep takes, from some slices of it; 0 for one that is not long."""
+        return BoundKernel(self.emitter.totalled(wanted)[0], "t").seconds(t)
+
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
         for argument, values in wanted.tangents.items():
@@ -154,6 +158,10 @@ class MapKernels:
             self.loops.given.array.fill(0)
         self._launch(t)
         self._proven = self._proven or self.loops.verify_forward(t, {}, self._overwrites)
+
+    def seconds(self, t: float) -> float:
+        """The time that a call takes, from some slices of it; 0 for one that is not long."""
+        return self._launch.seconds(t)
 
     def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
         """Add the tangent of the map's output to `into`; `tangents` are by the map's arguments.

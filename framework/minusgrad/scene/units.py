@@ -241,6 +241,15 @@ def with_unit(what: str, unit: str) -> str:
     return f"{what} [{pretty(unit)}]" if pretty(unit) else what
 
 
+def duration(seconds: float) -> str:
+    """A time of a clock in words: `40 s`, `5 min`, `2.3 hours`, `40 days`, `3 years`."""
+    for size, name, until in ((1.0, "s", 90.0), (60.0, "min", 90.0), (3600.0, "hours", 48.0)):
+        if seconds < until * size:
+            return f"{seconds / size:.2g} {name}"
+    days = seconds / 86400.0
+    return f"{days:.0f} days" if days < 730.0 else f"{days / 365.25:,.0f} years"
+
+
 def number_with_unit(number: float, unit: str) -> str:
     """`0.25 day`."""
     return f"{number:.6g} {pretty(unit)}".rstrip()

@@ -11,6 +11,7 @@ An observer reads and never writes. The run ends with a named result.
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -59,8 +60,12 @@ def run(
     save: Observer,
     asked_to_stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
+    long: Callable[[], AbstractContextManager[None]] = nullcontext,
 ) -> Outcome:
-    """Advance to step `last`; `save` is the checkpoint. What is due at the present step is done."""
+    """Advance to step `last`; `save` is the checkpoint. What is due at the present step is done.
+
+    long: gives a context manager around steps that may take long, which it can abandon by an exception.
+    """
     everybody = [*observers, save]
     pace = Pace()
     while stepper.step < last and stepper.outcome is None:
@@ -69,7 +74,8 @@ def run(
         while stepper.step < due and stepper.outcome is None:
             if asked_to_stop():
                 return "interrupted"
-            pace.take(stepper, due - stepper.step)
+            with long() if pace.slow else nullcontext():
+                pace.take(stepper, due - stepper.step)
             progress(stepper.step)
         over = stepper.step == last or stepper.outcome is not None
         for one in everybody:
@@ -85,12 +91,15 @@ class Pace:
 
     def __init__(self, seconds: float = 0.05):
         self.seconds, self.steps = seconds, 1
+        self.slow = True
+        """Whether the next batch may take more than a second."""
 
     def take(self, stepper: Stepper, most: int) -> None:
         n = min(self.steps, most)
         began = time.perf_counter()
         stepper.advance(n)
         took = time.perf_counter() - began
+        self.slow = took > 0.5
         if took < self.seconds / 2 and n == self.steps:
             self.steps *= 2
         elif took > self.seconds * 1.5:

@@ -489,7 +489,7 @@ def test_a_mistake_is_refused_with_place_and_cure(scene, case: str) -> None:
 
 
 def test_counts_that_do_not_fit_are_refused_before_anything_is_made(scene, monkeypatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(1_000_000))
     for text, place, count, need in (
         (RECTANGLE.replace("[3, 2]", "[50, 20]"), "7:9: state.cells", 2000, "2 MB"),
         (BOX.replace("[2, 2, 3]", "[10, 10, 2]"), "7:9: state.cells", 1200, "1.2 MB"),

@@ -668,7 +668,7 @@ def test_refused_files(scene, tmp_path, case: str) -> None:
 
 def test_a_picture_beyond_the_memory_is_never_decoded(scene, tmp_path, monkeypatch) -> None:
     """Nor is Pillow's own limit in the way of one that fits; it is put back."""
-    monkeypatch.setattr(memory, "available", lambda: 5_000_000_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(5_000_000_000))
     monkeypatch.setattr(images, "_channels", lambda image: pytest.fail("decoded"))
     (tmp_path / "a.png").write_bytes(png_claiming(60_000, 50_000))
     limit = Image.MAX_IMAGE_PIXELS
@@ -685,7 +685,7 @@ def test_pillows_own_limit_is_not_in_the_way(start, tmp_path, monkeypatch) -> No
 
 
 def test_counts_beyond_the_memory(scene, monkeypatch) -> None:
-    monkeypatch.setattr(memory, "available", lambda: 1_000_000)
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(1_000_000))
     assert complaint(scene(canvas="{ size = [100, 200] }")) == (
         "6:19: state.canvas.size: 20000 cells: 4 MB of memory needed, 1 MB free"
     )

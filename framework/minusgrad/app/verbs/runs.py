@@ -54,29 +54,33 @@ def _hours(text: str) -> float:
 
 
 def run(a: argparse.Namespace) -> int:
-    from ..progress import progress
+    from ..progress import announcements, progress
     from ..runs import run
 
-    return _report_run(run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours), a.json)
+    with announcements():
+        done = run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours)
+    return _report_run(done, a.json)
 
 
 def fit(a: argparse.Namespace) -> int:
-    from ..progress import progress
+    from ..progress import announcements, progress
     from ..runs import fit
 
     def print_plan(job: Any) -> None:
         if not a.json:
             print(job.plan, flush=True)
 
-    done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours)
+    with announcements():
+        done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours)
     return _report_fit(done, a.json)
 
 
 def resume(a: argparse.Namespace) -> int:
-    from ..progress import progress
+    from ..progress import announcements, progress
     from ..runs import Fit, resume
 
-    done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours)
+    with announcements():
+        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours)
     return _report_fit(done, a.json) if isinstance(done, Fit) else _report_run(done, a.json)
 
 
