@@ -376,8 +376,9 @@ def test_what_maps_give_is_no_name():
 def test_forces_that_depend_on_velocities_are_refused():
     one = line(damped=False)
     fields = one.potential.fields
-    one.potential = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
+    seeing = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
     with pytest.raises(EnergyError, match="energy 'seen': reads the velocity 'u'"):
+        one = Integrator(seeing, one.motions, one.scheme, one.dt)
         Rollout(one, [], 3).evaluate(["q"])
 
 

@@ -523,7 +523,7 @@ class Squares:
 
     def __init__(self, residuals: Callable, jacobian: Callable, start: Any):
         self.residuals, self.jacobian, self.p = residuals, jacobian, np.array(start, float)
-        self.looks, self.trouble = 0, ""
+        self.looks, self.trouble, self.writes = 0, "", 0
 
     def value(self) -> float:
         self.looks += 1

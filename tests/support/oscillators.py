@@ -74,6 +74,7 @@ class Swing:
 
     plan = "every state is computed again, in complex numbers"
     trouble = ""
+    writes = 0
 
     def __init__(self, integrator, losses, steps: int, budget: int = 0):
         self.integrator, self.losses, self.steps = integrator, losses, steps

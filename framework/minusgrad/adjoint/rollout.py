@@ -57,6 +57,16 @@ class Rollout:
         self._backward: dict[tuple[str, ...], Backward] = {}
         self._recorded: DifferentiableStepper | None = None
 
+    @property
+    def writes(self) -> tuple[float, ...]:
+        """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
+        one = self.stepper
+        potentials = [one.potential, *([one.dissipation] if one.dissipation else [])]
+        potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
+        inertias = [one.potential.fields[m.inertia] for m in one.motions if isinstance(m.inertia, str)]
+        fields = sum(field.array.writes for field in (*one.moving, *inertias))
+        return one.dt, one.t0, fields + sum(potential.writes for potential in potentials)
+
     # Loss, gradient and curvature
 
     def value(self) -> float:
@@ -305,7 +315,7 @@ class Rollout:
             with ExitStack() as data:
                 for loss in self.losses:
                     data.enter_context(loss.unchanged())
-                self.stepper.step = 0
+                self.stepper.rewind()
                 self.stepper.holds.place(self.stepper.t0)
                 self.stepper.evaluate()
                 yield

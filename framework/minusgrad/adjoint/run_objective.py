@@ -27,6 +27,10 @@ class DifferentiableRun(Protocol):
 
     trouble: str
 
+    @property
+    def writes(self) -> Any:
+        """What the value depends on, as a value that differs after every write."""
+
     def value(self) -> float: ...
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]: ...
@@ -54,6 +58,13 @@ class RunObjective:
         starts = {p.name: np.atleast_1d(np.asarray(p.start, np.float64)) for p in parameters}
         self.fields = Fields(starts, {p.name: p.unit for p in parameters})
         self._seen: tuple[bytes, float] = (b"", np.nan)
+        self._left, self._others = rollout.writes, 0
+
+    @property
+    def writes(self) -> int:
+        """How often the parameters, or anything else that the run depends on, were overwritten by others."""
+        self._notice()
+        return self._others + sum(field.array.writes for field in self.fields.values())
 
     @property
     def reads(self) -> set[str]:
@@ -66,6 +77,7 @@ class RunObjective:
 
     def value(self, t: float = 0.0) -> float:
         """The loss; NaN if the run is not finite."""
+        self._notice()
         if self._seen[0] != self._bits():
             self._put()
             self._note(self.rollout.value())
@@ -81,6 +93,7 @@ class RunObjective:
 
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
         """Overwrite each array of `targets` with dL/dp, NaN if the run is not finite; returns the loss."""
+        self._notice()
         self._put()
         loss, found = self.rollout.evaluate(list(targets))
         for name, array in targets.items():
@@ -94,8 +107,11 @@ class RunObjective:
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """(P, P): J^T (d2 loss) J, J = d(state)/dz at the observed steps, along P directions dp/dz_k."""
+        self._notice()
         self._put()
-        return self.rollout.curvature([self._as_started(direction) for direction in directions])
+        found = self.rollout.curvature([self._as_started(direction) for direction in directions])
+        self._left = self.rollout.writes
+        return found
 
     def _as_started(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """A direction in the shapes that the parameters started with: a run knows scalars."""
@@ -105,8 +121,13 @@ class RunObjective:
         for name, parameter in self.parameters.items():
             parameter.put(self.fields[name].values.reshape(np.shape(parameter.start)))
 
+    def _notice(self) -> None:
+        """Forget the last value if the run was changed by other means than its parameters here."""
+        if self.rollout.writes != self._left:
+            self._left, self._others, self._seen = self.rollout.writes, self._others + 1, (b"", np.nan)
+
     def _note(self, loss: float) -> None:
-        self._seen = self._bits(), loss
+        self._seen, self._left = (self._bits(), loss), self.rollout.writes
 
     def _bits(self) -> bytes:
         return b"".join(field.values.tobytes() for field in self.fields.values())

@@ -143,7 +143,10 @@ def restore(job: Job, snapshot: Snapshot, changed: bool = False) -> None:
         if name not in saved or saved[name].shape != field.shape:
             raise CheckpointError(f"the checkpoint's field '{name}' does not fit the scene")
         field.set(saved[name])
+    dt = job.stepper.dt
     job.stepper.restore(snapshot.under("stepper"))
+    if changed and job.stepper.dt != dt:
+        job.stepper.dt = dt
     job.refresh()
     for k, observer in enumerate(job.observers):
         remembered = snapshot.under(f"observers/{k}")
@@ -158,7 +161,8 @@ def _refuse_others(job: Job, snapshot: Snapshot) -> None:
     owners |= {f"observers/{k}": set(observer.state()) for k, observer in enumerate(job.observers)}
     declared = {f"{owner}/{name}" for owner, names in owners.items() for name in names}
     there = {name for name in snapshot.arrays if not name.startswith("recorder/")}
-    if wrong := sorted(declared ^ there):
+    optional = {f"stepper/{name}" for name in job.stepper.optional}
+    if wrong := sorted((declared ^ there) - optional):
         lacks = wrong[0] in declared
         text = (
             f"the checkpoint lacks '{wrong[0]}'"

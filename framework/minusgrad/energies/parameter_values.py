@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from ..elements.elements import Elements
+from ..engine import storage
 from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
 from .fields import Body
@@ -19,6 +20,13 @@ class Values:
 
     rows: np.ndarray
     index: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        self.set(self.rows)
+
+    def set(self, rows: np.ndarray) -> None:
+        """Replace the rows by a copy, which cannot be written: kernels have a copy of their own."""
+        self.rows = storage.locked(rows.copy())
 
 
 def default_of(what: str, role: Role, units: UnitSystem | None) -> float:

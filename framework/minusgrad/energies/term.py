@@ -35,6 +35,8 @@ class Term:
     grid: Grid | None = None
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arrays of parameters' values, and of data in blocks, for all potentials that have this term."""
+    writes: int = 0
+    """How often its parameters and data were overwritten since it was bound; it only grows."""
 
     @classmethod
     def of(cls, spec: TermSpec, fields: Fields) -> "Term":
@@ -62,7 +64,8 @@ class Term:
                 raise EnergyError(f"{what}: {kind} have no data; use Node fields or Parameters")
             value = spec.data[argument]
             shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
-            self.data[argument] = storage.allocate(datum(what, role, value, shape, kept, self.dtype))
+            values = datum(what, role, value, shape, kept, self.dtype)
+            self.data[argument] = storage.locked(storage.allocate(values))
 
     def _take_parameters(self, spec: TermSpec, kept: np.ndarray) -> None:
         for argument, role in self.energy.of_role(Parameter).items():
@@ -79,7 +82,8 @@ class Term:
     def _take_tables(self, spec: TermSpec) -> None:
         for argument, role in self.energy.of_role(Table).items():
             what = f"{self.name}.{argument}"
-            self.tables[argument] = table(what, role, spec.tables.get(argument), self.dtype)
+            numbers = table(what, role, spec.tables.get(argument), self.dtype)
+            self.tables[argument] = storage.locked(numbers)
 
     def _take_output(self, spec: TermSpec, fields: Fields) -> None:
         """Make the output field of a map. Raises `EnergyError` for an energy with an output field."""
@@ -133,6 +137,7 @@ class Term:
         array = self.data[argument]
         held = np.broadcast_to(np.asarray(values, storage.host(array).dtype), array.shape)
         storage.store(array, held)
+        self.writes += 1
         if (copy := self.shared.get(in_blocks(argument))) is not None:
             lane_blocks.store(copy, held)
 
@@ -150,7 +155,7 @@ class Term:
         return replace(
             self,
             fields={a: fields[f.name] for a, f in self.fields.items()},
-            data={a: storage.allocate(storage.host(v).copy()) for a, v in self.data.items()},
+            data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},
             parameters={a: Values(v.rows.copy(), v.index) for a, v in self.parameters.items()},
             gives=fields[self.gives.name] if self.gives else None,
             shared={},

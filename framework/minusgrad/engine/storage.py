@@ -26,14 +26,16 @@ class ArraySlot:
     """A field's array; an external array of equal shape and dtype can stand in for it temporarily.
 
     The external array may be a PyTorch tensor. Kernels and readers use the array that is `at` the slot when
-    they run. `address`: that of its first number; None on a device.
+    they run. `address`: that of its first number; None on a device. `writes` counts the writes by other means
+    than a kernel; it only grows, so that whoever computed something from the array can see that it is stale.
     """
 
-    __slots__ = ("_home", "address", "at", "dtype", "own", "shape")
+    __slots__ = ("_home", "address", "at", "dtype", "own", "shape", "writes")
 
     def __init__(self, own: Any):
         self.own, self.shape, self.dtype = own, tuple(own.shape), own.dtype
         self._home = own.ctypes.data if isinstance(own, np.ndarray) else None
+        self.writes = 0
         self.leave()
 
     def __len__(self) -> int:
@@ -44,15 +46,16 @@ class ArraySlot:
 
     def lend(self, array: Any, address: int | None = None) -> None:
         """Use an external array: NumPy's, or on a device one that kernels take."""
-        self.at = array
+        self.at, self.writes = array, self.writes + 1
         self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
 
     def leave(self) -> None:
         """Use the slot's own array again."""
-        self.at, self.address = self.own, self._home
+        self.at, self.address, self.writes = self.own, self._home, self.writes + 1
 
     def fill(self, value: float) -> None:
         """Set every number of the array in use."""
+        self.writes += 1
         self.at.fill(value) if hasattr(self.at, "fill") else self.at.fill_(value)
 
 
@@ -71,14 +74,34 @@ def host(array: Any) -> np.ndarray:
 
 
 def store(array: Any, values: np.ndarray) -> None:
-    """Overwrite an array's values."""
-    array = array.at if isinstance(array, ArraySlot) else array
+    """Overwrite an array's values, also those of a `locked` one; a slot counts the write."""
+    if isinstance(array, ArraySlot):
+        array.writes += 1
+        array = array.at
     if isinstance(array, np.ndarray):
-        array[...] = values
+        _overwrite(array, values)
     elif hasattr(array, "from_numpy"):
         array.from_numpy(np.ascontiguousarray(values))
     else:
         array.copy_(array.new_tensor(values))
+
+
+def locked(array: Any) -> Any:
+    """The same array; on the CPU it can be written by `store` alone, since writes elsewhere go unnoticed."""
+    if isinstance(array, np.ndarray):
+        array.flags.writeable = False
+    return array
+
+
+def _overwrite(array: np.ndarray, values: Any) -> None:
+    if array.flags.writeable:
+        array[...] = values
+        return
+    array.flags.writeable = True
+    try:
+        array[...] = values
+    finally:
+        array.flags.writeable = False
 
 
 ENGINE_DTYPES = {"float32": "f32", "float64": "f64", "int32": "i32", "int64": "i64"}

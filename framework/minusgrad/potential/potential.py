@@ -70,6 +70,7 @@ class Potential:
             self._refuse_orphans()
         self._changing = [p for p in self.parts.values() if isinstance(p, Term) and not p.elements.fixed]
         self._elements = [term.elements for term in self._changing]
+        self._read = [fields[name].array for name in sorted(self.reads)]
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
         self._compile()
@@ -108,6 +109,15 @@ class Potential:
         """The names of the fields that U depends on, without map outputs."""
         bound = {f.name for part in self.parts.values() for f in part.fields.values()}
         return bound - set(self.map_outputs)
+
+    @property
+    def writes(self) -> int:
+        """How often fields, parameters and data that U depends on were overwritten; it only grows.
+
+        Kernels do not count, so a stepper counts its own writes. Equal numbers mean that a value or
+        gradient computed before is still that of the present fields and parameters.
+        """
+        return sum([array.writes for array in self._read]) + sum([p.writes for p in self.parts.values()])
 
     def roles_of(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles that a field or a parameter "term.argument" has in terms and maps, with their names."""

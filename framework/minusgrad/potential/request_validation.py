@@ -68,6 +68,9 @@ class RequestValidation:
     def kernels(self, term: str) -> TermKernels | StagedTerm:
         """The kernels of a term or map. Raises `EnergyError` for an unknown name."""
         if term not in self._kernels:
+            if owners := [n for n, part in self._parts.items() if term in part.energy.roles]:
+                names = " or ".join(f"'{owner}.{term}'" for owner in owners)
+                raise EnergyError(f"'{term}': needs the name of its term in front, got none; write {names}")
             raise EnergyError(unknown("term", term, self._kernels))
         return self._kernels[term]
 

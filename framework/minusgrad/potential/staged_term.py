@@ -33,10 +33,14 @@ class StagedTerm:
     inputs: dict[str, np.ndarray]
     sizes: dict[str, int]
     dtype: np.dtype
+    writes: int = 0
+    """How often its parameters and data were overwritten since it was bound; it only grows."""
     writes_every_node: ClassVar[bool] = False
     """A sweep adds to the arrays of gradients and never overwrites them."""
 
     def __post_init__(self) -> None:
+        for values in self.inputs.values():
+            storage.locked(values)
         self._store = StagedArrays(self.name, self.energy, self.fields, self.inputs, self.sizes, self.dtype)
         self._probed = False
 
@@ -125,7 +129,10 @@ class StagedTerm:
         """Overwrite the values of a parameter or datum, by an array that broadcasts to their shape."""
         self._known((argument,), tuple(self.inputs), "datum or parameter")
         old = self.inputs[argument]
-        self.inputs[argument] = np.broadcast_to(np.asarray(value, old.dtype), old.shape).copy()
+        self.inputs[argument] = storage.locked(
+            np.broadcast_to(np.asarray(value, old.dtype), old.shape).copy()
+        )
+        self.writes += 1
 
     def unsteady(self, t: float = 0.0, repeats: int = 8) -> list[str]:
         """Outputs, and arguments with a gradient, whose bits differ between runs on the same inputs.

@@ -123,7 +123,8 @@ class TermKernels:
     def set_parameter(self, argument: str, value: Any) -> None:
         """Overwrite a parameter's values, in the same shape."""
         values = self._values(argument)
-        values.rows = np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape).copy()
+        values.set(np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape))
+        self.term.writes += 1
         self.emitter.set_parameter(argument, values.rows)
 
     def _values(self, argument: str) -> Values:

@@ -63,6 +63,9 @@ class GradientDescent(Minimiser):
         super().__init__(objective, unknowns, tolerances, **options)
         self.first, self.length = positive("first", first), 0.0
 
+    def _forget(self) -> None:
+        self.length = 0.0
+
     def _next(self, here: Point) -> Point | None:
         downhill = -self.coordinates.rate * self.projected(here)
         length = self.length or self.first / largest(downhill)
@@ -75,7 +78,10 @@ class GradientDescent(Minimiser):
 
 
 class Adam(Minimiser):
-    """Adam: steps of about `rate` along each component, independent of the size of its slope."""
+    """Adam: steps of about `rate` along each component, independent of the size of its slope.
+
+    Its means outlast a change of U: they fade by themselves, and a method for noisy slopes expects such.
+    """
 
     kept = ("mean", "square")
 
@@ -126,6 +132,9 @@ class FIRE(Minimiser):
     ):
         super().__init__(objective, unknowns, tolerances, **options)
         self.first, self.longest = positive("first", first), positive("longest", longest)
+        self._forget()
+
+    def _forget(self) -> None:
         self.velocity = np.zeros(len(self.coordinates))
         self.pace, self.fastest, self.mix, self.downhill = 0.0, 0.0, MIXED, 0
 

@@ -44,6 +44,9 @@ class GaussNewton(Minimiser):
     ):
         self._squares = objective
         super().__init__(objective, unknowns, tolerances, **options)
+        self._forget()
+
+    def _forget(self) -> None:
         self.damping, self.growth = 0.0, 2.0
         self.diagonal = np.zeros(len(self.coordinates))
 

@@ -27,6 +27,12 @@ class Bath:
     seed: int
     given: Any = field(default_factory=lambda: storage.allocate(np.zeros(1)))
     """Q: the energy that it has given so far."""
+    before: Any = field(default_factory=lambda: storage.allocate(np.zeros(1)))
+    """The number of the step from which kernels count, so that each step of a run has numbers of its own."""
+
+    def count_from(self, step: int) -> None:
+        """Kernels count their steps from here; `number` plus this is the number of the step in the run."""
+        storage.store(self.before, np.array([float(step)]))
 
     def drift(self, x: Field, v: Field, inertia: Any, free: Any, sums: bool) -> Code:
         """Half a drift, the bath, half a drift, for scalars h and `number` (the step's); held nodes drift.
@@ -46,7 +52,7 @@ class Bath:
         ]
         for k, place in enumerate(places):
             at = ", ".join(["n", *map(str, place)])
-            draw = f"random_normal(seed, {stream}, number, n * {len(places)} + {k})"
+            draw = f"random_normal(seed, {stream}, number + before[0], n * {len(places)} + {k})"
             new = f"decay * old + width / ti.sqrt(mass) * {draw}"
             kept = new if free is None else f"ti.select(free_{x.name}[{at}] > 0, {new}, old)"
             lines = [
@@ -60,6 +66,6 @@ class Bath:
             text += [f"    {line}\n" for line in lines]
         halves = [self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF]
         numbers = storage.allocate(np.array([self.friction, self.kT, *halves], np.float64))
-        arrays = {xs: x.array, vs: v.array, f"i_{x.name}": inertia, "bath": numbers}
+        arrays = {xs: x.array, vs: v.array, f"i_{x.name}": inertia, "bath": numbers, "before": self.before}
         arrays |= {} if free is None else {f"free_{x.name}": free}
         return Code("".join(text), arrays | ({"given": self.given} if sums else {}))

@@ -10,7 +10,7 @@ For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
 W is the work of an explicit dU/dt and of moving supports, which are an explicit dU/dt of the energy of the
 free components. Total energy minus W is conserved. W is the momentum conjugate to time, so it converges at
 the order of the scheme (at order 3 at most across the ends of a ramp, whose third derivative jumps there).
-Time is t0 + step h, never a running sum.
+Time is t0 + (step - since) h, never a running sum; `since` is 0 unless h was changed between two steps.
 
 A dissipation R(v, x, t) acts for half a step before and half a step after (Strang 1968, SIAM J. Numer.
 Anal. 5, 506), by the explicit midpoint rule at fixed x: the whole is of second order at most.
@@ -29,6 +29,7 @@ Small systems take many steps in one kernel. Every sub-step stores its state to 
 do not depend on how many steps a call takes; the choice depends on the size of the system alone.
 """
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -50,7 +51,7 @@ from .nonfinite_diagnosis import NonFiniteDiagnosis
 from .schemes import Scheme
 from .single_moves import SingleMoves
 from .step_sequence import Forces
-from .stepper import Stepper
+from .stepper import Gradient, Stepper, refuse_unlike
 from .tape import Tape
 
 SMALL = 10_000_000
@@ -63,12 +64,19 @@ class Integrator(Stepper):
         Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt=0.01).advance(100)
 
     motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
-    run's unit of time]. holds: components with prescribed motion. dissipation: R(v, x, t) of friction. bath:
-    a heat bath. magnetic: the magnetic force on charges. With a `tape`, the steps record what the adjoint
-    needs. Raises `EnergyError` without motions, for an energy that reads a velocity, for an inertia of zero,
-    and for holds, a dissipation or a magnetic force that do not fit the motions; `NonFiniteError` where a
-    step gives infinity or NaN.
+    run's unit of time]; `dt` may be set between steps, and time goes on from where it is. holds: components
+    with prescribed motion. dissipation: R(v, x, t) of friction. bath: a heat bath. magnetic: the magnetic
+    force on charges. With a `tape`, the steps record what the adjoint needs. Raises `EnergyError` without
+    motions, for an energy that reads a velocity, for an inertia of zero, for a dt by which the clock or the
+    fields cannot move, and for holds, a dissipation or a magnetic force that do not fit the motions;
+    `NonFiniteError` where a step gives infinity or NaN.
     """
+
+    fixed = frozenset(
+        ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
+        + ("friction", "moves")
+    )
+    optional = frozenset({"since"})
 
     def __init__(
         self,
@@ -92,11 +100,14 @@ class Integrator(Stepper):
             )
         self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.magnetic = magnetic
-        self.dt, self.t0, self.step = dt, t0, 0
+        self.t0, self.step, self.since = t0, 0, 0
+        self._start, self._dt = t0, self._checked(dt, t0)
+        self._made_with = self._dt
         fields = potential.fields
-        self.gradient = {
+        self._forces = {
             m.position: storage.allocate(np.zeros_like(fields[m.position].values)) for m in motions
         }
+        self.gradient = Gradient(self._forces, self.update)
         self.inertia = {m.position: inertia(m, potential) for m in motions}
         refuse_shared(motions)
         refuse_velocities(potential, motions)
@@ -109,7 +120,7 @@ class Integrator(Stepper):
         self.moves = Moves(
             potential,
             self.motions,
-            self.gradient,
+            self._forces,
             self.inertia,
             self.holds,
             self._work,
@@ -120,6 +131,7 @@ class Integrator(Stepper):
         )
         self._single = SingleMoves(self.moves, self.scheme)
         self._steps = self._kernel_of_steps() if self._statements <= SMALL else None
+        self._own = [field.array for field in self.moving]
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self.evaluate()
@@ -135,7 +147,7 @@ class Integrator(Stepper):
     def _statements(self) -> float:
         """The approximate number of statements in a step."""
         evaluations = sum(isinstance(move, Forces) for move in self.scheme.moves)
-        forces = FusedCode(self.potential).statements(self.gradient) * evaluations
+        forces = FusedCode(self.potential).statements(self._forces) * evaluations
         drifts = len(self.scheme.drifts) * self.moves.magnetic.statements if self.moves.magnetic else 0
         return forces + drifts + (4 * self.friction.statements if self.friction else 0)
 
@@ -152,13 +164,13 @@ class Integrator(Stepper):
         return self
 
     def with_tape(self, tape: Tape) -> "Integrator":
-        """An integrator of the same fields that records on a tape."""
+        """An integrator of the same fields that records on a tape, with its clock at the start."""
         return Integrator(
             self.potential,
             self.motions,
             self.scheme,
             self.dt,
-            self.t0,
+            self._start,
             self.holds,
             self.dissipation,
             tape,
@@ -170,7 +182,52 @@ class Integrator(Stepper):
 
     @property
     def time(self) -> float:
-        return self.t0 + self.step * self.dt
+        return self.t0 + (self.step - self.since) * self.dt
+
+    @property
+    def dt(self) -> float:
+        """The time step. Setting it starts the clock again at the present step and time.
+
+        Raises `EnergyError` for a step by which the clock or the fields cannot move.
+        """
+        return self._dt
+
+    @dt.setter
+    def dt(self, dt: float) -> None:
+        dt = self._checked(dt, self.time)
+        if dt != self._dt:
+            self.t0, self.since = self.time, self.step
+            self._dt = dt
+            self._count_from_here()
+
+    def rewind(self) -> None:
+        self.t0, self.step, self.since = self._start, 0, 0
+        self._count_from_here()
+
+    def _count_from_here(self) -> None:
+        """Tell the bath how many steps came before those that kernels count."""
+        if self.bath:
+            self.bath.count_from(self.since)
+
+    def _checked(self, dt: float, now: float) -> float:
+        """A dt by which the fields can move, and the clock at the time `now`."""
+        dt, least = float(dt), float(np.finfo(self.potential.fields.dtype).smallest_normal)
+        if not (math.isfinite(dt) and abs(dt) >= least):
+            given = "less" if f"{dt:g}".startswith("0e") else f"{dt:g}"  # engines flush such numbers to zero
+            raise EnergyError(
+                f"dt: must be finite and at least {least:.3g} in size, the smallest normal number of"
+                f" {self.potential.fields.precision}, got {given}; choose other units or a larger dt"
+            )
+        if now + dt == now:
+            raise EnergyError(
+                f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt"
+            )
+        return dt
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        clock = (self.time,) if self.works else ()
+        return self.potential.writes, sum([array.writes for array in self._own]), *clock
 
     @property
     def work(self) -> float:
@@ -200,39 +257,63 @@ class Integrator(Stepper):
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
+        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock.
+
+        The clock has `since` only where dt was set after the stepper was made.
+        """
+        self.update()
+        return self._state()
+
+    def _state(self) -> dict[str, np.ndarray]:
+        """`state`, with the forces as they are."""
         clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
-        return super().state() | {n: storage.host(array).copy() for n, array in self._sums.items()} | clock
+        if self.since or self._dt != self._made_with:
+            clock["since"] = np.array(self.since)
+        forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
+        return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | clock
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
-        """Set what `state` returned; with another dt than then, t0 moves so that the time is the same.
+        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
 
-        Raises `CheckpointError` if anything is missing or does not fit.
+        Where dt was set after the saved stepper was made, it is restored. Raises `CheckpointError` if
+        anything is missing or does not fit.
         """
-        super().restore(state)
+        self._restore(state)
+        self.mark()
+
+    def _restore(self, state: dict[str, np.ndarray]) -> None:
+        own = self._dt
+        refuse_unlike({"since": np.array(0), **state}, self._state())
+        for name, array in self._forces.items():
+            storage.store(array, state[f"gradient/{name}"])
         for name, array in self._sums.items():
             storage.store(array, state[name])
-        self.step = int(state["step"])
-        self.t0 = float(state["t0"]) + self.step * (float(state["dt"]) - self.dt)
+        self.step, self.since = int(state["step"]), int(state.get("since", 0))
+        self.t0, self._dt = float(state["t0"]), float(state["dt"])
+        self._count_from_here()
+        if "since" not in state:
+            self.dt = own
 
     def advance(self, n: int) -> None:
         """Move the fields n steps.
 
         Raises `NonFiniteError` naming step, term and node; the fields are then those of the last finite step.
         """
+        self.update()
         before = self._memory()
         self._run(n)
         if self._finite():
+            self._note()
             return
         self._recall(before)
         for _ in range(n):
             before = self._memory()
             self._run(1)
             if not self._finite():
-                diagnosis = NonFiniteDiagnosis(self._single, self.moving, self.evaluate)
+                diagnosis = NonFiniteDiagnosis(self._single, self.moving, self._evaluate)
                 overflow = diagnosis.overflow()
                 self._recall(before)
-                trouble = diagnosis.first(self.step, self.t0, self.dt) or overflow
+                trouble = diagnosis.first(self.step - self.since, self.t0, self.dt) or overflow
                 self._recall(before)
                 raise NonFiniteError(f"step {self.step + 1}: {trouble}")
 
@@ -241,16 +322,23 @@ class Integrator(Stepper):
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
         return {"work": self._work} | friction | ({"heat": self.bath.given} if self.bath else {})
 
+    def _note(self) -> None:
+        """Count a write of all that moves, for others that computed from it, and mark the forces as of now."""
+        for array in self._own:
+            array.writes += 1
+        self.mark()
+
     # Steps, by single launches or in one kernel
 
     def _run(self, n: int) -> None:
+        first = self.step - self.since
         if self._steps is not None:
             row = (self.step - self.tape.first,) if self.tape else ()
-            self._steps(n, float(self.step), self.t0, self.dt, *row)
+            self._steps(n, float(first), self.t0, self.dt, *row)
             self.step += n
             return
         for _ in range(n):
-            self._single.step(self.step, self.t0, self.dt)
+            self._single.step(self.step - self.since, self.t0, self.dt)
             self.step += 1
 
     def begin_tape(self, first: int) -> None:
@@ -261,10 +349,14 @@ class Integrator(Stepper):
         self._single.tape.positions(0)
 
     def evaluate(self, t: float | None = None) -> None:
-        """Recompute the forces; needed only if something other than a step changed what they depend on."""
-        t = self.time if t is None else t
+        """Recompute the forces, at time t; steps do it themselves where they are stale."""
+        self._evaluate(self.time if t is None else t)
+        if t is None or t == self.time:
+            self.mark()
+
+    def _evaluate(self, t: float) -> None:
         if self._steps is None or self.tape:
-            self.potential.gradient_into(self.gradient, t)
+            self.potential.gradient_into(self._forces, t)
         else:
             self._step_of_no_length(t)
 
@@ -272,10 +364,10 @@ class Integrator(Stepper):
         """The forces by a step with dt = 0, so that only one kernel is compiled."""
         assert self._steps
         before, fields = self._memory()
-        for array in self.gradient.values():
+        for array in self._forces.values():
             array.fill(0)
         self._steps(1, 0.0, t, 0.0)
-        forces = {n: values for n, values in self.state().items() if n.startswith("gradient/")}
+        forces = {n: values for n, values in self._state().items() if n.startswith("gradient/")}
         self._recall((before | forces, fields))
 
     # The last finite state
@@ -284,12 +376,13 @@ class Integrator(Stepper):
         return all(np.isfinite(f.values).all() for f in self.moving)
 
     def _memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
-        return self.state(), [f.values.copy() for f in self.moving]
+        return self._state(), [f.values.copy() for f in self.moving]
 
     def _recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
-        self.restore(memory[0])
+        self._restore(memory[0])
         for field, values in zip(self.moving, memory[1], strict=True):
             field.set(values)
+        self.mark()
 
 
 def inertia(motion: Motion, potential: Potential) -> Any:

@@ -45,9 +45,17 @@ class LBFGS(Minimiser):
         super().__init__(objective, unknowns, tolerances, **options)
         if memory < 1:
             raise EnergyError(f"memory: L-BFGS needs at least 1 pair, got {memory}")
-        self.memory, self.first, self.pairs = memory, positive("first", first), 0
+        self.first, self.pairs = positive("first", first), 0
         self.s = np.zeros((memory, len(self.coordinates)))
         self.y = np.zeros_like(self.s)
+
+    @property
+    def memory(self) -> int:
+        """How many pairs are kept."""
+        return len(self.s)
+
+    def _forget(self) -> None:
+        self.pairs = 0
 
     def _next(self, here: Point) -> Point | None:
         there = search(self, here, self._direction(here), 1.0)

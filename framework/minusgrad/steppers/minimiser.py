@@ -21,7 +21,7 @@ from ..potential.potential import Potential
 from .holds import Holds
 from .objective import Objective
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
-from .stepper import Stepper
+from .stepper import Gradient, Stepper, refuse_unlike
 from .unknowns import ScaledVariables, Unknown
 
 
@@ -48,6 +48,7 @@ class Minimiser(Stepper):
 
     kept: tuple[str, ...] = ()
     """The attributes that the method's next iteration reads, apart from the present point."""
+    fixed = frozenset(("objective", "potential", "holds", "coordinates", "gradient"))
 
     def __init__(
         self,
@@ -67,8 +68,9 @@ class Minimiser(Stepper):
         if free is None:
             free = {u.field: self.holds.free(u.field) for u in unknowns}
         self.coordinates = ScaledVariables(objective, unknowns, free)
-        self.gradient = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
-        self.step, self.t, self.energy = 0, t, 0.0
+        self._slopes = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
+        self.gradient = Gradient(self._slopes, self.update)
+        self.step, self.t, self._energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
         self.coordinates.write(self.coordinates.read() / self.coordinates.scale)
         self.evaluate()
@@ -90,8 +92,9 @@ class Minimiser(Stepper):
 
         Raises `NonFiniteError` with step, term and node; the fields are then those of the last finite step.
         """
+        self.update()
         for _ in range(n):
-            if self.outcome is not None:
+            if self.tolerances.outcome(self._status()) is not None:
                 return
             here = self._here()
             there = self._next(here)
@@ -100,12 +103,38 @@ class Minimiser(Stepper):
                 self.exhausted = True
             else:
                 self.step += 1
-                self.energy, self.change = there.energy, float(np.abs(there.z - here.z).max())
+                self._energy, self.change = there.energy, float(np.abs(there.z - here.z).max())
+            self.mark()
+
+    @property
+    def energy(self) -> float:
+        """U at the present fields."""
+        self.update()
+        return self._energy
+
+    @energy.setter
+    def energy(self, energy: float) -> None:
+        self._energy = energy
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        return self.objective.writes, self.t
+
+    def update(self) -> None:
+        """If fields or parameters were written since the last step, evaluate again and forget the old ones.
+
+        Held components are set to their prescribed values, and the others into their bounds.
+        """
+        if self.stale:
+            self.holds.place(self.t)
+            self.coordinates.confine()
+            self.evaluate()
+            self._forget()
 
     def evaluate(self, t: float | None = None) -> None:
         """Recompute U and its gradient, from now on at time t, and clear the outcome.
 
-        Needed after fields or parameters were changed by other means than a step. Raises `NonFiniteError`.
+        `update` does it where fields or parameters were written between two steps. Raises `NonFiniteError`.
         """
         if t is not None:
             self.t = t
@@ -114,27 +143,45 @@ class Minimiser(Stepper):
         here = self._evaluated()
         if not here.finite:
             raise NonFiniteError(f"step {self.step}: {self._nonfinite()}")
-        self.energy = here.energy
+        self._energy = here.energy
+        self.mark()
 
     def state(self) -> dict[str, np.ndarray]:
         """All arrays that the next iteration depends on, without the fields."""
-        return super().state() | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
+        self.update()
+        return self._state()
+
+    def _state(self) -> dict[str, np.ndarray]:
+        """`state`, with the gradient as it is."""
+        slopes = {f"gradient/{n}": storage.host(g).copy() for n, g in self._slopes.items()}
+        clock = {"energy": np.array(self._energy)}
+        return slopes | clock | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
-        super().restore(state)
-        for name in (*CLOCK, *self.kept):
+        refuse_unlike(state, self._state())
+        for name, array in self._slopes.items():
+            storage.store(array, state[f"gradient/{name}"])
+        for name in ("energy", *CLOCK, *self.kept):
             setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
+        self.mark()
 
     # The outcome
 
     @property
     def status(self) -> SearchStatus:
         """The figures that decide on the outcome."""
+        self.update()
+        return self._status()
+
+    def _status(self) -> SearchStatus:
+        """`status`, from the last evaluation."""
         here = self._here()
         pinned = self.coordinates.pinned(here.z, here.slope)
         residual = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
-        return SearchStatus(self.step, self.energy, residual, self.change, bool(pinned.all()), self.exhausted)
+        return SearchStatus(
+            self.step, self._energy, residual, self.change, bool(pinned.all()), self.exhausted
+        )
 
     @property
     def residual(self) -> float:
@@ -159,6 +206,9 @@ class Minimiser(Stepper):
 
     # For the methods
 
+    def _forget(self) -> None:
+        """Reset what was learnt of U by earlier steps, because U or the point has changed."""
+
     def _next(self, here: Point) -> Point | None:
         """The point after `here`, to which the fields are then set; None if no step lowers U."""
         raise NotImplementedError
@@ -174,13 +224,14 @@ class Minimiser(Stepper):
         if not there.finite:
             trouble = self._nonfinite()
             self.return_to(here)
+            self.mark()
             raise NonFiniteError(f"step {self.step + 1}: {trouble}; {cure} may cure it")
         return there
 
     def return_to(self, point: Point) -> None:
         """Set the fields to a point, with the same bits of the gradient as when it was evaluated."""
         self.coordinates.put(point.x)
-        self.objective.evaluate_into(self.gradient, self.t)  # by the kernel of `_evaluated`: the same bits
+        self.objective.evaluate_into(self._slopes, self.t)  # by the kernel of `_evaluated`: the same bits
 
     def projected(self, point: Point) -> np.ndarray:
         """The projected gradient (N,) at a point."""
@@ -195,20 +246,20 @@ class Minimiser(Stepper):
     def _here(self) -> Point:
         """The present point, from the last evaluation."""
         x = self.coordinates.read()
-        return Point(x, x / self.coordinates.scale, self.energy, self.coordinates.slope(self.gradient))
+        return Point(x, x / self.coordinates.scale, self._energy, self.coordinates.slope(self._slopes))
 
     def _evaluated(self) -> Point:
         x = self.coordinates.read()
         with np.errstate(invalid="ignore", over="ignore"):
-            energy = self.objective.evaluate_into(self.gradient, self.t)
-            slope = self.coordinates.slope(self.gradient)
+            energy = self.objective.evaluate_into(self._slopes, self.t)
+            slope = self.coordinates.slope(self._slopes)
         if not np.isfinite(slope).all():
             energy = math.nan
         return Point(x, x / self.coordinates.scale, energy, slope)
 
     def _nonfinite(self) -> str:
         """A message about the first non-finite value at the present fields."""
-        if (found := self.objective.first_nonfinite(self.t, self.gradient)) is not None:
+        if (found := self.objective.first_nonfinite(self.t, self._slopes)) is not None:
             return found
         energies = self.objective.by_term(self.t).items()
         bad = ((name, u) for name, u in energies if not math.isfinite(u))
@@ -216,8 +267,8 @@ class Minimiser(Stepper):
         return "; ".join(texts) or "the gradient in scaled variables overflows"
 
 
-CLOCK = ("step", "t", "dt", "energy", "change", "exhausted")
-"""The attributes that every minimiser saves, besides the gradient."""
+CLOCK = ("step", "t", "dt", "change", "exhausted")
+"""The attributes that every minimiser saves, besides the gradient and the energy."""
 
 
 def dot(a: np.ndarray, b: np.ndarray) -> float:

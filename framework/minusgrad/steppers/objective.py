@@ -20,6 +20,10 @@ class Objective(Protocol):
     fields: Fields
 
     @property
+    def writes(self) -> int:
+        """How often anything that the value depends on was overwritten; it only grows."""
+
+    @property
     def reads(self) -> set[str]:
         """The names of the fields that the value depends on."""
 

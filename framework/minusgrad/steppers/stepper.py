@@ -1,7 +1,7 @@
 """Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives."""
 
-from collections.abc import Mapping
-from typing import Any, Protocol
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 
@@ -54,6 +54,9 @@ class DifferentiableStepper(Protocol):
 
     def begin_tape(self, first: int) -> None: ...
 
+    def rewind(self) -> None:
+        """Set the clock to step 0, at the time where the stepper began."""
+
     def advance(self, n: int) -> None: ...
 
     def evaluate(self) -> None: ...
@@ -63,16 +66,43 @@ class DifferentiableStepper(Protocol):
     def restore(self, state: dict[str, np.ndarray]) -> None: ...
 
 
+class Gradient(Mapping[str, Any]):
+    """dU/d(field) by field, as arrays for kernels; `update` is called first, which recomputes a stale one."""
+
+    def __init__(self, arrays: Mapping[str, Any], update: Callable[[], None]):
+        self.arrays, self._update = arrays, update
+
+    def __getitem__(self, field: str) -> Any:
+        self._update()
+        return self.arrays[field]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.arrays)
+
+    def __len__(self) -> int:
+        return len(self.arrays)
+
+
 class Stepper:
     """Moves the fields of a potential, in place.
 
     `step` is the number of steps taken. `gradient` holds dU/d(field) at the present fields, by field, held
     components included. `motions` are the fields that move in time, with velocity and inertia; a minimiser
     has none.
+
+    A stepper that keeps numbers computed at the present fields gives `inputs` (what they depend on), calls
+    `update` before it uses them, and `mark` after it computed them: then a field, parameter or datum that was
+    written between two steps is noticed.
     """
 
     kind: str = ""
     """Its kind in a scene file."""
+    fixed: ClassVar[frozenset[str]] = frozenset()
+    """Attributes that cannot be set after construction, because kernels were compiled for them."""
+    optional: ClassVar[frozenset[str]] = frozenset()
+    """Names that only some of its states have: `restore` has a value for a state without them."""
+
+    _marked: Any = None
 
     potential: Potential
     motions: tuple[Motion, ...] = ()
@@ -83,6 +113,39 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self.fixed and name in self.__dict__:
+            raise EnergyError(
+                f"stepper '{self.name}': `{name}` cannot be changed, its kernels are compiled for it; make"
+                " another stepper"
+            )
+        super().__setattr__(name, value)
+
+    # Writes between steps
+
+    @property
+    def inputs(self) -> Any:
+        """What `gradient` depends on, as a value that differs after every write; None: not watched."""
+        return None
+
+    @property
+    def stale(self) -> bool:
+        """True if something that `gradient` depends on was written since it was computed."""
+        return self._marked != self.inputs
+
+    def mark(self) -> None:
+        """Note that `gradient` is that of the present fields and parameters."""
+        self._marked = self.inputs
+
+    def update(self) -> None:
+        """Recompute the gradient if it is stale; held components are set to their prescribed values first.
+
+        Steps, `state` and `gradient` begin with it.
+        """
+        if self.stale:
+            self.holds.place(self.time)
+            self.evaluate()
 
     @property
     def outcome(self) -> str | None:
@@ -140,7 +203,7 @@ class Stepper:
         raise NotImplementedError
 
     def evaluate(self) -> None:
-        """Recompute the gradient; needed only if something other than a step changed fields or parameters."""
+        """Recompute the gradient; steps do it themselves where it is stale (`update`)."""
         raise NotImplementedError
 
     def state(self) -> dict[str, np.ndarray]:
@@ -149,10 +212,16 @@ class Stepper:
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
-        for name, present in self.state().items():
-            if name not in state or state[name].shape != present.shape:
-                raise CheckpointError(
-                    f"the checkpoint's 'stepper/{name}' is missing or does not fit this stepper"
-                )
+        refuse_unlike(state, self.state())
         for name, array in self.gradient.items():
             storage.store(array, state[f"gradient/{name}"])
+        self.mark()
+
+
+def refuse_unlike(state: Mapping[str, np.ndarray], present: Mapping[str, np.ndarray]) -> None:
+    """Raise `CheckpointError` if `state` lacks an array of `present`, or has it in another shape."""
+    for name, array in present.items():
+        if name not in state or state[name].shape != array.shape:
+            raise CheckpointError(
+                f"the checkpoint's 'stepper/{name}' is missing or does not fit this stepper"
+            )

@@ -73,6 +73,13 @@ class ScaledVariables:
             self.put(np.where(z <= self.lower, lower, np.where(z >= self.upper, upper, inside)))
         return self.read()
 
+    def confine(self) -> None:
+        """Move components that are outside their bounds onto them; the others keep their bits."""
+        lower, upper = self._bounds
+        x = self.read()
+        if ((x < lower) | (x > upper)).any():
+            self.put(np.clip(x, lower, upper))
+
     def put(self, x: np.ndarray) -> None:
         """Set the fields to x, bit for bit."""
         start = 0
