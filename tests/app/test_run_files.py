@@ -21,6 +21,7 @@ import numpy as np
 import pytest
 
 from minusgrad.app import runs, signals
+from minusgrad.app.cli import main
 from minusgrad.app.compare import compare
 from minusgrad.app.info import info
 from minusgrad.app.verify import verify
@@ -909,3 +910,14 @@ def test_hours_that_are_none_are_refused(verb: str, hours: str, invoke: Callable
         f"error: argument --max-hours: needs a number of hours above 0, like 11.5, got '{hours}'\n"
     )
     assert list(here.iterdir()) == []
+
+
+def test_a_clipped_start_is_said_on_the_terminal_in_the_journal_and_in_json(tmp_path, capsys):
+    bounds = ['stepper.fields.x={lower="0 m", upper="7 cm"}', "run.steps=2", "--out", str(tmp_path / "run")]
+    assert main(["run", str(SCENES / "stretch.toml"), *bounds, "--json"]) in (0, 1)
+    said = capsys.readouterr()
+    (remark,) = json.loads(said.out)["remarks"]
+    assert remark.startswith("field 'x': ")
+    assert " nodes began outside its bounds, 0 to 0.07 m, and were moved onto them, by up to " in remark
+    assert f"minusgrad: {remark}" in said.err
+    assert remark in (tmp_path / "run" / "journal.jsonl").read_text()

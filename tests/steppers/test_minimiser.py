@@ -923,3 +923,33 @@ def test_no_sum_is_left_to_blas():
 
 def test_the_search_is_the_shared_one():
     assert lbfgs.search is line_search.search
+
+
+# A start outside the bounds -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_a_start_outside_the_bounds_is_reported(precision):
+    search = LBFGS(single([bowl], [3.0, -2.0, 0.5, 9.0], precision), q(lower=-1.0, upper=4.0))
+    assert found(search).tolist() == [3.0, -1.0, 0.5, 4.0]
+    (outside,) = search.outside
+    assert outside.text("um") == (
+        "field 'q': 2 of 4 nodes began outside its bounds, -1 to 4 um, and were moved onto them, by up to"
+        " 5 um; widen the bounds, or move the start"
+    )
+    assert "by up to 5; widen" in outside.text("1")
+    assert not LBFGS(single([bowl], [3.0, 4.0]), q(lower=-1.0, upper=4.0)).outside
+
+
+def test_held_components_are_not_outside():
+    potential = single([bowl], [9.0, 0.5])
+    search = LBFGS(potential, q(upper=4.0), free={"q": np.array([False, True])})
+    assert (search.outside, found(search)[0]) == ([], 9.0)
+
+
+def test_a_write_outside_the_bounds_warns():
+    potential = single([bowl], [3.0, 2.0])
+    search = LBFGS(potential, q(upper=4.0))
+    potential.fields["q"].set([3.0, 7.0])
+    with pytest.warns(UserWarning, match="^field 'q': 1 of 2 nodes began outside its bounds"):
+        search.advance(1)

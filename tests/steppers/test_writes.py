@@ -1,6 +1,6 @@
 """A step after a write from outside equals the step of a stepper that is built there, bit for bit.
 
-What is written: fields, parameters, data, the step size; by the user, or by another stepper of the same fields.
+Fields, parameters, data and the step size are written by the user, or by another stepper of the fields.
 """
 
 import math
@@ -179,7 +179,8 @@ def test_a_written_start_beyond_the_bounds_is_moved_onto_them():
     of = potential(a=0.0)
     search = LBFGS(of, [Unknown("x", lower=-2.0, upper=2.0)])
     of.fields["x"].set(X + np.array([1.5, 0.0]))
-    search.update()
+    with pytest.warns(UserWarning, match="^field 'x': 1 of 3 nodes began outside its bounds, -2 to 2, and"):
+        search.update()
     assert of.fields["x"].values.max() == 2.0
 
 
@@ -194,7 +195,7 @@ def test_the_memory_of_lbfgs_is_that_of_its_pairs():
 
 
 def swing() -> tuple[Integrator, RunObjective]:
-    """How far three nodes are from where springs pull them, after 20 steps, as a function of the stiffness."""
+    """The stretch of a third spring after 20 steps, as a function of the stiffness of the others."""
     one = moving(potential(a=0.0))
     near = bind(
         spring,
@@ -391,7 +392,7 @@ def test_a_rollout_begins_at_the_start_of_the_clock():
 @pytest.mark.parametrize(
     ("dt", "precision", "says"),
     [
-        (1e-320, "f64", "at least 2.23e-308 in size, the smallest normal number of f64, got .*"),
+        (1e-320, "f64", "at least 2.23e-308 in size, the smallest normal number of f64, got less"),
         (1e-40, "f32", "at least 1.18e-38 in size, the smallest normal number of f32, got 1e-40"),
         (0.0, "f64", "got 0"),
         (math.nan, "f64", "got nan"),
@@ -399,12 +400,11 @@ def test_a_rollout_begins_at_the_start_of_the_clock():
     ],
 )
 def test_a_dt_that_moves_nothing_is_refused(dt, precision, says):
-    with pytest.raises(
-        EnergyError, match=f"^dt: must be finite and .*{says}; choose other units or a larger dt$"
-    ):
+    message = f"^dt: must be finite and .*{says}; choose other units or a larger dt$"
+    with pytest.raises(EnergyError, match=message):
         moving(potential(precision=precision), dt=dt)
     one = moving(potential(precision=precision))
-    with pytest.raises(EnergyError, match="^dt: must be finite"):
+    with pytest.raises(EnergyError, match=message):
         one.dt = dt
 
 
@@ -417,15 +417,11 @@ def test_a_dt_that_the_clock_loses_is_refused():
 # What cannot be set ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "name", ["scheme", "potential", "motions", "holds", "bath", "dissipation", "gradient"]
-)
+@pytest.mark.parametrize("name", ["scheme", "potential", "motions", "holds", "bath", "gradient"])
 def test_what_kernels_are_compiled_for_cannot_be_changed(name):
     one = moving(potential())
-    with pytest.raises(
-        EnergyError,
-        match=f"^stepper 'Integrator': `{name}` cannot be changed, its kernels are compiled for it; make another",
-    ):
+    says = f"`{name}` cannot be changed, its kernels are compiled for it; make another stepper"
+    with pytest.raises(EnergyError, match=f"^stepper 'Integrator': {says}$"):
         setattr(one, name, SCHEMES["yoshida4"])
 
 

@@ -224,10 +224,11 @@ def _begun(job: Simulation | ParameterFit, path: Path, options: RunOptions) -> R
         threads = job.scene.runtime.threads
         plugins, engine = list(job.registry.plugins), runtime.engine_name()
         lanes = job.lanes
-        folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins)
+        remarks = list(job.remarks)
+        folder.journal("built", engine=engine, lanes=lanes, threads=threads, plugins=plugins, remarks=remarks)
         with Writer() as writer:
             saver = Saver(job, folder, writer)
-            saver.remarks += job.remarks
+            saver.remarks += remarks
             return _finished(job, saver, options)
 
 

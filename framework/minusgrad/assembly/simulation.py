@@ -123,7 +123,8 @@ class Simulation:
     @property
     def remarks(self) -> list[str]:
         """Remarks for the user about the initial state."""
-        return self.starting.remarks
+        outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
+        return [*self.starting.remarks, *outside]
 
     @property
     def lanes(self) -> list[str]:

@@ -74,8 +74,7 @@ class Integrator(Stepper):
 
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-        + ("friction", "moves")
-    )
+    ) | {"friction", "moves"}
     optional = frozenset({"since"})
 
     def __init__(
@@ -323,7 +322,7 @@ class Integrator(Stepper):
         return {"work": self._work} | friction | ({"heat": self.bath.given} if self.bath else {})
 
     def _note(self) -> None:
-        """Count a write of all that moves, for others that computed from it, and mark the forces as of now."""
+        """Count a write of all that moves, for others that computed from it; the forces are those of now."""
         for array in self._own:
             array.writes += 1
         self.mark()

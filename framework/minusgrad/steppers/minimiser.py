@@ -9,6 +9,7 @@ ends with a named outcome (`outcomes`).
 """
 
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -72,6 +73,7 @@ class Minimiser(Stepper):
         self.gradient = Gradient(self._slopes, self.update)
         self.step, self.t, self._energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
+        self.outside = self.coordinates.confine()
         self.coordinates.write(self.coordinates.read() / self.coordinates.scale)
         self.evaluate()
 
@@ -127,7 +129,8 @@ class Minimiser(Stepper):
         """
         if self.stale:
             self.holds.place(self.t)
-            self.coordinates.confine()
+            for outside in self.coordinates.confine():
+                warnings.warn(outside.text(outside.unit), stacklevel=2)
             self.evaluate()
             self._forget()
 

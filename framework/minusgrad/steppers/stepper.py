@@ -1,6 +1,6 @@
 """Stepper: the interface of integrators and minimisers, to the scheduler, observers and derivatives."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
 from .schemes import Scheme
 from .tape import Tape
+from .unknowns import Outside
 
 
 class DifferentiableStepper(Protocol):
@@ -113,6 +114,8 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
+    outside: Sequence[Outside] = ()
+    """The fields that began outside their bounds, and were moved onto them."""
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self.fixed and name in self.__dict__:

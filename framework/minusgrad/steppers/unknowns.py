@@ -35,6 +35,27 @@ class Unknown:
     rate: float = 1.0
 
 
+@dataclass(frozen=True)
+class Outside:
+    """The nodes of a field that began outside its bounds, how many of how many, and the largest distance."""
+
+    field: str
+    unit: str
+    nodes: int
+    of: int
+    bounds: tuple[float, float]
+    farthest: float
+
+    def text(self, unit: str) -> str:
+        """In words, with the symbol of the field's unit in the run's units."""
+        after = "" if unit == "1" else f" {unit}"
+        return (
+            f"field '{self.field}': {self.nodes:,} of {self.of:,} nodes began outside its bounds,"
+            f" {self.bounds[0]:.6g} to {self.bounds[1]:.6g}{after}, and were moved onto them, by up to"
+            f" {self.farthest:.6g}{after}; widen the bounds, or move the start"
+        )
+
+
 class ScaledVariables:
     """The free components of the unknown fields: as values x, and as scaled variables z with their bounds.
 
@@ -73,12 +94,15 @@ class ScaledVariables:
             self.put(np.where(z <= self.lower, lower, np.where(z >= self.upper, upper, inside)))
         return self.read()
 
-    def confine(self) -> None:
-        """Move components that are outside their bounds onto them; the others keep their bits."""
-        lower, upper = self._bounds
-        x = self.read()
-        if ((x < lower) | (x > upper)).any():
-            self.put(np.clip(x, lower, upper))
+    def confine(self) -> list[Outside]:
+        """Move components that are outside their bounds onto them; the others keep their bits.
+
+        Returns the fields that had some.
+        """
+        found = [outside for part in self._parts if (outside := part.outside())]
+        if found:
+            self.put(np.clip(self.read(), *self._bounds))
+        return found
 
     def put(self, x: np.ndarray) -> None:
         """Set the fields to x, bit for bit."""
@@ -126,9 +150,19 @@ class _Part:
     def __init__(self, field: Field, unknown: Unknown, free: np.ndarray):
         self.field, self.unknown = field, unknown
         chosen = np.flatnonzero(free)
-        self.count = len(chosen)
+        self.count, self._free = len(chosen), free
         self.places = slice(None) if self.count == field.values.size else chosen
         self.lower, self.upper = field.dtype.type(unknown.lower), field.dtype.type(unknown.upper)
+
+    def outside(self) -> Outside | None:
+        """The free components beyond the bounds; None if there are none."""
+        x = self.field.values
+        with np.errstate(invalid="ignore"):
+            far = np.where(self._free, np.maximum(self.lower - x, x - self.upper), 0.0).reshape(len(x), -1)
+        if not (far > 0.0).any():
+            return None
+        nodes, bounds = int((far > 0.0).any(axis=1).sum()), (float(self.lower), float(self.upper))
+        return Outside(self.field.name, self.field.unit, nodes, len(x), bounds, float(far.max()))
 
 
 def _check(objective: Objective, unknowns: Sequence[Unknown], free: Mapping[str, np.ndarray]) -> None:

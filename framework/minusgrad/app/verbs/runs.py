@@ -92,7 +92,7 @@ def _report_fit(fit: Any, as_json: bool) -> int:
     warn_of_broken(fit.simulation.registry)
     failed = int(fit.parameter_fit.search.failed)
     if as_json:
-        print_json({"folder": str(fit.folder)} | fit.estimates.as_dict())
+        print_json({"folder": str(fit.folder), "remarks": list(fit.remarks)} | fit.estimates.as_dict())
         return failed
     print(f"{fit.folder}: {fit.estimates.iterations} iterations")
     print_estimates(fit.estimates)
@@ -114,7 +114,7 @@ def _report_run(run: Any, as_json: bool) -> int:
         complain("the total energy changed by more than its own size; use a smaller dt")
     if as_json:
         facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
-        facts |= {"time": stepper.time, "time_unit": unit}
+        facts |= {"time": stepper.time, "time_unit": unit, "remarks": list(run.remarks)}
         print_json(facts | last)
         return int(stepper.failed)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
