@@ -14,6 +14,7 @@ import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError
 from minusgrad.files import durable, hdf5_trust
+from minusgrad.files.run_folder import RunDir
 
 pytestmark = pytest.mark.unit
 
@@ -140,3 +141,19 @@ def test_sweep_takes_only_temporaries(tmp_path):
     assert durable.sweep(tmp_path) == [".tmp-0123-a.h5"]
     assert os.listdir(tmp_path) == ["kept.h5"]
     assert durable.sweep(tmp_path / "nowhere") == []
+
+
+def test_a_fifo_in_a_run_folder_is_not_waited_for(tmp_path):
+    """As a checkpoint or a segment, as the master file, and as scene and overrides."""
+    name = tmp_path / "000000000600.0123456789abcdef.h5"
+    os.mkfifo(name)
+    for reader in (durable.check, durable.verified, lambda path: hdf5_trust.opened_file(path).__enter__()):
+        with pytest.raises(CheckpointError, match=r"h5: must be a regular file; copy the run folder again$"):
+            reader(name)
+    run = RunDir.create(tmp_path / "run", b"", [])
+    for file in ("scene.toml", "overrides.json"):
+        (run.path / file).unlink()
+        os.mkfifo(run.path / file)
+    for read in ("scene", "overrides"):
+        with pytest.raises(CheckpointError, match=r"must be a regular file"):
+            getattr(run, read)

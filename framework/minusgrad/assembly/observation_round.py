@@ -5,6 +5,9 @@ of this step, and the round is repeated when the run is resumed.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
+
+import numpy as np
 
 from .job import Job
 from .observers import Observer
@@ -15,7 +18,7 @@ class ObservationRound:
 
     def __init__(self, job: Job):
         self._job, self._step = job, -1
-        self._states = [observer.state() for observer in job.observers]
+        self._states: list[dict[str, np.ndarray]] = []
         self.observers: Sequence[InRound] = [InRound(self, one) for one in job.observers]
         self.undone = False
 
@@ -27,10 +30,11 @@ class ObservationRound:
         try:
             observer.observe()
         except BaseException:
-            for one, state in zip(self._job.observers, self._states, strict=True):
-                one.restore(state)
-            self._job.recorder.drop(step)
-            self.undone = True
+            with suppress(Exception):  # the first error is the one to report
+                for one, state in zip(self._job.observers, self._states, strict=True):
+                    one.restore(state)
+                self._job.recorder.drop(step)
+                self.undone = True
             raise
 
 

@@ -32,7 +32,6 @@ from ..scene.input_files import refuse_special
 from . import hookspecs
 from .energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
-from .origins.plugin_sources import sources
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
 ENERGIES = ("map", "energy", "dissipation", "magnetic")
@@ -163,7 +162,6 @@ class Registry:
             self.tables[section][kind] = entry
         self.plugins[plugin.name], self.modules[plugin.name] = plugin, module
         self._hashes[plugin.name] = source_hash(module)
-        sources(plugin, module)
 
     def _registered(self, plugin: Plugin, module: ModuleType, bare: bool) -> Iterator[tuple[str, str, Entry]]:
         """Section, kind and entry of everything that the plugin's hooks return."""

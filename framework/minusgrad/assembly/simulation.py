@@ -46,8 +46,10 @@ from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper
 from . import job, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
+from .installed_plugins import Plugin
 from .observers import Observer
 from .origins import run_origin
+from .origins.plugin_sources import sources
 from .registry import blamed
 from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
@@ -114,6 +116,8 @@ class Simulation:
             self._places(),
         )
         self.observers = [self._made(block, looking, Observer) for block in scene.observe]
+        for plugin in self._used_plugins():
+            sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
 
     @property
     def start_files(self) -> dict[str, bytes]:
@@ -354,8 +358,7 @@ class Simulation:
 
     def facts(self) -> dict[str, Any]:
         """What a checkpoint says of its origin."""
-        used = {entry.owner.name: entry.owner for entry in self._validated.entries.values()}
-        facts = provenance.facts(self.scene, self.start_files, self.registry, used.values())
+        facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
         return facts | {"names": list(self.state.names), "origin": self.origin}
 
     @cached_property
@@ -366,6 +369,9 @@ class Simulation:
         made |= {block.path: one for block, one in zip(self.scene.observe, self.observers, strict=True)}
         owned = {path: (entries[path].owner, one) for path, one in made.items()}
         found = {path: (entries[path].owner, one) for path, one in self.bound.items()}
-        used = {e.owner.name: e.owner for e in entries.values()}.values()
         state = entries[self.scene.state.path].owner, self.state, self.holds.fields
-        return run_origin.of_run(found, state, owned, self.registry, used)
+        return run_origin.of_run(found, state, owned, self.registry, self._used_plugins())
+
+    def _used_plugins(self) -> list[Plugin]:
+        """The plugins that the scene's kinds come from."""
+        return list({e.owner.name: e.owner for e in self._validated.entries.values()}.values())

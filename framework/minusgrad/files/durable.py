@@ -113,6 +113,7 @@ def verified(path: Path) -> bytes:
 def check(path: Path) -> None:
     """Raise CheckpointError unless the hash of a file is the one in its name."""
     expected, sum_of = _vouched(path), hashlib.sha256()
+    refuse_special(path)
     try:
         with path.open("rb") as file:
             while chunk := file.read(CHUNK):
@@ -129,7 +130,14 @@ def _vouched(path: Path) -> str:
     return name["sha"]
 
 
+def refuse_special(path: Path) -> None:
+    """Raise CheckpointError for a FIFO or a device, which would be waited for without end."""
+    if path.exists() and not path.is_file():
+        raise CheckpointError(f"{path}: must be a regular file; copy the run folder again")
+
+
 def _read(path: Path) -> bytes:
+    refuse_special(path)
     try:
         return path.read_bytes()
     except OSError as error:

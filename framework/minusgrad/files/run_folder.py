@@ -101,12 +101,14 @@ class RunDir:
     @property
     def scene(self) -> bytes:
         """The text of the scene, as at the start of the run."""
-        return (self.path / "scene.toml").read_bytes()
+        durable.refuse_special(path := self.path / "scene.toml")
+        return path.read_bytes()
 
     @property
     def overrides(self) -> list[str]:
         """The overrides of the command line, in their order."""
-        return json.loads((self.path / "overrides.json").read_bytes())
+        durable.refuse_special(path := self.path / "overrides.json")
+        return json.loads(path.read_bytes())
 
     def journal(self, event: str, **facts: Any) -> None:
         """Add one line of JSON-able facts, with the wall-clock time (UTC); returns when it is on disk."""

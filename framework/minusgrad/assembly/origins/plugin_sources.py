@@ -15,7 +15,6 @@ import sys
 import tokenize
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from importlib.metadata import Distribution, PackageNotFoundError, distribution
 from pathlib import Path
 from types import ModuleType
@@ -29,33 +28,34 @@ _LOADED: WeakKeyDictionary[ModuleType, "PluginSources"] = WeakKeyDictionary()
 
 @dataclass(frozen=True)
 class PluginSources:
-    """The contents of a plugin's files by name, and the folders and files that they were read from."""
+    """The hashes of a plugin's files by name, and the paths of the files.
 
-    contents: Mapping[str, bytes]
+    hashes: SHA-256 of the file, and that of its code alone if the plugin is not ours (16 digits each).
+    """
+
+    hashes: Mapping[str, str]
     paths: frozenset[Path]
 
-    @cached_property
-    def hashes(self) -> dict[str, str]:
-        """SHA-256 of each file, and that of its code alone (16 digits each), by the file's name."""
-        return {name: f"{_sha(data)} {_sha(code_alone(data))}" for name, data in self.contents.items()}
-
-    @cached_property
+    @property
     def whole(self) -> str:
-        """SHA-256 of all files and their names."""
-        digest = hashlib.sha256()
-        for name, data in sorted(self.contents.items()):
-            digest.update(name.encode() + b"\0" + data + b"\0")
-        return digest.hexdigest()
+        """One hash of all files and their names."""
+        return _sha("\0".join(f"{name} {one}" for name, one in self.hashes.items()).encode())
 
 
 def sources(plugin: Plugin, module: ModuleType) -> PluginSources:
     """The files of a plugin, as they were at the first call for this module."""
     if module not in _LOADED:
-        files = dict(_named(plugin, module))
-        readable = {name: path for name, path in sorted(files.items()) if path.is_file()}
-        contents = {name: path.read_bytes() for name, path in readable.items()}
-        _LOADED[module] = PluginSources(contents, frozenset(path.resolve() for path in readable.values()))
+        files = {name: path for name, path in sorted(_named(plugin, module)) if path.is_file()}
+        hashes = {name: _hashed(path, plugin.distribution != OURS) for name, path in files.items()}
+        _LOADED[module] = PluginSources(hashes, frozenset(path.resolve() for path in files.values()))
     return _LOADED[module]
+
+
+def _hashed(path: Path, foreign: bool) -> str:
+    data = path.read_bytes()
+    if not foreign:
+        return _sha(data)
+    return f"{_sha(data)} {_sha(code_alone(data) if path.suffix == '.py' else data)}"
 
 
 def _named(plugin: Plugin, module: ModuleType) -> Iterator[tuple[str, Path]]:
