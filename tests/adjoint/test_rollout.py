@@ -378,8 +378,7 @@ def test_forces_that_depend_on_velocities_are_refused():
     fields = one.potential.fields
     seeing = Potential(fields, [bind(seen, fields, data={"target": np.zeros(4)})])
     with pytest.raises(EnergyError, match="energy 'seen': reads the velocity 'u'"):
-        one = Integrator(seeing, one.motions, one.scheme, one.dt)
-        Rollout(one, [], 3).evaluate(["q"])
+        Rollout(Integrator(seeing, one.motions, one.scheme, one.dt), [], 3).evaluate(["q"])
 
 
 def test_losses_that_do_not_fit_are_refused():
