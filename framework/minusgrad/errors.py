@@ -1,6 +1,7 @@
 """Exceptions, each with the exit code of the program, and pieces of their messages.
 
     0 done   1 findings   2 the user's mistake   3 the run failed   4 interrupted and resumable
+    5 the run diverged: infinity, NaN or an energy error beyond its bound, which resuming cannot cure
 
 A message reads `<object>: <what is wrong>, got <value>; <cure>`.
 """
@@ -11,13 +12,15 @@ from collections import namedtuple
 
 TYPE_CHECKING = False  # `typing` takes long to import
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
 
 class MinusgradError(Exception):
     """Base class of all errors that minusgrad raises on purpose; `exit_code` is that of the command line."""
 
     exit_code = 3
+    facts: Mapping[str, object] | None = None
+    """The end of a run for JSON, where this error is a named one."""
 
 
 class UserError(MinusgradError):
@@ -101,6 +104,12 @@ class RunFailedError(MinusgradError):
 
 class PluginFailedError(RunFailedError):
     """The code of a plugin raised an error, or tried to end the process, during a run."""
+
+
+class DivergedError(RunFailedError):
+    """A run whose energy error exceeds its bound: its numbers mean nothing. A smaller dt may cure it."""
+
+    exit_code = 5
 
 
 class NonFiniteError(RunFailedError):

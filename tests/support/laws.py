@@ -7,9 +7,10 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from minusgrad.assembly.observers import kinetic_energy, momentum
+from minusgrad.assembly.observers import momentum
 from minusgrad.engine import storage
 from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.stability.energy_balance import kinetic_energy
 
 
 def fitted_order(errors: Sequence[float], steps: Sequence[int]) -> float:

@@ -1,6 +1,7 @@
 """The command line: `minusgrad VERB ...`.
 
-Exit codes: 0 done, 1 findings, 2 a mistake of the user, 3 the run failed, 4 interrupted and resumable.
+Exit codes: 0 done, 1 findings, 2 a mistake of the user, 3 the run failed, 4 interrupted and resumable,
+5 the run diverged.
 They do not depend on whether the output could be written, except for verbs whose output is their result.
 Nothing is imported before it is needed: help, `scenes` and `plugins` answer without Taichi.
 """
@@ -21,7 +22,10 @@ TYPE_CHECKING = False  # `typing` itself would take longer to import than all th
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-EPILOG = "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable"
+EPILOG = (
+    "exit codes: 0 done, 1 findings, 2 your mistake, 3 the run failed, 4 interrupted and resumable,"
+    " 5 the run diverged"
+)
 DESCRIPTION = (
     "Simulate, minimise, fit and differentiate scenes whose potential energy you write as one function."
 )

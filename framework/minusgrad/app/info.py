@@ -12,13 +12,14 @@ from ..errors import CheckpointError
 from ..files import checkpoint, trajectory
 from ..files.run_folder import RunDir
 
-ENDS = ("finished", "interrupted", "failed")
+ENDS = ("finished", "interrupted", "failed", "diverged")
 
 
 def info(path: Path) -> dict[str, Any]:
     """Title, state, step, versions, plugins, series, checkpoints and sizes of a run.
 
-    state: "finished", "interrupted" or "failed", "running" while a process writes to it, "killed" if one did.
+    state: "finished", "interrupted", "failed" or "diverged", "running" while a process writes to it, "killed"
+    if one did.
     Raises RunFolderError if the folder is not a run.
     """
     run = RunDir.open(path, read_only=True)
@@ -37,7 +38,8 @@ def info(path: Path) -> dict[str, Any]:
     files = [p for p in path.rglob("*") if p.is_file()]
     found["files"], found["bytes"] = len(files), sum(p.stat().st_size for p in files)
     failed = [event.get("error") for event in events if event.get("event") == "failed"]
-    return found | {"failed": failed[-1:] if found["state"] == "failed" else [], "remarks": remarks}
+    ended = found["state"] in ("failed", "diverged")
+    return found | {"failed": failed[-1:] if ended else [], "remarks": remarks}
 
 
 def _step(path: Path) -> str:
@@ -51,7 +53,7 @@ def _state(run: RunDir, events: list[dict[str, Any]]) -> str:
         except OSError:
             return "running"
     last = before = ""
-    for event in (str(event.get("event")) for event in events):
+    for event in (str(event.get("outcome" if "cure" in event else "event")) for event in events):
         before = last if event == "resumed" else before
         last = before if event == "refused" else event
     return last if last in ENDS else "killed"

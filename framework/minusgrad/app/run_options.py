@@ -17,11 +17,16 @@ from ..scene.document import load
 Overrides = Mapping[str, Any] | Sequence[str]
 Plugins = Sequence[PluginSource]
 Progress = Callable[[int, int], AbstractContextManager[Callable[[int], None]]]
+Say = Callable[[str], None]
 
 
 def quiet(first: int, last: int) -> AbstractContextManager[Callable[[int], None]]:
     """No progress display."""
     return nullcontext(lambda step: None)
+
+
+def unsaid(text: str) -> None:
+    """No remarks while a run goes on; its `remarks` have those that matter at its end."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class RunOptions:
     force: bool = False
     progress: Progress = quiet
     max_hours: float | None = None
+    say: Say = unsaid
 
     def validated(self) -> ValidatedScene:
         """The validated scene. Raises `SceneError` with all its mistakes."""

@@ -27,6 +27,7 @@ from ..assembly.validation import ValidatedScene, validate
 from ..engine import runtime
 from ..errors import (
     CheckpointError,
+    DivergedError,
     InterruptedRunError,
     MinusgradError,
     MiscompiledError,
@@ -44,7 +45,9 @@ from ..files.writer import Writer
 from ..scene.document import Document, load
 from ..steppers import scheduler
 from ..steppers.scheduler import Every
-from .run_options import Overrides, Plugins, Progress, RunOptions, quiet
+from ..steppers.stability.step_size import StepSize
+from . import divergence
+from .run_options import Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
 from .signals import StepAbandonedError, StopRequests, stop_requests
 
 INPUTS = "inputs"
@@ -60,12 +63,14 @@ class Run:
     """A finished run: its folder, its objects at the last step, and how it ended.
 
     "finished" after all its steps; a minimiser may be "converged", "settled" or "stuck" (`Stepper.verdict`).
+    step_size: dt against its stability limit, of a new run that is long enough for an estimate.
     """
 
     folder: Path
     simulation: Simulation
     outcome: str = "finished"
     remarks: tuple[str, ...] = ()
+    step_size: StepSize | None = None
 
     def series(self, name: str) -> trajectory.Series:
         """A recorded series by its name, such as "observables/total" or "particles/all/position".
@@ -153,6 +158,7 @@ def run(
     force: bool = False,
     progress: Progress = quiet,
     max_hours: float | None = None,
+    say: Say = unsaid,
 ) -> Run:
     """Run a scene into a new folder.
 
@@ -160,15 +166,16 @@ def run(
     command line takes them ("stepper.dt=0.01"). out: the run folder (default: runs/NAME, or the next free
     runs/NAME-2, ...). plugins: files, modules or energies, besides the installed plugins. force:
     overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
-    manager whose value is called with each step. max_hours: stop after this time, resumably.
+    manager whose value is called with each step. max_hours: stop after this time, resumably. say: called
+    with remarks as they arise: dt against its stability limit at the start, an energy that drifts.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
     Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder, `NonFiniteError`
-    for infinity or NaN, and `InterruptedRunError` after a signal or `max_hours`; the run is then saved, and
-    `resume` continues it.
+    for infinity or NaN, `DivergedError` for an energy that has left all bounds, and `InterruptedRunError`
+    after a signal or `max_hours`; the run is then saved, and `resume` continues it.
     """
-    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say)
     return _begun(_ready(_built(Simulation, options.validated())), options.folder(), options)
 
 
@@ -238,20 +245,24 @@ def resume(
     allow_changed: bool = False,
     progress: Progress = quiet,
     max_hours: float | None = None,
+    say: Say = unsaid,
 ) -> Run:
     """Continue a run, or a fit, from its newest undamaged checkpoint, bit for bit as if never interrupted.
 
     path: the run folder. plugins: the files or modules that the run was started with. allow_changed: continue
     even if the scene, a file, a plugin or the engine has changed; the numbers may then differ. progress,
-    max_hours: as for `run`.
+    max_hours, say: as for `run`.
 
     Returns the finished `Run` or `Fit`. Raises `RunFolderError` if the folder holds no run or is in use,
-    `CheckpointError` if no checkpoint can be read or something has changed, and then as `run` does.
+    `CheckpointError` if no checkpoint can be read or something has changed, `DivergedError` for a run that
+    has diverged, and then as `run` does.
     """
     path = Path(path)
-    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours)
+    options = RunOptions(path, plugins=plugins, progress=progress, max_hours=max_hours, say=say)
     with RunDir.open(path) as folder:
         with _refusals(folder):
+            if not allow_changed:
+                divergence.refuse(folder)
             snapshot, remarks = folder.restore()
             job = _as_it_was(folder, snapshot, plugins, allow_changed, remarks)
         kept = job.scene.checkpoint
@@ -266,7 +277,7 @@ def _refusals(folder: RunDir) -> Iterator[None]:
     """Write the reason why a run cannot be resumed to the journal; its folder is otherwise unchanged."""
     try:
         yield
-    except UserError as error:
+    except (UserError, DivergedError) as error:
         folder.journal("refused", error=str(error))
         raise
 
@@ -316,14 +327,17 @@ def _finished(
     rounds = ObservationRound(job)
     try:
         with stop_requests(options.max_hours) as asked, options.progress(stepper.step, last) as tell:
-            if saver.saved is None:
+            new = saver.saved is None
+            if new:
                 saver.observe()
             with blaming(job.registry, PluginFailedError, passing=(RunFailedError, MiscompiledError)):
+                watched = divergence.Watched(job, folder, saver.remarks, options.say, new)
                 if unobserved:
                     _observe(job, [*rounds.observers, saver])
+                observers = [*watched.observers, *rounds.observers]
                 long = partial(saver.before_a_long_step, asked)
                 try:
-                    outcome = scheduler.run(stepper, last, rounds.observers, saver, asked, tell, long)
+                    outcome = scheduler.run(stepper, last, observers, saver, asked, tell, long)
                 except StepAbandonedError:
                     outcome = "interrupted"
             if outcome == "interrupted":
@@ -341,7 +355,8 @@ def _finished(
         _settle(saver)
         if rounds.undone and isinstance(error, PluginFailedError):
             saver.keep_unobserved()
-        folder.journal("failed", step=stepper.step, error=str(error) or type(error).__name__)
+        diverged = divergence.named(error, job, folder)
+        folder.journal("failed", step=stepper.step, error=str(error) or type(error).__name__, **diverged)
         if saver.saved is not None:
             error.add_note(f"{folder.path}: the data saved up to step {saver.saved} is intact")
             if isinstance(error, PluginFailedError):
@@ -353,8 +368,8 @@ def _finished(
     folder.journal("finished", step=stepper.step, outcome=outcome)
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):
-        return Fit(folder.path, job.simulation, outcome, remarks, estimates, job)
-    return Run(folder.path, job, outcome, remarks)
+        return Fit(folder.path, job.simulation, outcome, remarks, estimates=estimates, parameter_fit=job)
+    return Run(folder.path, job, outcome, remarks, watched.step_size)
 
 
 def _observe(job: Simulation | ParameterFit, everybody: Sequence[scheduler.Observer]) -> None:

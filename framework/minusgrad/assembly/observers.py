@@ -16,26 +16,21 @@ import numpy as np
 
 from ..energies.fields import Fields, Motion, ordered_sum
 from ..engine import storage
-from ..errors import EnergyError, NonFiniteError
+from ..errors import EnergyError
 from ..files.trajectory import Recorder
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.minimiser import Minimiser
 from ..steppers.scheduler import Every
+from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, reference
 from ..steppers.stepper import Stepper
-
-
-def kinetic_energy(fields: Fields, motion: Motion, inertia: np.ndarray) -> float:
-    """Sum over nodes of inertia v^2 / 2."""
-    v = fields[motion.velocity].values.astype(np.float64)
-    return ordered_sum(0.5 * _by_node(inertia, v) * v * v)
 
 
 def momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.ndarray:
     """Sum over nodes of inertia v: shape of one velocity."""
     v = fields[motion.velocity].values.astype(np.float64)
-    p = (_by_node(inertia, v) * v).reshape(len(v), -1)
+    p = (by_node(inertia, v) * v).reshape(len(v), -1)
     return np.array([ordered_sum(c) for c in p.T]).reshape(v.shape[1:])
 
 
@@ -45,14 +40,10 @@ def angular_momentum(fields: Fields, motion: Motion, inertia: np.ndarray) -> np.
     v = fields[motion.velocity].values.astype(np.float64)
     if x.ndim != 2 or x.shape[1] not in (2, 3):
         return None
-    p = _by_node(inertia, v) * v
+    p = by_node(inertia, v) * v
     if x.shape[1] == 2:
         return np.array(ordered_sum(x[:, 0] * p[:, 1] - x[:, 1] * p[:, 0]))
     return np.array([ordered_sum(c) for c in np.cross(x, p).T])
-
-
-def _by_node(inertia: np.ndarray, v: np.ndarray) -> np.ndarray:
-    return inertia.astype(np.float64).reshape(-1, *[1] * (v.ndim - 1))
 
 
 class Observer:
@@ -106,16 +97,7 @@ class Energies(Observer):
     scale: float = 0.0
 
     def observe(self) -> None:
-        by_term = self.potential.by_term(self.stepper.time)
-        for name, energy in by_term.items():
-            if not np.isfinite(energy):
-                blamed = (
-                    self.potential.first_nonfinite(self.stepper.time, self.stepper.gradient)
-                    or "all its forces are finite"
-                )
-                raise NonFiniteError(
-                    f"step {self.stepper.step}: the energy of term '{name}' is {energy}; {blamed}"
-                )
+        by_term = energies(self.stepper)
         values = {f"potential/{n}": e for n, e in by_term.items()}
         potential, residual = sum(by_term.values()), self.stepper.residual
         if residual is None:
@@ -126,15 +108,13 @@ class Energies(Observer):
 
     def _moved(self, potential: float) -> dict[str, float]:
         """Energy budget of a moving system."""
-        motions, balance = self.stepper.motions, self.stepper.balance
-        kinetic = sum(kinetic_energy(self.fields, m, self._inertia(m)) for m in motions)
-        total = kinetic + potential
-        kept = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
+        balance, moving = self.stepper.balance, kinetic(self.stepper)
+        total = moving + potential
+        conserved = kept(total, balance)
         if np.isnan(self.start):
-            size = kinetic + self.potential.magnitude(self.stepper.time)
-            self.start, self.scale = kept, abs(kept) if abs(kept) > 1e-9 * size else size
-        drift = (kept - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
-        return {"kinetic": kinetic, "total": total, "drift": drift} | balance
+            self.start, self.scale = conserved, reference(self.stepper, moving, conserved)
+        drift = (conserved - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
+        return {"kinetic": moving, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
         return {"start": np.array(self.start), "scale": np.array(self.scale)}
@@ -176,7 +156,7 @@ class Temperatures(Observer):
         for motion in self.stepper.motions:
             v = self.fields[motion.velocity].values.astype(np.float64)
             free = self.holds.free(motion.position)
-            double += ordered_sum((_by_node(self._inertia(motion), v) * v**2)[free])
+            double += ordered_sum((by_node(self._inertia(motion), v) * v**2)[free])
             count += int(free.sum())
             if self.configurational:
                 gradient = storage.host(self.stepper.gradient[motion.position]).astype(np.float64)

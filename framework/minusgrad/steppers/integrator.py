@@ -76,6 +76,7 @@ class Integrator(Stepper):
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
     ) | {"friction", "moves"}
     optional = frozenset({"since"})
+    conserves = True
 
     def __init__(
         self,

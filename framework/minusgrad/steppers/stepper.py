@@ -114,6 +114,8 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
+    conserves: ClassVar[bool] = False
+    """True if the energy less its `balance` is conserved, so that a run can be judged by it."""
     outside: Sequence[Outside] = ()
     """The fields that began outside their bounds, and were moved onto them."""
 

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import argparse
+from contextlib import contextmanager
 
+from ...errors import MinusgradError
 from .shared_options import common_options, complain, path, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
     from typing import Any
 
 
@@ -57,9 +60,10 @@ def run(a: argparse.Namespace) -> int:
     from ..progress import announcements, progress
     from ..runs import run
 
-    with announcements():
-        done = run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours)
-    return _report_run(done, a.json)
+    say = Aloud()
+    with announcements(), _divergence_in_json(a.json):
+        done = run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
+    return _report_run(done, a.json, say.said)
 
 
 def fit(a: argparse.Namespace) -> int:
@@ -70,7 +74,7 @@ def fit(a: argparse.Namespace) -> int:
         if not a.json:
             print(job.plan, flush=True)
 
-    with announcements():
+    with announcements(), _divergence_in_json(a.json):
         done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours)
     return _report_fit(done, a.json)
 
@@ -79,9 +83,32 @@ def resume(a: argparse.Namespace) -> int:
     from ..progress import announcements, progress
     from ..runs import Fit, resume
 
-    with announcements():
-        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours)
-    return _report_fit(done, a.json) if isinstance(done, Fit) else _report_run(done, a.json)
+    say = Aloud()
+    with announcements(), _divergence_in_json(a.json):
+        done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say)
+    return _report_fit(done, a.json) if isinstance(done, Fit) else _report_run(done, a.json, say.said)
+
+
+class Aloud:
+    """Prints remarks as they arise, and keeps them, so that the end of a run does not repeat them."""
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+
+    def __call__(self, text: str) -> None:
+        self.said.append(text)
+        complain(text)
+
+
+@contextmanager
+def _divergence_in_json(as_json: bool) -> Iterator[None]:
+    """Print the outcome of a run that diverged; its message goes to the terminal as that of any error."""
+    try:
+        yield
+    except MinusgradError as error:
+        if as_json and error.facts is not None:
+            print_json(dict(error.facts))
+        raise
 
 
 def _report_fit(fit: Any, as_json: bool) -> int:
@@ -100,11 +127,11 @@ def _report_fit(fit: Any, as_json: bool) -> int:
     return failed
 
 
-def _report_run(run: Any, as_json: bool) -> int:
+def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the folder, the last step and the energy balance of a run. Returns the exit code."""
     from ...files import trajectory
 
-    complain(*run.remarks)
+    complain(*(remark for remark in run.remarks if remark not in said))
     warn_of_broken(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     recorded = trajectory.names(run.folder)
@@ -115,6 +142,8 @@ def _report_run(run: Any, as_json: bool) -> int:
     if as_json:
         facts = {"folder": str(run.folder), "outcome": run.outcome, "step": stepper.step}
         facts |= {"time": stepper.time, "time_unit": unit, "remarks": list(run.remarks)}
+        if run.step_size is not None:
+            facts["step_size"] = run.step_size.as_dict()
         print_json(facts | last)
         return int(stepper.failed)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"

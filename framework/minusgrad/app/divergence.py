@@ -1,0 +1,97 @@
+"""Divergence of runs: dt against its stability limit at the start, a watch over the energy, a named end.
+
+A run that has diverged cannot be cured by resuming it: the same steps lead to the same numbers.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from ..assembly.job import Job
+from ..assembly.simulation import Simulation
+from ..errors import DivergedError, NonFiniteError
+from ..files.run_folder import RunDir
+from ..steppers.scheduler import Observer
+from ..steppers.stability.energy_balance import EnergyWatch
+from ..steppers.stability.step_size import StepSize, step_size
+
+OUTCOME = "diverged"
+"""The named end of such a run, in the journal and in JSON."""
+CURE = "resuming cannot cure this; start a new run with a smaller dt"
+ELSEWHERE = "resuming cannot cure this; start a new run with other settings"
+"""The cure for a search, which has no dt."""
+
+
+class Watched:
+    """The watch over the energy of a job, as `observers`; and its step size, if the job is `new`.
+
+    Only a run in time by one of our integrators has either. Texts are passed to `say` and written into the
+    journal; warnings are added to `remarks`.
+    """
+
+    def __init__(self, job: Job, folder: RunDir, remarks: list[str], say: Callable[[str], None], new: bool):
+        self._folder, self._remarks, self._say = folder, remarks, say
+        self.step_size: StepSize | None = None
+        self.observers: Sequence[Observer] = ()
+        if not isinstance(job, Simulation) or not job.stepper.conserves:
+            return
+        if new and (found := step_size(job.stepper, job.last)):
+            self._estimated(found, job.units.symbol("s"))
+        watch = EnergyWatch(job.stepper, job.last, self._warn)
+        watch.begin(*(() if new else begun(folder)))
+        if new:
+            folder.journal("watched", energy=watch.start, scale=watch.scale)
+        self.observers = [watch]
+
+    def _estimated(self, found: StepSize, unit: str) -> None:
+        self.step_size, text = found, found.text(unit)
+        self._folder.journal("step size", text=text, **found.as_dict())
+        self._say(text)
+        if found.unstable:
+            self._remarks.append(text)
+
+    def _warn(self, text: str) -> None:
+        self._folder.journal("warned", text=text)
+        self._remarks.append(text)
+        self._say(text)
+
+
+def begun(folder: RunDir) -> tuple[float | None, float | None]:
+    """The energy at the start of a run, and its scale, from the journal; None where it has none."""
+    found: tuple[float | None, float | None] = None, None
+    for event in folder.events():
+        if event.get("event") == "watched":
+            numbers = event.get("energy"), event.get("scale")
+            found = numbers if all(isinstance(n, float) for n in numbers) else found
+        elif event.get("event") == "changed":
+            found = None, None
+    return found
+
+
+def named(error: BaseException, job: Job, folder: RunDir) -> dict[str, Any]:
+    """For the journal: the outcome of a run that ended with this error, if it has diverged.
+
+    Such an error gets the exit code of diverged runs, facts for JSON, and a note.
+    """
+    if not isinstance(error, DivergedError | NonFiniteError):
+        return {}
+    error.exit_code = DivergedError.exit_code
+    error.facts = _facts(folder, job.stepper.step, str(error))
+    cure = CURE if job.stepper.motions else ELSEWHERE
+    error.add_note(cure)
+    return {"outcome": OUTCOME, "cure": cure}
+
+
+def refuse(folder: RunDir) -> None:
+    """Raise `DivergedError` if the run has diverged since its last save."""
+    for event in reversed(folder.events()):
+        if event.get("event") in ("saved", "changed"):
+            return
+        if event.get("event") == "failed" and event.get("outcome") == OUTCOME:
+            cure = event.get("cure", CURE)
+            error = DivergedError(f"{folder.path}: has diverged ({event.get('error')}); {cure}")
+            error.facts = _facts(folder, event.get("step"), str(event.get("error")))
+            raise error
+
+
+def _facts(folder: RunDir, step: Any, error: str) -> dict[str, Any]:
+    return {"folder": str(folder.path), "outcome": OUTCOME, "step": step, "error": error}

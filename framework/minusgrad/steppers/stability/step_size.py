@@ -1,0 +1,87 @@
+"""A step size against the stability limit of its scheme, estimated at the present fields."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from ...errors import EnergyError
+from ..integrator import Integrator
+from ..stepper import Stepper
+from .linear_stability import friction_limit, stability_limit
+from .vibrations import PRODUCTS, friction_rate, vibrations
+
+WORTH = 20 * PRODUCTS
+"""A run of fewer steps is not worth an estimate: it would cost more than a few percent of the run."""
+
+
+@dataclass(frozen=True)
+class StepSize:
+    """A time step and the largest stable one, `limit` [the run's unit of time]; None where nothing vibrates.
+
+    `omega` is the highest frequency, `growth` and `rate` are the highest rates of growth and of friction
+    [1 / unit of time].
+    """
+
+    dt: float
+    limit: float | None
+    omega: float
+    growth: float
+    rate: float = 0.0
+
+    @property
+    def unstable(self) -> bool:
+        """True if the fastest vibration grows."""
+        return self.limit is not None and abs(self.dt) > self.limit
+
+    def text(self, unit: str) -> str:
+        """In words; `unit`: the symbol of the run's unit of time."""
+        after, per, one = ("", "", "") if unit == "1" else (f" {unit}", f" rad/{unit}", f" 1/{unit}")
+        if self.limit is None:
+            said = f"dt = {self.dt:.4g}{after}: no stability limit is known, nothing vibrates at the start"
+        else:
+            said = (
+                f"dt = {self.dt:.4g}{after} is {abs(self.dt) / self.limit:.3g} of the stability limit"
+                f" {self.limit:.3g}{after} at the start (omega_max = {self.omega:.3g}{per}"
+                f"{f', friction rate {self.rate:.3g}{one}' if self.rate else ''})"
+            )
+        if self.growth:
+            said += f"; the potential is not convex there, growth rate {self.growth:.3g}{one}"
+        if self.unstable:
+            said += "; the fastest motion grows without bound: use a smaller dt"
+        return said
+
+    def as_dict(self) -> dict[str, Any]:
+        """For journals and JSON."""
+        return {"dt": self.dt, "limit": self.limit, "omega_max": self.omega, "growth_rate": self.growth} | (
+            {"friction_rate": self.rate} if self.rate else {}
+        )
+
+
+def step_size(stepper: Stepper, steps: int) -> StepSize | None:
+    """The step size of a run of so many steps, against its limit.
+
+    None for a minimiser, for a run too short to be worth it, and where there are no second derivatives or
+    the scheme has a move whose linear stability is not known.
+    """
+    if not isinstance(stepper, Integrator) or steps < WORTH:
+        return None
+    try:
+        found, rate = vibrations(stepper), friction_rate(stepper)
+        if found is None or rate is None:
+            return None
+        limit = stable_time(stepper, found.omega, rate)
+    except EnergyError:
+        return None
+    return StepSize(stepper.dt, limit, found.omega, found.growth, rate)
+
+
+def stable_time(stepper: Integrator, omega: float, rate: float) -> float | None:
+    """The largest dt that is stable for a vibration, for friction, and for both in one; None without them."""
+    limits = []
+    if omega:
+        bath = stepper.bath.friction / omega if stepper.bath else 0.0
+        limits += [
+            stability_limit(stepper.scheme, g, b) / omega for g in (0.0, rate / omega) for b in (0.0, bath)
+        ]
+    if rate:
+        limits.append(friction_limit(stepper.scheme) / rate)
+    return min(limits, default=None)

@@ -1,0 +1,170 @@
+"""Runs that diverge: said early, ended by name with exit code 5, refused by `resume`; no other is accused."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+import minusgrad
+from minusgrad.app.cli import main
+from minusgrad.app.info import info
+from minusgrad.app.runs import resume, run
+from minusgrad.errors import DivergedError, InterruptedRunError, NonFiniteError
+from minusgrad.files import checkpoint
+from tests.support.command import SCENES
+from tests.support.short_scenes import IN_TIME, moved, path_of
+
+LATTICE = """
+[units]
+length = "nm"
+mass = "u"
+time = "ps"
+[state]
+kind = "rectangle"
+size = ["1 nm", "1 nm"]
+cells = [4, 4]
+density = "1016 u/nm^3"
+thickness = "1 nm"
+velocity = ["10 m/s", "3 m/s"]
+[[energy]]
+kind = "spring"
+stiffness = "20 N/m"
+[[hold]]
+body = "left"
+[stepper]
+kind = "leapfrog"
+dt = "5 fs"
+[run]
+steps = 400
+[checkpoint]
+every = 25
+[[observe]]
+kind = "frames"
+every = 100
+"""
+CURE = "resuming cannot cure this; start a new run with a smaller dt"
+
+
+@pytest.fixture
+def lattice(tmp_path: Path) -> Path:
+    (tmp_path / "lattice.toml").write_text(LATTICE)
+    return tmp_path / "lattice.toml"
+
+
+def events(folder: Path, name: str) -> list[dict]:
+    lines = (json.loads(line) for line in (folder / "journal.jsonl").read_text().splitlines())
+    return [event for event in lines if event["event"] == name]
+
+
+def test_the_step_size_is_said_at_the_start(lattice, capsys):
+    assert main(["run", str(lattice), "--out", str(lattice.parent / "run"), "--json"]) == 0
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert found["outcome"] == "finished"
+    size = found["step_size"]
+    assert size["limit"] == pytest.approx(2.0 / size["omega_max"])
+    first = said.err.splitlines()[0]
+    assert first.startswith(f"minusgrad: dt = 0.005 ps is {0.005 / size['limit']:.3g} of the stability limit")
+    (event,) = events(lattice.parent / "run", "step size")
+    assert f"minusgrad: {event['text']}" == first
+    assert event["omega_max"] == size["omega_max"]
+    assert not events(lattice.parent / "run", "warned")
+
+
+def test_a_run_beyond_the_limit_ends_by_name(lattice, capsys):
+    folder = lattice.parent / "run"
+    assert main(["run", str(lattice), 'stepper.dt="70 fs"', "--out", str(folder), "--json"]) == 5
+    said = capsys.readouterr()
+    found = json.loads(said.out)
+    assert (found["outcome"], found["folder"]) == ("diverged", str(folder))
+    assert said.err.splitlines()[0].endswith("the fastest motion grows without bound: use a smaller dt")
+    assert f"minusgrad: {CURE}" in said.err
+    assert info(folder)["state"] == "diverged"
+    assert info(folder)["failed"] == [found["error"]]
+    saved = checkpoint.step_of(checkpoint.listed(folder / "ckpt")[-1])
+    assert saved < found["step"]
+    (event,) = events(folder, "failed")
+    assert event["outcome"] == "diverged"
+    for _ in range(2):
+        assert main(["resume", str(folder), "--json"]) == 5
+        said = capsys.readouterr()
+        assert said.err == f"minusgrad: {folder}: has diverged ({found['error']}); {CURE}\n"
+        assert json.loads(said.out)["outcome"] == "diverged"
+    assert info(folder)["state"] == "diverged"
+
+
+def test_with_another_dt_it_may_go_on(lattice):
+    folder = lattice.parent / "run"
+    with pytest.raises(DivergedError):
+        run(lattice, {"stepper.dt": "70 fs"}, out=folder)
+    (folder / "overrides.json").write_text('["stepper.dt=0.001"]')
+    assert resume(folder, allow_changed=True).outcome == "finished"
+
+
+def test_python_raises_a_named_error(lattice):
+    with pytest.raises(DivergedError, match="the run has diverged") as caught:
+        run(lattice, {"stepper.dt": "46 fs", "run.steps": 4000}, out=lattice.parent / "run")
+    assert caught.value.exit_code == 5
+    assert caught.value.__notes__[0] == CURE
+
+
+def test_infinity_ends_by_the_same_name(lattice):
+    with pytest.raises(NonFiniteError) as caught:
+        run(lattice, {"stepper.dt": "10 ns", "run.steps": 40}, out=lattice.parent / "run")
+    assert caught.value.exit_code == 5
+    assert caught.value.facts["outcome"] == "diverged"
+
+
+def test_drift_is_said_while_the_run_goes_on(tmp_path):
+    """Two bodies by symplectic Euler with too long a step: the energy is off by a fifth."""
+    said: list[str] = []
+    change = {"stepper.kind": "symplectic_euler", "stepper.dt": 0.3, "run.steps": 300}
+    done = run(SCENES / "two_body.toml", change, out=tmp_path / "run", say=said.append)
+    warned = [text for text in said if "the total energy is off by" in text]
+    assert len(warned) == 1
+    assert warned[0] in done.remarks
+    (event,) = events(tmp_path / "run", "warned")
+    assert event["text"] == warned[0]
+    assert int(warned[0].split()[1].rstrip(":")) < 300
+
+
+def test_the_watch_goes_on_from_the_start_of_the_run(lattice, monkeypatch):
+    """What was lost before an interruption counts."""
+    folder, looks = lattice.parent / "run", []
+    kept = minusgrad.steppers.stability.energy_balance.EnergyWatch.begin
+
+    def begin(watch, *more):
+        kept(watch, *more)
+        looks.append((watch.start, more))
+
+    monkeypatch.setattr(minusgrad.steppers.stability.energy_balance.EnergyWatch, "begin", begin)
+    with pytest.raises(InterruptedRunError):
+        run(lattice, out=folder, max_hours=1e-12)
+    resume(folder)
+    (first, none), (second, given) = looks
+    assert none == ()
+    assert second == first == given[0]
+
+
+@pytest.mark.parametrize("scene", IN_TIME)
+def test_shipped_scenes_are_not_accused(scene, tmp_path):
+    own = minusgrad.scene.document.load(path_of(scene)).data["stepper"]["kind"]
+    said: list[str] = []
+    run(path_of(scene), moved(scene, own), out=tmp_path / "run", say=said.append)
+    assert not events(tmp_path / "run", "warned")
+    assert [text for text in said if "bound" in text or "energy" in text] == []
+
+
+def test_a_search_that_diverges_has_a_name(tmp_path, capsys):
+    """Adam with a rate that sends a springs' network to infinity."""
+    change = [
+        "stepper.kind=adam",
+        "stepper.rate=1e300",
+        "run.steps=20",
+        "--out",
+        str(tmp_path / "run"),
+        "--json",
+    ]
+    code = main(["run", str(SCENES / "stretch.toml"), *change])
+    assert code == 5
+    assert json.loads(capsys.readouterr().out)["outcome"] == "diverged"
