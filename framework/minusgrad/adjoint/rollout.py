@@ -63,9 +63,13 @@ class Rollout:
         one = self.stepper
         potentials = [one.potential, *([one.dissipation] if one.dissipation else [])]
         potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
-        inertias = [one.potential.fields[m.inertia] for m in one.motions if isinstance(m.inertia, str)]
-        fields = sum(field.array.writes for field in (*one.moving, *inertias))
-        return one.dt, one.t0, fields + sum(potential.writes for potential in potentials)
+        known, names = one.potential.fields, {m.inertia for m in one.motions if isinstance(m.inertia, str)}
+        total = sum(potential.writes for potential in potentials)
+        if one.magnetic:
+            names |= one.magnetic.potential.reads.intersection(known)  # not its own arrays
+            total += sum(part.writes for part in one.magnetic.potential.parts.values())
+        names |= {field.name for field in one.moving}
+        return one.dt, one.t0, total + sum(known[name].array.writes for name in sorted(names))
 
     # Loss, gradient and curvature
 

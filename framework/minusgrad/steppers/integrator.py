@@ -74,7 +74,7 @@ class Integrator(Stepper):
 
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-    ) | {"friction", "moves"}
+    ) | {"friction", "magnetic", "moves"}
     optional = frozenset({"since"})
     conserves = True
 
