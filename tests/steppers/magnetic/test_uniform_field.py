@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from minusgrad import Node, Parameter, local_energy
-from minusgrad.assembly.observers import kinetic_energy
 from minusgrad.energies.magnetic_field import uniform_field
 from minusgrad.engine import storage
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.stability.energy_balance import kinetic_energy
 from tests.support.charges import B3, MOTION, along, exact_orbit, fields, moving, quadrupole, well
 from tests.support.laws import assert_order, assert_reversible, assert_splits, energy
 
