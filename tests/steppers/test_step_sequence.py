@@ -11,8 +11,8 @@ from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
 from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.nonfinite_diagnosis import NonFiniteDiagnosis
 from minusgrad.steppers.schemes import SCHEMES, Scheme
+from minusgrad.steppers.stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from minusgrad.steppers.step_sequence import (
     KICK_DRIFT_KICK,
     BathDrift,

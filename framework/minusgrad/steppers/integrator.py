@@ -47,9 +47,9 @@ from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
-from .nonfinite_diagnosis import NonFiniteDiagnosis
 from .schemes import Scheme
 from .single_moves import SingleMoves
+from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import Gradient, Stepper, refuse_unlike
 from .tape import Tape

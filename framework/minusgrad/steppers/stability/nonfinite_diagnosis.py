@@ -2,10 +2,10 @@
 
 from collections.abc import Callable
 
-from ..energies.fields import Field
-from ..potential.non_finite import first_non_finite_node
-from .single_moves import SingleMoves
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
+from ...energies.fields import Field
+from ...potential.non_finite import first_non_finite_node
+from ..single_moves import SingleMoves
+from ..step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 
 
 class NonFiniteDiagnosis:
