@@ -100,6 +100,14 @@ def test_laser_deposition(folder: Path) -> None:
     assert {"dose", "error", "energy", "mesh", "mesh_speed"} <= pictures
 
 
+def test_a_magnetic_mirror(folder: Path) -> None:
+    """The protons turn at 50 cm, several times."""
+    run(folder, "minusgrad", "run", "mirror.toml", "--plugin", "mirror.py", "--out", "runs/mirror")
+    z = trajectory.series(folder / "runs/mirror", "particles/all/position").value[:, :, 2]
+    assert np.abs(z).max(axis=0) == pytest.approx([0.5, 0.5], rel=0.02)
+    assert ((np.diff(np.sign(z), axis=0) != 0).sum(axis=0) > 3).all()
+
+
 def test_what_the_commands_print(folder: Path) -> None:
     """Line for line, but for figures that may be another machine's."""
     shown = {name: text for page in PAGES for language, name, text in blocks(page) if language == "text"}

@@ -34,10 +34,10 @@ class Bath:
         """Kernels count their steps from here; `number` plus this is the number of the step in the run."""
         storage.store(self.before, np.array([float(step)]))
 
-    def drift(self, x: Field, v: Field, inertia: Any, free: Any, sums: bool) -> Code:
+    def drift(self, x: Field, v: Field, inertia: Any, free: Any, sums: bool, drifting: bool = True) -> Code:
         """Half a drift, the bath, half a drift, for scalars h and `number` (the step's); held nodes drift.
 
-        With `sums` the heat is added to `given`: in loops on one thread.
+        With `sums` the heat is added to `given`: in loops on one thread. The bath alone, if not `drifting`.
         """
         xs, vs, precision = f"f_{x.name}", f"f_{v.name}", real(x.dtype)
         mass = f"i_{x.name}[{'n' if len(inertia) > 1 else 0}]"
@@ -55,17 +55,15 @@ class Bath:
             draw = f"random_normal(seed, {stream}, number + before[0], n * {len(places)} + {k})"
             new = f"decay * old + width / ti.sqrt(mass) * {draw}"
             kept = new if free is None else f"ti.select(free_{x.name}[{at}] > 0, {new}, old)"
-            lines = [
-                f"old = ti.f64({vs}[{at}])",
-                f"new = {kept}",
-                f"{xs}[{at}] = {xs}[{at}] + {precision}(ti.f64(0.5) * h) * ({vs}[{at}] + {precision}(new))",
-                f"{vs}[{at}] = {precision}(new)",
-            ]
+            halves = f"{precision}(ti.f64(0.5) * h) * ({vs}[{at}] + {precision}(new))"
+            lines = [f"old = ti.f64({vs}[{at}])", f"new = {kept}"]
+            lines += [f"{xs}[{at}] = {xs}[{at}] + {halves}"] if drifting else []
+            lines += [f"{vs}[{at}] = {precision}(new)"]
             if sums:
                 lines.append("given[0] = given[0] + ti.f64(0.5) * mass * (new * new - old * old)")
             text += [f"    {line}\n" for line in lines]
-        halves = [self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF]
-        numbers = storage.allocate(np.array([self.friction, self.kT, *halves], np.float64))
+        words = [self.seed & 0xFFFFFFFF, self.seed >> 32 & 0xFFFFFFFF]
+        numbers = storage.allocate(np.array([self.friction, self.kT, *words], np.float64))
         arrays = {xs: x.array, vs: v.array, f"i_{x.name}": inertia, "bath": numbers, "before": self.before}
         arrays |= {} if free is None else {f"free_{x.name}": free}
         return Code("".join(text), arrays | ({"given": self.given} if sums else {}))

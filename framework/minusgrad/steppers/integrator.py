@@ -94,10 +94,6 @@ class Integrator(Stepper):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
         self.potential, self.motions = potential, tuple(motions)
-        if bath and magnetic:
-            raise EnergyError(
-                "heat bath: has no rule for charges in a magnetic field, got both; leave one of them out"
-            )
         self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.magnetic = magnetic
         self.t0, self.step, self.since = t0, 0, 0

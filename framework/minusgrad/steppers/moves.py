@@ -59,13 +59,15 @@ class Moves:
     def bath_drift(self, sums: bool = False) -> Code:
         """`drift` with the bath in its middle, for scalars h and `number` (the step's).
 
-        With `sums` the heat is added up: in loops on one thread.
+        With `sums` the heat is added up: in loops on one thread. In a magnetic field the bath alone.
         """
         assert self.bath
         pieces = []
         for motion in self.motions:
             x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
-            pieces.append(self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums))
+            pieces.append(
+                self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums, not self.magnetic)
+            )
         return Code.joined(pieces)
 
     def kick(self) -> Code:
@@ -83,7 +85,7 @@ class Moves:
             HalfFriction: self._half_a_step_of_friction,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), *self._kick_and_work()],
             Drift: lambda move, number: self._drift_and_place(number, scheme, self.drift()),
-            BathDrift: lambda move, number: self._drift_and_place(number, scheme, self.bath_drift(sums=True)),
+            BathDrift: lambda move, number: self._drift_and_place(number, scheme, self._around_bath()),
             MagneticDrift: lambda move, number: self._magnetic_drift(number, scheme),
             Forces: self._forces,
         }
@@ -102,6 +104,14 @@ class Moves:
             self.holds.code(),
             self.tape.record_positions(row) if self.tape else Code(""),
         ]
+
+    def _around_bath(self) -> Code:
+        """A drift in the heat bath; in a magnetic field between two halves of its flow."""
+        bath = self.bath_drift(sums=True)
+        if self.magnetic is None:
+            return bath
+        half = Code.joined([Code("h = ti.f64(0.5) * h\nt = h\n"), self.magnetic.code()])
+        return Code.joined([half, Code("h = ti.f64(2.0) * h\n"), bath, half])
 
     def _magnetic_drift(self, number: str, scheme: Scheme) -> list[Code]:
         """A drift in a magnetic field, whose time `t` is its length until it is over."""

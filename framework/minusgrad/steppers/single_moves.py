@@ -102,9 +102,13 @@ class SingleMoves:
         elif bath is None:
             self._drift(h)
         else:
+            if self.moves.magnetic:
+                self._magnetic_drift(0.5 * h)
             before = self._kinetic()
             self._drift(h, float(self.number))
             _add(bath.given, self._kinetic() - before)
+            if self.moves.magnetic:
+                self._magnetic_drift(0.5 * h)
         self.time = self._time_after(move.number)
         self.moves.holds.place(self.time)
 

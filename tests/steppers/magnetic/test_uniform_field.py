@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from minusgrad import Node, Parameter, local_energy
+from minusgrad import Node, Parameter, Potential, local_energy
 from minusgrad.energies.magnetic_field import uniform_field
 from minusgrad.engine import storage
+from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic_energy
@@ -184,3 +185,34 @@ def test_a_run_against_its_direction_comes_back():
     np.testing.assert_allclose(of["x"].values, start, atol=1e-12)
     with pytest.raises(AssertionError):
         assert_reversible(moving(fields(3), "leapfrog", 0.1, uniform_field, along(3)), 40)
+
+
+@pytest.mark.parametrize("body", [None, [0, 2]])
+def test_a_heat_bath_acts_between_two_halves_of_the_rotation(body, launches):
+    """By hand from the same bath without a field: its velocities turn before and after; Q is its heat."""
+    of, dt = fields(3), 0.4
+    one = moving(of, "leapfrog", dt, uniform_field, along(3), body=body, bath=Bath(0.7, 0.5, 11))
+    assert one.fused == (launches == "fused")
+    hand = of.twin()
+    for step in range(3):
+        for half in (True, False):
+            inside = [0, 1, 2] if body is None else body
+            x, v = exact_orbit(hand, B3, 0.5 * dt)
+            straight = hand["x"].values + 0.5 * dt * hand["v"].values
+            speed = hand["v"].values.copy()
+            straight[inside], speed[inside] = x[inside], v[inside]
+            hand["x"].set(straight)
+            hand["v"].set(speed)
+            if half:  # the bath of this step, whose drift is undone
+                kept = hand["x"].values.copy()
+                given = {"bath": Bath(0.7, 0.5, 11)}
+                bath = Integrator(Potential(hand, []), [MOTION], SCHEMES["leapfrog"], dt, **given)
+                bath.step = step
+                bath.advance(1)
+                hand["x"].set(kept)
+    start = energy(one)
+    one.advance(3)
+    np.testing.assert_allclose(of["x"].values, hand["x"].values, atol=1e-13)
+    np.testing.assert_allclose(of["v"].values, hand["v"].values, atol=1e-13)
+    assert one.balance["heat"] == pytest.approx(energy(one) - start, abs=1e-12)
+    assert abs(one.balance["heat"]) > 0.1
