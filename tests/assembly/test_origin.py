@@ -363,3 +363,59 @@ def test_the_origin_is_the_same_in_every_process(folder: Path) -> None:
         found.append(json.loads(done.stdout.splitlines()[-1]))
     assert found[0] == found[1]
     assert len(found[0]["terms"]) > 3
+
+
+# States ---------------------------------------------------------------------------------------------------
+
+STATE = (
+    HEAD
+    + """
+import os
+import numpy as np
+
+class Pair(Record):
+    length: float
+
+    def make(self, context):
+        rest = np.array([self.length * float(os.environ.get("REST", "1.0"))])
+        held = (Hold("left", "x", np.array([0]), None, (float(os.environ.get("FAR", "1.0")), 0.0), 1.0),)
+        return State(
+            fields={"x": np.array([[0.0, 0.0], [1.0, 0.0]]), "v": np.zeros((2, 2)), "m": np.ones(2)},
+            units={"x": "m", "v": "m s^-1", "m": "kg"}, motions=(Motion("x", "v", "m"),),
+            bodies=(Body("left", [0]),),
+            tuples={"bonds": np.array([[0, 1] if os.environ.get("ENDS", "1.0") == "1.0" else [1, 0]])},
+            data={"bonds": {"rest": rest}}, holds=held if "FAR" in os.environ else (),
+        )
+
+@hookimpl
+def register_states():
+    return {"pair": Pair}
+"""
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("REST", "energy.0: the values of term 'spring' have changed"),
+        ("ENDS", "energy.0: the values of term 'spring' have changed"),
+        ("FAR", "state: the lists, bodies or holds have changed"),
+    ],
+)
+def test_what_a_state_gives_besides_fields(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, name: str, line: str
+) -> None:
+    """A checkpoint holds the fields; lists, lengths and holds are made again by the plugin."""
+    written(folder, plugin=STATE)
+    begin, end = SCENE.index("[state]"), SCENE.index("[stepper]")
+    scene = SCENE[:begin] + '[state]\nkind = "pair"\nlength = 1.0\n' + SCENE[end:]
+    monkeypatch.setattr(sys.modules[__name__], "SCENE", scene)
+    monkeypatch.setenv(name, "1.0")
+    spring = '[[energy]]\nkind = "spring"\nstiffness = 3.0\n'
+    grave, light = differences(folder, lambda: monkeypatch.setenv(name, "2.0"), spring)
+    cause = "no file of plugin 'plugin': a constant, an environment variable or data that it reads"
+    assert (grave[0], light) == (f"{line} ({cause})", [])
+    assert len(grave) == (2 if name == "ENDS" else 1)  # a list of nodes belongs to the state, too
+    remark = "plugin 'plugin': changed: plugin.py; its energies in this run are the same"
+    comment = edited(folder / "plugin.py", "import os", "# of us\nimport os")
+    assert differences(folder, comment, spring) == ([], [remark])

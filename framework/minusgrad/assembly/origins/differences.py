@@ -33,6 +33,8 @@ def differences(then: Any, now: Mapping[str, Any], same_scene: bool) -> Lines:
         elif old.get("order") != new.get("order"):
             light.append(f"{key}: the graph of term '{new['term']}' is evaluated in another order ({cause})")
         elif same_scene:
+            if not any(plugins.get(new["plugin"], {}).values()):  # most values come from the state
+                cause = causes.get(now["state"]["plugin"], cause)
             _add_values(f"{key}: the values of term '{new['term']}'", old, new, cause, grave, light)
     if same_scene and isinstance(old := then.get("state"), Mapping):
         new = now["state"]
@@ -97,7 +99,8 @@ def _add_values(
         return
     sums = zip(_numbers(old.get("sums")), new["sums"], strict=False)
     size = max(abs(new["sums"][0]), 1e-300)
-    if new["sums"][0] and all(abs(a - b) <= _ROUNDING * size for a, b in sums):
+    alike = old.get("others") == new["others"] and all(abs(a - b) <= _ROUNDING * size for a, b in sums)
+    if alike and new["sums"][0]:
         light.append(f"{what} differ by rounding")
     else:
         grave.append(f"{what} have changed ({cause})")

@@ -3,7 +3,8 @@
     terms      by their place in the scene
                graph    the canonical text of a traced energy, or the kernels of a staged one
                order    the order in which the nodes of the graph are evaluated
-               values   elements, data, parameters and tables, exactly; `sums` tell rounding from a change
+               values   elements, data, parameters and tables, exactly
+               others   the same without real numbers, of which `sums` tell rounding from a change
     state      values   what the state gives besides fields, which a checkpoint holds
     objects    code     the stepper and the observers of plugins, which no graph covers
     plugins             the hash of each file and of its code alone, of plugins that are not ours
@@ -15,6 +16,7 @@ Nothing in it depends on the process, the number of threads, or the order of has
 import hashlib
 import sys
 from collections.abc import Iterable, Mapping
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -107,23 +109,30 @@ def _framework(registry: Registry) -> str:
 
 
 def _values(parts: Any) -> Facts:
-    """An exact digest, and two sums of the real numbers in it: of sizes, and weighted by place."""
+    """An exact digest; that of all but real numbers; and two sums of these: of sizes, and by place."""
+    reals: list[np.ndarray] = []
+    others = _split(parts, reals)
     sizes, weighted = 0.0, 0.0
-    for array in _reals(parts):
-        flat = np.abs(array.astype(np.float64).ravel())
-        sizes += float(flat.sum())
-        weighted += float(array.ravel() @ np.cos(np.arange(flat.size)))
-    return {"values": code_digests.digest(parts), "sums": [sizes, weighted]}
+    for array in reals:
+        flat = array.astype(np.float64).ravel()
+        sizes += float(np.abs(flat).sum())
+        weighted += float(flat @ np.cos(np.arange(flat.size)))
+    found = {"values": code_digests.digest(parts), "others": code_digests.digest(others)}
+    return {**found, "sums": [sizes, weighted]}
 
 
-def _reals(parts: Any) -> Iterable[np.ndarray]:
+def _split(parts: Any, reals: list[np.ndarray]) -> Any:
+    """The parts with a mark and a shape in place of real numbers, which are added to `reals`."""
+    if isinstance(parts, (float, np.floating)):
+        reals.append(np.array([float(parts)]))
+        return "real"
     if isinstance(parts, np.ndarray) and parts.dtype.kind == "f":
-        yield parts
-    elif isinstance(parts, float):
-        yield np.array([parts])
-    elif isinstance(parts, Mapping):
-        for one in parts.values():
-            yield from _reals(one)
-    elif isinstance(parts, (tuple, list)):
-        for one in parts:
-            yield from _reals(one)
+        reals.append(parts)
+        return "real", parts.dtype.str, parts.shape
+    if is_dataclass(parts) and not isinstance(parts, type):
+        return type(parts).__name__, _split({f.name: getattr(parts, f.name) for f in fields(parts)}, reals)
+    if isinstance(parts, Mapping):
+        return {name: _split(one, reals) for name, one in parts.items()}
+    if isinstance(parts, (tuple, list)):
+        return [_split(one, reals) for one in parts]
+    return parts
