@@ -116,6 +116,10 @@ class NonFiniteError(RunFailedError):
     """A state, force or energy became infinite or NaN. The message names step, term and node."""
 
 
+class RangeError(UserError):
+    """A number of a kernel underflows or overflows in the run's precision; says which, and the cure."""
+
+
 class MiscompiledError(MinusgradError):
     """A compiled kernel computes something else than its function says."""
 

@@ -18,6 +18,9 @@ from ..symbolic import differentiation
 from ..symbolic.scalar import Scalar
 from .tracing import Trace
 
+ADJOINT = "lambda"
+"""The adjoint as an argument of the map; a keyword of Python, so that no function has one of this name."""
+
 
 @dataclass(frozen=True)
 class DerivativeRequest:
@@ -103,6 +106,15 @@ WHOLE = Place("value", None, column=0)
 """The energy of an element."""
 TOTAL = Place("total", None, column=0)
 """The energy of a block of elements."""
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """The graph of a sweep as emitted: the trace, the places, and the tangents of leaves (by serial)."""
+
+    traced: Trace
+    places: Sequence[Place]
+    along: Mapping[int, Scalar]
 
 
 def tangents(traced: Trace, arguments: Sequence[str]) -> dict[int, Scalar]:

@@ -21,12 +21,13 @@ import numpy as np
 
 from ..elements.node_tuples import NodeTuples
 from ..energies.term import in_blocks
-from ..engine import lane_blocks
+from ..engine import lane_blocks, storage
 from ..engine.kernels import Code
 from ..symbolic import differentiation
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
-from .kernel_verification import Number, verify_numbers
+from .element_samples import Number, at_rows
+from .kernel_verification import compare
 from .lane_loops import Lanes
 from .statements import indented, subscript
 from .term_loops import Emitter
@@ -45,6 +46,8 @@ class HessianLoops(Emitter):
             arrays = {name: array for name, array in arrays.items() if name not in term.elements.arrays()}
             term = replace(term, elements=NodeTuples(term.elements.tuples()))
         super().__init__(term, arrays)
+        self._traced: Trace | None = None
+        self._straight_entries: list[Scalar] = []
 
     def size(self, arguments: Sequence[str]) -> int:
         """m: how many rows an element's Hessian has."""
@@ -57,16 +60,37 @@ class HessianLoops(Emitter):
         """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2) in rows or blocks."""
         name, m = self._name(arguments), self.size(arguments)
         buffer = self._halves(name, m * (m + 1) // 2)
-        traced = self._trace()
+        self._traced = traced = self._trace()
         forms = self._forms(traced, arguments)
         value = replaced(traced.value, {n.serial: leaf for form in forms for leaf, n in form.numbers})
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
         if len(forms) < len(arguments) or {n.serial for n in leaves} & {n.serial for n in inputs([value])}:
-            return self._code(self._straight(name, lower(traced.value, leaves))), buffer
+            self._straight_entries = lower(traced.value, leaves)
+            return self._code(self._straight(name, self._straight_entries)), buffer
         return self._code(self._congruence(name, value, forms)), buffer
 
     def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
-        """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
+        """Verify the output of a new kernel, after its launch: all entries, or the columns of a few rows.
+
+        Raises `MiscompiledError` and `RangeError`.
+        """
+        if not self.term.elements.rows:
+            return
+        traced, entries = self._traced, self._straight_entries
+        assert traced is not None
+        leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
+        name, m = f"a number of d2u/d{' '.join(arguments)}2", len(leaves)
+        chosen = range(m) if entries else sorted({0, m // 2, m - 1})
+        graphs = entries or [g for j in chosen for g in column(traced.value, leaves, j)]
+        at = [(i, j) for j in chosen for i in range(j, m)] if not entries else _places(m)
+        found = self.packed_rows(arguments)
+        places = at_rows(self.term, t, {})
+        kept = [found[places.labels, i * (i + 1) // 2 + j] for i, j in at]
+        compare(places, [Number(name, graph) for graph in graphs], kept)
+
+    def packed_rows(self, arguments: Sequence[str]) -> np.ndarray:
+        """The lower halves, row by row, (E, m (m + 1) / 2)."""
+        return storage.host(self._arrays[self._name(arguments)])
 
     def _name(self, arguments: Sequence[str]) -> str:
         """The name of the buffer, by numbers: the names `a`, `b_c` and `a_b`, `c` would be joined alike."""
@@ -192,9 +216,18 @@ class LinearForm:
 
 def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for j <= i, row by row."""
-    slopes, one = differentiation.gradient(value, leaves), value.graph.constant(1.0)
-    columns = [differentiation.tangent(slopes[j:], {leaf.serial: one}) for j, leaf in enumerate(leaves)]
+    slopes = differentiation.gradient(value, leaves)
+    columns = [_column(slopes, leaf, j) for j, leaf in enumerate(leaves)]
     return [columns[j][i - j] for i, j in _places(len(leaves))]
+
+
+def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
+    """d2(value)/(d(leaf i) d(leaf j)) for i >= j."""
+    return _column(differentiation.gradient(value, leaves), leaves[j], j)
+
+
+def _column(slopes: Sequence[Scalar], leaf: Scalar, j: int) -> list[Scalar]:
+    return differentiation.tangent(slopes[j:], {leaf.serial: slopes[j].graph.constant(1.0)})
 
 
 def replaced(value: Scalar, others: Mapping[int, Scalar]) -> Scalar:
@@ -217,14 +250,9 @@ def _sum(parts: Iterable[str]) -> str:
 class LaneHessians(HessianLoops, Lanes):
     """The loops of one term's element Hessians, over the same arrays as the loops of `emitter`."""
 
-    def verify_hessians(self, arguments: Sequence[str], t: float) -> None:
-        """As `verify`, for the output of the loops of `hessians`."""
-        traced = self._trace()
-        leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
-        name = f"a number of d2u/d{' '.join(arguments)}2"
-        wanted = [Number(name, graph) for graph in lower(traced.value, leaves)]
-        left = lane_blocks.rows(self._arrays[self._name(arguments)], self.term.elements.rows)
-        verify_numbers(self.term, traced, wanted, lambda rows: left[rows].T, t, {})
+    def packed_rows(self, arguments: Sequence[str]) -> np.ndarray:
+        packed = self._arrays[self._name(arguments)]
+        return lane_blocks.rows(packed, self.term.elements.rows)
 
     def _halves(self, name: str, numbers: int) -> Any:
         return self._own_blocks(name, numbers, self.term.dtype)

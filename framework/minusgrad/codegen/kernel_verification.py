@@ -1,122 +1,45 @@
 """Verification of compiled kernels against NumPy: once for each, after its first launch.
 
-A compiler may translate the value itself wrongly, which no check of a gradient against values detects. The
-numbers of a kernel for some elements are compared with the traced graph evaluated by NumPy, and the graph's
-energy with the function run as plain Python. Numbers that are not finite are not compared. The tolerance for
-rounding comes from evaluating the graph again with arguments perturbed by an eps.
+A compiler may translate the value itself wrongly, which no check of a gradient against values detects; and
+numbers may leave the range of the precision on the way. So the numbers of a kernel for some elements are
+compared with the traced graph evaluated by NumPy in a wider type, and the graph's energy with the function run
+as plain Python. A kernel that is off beyond rounding
+
+    under- or overflows   if the reference does the same as soon as its range is limited: `RangeError`
+    is translated wrongly otherwise: `MiscompiledError`
+
+Numbers that cancellation leaves without digits are accepted: no order of the same operations has more
+(`element_samples`). Where the reference is not finite nothing is compared.
+
+This holds for the state at the first launch. Later states may underflow unnoticed; an overflow becomes
+infinite or NaN, which runs notice.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any
 
 import numpy as np
 
-from ..energies.local_energy import Datum, Node, Time
-from ..energies.term import Term
 from ..engine import runtime, storage
-from ..errors import MiscompiledError
-from ..symbolic.graph import inputs
-from ..symbolic.numpy_values import numbers
+from ..errors import MiscompiledError, RangeError
+from ..symbolic.formulas import formula, operation
 from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, Place
-from .statements import is_tangent
+from .element_samples import Number, Places
 from .tracing import Trace
 
-SAMPLES = 8
-"""How many elements are compared; of a loop over targets two targets with all their sources."""
 ROOM = {"float32": 1e-2, "float64": 1e-6}
 """Tolerance relative to the largest numbers; a wrong kernel is off by about all of them."""
+FINE = {"float32": 1e-4, "float64": 1e-9}
+"""The same for numbers that the reference, limited in range, explains."""
 CONDITION = 1e3
-"""Tolerance in multiples of the change that arguments perturbed by an eps make."""
-DRAWS = (1, 16) * 6
-"""Perturbations of the arguments, in eps, one after another: rounding within a function may be larger."""
-
-
-@dataclass(frozen=True)
-class Number:
-    """A number that a kernel computes for each row; `once`: its sum takes each element at one row only."""
-
-    name: str
-    graph: Scalar
-    once: bool = False
-
-    @classmethod
-    def at(cls, place: Place, graph: Scalar) -> "Number":
-        """The number at a place of a sweep."""
-        what = {"value": "u", "d": f"du/d{place.argument}", "dd": f"the change of du/d{place.argument}"}
-        return cls(what[place.order], graph, once=place.summed)
-
-
-@dataclass(frozen=True)
-class Sample:
-    """Some elements of a term, or those of one target: their rows, and the nodes in each slot."""
-
-    term: Term
-    rows: np.ndarray
-    nodes: Sequence[np.ndarray]
-    t: float
-    tangents: Mapping[str, Any] = field(default_factory=dict)
-
-    def leaf(self, leaf: Scalar) -> np.ndarray:
-        """The value of a leaf for each element."""
-        argument, slot, component = leaf.value[:3]
-        role, term = self.term.energy.roles[argument], self.term
-        if isinstance(role, Node):
-            array = self.tangents[argument] if is_tangent(leaf) else term.fields[argument].array
-            found = storage.host(array)[(self.nodes[slot], *component)]
-        elif isinstance(role, Time):
-            found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
-        elif isinstance(role, Datum):
-            array = storage.host(term.data[argument])
-            found = self._moved(leaf, array)[(self.rows, *component)]
-        else:
-            values = term.parameters[argument]
-            rows = np.zeros_like(self.rows) if values.index is None else values.index[self.rows]
-            found = self._moved(leaf, values.rows)[(rows, *component)]
-        return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
-
-    def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
-
-    def known(self) -> dict[int, np.ndarray]:
-        """The values of inner nodes of the graph (by serial) that kernels have stored."""
-        return {}
-
-    def numbers(self, wanted: Sequence[Scalar], dtype: np.dtype) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The graphs' numbers for each element, and how far they move when arguments are perturbed by an eps.
-
-        Signs are random, and the largest of several draws counts, because one draw may miss a tie. The moves
-        by larger perturbations are divided by their size.
-        """
-        rng, eps = np.random.default_rng(0), float(np.finfo(dtype).eps)
-        leaves = {leaf.serial: (self.leaf(leaf), leaf.integer) for leaf in inputs(list(wanted))}
-
-        def drawn(off: float) -> list[np.ndarray]:
-            near = {
-                serial: values if whole else values * (1.0 + off * rng.choice([-1.0, 1.0], values.shape))
-                for serial, (values, whole) in leaves.items()
-            }
-            found = numbers(wanted, {**near, **self.known()}, self.term.tables, dtype.type)
-            return [np.broadcast_to(one, self.rows.shape) for one in found]
-
-        exact, moved = drawn(0.0), [np.zeros(len(self.rows)) for _ in wanted]
-        for step in DRAWS:
-            moved = [
-                np.maximum(far, np.abs(near - one) / step)
-                for far, near, one in zip(moved, drawn(step * eps), exact, strict=True)
-            ]
-        return zip(exact, moved, strict=True)
-
-
-def aside(wanted: DerivativeRequest) -> DerivativeRequest:
-    """The same request with new arrays of zeros, because other terms may have added to the original ones."""
-    gradient, product = (
-        {a: storage.allocate(np.zeros_like(storage.host(array))) for a, array in arrays.items()}
-        for arrays in (wanted.gradient, wanted.product)
-    )
-    return replace(wanted, gradient=gradient, product=product)
+"""Tolerance in multiples of the change that an eps in every operation makes."""
+HARMLESS = {"float32": 1e-6, "float64": 1e-14}
+"""Underflows that are smaller than this part of the largest number of their kind are accepted."""
+MARGINS = (1.0, 2.0**24)
+"""Factors that narrow the range: compilers multiply in another order, with other partial products."""
+CULPRITS = 300
+"""Most operations that are tried one by one."""
 
 
 def quiet(function: Callable[..., None]) -> Callable[..., None]:
@@ -131,82 +54,35 @@ def quiet(function: Callable[..., None]) -> Callable[..., None]:
 
 
 @quiet
-def verify_numbers(
-    term: Term,
-    traced: Trace,
-    wanted: Sequence[Number],
-    left: Callable[[np.ndarray], Sequence[np.ndarray]],
-    t: float,
-    tangents: Mapping[str, Any],
-) -> None:
-    """Compare a kernel's numbers for some rows, `left(rows)`, with `wanted`. Raises `MiscompiledError`."""
-    rows, room = sampled(term), ROOM[term.dtype.name]
-    graphs = [number.graph for number in wanted]
-    expected, allowed = np.zeros((2, len(wanted), len(rows)))
-    if term.elements.loop.per_target:
-        for k, target in enumerate(rows):
-            tuples, counted = term.elements.of_row(target)
-            some = Sample(term, np.full(len(tuples), target), list(tuples.T), t, tangents)
-            for n, (exact, moved) in enumerate(some.numbers(graphs, term.dtype)):
-                taken = counted if wanted[n].once else slice(None)
-                expected[n, k] = exact[taken].sum()
-                allowed[n, k] = room * np.abs(exact[taken]).sum() + CONDITION * moved[taken].sum()
-        _compare_plainly(some, traced, [0, counted.sum() // 2])
-    else:
-        some = Sample(term, rows, list(term.elements.nodes[rows].T), t, tangents)
-        for n, (exact, moved) in enumerate(some.numbers(graphs, term.dtype)):
-            expected[n], allowed[n] = exact, room * np.abs(exact).max() + CONDITION * moved
-        _compare_plainly(some, traced, [0, len(rows) - 1])
-    compared(term, wanted, rows, left(rows), expected, allowed)
-
-
-def compared(
-    term: Term,
-    wanted: Sequence[Number],
-    rows: np.ndarray,
-    left: Sequence[np.ndarray],
-    expected: np.ndarray,
-    allowed: np.ndarray,
-) -> None:
-    """Raise `MiscompiledError` for the first number of a kernel whose error exceeds the tolerance."""
+def compare(places: Places, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> None:
+    """Compare a kernel's numbers with the reference. Raises `RangeError` and `MiscompiledError`."""
+    term = places.term
+    exact, sizes, moved = places.reference(wanted)
+    scale = sizes.max(axis=1, initial=0.0, keepdims=True) if places.largest else sizes
     tiny = float(np.finfo(term.dtype).tiny)  # smaller ones may be zero
-    for number, found, right, room in zip(wanted, left, expected, allowed, strict=True):
-        finite = np.isfinite(found) & np.isfinite(right) & np.isfinite(room)
-        if (wrong := finite & (np.abs(found - right) > room + tiny)).any():
-            k = int(np.argmax(wrong))
-            _raise(term, number.name, rows[k], found[k], right[k])
+    count = max(len(some.rows) for some in places.samples) if places.sums else 1
+    rounding = CONDITION * moved + count * tiny
+    room = FINE[term.dtype.name] * scale + rounding
+    known = np.isfinite(exact) & np.isfinite(room)
+    compiled = np.array(found, exact.dtype).reshape(exact.shape)
+    wrong = known & ~(np.abs(compiled - exact) <= room)
+    coarse = ROOM[term.dtype.name] * scale + rounding
+    for n in map(int, np.flatnonzero(wrong.any(axis=1))):
+        kin = [m for m, other in enumerate(wanted) if other.name == wanted[n].name]
+        largest = np.where(known, sizes, 0.0)[kin].max()
+        left = _outside_of_range(places, wanted[n], wrong[n], compiled[n], exact[n], room[n], largest)
+        translated = left & np.isfinite(compiled[n]) & ~(np.abs(compiled[n] - exact[n]) <= coarse[n])
+        if translated.any():
+            k = int(np.argmax(translated))
+            _raise(places, wanted[n].name, places.labels[k], compiled[n, k], exact[n, k])
 
 
-@quiet
-def verify_sum(term: Term, traced: Trace, found: float, t: float) -> None:
-    """Compare the sum of the energy over all elements with the sum that the graph gives."""
-    nodes = term.elements.nodes
-    every = Sample(term, np.arange(len(nodes)), list(nodes.T), t)
-    ((exact, moved),) = every.numbers([traced.value], term.dtype)
-    room = ROOM[term.dtype.name] * np.abs(exact).sum() + CONDITION * moved.sum()
-    room += len(nodes) * float(np.finfo(term.dtype).tiny)
-    what = [Number("u of it and of all before", traced.value)]
-    compared(
-        term,
-        what,
-        np.array([len(nodes) - 1]),
-        [np.array([found])],
-        np.array([[exact.sum()]]),
-        np.array([[room]]),
-    )
-
-
-def sampled(term: Term) -> np.ndarray:
-    """The rows that are compared: elements, or targets."""
-    last = term.elements.rows - 1
-    if term.elements.loop.per_target:
-        return np.unique([last // 2 + 1, last])
-    return np.unique(np.linspace(0, last, SAMPLES).astype(int))
-
-
-def _compare_plainly(some: Sample, traced: Trace, chosen: Sequence[int]) -> None:
-    """The graph of the energy against the function itself."""
-    ((of_graph, moved),) = some.numbers([traced.value], np.dtype(np.float64))
+def compare_plainly(places: Places, traced: Trace) -> None:
+    """The graph of the energy against the function itself, for two elements. Raises `MiscompiledError`."""
+    some = places.samples[-1]
+    chosen = [0, len(some.rows) - 1 if some.counted is None else some.counted.sum() // 2]
+    with np.errstate(all="ignore"):
+        (of_graph,), (moved,) = some.rounded([traced.value])
     evaluate = some.term.energy.evaluator()
     for k in chosen:
         try:
@@ -215,12 +91,106 @@ def _compare_plainly(some: Sample, traced: Trace, chosen: Sequence[int]) -> None
             continue
         room = ROOM["float64"] * abs(right) + CONDITION * moved[k]
         if np.isfinite(right) and np.isfinite(room) and not abs(of_graph[k] - right) <= room:
-            _raise(some.term, "u in the traced graph", some.rows[k], of_graph[k], right)
+            _raise(places, "u in the traced graph", some.rows[k], of_graph[k], right)
 
 
-def _raise(term: Term, what: str, element: int, found: float, right: float) -> None:
+# Causes ---------------------------------------------------------------------------------------------
+
+
+def _outside_of_range(
+    places: Places,
+    number: Number,
+    wrong: np.ndarray,
+    found: np.ndarray,
+    exact: np.ndarray,
+    room: np.ndarray,
+    largest: float,
+) -> np.ndarray:
+    """The places at which the range does not explain a wrong number.
+
+    Raises `RangeError` where it does, and is not harmless.
+    """
+    for margin in MARGINS:
+        limits = _Limits(places, margin)
+        there = places.limited(number, limits)
+        if (left := wrong & ~(np.abs(there - exact) <= room)).any():
+            harmful = left & ~(np.abs(found - exact) <= HARMLESS[places.term.dtype.name] * largest)
+            if harmful.any():
+                k = int(np.argmax(harmful))
+                _raise_range(places, number, k, (found[k], exact[k], room[k]), limits)
+            wrong = wrong & ~left
+    return wrong
+
+
+class _Limits:
+    """The range of a precision, narrowed by a factor: flushes results of operations that leave it.
+
+    `flushed`: the nodes (by serial) that did. `only`: the one node that it holds for.
+    """
+
+    def __init__(self, places: Places, margin: float, only: int | None = None):
+        info = np.finfo(places.term.dtype)
+        self.margin, self.only, self.flushed = margin, only, dict[int, Scalar]()
+        self.least, self.most = float(info.tiny) * margin, float(info.max) / margin
+
+    def __call__(self, node: Scalar, found: Any) -> Any:
+        if self.only is not None and node.serial != self.only:
+            return found
+        size = np.abs(found)
+        small, large = (size < self.least) & (size > 0.0), (size > self.most) & np.isfinite(size)
+        if not (small | large).any():
+            return found
+        self.flushed[node.serial] = node
+        return np.where(small, 0.0, np.where(large, np.copysign(np.inf, found), found))
+
+
+def _culprit(places: Places, number: Number, k: int, right: tuple[float, float], limits: _Limits) -> Scalar:
+    """The first operation whose under- or overflow alone moves the number at a place; else the first."""
+    exact, room = right
+    for serial in sorted(limits.flushed)[:CULPRITS]:
+        alone = places.limited(number, _Limits(places, limits.margin, serial))[k]
+        if not abs(alone - exact) <= room:
+            return limits.flushed[serial]
+    return limits.flushed[min(limits.flushed)]
+
+
+def _raise_range(
+    places: Places, number: Number, k: int, numbers: tuple[float, float, float], limits: _Limits
+) -> None:
+    found, exact, room = numbers
+    term = places.term
+    node = _culprit(places, number, k, (exact, room), limits)
+    text, value = _in_numbers(places, k, node, limits)
+    info, precision = np.finfo(term.dtype), storage.ENGINE_DTYPES[term.dtype.name]
+    near = "where" if limits.margin == 1.0 else "near"
+    cure = ', or precision = "f64"' if precision == "f32" else ""
+    raise RangeError(
+        f"term '{term.name}', element {places.labels[k]}: {number.name} leaves the range of {precision},"
+        f" {_short(info.tiny)} to {_short(info.max)}, {near} {text} = {value}: got {float(found):.6g} in"
+        f" place of {float(exact):.6g}; use units in which such numbers are nearer to 1{cure}"
+    )
+
+
+def _in_numbers(places: Places, k: int, node: Scalar, limits: _Limits) -> tuple[str, str]:
+    """An operation, by its formula or by the values of its arguments, and its result at a place."""
+    some = places.samples[k] if places.sums else places.samples[0]
+    values = some.exact([node, *node.args])
+    if not places.sums:
+        values = [one[k : k + 1] for one in values]
+    size = np.abs(values[0])
+    at = int(np.argmax((size > 0.0) & ((size < limits.least) | (size > limits.most))))
+    result, *arguments = (_short(one[at]) for one in values)
+    return formula(node) or operation(node, arguments), result
+
+
+def _short(value: Any) -> str:
+    """A number with two digits, also one beyond the range of f64."""
+    return np.format_float_scientific(value, precision=1, unique=False, exp_digits=2)
+
+
+def _raise(places: Places, what: str, element: int, found: float, right: float) -> None:
     raise MiscompiledError(
-        f"term '{term.name}', element {element}: {what} is {found:.9g} in the compiled kernel and {right:.9g}"
-        f" by its function: engine '{runtime.engine_name()}' has translated it wrongly; set [runtime] engine"
-        " to the other one, or fast_math = false, and please report it"
+        f"term '{places.term.name}', element {element}: {what} is {found:.9g} in the compiled kernel and"
+        f" {right:.9g} by its function: engine '{runtime.engine_name()}' has translated it wrongly; set"
+        " [runtime] engine to the other one, or fast_math = false, and please report it"
     )

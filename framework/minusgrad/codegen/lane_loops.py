@@ -14,7 +14,6 @@ Energies over single nodes need no blocks (`node_lane_loops`).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
 from math import inf
 from typing import Any
 
@@ -30,8 +29,7 @@ from ..engine.kernels import GRAIN, Code
 from ..engine.slices import BEGIN, END, Slices
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, DerivativeRequest, Place, outputs, tangents
-from .kernel_verification import Number, verify_numbers
+from .derivative_request import TOTAL, Place, outputs
 from .lane_statements import AllVectors, serve
 from .node_lane_loops import NodeLanes, one_of_each
 from .statements import dealt, indented, is_tangent, leaf_name
@@ -79,28 +77,14 @@ class Lanes(AllVectors, Emitter):
                 self._arrays[name] = term.shared[name]
         self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
 
-    def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """Always: compilers have been seen to translate whole vectors wrongly (`runtime.whole_vectors`)."""
-        traced = self._trace()
-        places = list(wanted.places(traced, self.loop.slots(self.term.arity)))
-        graphs = outputs(traced.value, places, tangents(traced, list(wanted.tangents)))
-        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
-        verify_numbers(self.term, traced, numbers, partial(self._left, places), t, wanted.tangents)
-
-    def _left(self, places: Sequence[Place], rows: np.ndarray) -> list[np.ndarray]:
-        """The output of a sweep at these places of some elements (or targets)."""
-        count, found = sum(not place.summed for place in places), []
-        sums = iter(range(count))
-        for place in places:
-            if place.summed:
-                name, number = place.buffer, place.column
-            elif self.loop.per_target:
-                name, number = self._sums(count), next(sums)
-            else:
-                name, number = f"slot_{place.buffer}", self._number(place)
-            array = self._arrays[name]
-            found.append(lane_blocks.flat(array)[lane_blocks.place(rows, number, *array.shape[1:])])
-        return found
+    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        if not place.summed and self.loop.per_target:
+            return None
+        name, number = place.buffer, place.column
+        if not place.summed:
+            name, number = f"slot_{place.buffer}", self._number(place)
+        array = self._arrays[name]
+        return lane_blocks.flat(array)[lane_blocks.place(rows, number, *array.shape[1:])]
 
     # Vectors
 

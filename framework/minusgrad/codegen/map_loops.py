@@ -22,16 +22,19 @@ from ..engine.kernels import Code
 from ..errors import EnergyError
 from ..symbolic import differentiation
 from ..symbolic.scalar import Scalar
-from .derivative_request import WHOLE, DerivativeRequest, tangents
+from .derivative_request import ADJOINT, WHOLE, DerivativeRequest, tangents
+from .sweep_verification import relaunched, verify_map
 from .term_loops import Emitter
 from .tracing import Trace
 
-ADJOINT = "lambda"
-"""The adjoint as an argument of the map; a keyword of Python, so that no function has one of this name."""
-
 
 class MapLoops(Emitter):
-    """The loops of one map to nodes; `adjoint` is a field like its output."""
+    """The loops of one map to nodes; `adjoint` is a field like its output.
+
+    `forwarded`: the graph of the newest `forward`, until its kernel is verified.
+    """
+
+    forwarded: tuple[Trace, Scalar] | None = None
 
     def __init__(self, term: Term, adjoint: Field):
         assert isinstance(term.energy, LocalMap)
@@ -63,15 +66,34 @@ class MapLoops(Emitter):
         code = replace(self._code(lines, moved), slices=self._slices())
         return code.naming(**{out: self.given.array if into is None else into})
 
-    def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
-        """Verify the output of `forward`, where its layout needs that. Raises `MiscompiledError`.
+    def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
+        """Verify the output of the code of `forward`, after its launch.
 
-        Returns False if this state is not suitable for a verification.
+        Returns False if this state is not suitable for a verification. Raises `MiscompiledError` and
+        `RangeError`.
         """
+        traced, value = self._given(along)
+        found: dict[str, Any] = {"tangents": along}
+        if self.loop.per_target:
+            out = f"{'w' if along else 'f'}_{self.given.name}"
+            found["targets"] = relaunched(code, {out}, t)[out]
+        else:
+            found["elements"] = self._arrays[WHOLE.buffer]
+        verify_map(self.term, traced, value, found, t)
         return True
 
+    def _given(self, along: Mapping[str, Any]) -> tuple[Trace, Scalar]:
+        """The trace of the map, and its output or the tangent of it, as emitted last."""
+        if self.forwarded is None:
+            traced = Emitter._trace(self)
+            return traced, given(traced, DerivativeRequest(tangents=along))
+        forwarded, self.forwarded = self.forwarded, None
+        return forwarded
+
     def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
-        value = given(Emitter._trace(self), moved)
+        traced = Emitter._trace(self)
+        value = given(traced, moved)
+        self.forwarded = traced, value
         if self.loop.per_target:
             after = [f"{out}[n0] = s0" if overwrite else f"{out}[n0] = {out}[n0] + s0"]
             every = [(some, [0]) for some in self.loop.sources]

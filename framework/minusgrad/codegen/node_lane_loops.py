@@ -7,19 +7,16 @@ before has written keep their values.
 
 import re
 from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
 
 from ..energies.local_energy import Datum
 from ..energies.term import Term
-from ..engine import lane_blocks, runtime, storage
-from ..engine.kernels import BoundKernel
+from ..engine import lane_blocks, storage
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
-from .kernel_verification import Number, aside, verify_numbers, verify_sum
+from .derivative_request import TOTAL, Place, outputs
 from .lane_statements import SMALL, AllVectors
 from .statements import dealt, indented
 from .term_loops import Emitter
@@ -50,29 +47,10 @@ class NodeLanes(AllVectors, Emitter):
         super().__init__(term, arrays)
         self.wide = lane_blocks.lanes(term.dtype)
 
-    def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """By a sweep into arrays of its own."""
-        traced = self._trace()
-        places = list(wanted.places(traced, range(1)))
-        if not _in_vectors([TOTAL if place is WHOLE else place for place in places]):
-            return  # plain loops
-        own = aside(wanted)
-        code, buffers = self.totalled(own)
-        BoundKernel(code, "t")(t)
-        runtime.sync()
-        nodal = [place for place in places if not place.summed]
-        graphs = outputs(traced.value, nodal, tangents(traced, list(wanted.tangents)))
-        numbers = [Number.at(place, graph) for place, graph in zip(nodal, graphs, strict=True)]
-        verify_numbers(
-            self.term,
-            traced,
-            numbers,
-            partial(_left, nodal, {"d": own.gradient, "dd": own.product}),
-            t,
-            wanted.tangents,
-        )
-        if wanted.value:
-            verify_sum(self.term, traced, buffers["total"].sum(), t)
+    def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]:
+        if not _in_vectors(places):
+            return super().totals(places)
+        return [range(self.term.elements.rows)], storage.host(self._arrays["parts"]).sum(axis=0)
 
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         if not _in_vectors(places):
@@ -136,10 +114,3 @@ class NodeLanes(AllVectors, Emitter):
 def _in_vectors(places: Sequence[Place]) -> bool:
     """True if no value by element is requested: all numbers belong to nodes or to the total."""
     return all(place is TOTAL or not place.summed for place in places)
-
-
-def _left(
-    places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
-) -> list[np.ndarray]:
-    """The output of a sweep at these places of some nodes."""
-    return [storage.host(arrays[place.order][place.argument])[rows] for place in places]

@@ -25,8 +25,9 @@ from ..engine.slices import BEGIN, END, Slices
 from ..errors import EnergyError
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
-from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, outputs, tangents
+from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
+from .sweep_verification import verify_sweep
 from .tracing import Trace, of_term
 
 BLOCK = 64
@@ -34,7 +35,9 @@ BLOCK = 64
 
 
 class Emitter(Statements):
-    """The loops of one term."""
+    """The loops of one term. `swept`: the graph of the newest sweep, until its kernel is verified."""
+
+    swept: Sweep | None = None
 
     # Code for a request
 
@@ -65,6 +68,7 @@ class Emitter(Statements):
         along = tangents(traced, list(wanted.tangents))
         buffers = self._buffers(places)
         loops = self._by_target if self.loop.per_target else self._by_element
+        self.swept = Sweep(traced, places, along)
         code = self._code(loops(traced.value, places, along), wanted)
         return replace(code, slices=self._slices()), buffers
 
@@ -112,8 +116,32 @@ class Emitter(Statements):
         """The values of a buffer, (rows, components)."""
         return storage.host(buffer)
 
-    def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """Verify the output of a new kernel, where its layout needs that. Raises `MiscompiledError`."""
+    def verify(self, wanted: DerivativeRequest, code: Code, t: float) -> None:
+        """Verify the output of a new kernel, after its launch. Raises `MiscompiledError` and `RangeError`."""
+        sweep = self.swept if self.swept is not None else self._emitted(wanted)
+        self.swept = None
+        verify_sweep(self, sweep, code, t, wanted.tangents)
+
+    def _emitted(self, wanted: DerivativeRequest) -> Sweep:
+        """The graph of a sweep that was emitted before."""
+        self.totalled(wanted)
+        assert self.swept is not None
+        return self.swept
+
+    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        """The numbers of a place for some rows, after a launch; None if a field's array has their sums."""
+        if place.summed:
+            return storage.host(self._arrays[place.buffer])[rows, place.column]
+        if self._apart or self.loop.per_target:
+            return None
+        slots = storage.host(self._arrays[f"slot_{place.buffer}"])
+        return slots[(rows * self.term.arity + place.slot, *place.component)]
+
+    def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]:
+        """The first and the last block of elements, and their energies, after the launch of a sweep."""
+        count, sums = self.term.elements.rows, storage.host(self._arrays[TOTAL.buffer])[:, 0]
+        blocks = [range(b * BLOCK, min((b + 1) * BLOCK, count)) for b in sorted({0, len(sums) - 1})]
+        return blocks, sums[[b.start // BLOCK for b in blocks]]
 
     def naming(self, text: str) -> Code:
         """Lines of the caller as code, with the arrays of the term that they name."""
@@ -221,10 +249,13 @@ class Emitter(Statements):
         end = [self._added(place, "n", f"a{k}") for k, place in enumerate(places)]
         return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
 
+    def output(self, place: Place) -> str:
+        """The name of the array of a field that the numbers of a place are added to."""
+        return f"{'g' if place.order == 'd' else 'h'}_{self._field(place.argument)}"
+
     def _added(self, place: Place, node: str, text: str) -> str:
         """Adds to the gradient of a field, or its tangent; several arguments may be bound to one field."""
-        letter = "g" if place.order == "d" else "h"
-        at = f"{letter}_{self._field(place.argument)}[{node}{subscript(place.component)}]"
+        at = f"{self.output(place)}[{node}{subscript(place.component)}]"
         return f"{at} = {text}" if place.overwrite else f"{at} = {at} + {text}"
 
     def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:

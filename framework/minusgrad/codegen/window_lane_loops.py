@@ -10,9 +10,7 @@ that need them for every cell stay with plain loops, and those to one axis, whos
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from functools import partial
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -20,18 +18,13 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime, storage
-from ..engine.kernels import BoundKernel
 from ..symbolic.graph import reachable
 from ..symbolic.operations import TRUTHS
 from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, Place, outputs, tangents
-from .kernel_verification import Number, aside
 from .lane_statements import SMALL, Vectors, is_instruction
-from .map_loops import ADJOINT, given
 from .statements import WHOLE_TYPE, indented, leaf_name
 from .tracing import Trace, of_term
-from .window_loops import LOST, Box, Read, WindowLoops
-from .window_verification import Windows, look_at_cells, look_at_windows
+from .window_loops import Box, Read, WindowLoops
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """Other operations that a cell may have: leaves, and a few that are computed lane by lane."""
@@ -72,57 +65,6 @@ class WindowLanes(Vectors, WindowLoops):
 
     def _beyond(self, table: str) -> int:
         return self.wide * max(self._strides[table][0], self.wide)
-
-    # Verification
-
-    def verify_forward(self, t: float, along: Mapping[str, Any], overwrite: bool) -> bool:
-        """Into a new array of zeros."""
-        if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
-            return False
-        scratch = storage.allocate(np.zeros_like(self.given.values))
-        code = self.forward(along, scratch if along else None, overwrite)
-        BoundKernel(code.naming(**{f"{'w' if along else 'f'}_{self.given.name}": scratch}), "t")(t)
-        runtime.sync()
-        value = given(self._trace(), DerivativeRequest(tangents=along))
-        look_at_cells(self.term, value, self._stored(), storage.host(scratch), t, along)
-        return True
-
-    def verify(self, wanted: DerivativeRequest, t: float) -> None:
-        """By a sweep into arrays of its own; skipped where several arguments add to one number."""
-        fields = [self.term.fields[a].name for a in {*wanted.gradient, *wanted.product}]
-        if self._apart and len(set(fields)) < len(fields):
-            return
-        own = aside(wanted)
-        BoundKernel(self.totalled(own)[0], "t")(t)
-        runtime.sync()
-        traced = self._trace()
-        ((weight,),) = traced.inputs[ADJOINT]
-        places = list(own.places(traced, range(self.term.arity)))
-        graphs = outputs(weight * traced.value, places, tangents(traced, list(wanted.tangents)))
-        numbers = [Number.at(place, graph) for place, graph in zip(places, graphs, strict=True)]
-        left = partial(self._left, places, {"d": own.gradient, "dd": own.product})
-        look_at_windows(self.term, numbers, self._stored(), left, t, wanted.tangents)
-
-    def _stored(self) -> Windows:
-        floors = storage.host(self._arrays["floors"])
-        known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
-        return Windows(storage.host(self._arrays["window"]), known, self.shape)
-
-    def _left(
-        self, places: Sequence[Place], arrays: Mapping[str, Mapping[str, Any]], rows: np.ndarray
-    ) -> list[np.ndarray]:
-        """The output of a sweep at these places of some elements."""
-        found = []
-        for place in places:
-            if place.summed:
-                found.append(storage.host(self._arrays[place.buffer])[rows, place.column])
-            elif self._apart:
-                nodes = self.term.elements.nodes[rows, 0]
-                found.append(storage.host(arrays[place.order][place.argument])[(nodes, *place.component)])
-            else:
-                slots = storage.host(self._arrays[f"slot_{place.buffer}"])
-                found.append(slots[(rows * self.term.arity + place.slot, *place.component)])
-        return found
 
     # Loops
 

@@ -13,22 +13,26 @@ other side of an integer, and read a neighbouring entry of a table.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import runtime, storage
+from ..engine.kernels import Code
 from ..symbolic import differentiation
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.integer_forms import form, is_rounded
 from ..symbolic.operations import OPERATIONS
 from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, Place, outputs
-from .map_loops import ADJOINT, MapLoops, given
+from .derivative_request import ADJOINT, DerivativeRequest, Place, outputs
+from .map_loops import MapLoops, given
 from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
+from .sweep_verification import relaunched
 from .term_loops import Emitter
 from .tracing import Trace
+from .window_verification import Windows, verify_cells, verify_windows
 
 Meets = Sequence[tuple[Scalar, Scalar]]
 """A cut: each new leaf with the node that it replaces."""
@@ -67,6 +71,31 @@ class WindowLoops(MapLoops):
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.count, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.count, 2 * len(self.shape)), np.int32))
+
+    # Verification
+
+    def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
+        if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
+            return False
+        out = f"{'w' if along else 'f'}_{self.given.name}"
+        found = storage.host(relaunched(code, {out}, t)[out])
+        traced = self._trace()
+        verify_cells(
+            self.term, given(traced, DerivativeRequest(tangents=along)), self._stored(), found, t, along
+        )
+        return True
+
+    def verify(self, wanted: DerivativeRequest, code: Code, t: float) -> None:
+        if self.swept is None:
+            self._emitted(wanted)
+        assert self.swept is not None
+        sweep, self.swept = self.swept, None
+        verify_windows(self, sweep, self._stored(), code, t, wanted.tangents)
+
+    def _stored(self) -> Windows:
+        floors = storage.host(self._arrays["floors"])
+        known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
+        return Windows(storage.host(self._arrays["window"]), known, self.shape)
 
     # Loops
 

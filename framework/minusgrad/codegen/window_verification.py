@@ -6,7 +6,7 @@
 Windows and the floors they come from are taken as the kernels have stored them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +14,13 @@ import numpy as np
 
 from ..energies.term import Term
 from ..engine import storage
+from ..engine.kernels import Code
 from ..symbolic.scalar import Scalar
-from .kernel_verification import CONDITION, ROOM, Number, Sample, compared, quiet, sampled
-from .map_loops import ADJOINT
+from .derivative_request import ADJOINT, Sweep, outputs
+from .element_samples import Number, Places, Sample, rows_of
+from .kernel_verification import compare
 from .statements import is_tangent
+from .sweep_verification import Swept, numbers_found
 
 
 @dataclass(frozen=True)
@@ -53,63 +56,52 @@ class AtCells(Sample):
             return self.cells[leaf.value[2][0]].astype(np.float64)
         if argument != ADJOINT:
             return super().leaf(leaf)
-        array = self.tangents[ADJOINT] if is_tangent(leaf) else self.term.fields[ADJOINT].array
+        array = self.tangents[argument] if is_tangent(leaf) else self.term.fields[argument].array
         return storage.host(array)[np.ravel_multi_index(tuple(self.cells), self.windows.shape)].astype(float)
 
     def known(self) -> dict[int, np.ndarray]:
         return {serial: values[self.rows] for serial, values in self.windows.floors.items()}
 
 
-@quiet
-def look_at_cells(
-    term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping
+def verify_cells(
+    term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping[str, Any]
 ) -> None:
     """Compare the map's output at some cells, of the field `found`, with the graph `value` of it.
 
-    Raises `MiscompiledError`.
+    Raises `MiscompiledError` and `RangeError`.
     """
     chosen = set()
-    for element in sampled(term):
+    for element in rows_of(term):
         cells = windows.cells(element)
         if cells.size:
             chosen.add(tuple(int(c) for c in cells[:, cells.shape[1] // 2]))
-    sums = []
+    samples = []
     for cell in sorted(chosen):
         rows = windows.holding(cell)
-        some = _at(term, rows, np.repeat(np.array(cell)[:, None], len(rows), 1), windows, t, along)
-        sums.append(_sums(some, [value]))
-    if not sums:
-        return
-    numbers = [int(np.ravel_multi_index(cell, windows.shape)) for cell in sorted(chosen)]
-    expected, allowed = _expected(term, sums)
-    what = [Number("what is given to this cell", value)]
-    compared(term, what, np.array(numbers), [found[numbers]], expected, allowed)
+        samples.append(_at(term, rows, np.repeat(np.array(cell)[:, None], len(rows), 1), windows, t, along))
+    if samples:
+        numbers = [int(np.ravel_multi_index(cell, windows.shape)) for cell in sorted(chosen)]
+        places = Places(numbers, samples, sums=True)
+        compare(places, [Number("its output in this cell", value)], [found[numbers]])
 
 
-@quiet
-def look_at_windows(
-    term: Term,
-    wanted: Sequence[Number],
-    windows: Windows,
-    left: Callable[[np.ndarray], Sequence[np.ndarray]],
-    t: float,
-    along: Mapping[str, Any],
+def verify_windows(
+    loops: Swept, sweep: Sweep, windows: Windows, code: Code, t: float, along: Mapping[str, Any]
 ) -> None:
-    """Compare the adjoint's numbers for some elements, `left`, with sums of the graphs over their windows.
+    """Compare the adjoint's numbers for some elements with sums of the graphs over their windows.
 
-    Raises `MiscompiledError`.
+    Raises `MiscompiledError` and `RangeError`.
     """
-    inside = {element: windows.cells(element) for element in sampled(term)}
+    term = loops.term
+    inside = {element: windows.cells(element) for element in rows_of(term)}
     rows = np.array([element for element, cells in inside.items() if cells.size], int)
     if not rows.size:
         return
-    graphs = [number.graph for number in wanted]
-    sums = []
-    for element in rows:
-        cells = inside[element]
-        sums.append(_sums(_at(term, np.full(cells.shape[1], element), cells, windows, t, along), graphs))
-    expected, allowed = _expected(term, sums)
-    compared(term, wanted, rows, left(rows), expected, allowed)
+    ((weight,),) = sweep.traced.inputs[ADJOINT]
+    graphs = outputs(weight * sweep.traced.value, sweep.places, sweep.along)
+    samples = [_at(term, np.full(inside[e].shape[1], e), inside[e], windows, t, along) for e in rows]
+    wanted, found = numbers_found(loops, list(zip(sweep.places, graphs, strict=True)), rows, code, t)
+    compare(Places(rows, samples, sums=True), wanted, found)
 
 
 def _at(
@@ -122,16 +114,3 @@ def _at(
 ) -> AtCells:
     nodes = list(term.elements.nodes[rows].T)
     return AtCells(term, rows, nodes, t, along, cells=cells, windows=windows)
-
-
-def _sums(some: AtCells, graphs: Sequence[Scalar]) -> np.ndarray:
-    """Of each graph over elements and cells: its sum, that of its absolute values, and how far it moves."""
-    found = some.numbers(graphs, some.term.dtype)
-    return np.array([(exact.sum(), np.abs(exact).sum(), moved.sum()) for exact, moved in found])
-
-
-def _expected(term: Term, sums: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
-    """(graphs, places): the sums, and their tolerances: relative to the largest, and from their moves."""
-    exact, sizes, moves = np.array(sums).reshape(len(sums), -1, 3).T
-    largest = sizes.max(axis=1, initial=0.0)[:, None]
-    return exact, ROOM[term.dtype.name] * largest + CONDITION * moves

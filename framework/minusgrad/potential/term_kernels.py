@@ -14,7 +14,7 @@ from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
 from ..energies.parameter_values import Values
 from ..energies.term import Term
-from ..engine.kernels import BoundKernel
+from ..engine.kernels import BoundKernel, Code
 from ..errors import EnergyError, unknown
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
@@ -29,9 +29,9 @@ class TermKernels:
 
     def __init__(self, term: Term, emitter: Emitter):
         self.term, self.emitter = term, emitter
-        self._launches: dict[str, tuple[BoundKernel, Any]] = {}
+        self._launches: dict[str, tuple[BoundKernel, Any, Code]] = {}
         self._proven: set[str] = set()
-        self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], DerivativeRequest]] = {}
+        self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], Code, DerivativeRequest]] = {}
 
     @property
     def writes_every_node(self) -> bool:
@@ -62,23 +62,20 @@ class TermKernels:
         key = wanted.key(self.emitter.term.fields)
         if key not in self._sweeps:
             code, buffers = self.emitter.totalled(wanted)
-            self._sweeps[key] = (
-                BoundKernel(code, "t"),
-                buffers,
-                wanted,
-            )  # which keeps the arrays that the key names
-        launch, buffers, _ = self._sweeps[key]
-        self._launched(launch, wanted, t)
+            # the request keeps the arrays that the key names
+            self._sweeps[key] = BoundKernel(code, "t"), buffers, code, wanted
+        launch, buffers, code, _ = self._sweeps[key]
+        self._launched(launch, wanted, code, t)
         found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
         return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
 
-    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, t: float) -> None:
+    def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch."""
         launch(t)
         if launch.source not in self._proven:
-            self.emitter.verify(wanted, t)
+            self.emitter.verify(wanted, code, t)
             self._proven.add(launch.source)
 
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
@@ -137,9 +134,9 @@ class TermKernels:
         """The buffer that loops fill: ELEMENTS or BLOCKS."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
-            self._launches[what] = BoundKernel(code, "t"), buffer
-        launch, buffer = self._launches[what]
-        self._launched(launch, DerivativeRequest(value=True), t)
+            self._launches[what] = BoundKernel(code, "t"), buffer, code
+        launch, buffer, code = self._launches[what]
+        self._launched(launch, DerivativeRequest(value=True), code, t)
         return self.emitter.rows(buffer)
 
 
@@ -150,7 +147,8 @@ class MapKernels:
         self.loops = loops
         self._overwrites = first and loops.gives_to_all
         self._clears = first and not loops.gives_to_all
-        self._launch = BoundKernel(loops.forward(overwrite=self._overwrites), "t")
+        self._code = loops.forward(overwrite=self._overwrites)
+        self._launch = BoundKernel(self._code, "t")
         self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
         self._proven = False
 
@@ -158,7 +156,7 @@ class MapKernels:
         if self._clears:
             self.loops.given.array.fill(0)
         self._launch(t)
-        self._proven = self._proven or self.loops.verify_forward(t, {}, self._overwrites)
+        self._proven = self._proven or self.loops.verify_forward(self._code, {}, t)
 
     def seconds(self, t: float) -> float:
         """The time that a call takes, from some slices of it; 0 for one that is not long."""
@@ -175,7 +173,7 @@ class MapKernels:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             code = self.loops.forward(tangents, into)
-            self.loops.verify_forward(t, tangents, overwrite=False)
+            self.loops.verify_forward(code, tangents, t)
             self._along[key] = BoundKernel(code, "t"), (tangents, into)
         self._along[key][0](t)
 

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest, Derivatives
-from ..codegen.map_loops import ADJOINT
+from ..codegen.derivative_request import ADJOINT, DerivativeRequest, Derivatives
 from ..energies.local_energy import Time
 from ..energies.term import Term
 from .staged_term import StagedTerm

@@ -1,13 +1,22 @@
-"""Evaluation of an expression graph in NumPy, for many elements at once."""
+"""Evaluation of an expression graph in NumPy, for many elements at once.
 
-from collections.abc import Mapping, Sequence
+The results of operations can be changed on the way (`After`): perturbed by rounding errors, to see how far
+they move the outputs, or limited to the range of a precision, to see where it underflows or overflows.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from .graph import reachable
-from .operations import OPERATIONS
+from .operations import OPERATIONS, TRUTHS
 from .scalar import Scalar
+
+After = Callable[[Scalar, Any], Any]
+"""Of an operation that rounds and its result: the number in its place."""
+EXACT = frozenset({"select", "min", "max", "abs", "to_real", "lookup"})
+"""Operations that do not round: they return one of their arguments, or a number of a table."""
 
 
 def numbers(
@@ -15,10 +24,12 @@ def numbers(
     leaves: Mapping[int, np.ndarray],
     tables: Mapping[str, np.ndarray],
     literals: Any = np.float64,
+    after: After | None = None,
+    wide: Any = np.float64,
 ) -> list[np.ndarray]:
-    """The outputs in f64, for the values of the leaves (by serial), which have one shape; tables by name.
+    """The outputs, for the values of the leaves (by serial), which broadcast together; tables by name.
 
-    `literals`: the type that constants are rounded to.
+    `literals`: the type that constants are rounded to; `wide`: the type to compute in; `after`: see `After`.
     """
     known: dict[int, Any] = dict(leaves)
     with np.errstate(all="ignore"):
@@ -26,14 +37,16 @@ def numbers(
             if node.serial in known:
                 continue
             if node.number is not None:
-                known[node.serial] = np.float64(node.number if node.integer else literals(node.number))
+                known[node.serial] = wide(node.number if node.integer else literals(node.number))
                 continue
             arguments = [known[a.serial] for a in node.args]
-            if node.op == "lookup":
-                known[node.serial] = _looked_up(tables[node.value], arguments)
-            else:
-                known[node.serial] = value(node, arguments) * 1.0
-    return [np.asarray(known[output.serial], np.float64) for output in outputs]
+            found = (
+                _looked_up(tables[node.value], arguments)
+                if node.op == "lookup"
+                else value(node, arguments) * wide(1.0)
+            )
+            known[node.serial] = found if after is None or not rounds(node) else after(node, found)
+    return [np.asarray(known[output.serial], wide) for output in outputs]
 
 
 def value(node: Scalar, arguments: Sequence[Any]) -> Any:
@@ -41,6 +54,14 @@ def value(node: Scalar, arguments: Sequence[Any]) -> Any:
     function = OPERATIONS[node.op].numpy
     assert function is not None, node.op
     return function(*arguments)
+
+
+def rounds(node: Scalar) -> bool:
+    """True if the result of an operation is a real number that may need more digits than there are."""
+    row = OPERATIONS[node.op]
+    return not (
+        node.integer or node.op in EXACT or node.op in TRUTHS or row.result == "whole" or row.rounding
+    )
 
 
 def _looked_up(table: np.ndarray, places: Sequence[Any]) -> np.ndarray:

@@ -1,0 +1,211 @@
+"""Some elements of a term, and the numbers that its graphs have there: the reference for compiled kernels.
+
+The reference is computed in a wider type than the kernel's, so that it neither underflows nor overflows where
+the kernel does. Beside it stands how far rounding may move each number: the graph is evaluated again with
+every argument and the result of every operation off by an eps (Monte Carlo arithmetic, Parker 1997). Where
+digits cancel, numbers move by as much as they are.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..energies.local_energy import Datum, Node, Time
+from ..energies.term import Term
+from ..engine import storage
+from ..symbolic.graph import inputs
+from ..symbolic.numpy_values import After, numbers
+from ..symbolic.scalar import Scalar
+from .derivative_request import Place
+from .statements import is_tangent
+
+SAMPLES = 8
+"""How many elements are compared; of a loop over targets two targets with all their sources."""
+DRAWS = (1, 16) * 6
+"""Perturbations, in eps, one after another: rounding within a function may be larger."""
+MOST = 16_384
+"""Numbers of one node that are computed together; with more elements, few perturbations are drawn."""
+FEW = 4
+FACTORS = 61
+"""Different sets of perturbations: node n has set n modulo this prime."""
+WIDER: Mapping[str, Any] = {"float32": np.float64, "float64": np.longdouble}
+"""The type that the reference is computed in. Where `longdouble` is f64, f64 is its own reference."""
+
+
+@dataclass(frozen=True)
+class Number:
+    """A number that a kernel computes at each place; `once`: its sum takes each element at one place only."""
+
+    name: str
+    graph: Scalar
+    once: bool = False
+
+    @classmethod
+    def at(cls, place: Place, graph: Scalar) -> "Number":
+        """The number at a place of a sweep."""
+        name = {
+            "value": "u",
+            "total": "u",
+            "d": f"du/d{place.argument}",
+            "dd": f"the change of du/d{place.argument}",
+        }
+        return cls(name[place.order], graph, once=place.summed)
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Some elements of a term, or those of one target: their rows, and the nodes in each slot.
+
+    `counted`: those that sums of energies take here; None: all.
+    """
+
+    term: Term
+    rows: np.ndarray
+    nodes: Sequence[np.ndarray]
+    t: float
+    tangents: Mapping[str, Any] = field(default_factory=dict)
+    counted: np.ndarray | None = None
+
+    def leaf(self, leaf: Scalar) -> np.ndarray:
+        """The value of a leaf for each element."""
+        argument, slot, component = leaf.value[:3]
+        role, term = self.term.energy.roles[argument], self.term
+        if isinstance(role, Node):
+            array = self.tangents[argument] if is_tangent(leaf) else term.fields[argument].array
+            found = storage.host(array)[(self.nodes[slot], *component)]
+        elif isinstance(role, Time):
+            found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
+        elif isinstance(role, Datum):
+            array = storage.host(term.data[argument])
+            found = self._moved(leaf, array)[(self.rows, *component)]
+        else:
+            values = term.parameters[argument]
+            rows = np.zeros_like(self.rows) if values.index is None else values.index[self.rows]
+            found = self._moved(leaf, values.rows)[(rows, *component)]
+        return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
+
+    def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
+        return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
+
+    def known(self) -> dict[int, np.ndarray]:
+        """The values of inner nodes of the graph (by serial) that kernels have stored."""
+        return {}
+
+    def exact(self, graphs: Sequence[Scalar], after: After | None = None) -> list[np.ndarray]:
+        """The graphs' numbers for each element, in the wider type; `after` may change results on the way."""
+        wide = WIDER[self.term.dtype.name]
+        leaves = {leaf.serial: self.leaf(leaf).astype(wide) for leaf in inputs(list(graphs))} | self.known()
+        found = numbers(graphs, leaves, self.term.tables, self.term.dtype.type, after, wide)
+        return [np.broadcast_to(one, self.rows.shape) for one in found]
+
+    def rounded(self, graphs: Sequence[Scalar]) -> tuple[np.ndarray, np.ndarray]:
+        """The graphs' numbers for each element, and how far an eps moves them: two (graphs, elements).
+
+        Signs are random, and the largest of several draws counts, because one draw may miss a tie. The moves
+        by larger perturbations are divided by their size.
+        """
+        dtype = self.term.dtype
+        rng, wide, eps = np.random.default_rng(0), WIDER[dtype.name], float(np.finfo(dtype).eps)
+        leaves = {leaf.serial: (self.leaf(leaf), leaf.integer) for leaf in inputs(list(graphs))}
+        size = max(len(self.rows), 1)
+        steps = [0, *(DRAWS if size <= MOST // 4 else DRAWS[:FEW])]
+        together, exact, moved = max(MOST // size, 2), np.zeros(0), np.zeros(0)
+        for begin in range(0, len(steps), together):
+            part = np.array(steps[begin : begin + together], np.float64)[:, None]
+            factors = 1.0 + part * eps * rng.choice([-1.0, 1.0], (FACTORS, len(part), size))
+            drawn = {s: v if whole else v * factors[s % FACTORS] for s, (v, whole) in leaves.items()}
+            found = self._drawn(graphs, drawn | self.known(), factors, np.float64 if begin else wide)
+            if not begin:
+                exact, moved = found[:, 0], np.zeros(found[:, 0].shape)
+            off = np.abs(found - exact[:, None]) / np.maximum(part, 1.0)
+            moved = np.maximum(moved, off.max(axis=1, initial=0.0))
+        return exact, moved
+
+    def _drawn(
+        self,
+        graphs: Sequence[Scalar],
+        leaves: Mapping[int, np.ndarray],
+        factors: np.ndarray,
+        wide: Any,
+    ) -> np.ndarray:
+        """The graphs' numbers, (graphs, draws, elements), with the results of operations times factors."""
+
+        def after(node: Scalar, found: Any) -> Any:
+            return found * factors[node.serial % FACTORS]
+
+        found = numbers(graphs, leaves, self.term.tables, self.term.dtype.type, after, wide)
+        return np.array([np.broadcast_to(one, (factors.shape[1], len(self.rows))) for one in found])
+
+
+@dataclass(frozen=True)
+class Places:
+    """Where a kernel's numbers are compared, with labels for messages.
+
+    `sums`: each place has the sum over a sample; else there is one sample, whose elements are the places.
+    `largest`: tolerances are relative to the largest number of all places; else to that of the place.
+    """
+
+    labels: Sequence[int] | np.ndarray
+    samples: Sequence[Sample]
+    sums: bool = False
+    largest: bool = True
+
+    @property
+    def term(self) -> Term:
+        """The term of all samples."""
+        return self.samples[0].term
+
+    def reference(self, wanted: Sequence[Number]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The numbers, sums of their absolute values, and how far an eps moves them: (numbers, places)."""
+        graphs = [number.graph for number in wanted]
+        pairs = [some.rounded(graphs) for some in self.samples]
+        return tuple(
+            self._collected(wanted, [of(exact, moved) for exact, moved in pairs])
+            for of in (lambda e, m: e, lambda e, m: np.abs(e), lambda e, m: m)
+        )  # type: ignore[return-value]
+
+    def limited(self, number: Number, after: After) -> np.ndarray:
+        """A number at all places, with the results of operations changed by `after`."""
+        return self._collected([number], [np.array(s.exact([number.graph], after)) for s in self.samples])[0]
+
+    def _collected(self, wanted: Sequence[Number], found: Sequence[np.ndarray]) -> np.ndarray:
+        if not self.sums:
+            return found[0]
+        return np.array(
+            [
+                [
+                    one[n][some.counted if number.once and some.counted is not None else slice(None)].sum()
+                    for some, one in zip(self.samples, found, strict=True)
+                ]
+                for n, number in enumerate(wanted)
+            ]
+        )
+
+
+def rows_of(term: Term) -> np.ndarray:
+    """The rows that are compared: elements, or targets."""
+    last = term.elements.rows - 1
+    if term.elements.loop.per_target:
+        return np.unique([last // 2 + 1, last])
+    return np.unique(np.linspace(0, last, SAMPLES).astype(int))
+
+
+def at_rows(term: Term, t: float, tangents: Mapping[str, Any]) -> Places:
+    """Some elements; or some targets, with the sums over their sources."""
+    rows = rows_of(term)
+    if not term.elements.loop.per_target:
+        return Places(rows, [Sample(term, rows, list(term.elements.nodes[rows].T), t, tangents)])
+    samples = []
+    for target in rows:
+        tuples, counted = term.elements.of_row(target)
+        samples.append(Sample(term, np.full(len(tuples), target), list(tuples.T), t, tangents, counted))
+    return Places(rows, samples, sums=True, largest=False)
+
+
+def in_blocks_of(term: Term, blocks: Sequence[range], t: float) -> Places:
+    """The sums over blocks of elements; each is labelled by its last."""
+    nodes = term.elements.nodes
+    samples = [Sample(term, np.array(b), list(nodes[b.start : b.stop].T), t) for b in blocks]
+    return Places([b[-1] for b in blocks], samples, sums=True, largest=False)

@@ -1,0 +1,105 @@
+"""Verification of kernels of sweeps, and of maps to nodes, at some elements or targets.
+
+Numbers that a kernel keeps for each element are read from there. Sums that it adds to the arrays of fields
+are computed once more, by the same kernel, into arrays of zeros: other terms may have added to the originals.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import reduce
+from operator import add
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..energies.term import Term
+from ..engine import runtime, storage
+from ..engine.kernels import BoundKernel, Code
+from ..symbolic.scalar import Scalar
+from .derivative_request import TOTAL, Place, Sweep, outputs
+from .element_samples import Number, Places, at_rows, in_blocks_of
+from .kernel_verification import compare, compare_plainly
+from .tracing import Trace
+
+
+class Swept(Protocol):
+    """The loops of a term, after their code for a sweep was emitted and launched."""
+
+    term: Term
+
+    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None: ...
+
+    def output(self, place: Place) -> str: ...
+
+    def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]: ...
+
+
+def verify_sweep(loops: Swept, sweep: Sweep, code: Code, t: float, tangents: Mapping[str, Any]) -> None:
+    """Compare the numbers of a sweep with its graphs. Raises `MiscompiledError` and `RangeError`."""
+    term = loops.term
+    if (places := rows_or_none(term, t, tangents)) is None:
+        return
+    compare_plainly(places, sweep.traced)
+    rows = np.asarray(places.labels)
+    kept = [place for place in sweep.places if place is not TOTAL]
+    graphs = outputs(sweep.traced.value, kept, sweep.along)
+    if kept:
+        wanted, found = numbers_found(loops, list(zip(kept, graphs, strict=True)), rows, code, t)
+        compare(places, wanted, found)
+    if TOTAL in sweep.places:
+        blocks, energies = loops.totals(sweep.places)
+        compare(in_blocks_of(term, blocks, t), [Number.at(TOTAL, sweep.traced.value)], [energies])
+
+
+def numbers_found(
+    loops: Swept, places: Sequence[tuple[Place, Scalar]], rows: np.ndarray, code: Code, t: float
+) -> tuple[list[Number], list[np.ndarray]]:
+    """The numbers that a kernel computes at some rows, and their values: of places with their graphs."""
+    wanted: list[Number] = []
+    found: list[np.ndarray] = []
+    added: dict[tuple[str, tuple[int, ...]], list[tuple[Place, Scalar]]] = {}
+    for place, graph in places:
+        if (numbers := loops.left(place, rows)) is not None:
+            wanted.append(Number.at(place, graph))
+            found.append(numbers)
+        else:  # several arguments may be bound to one field
+            added.setdefault((loops.output(place), place.component), []).append((place, graph))
+    if added:
+        fresh = relaunched(code, {name for name, _ in added}, t)
+        nodes = loops.term.elements.nodes[rows].reshape(len(rows), -1)[:, 0]
+        for (name, component), summands in added.items():
+            wanted.append(Number.at(summands[0][0], reduce(add, (graph for _, graph in summands))))
+            found.append(storage.host(fresh[name])[(nodes, *component)])
+    return wanted, found
+
+
+def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | None:
+    """Some elements or targets; None if there are none, or the sources of a target are not known."""
+    try:
+        return at_rows(term, t, tangents) if term.elements.rows else None
+    except NotImplementedError:
+        return None
+
+
+def relaunched(code: Code, names: set[str], t: float) -> dict[str, Any]:
+    """The arrays of these names, from zeros, after a launch of the same kernel on them."""
+    fresh = {name: storage.allocate(np.zeros_like(storage.host(code.arrays[name]))) for name in names}
+    BoundKernel(Code(code.text, {**code.arrays, **fresh}), "t")(t)
+    runtime.sync()
+    return fresh
+
+
+def verify_map(term: Term, traced: Trace, value: Scalar, found: Mapping[str, Any], t: float) -> None:
+    """Compare the output of a map to nodes with the graph of it, or of its tangent.
+
+    `found`: "elements", the buffer with a row for each element, or "targets", the output field; "tangents".
+    """
+    if (places := rows_or_none(term, t, found["tangents"])) is None:
+        return
+    compare_plainly(places, traced)
+    rows = np.asarray(places.labels)
+    numbers = (
+        storage.host(found["elements"])[rows, 0]
+        if "elements" in found
+        else storage.host(found["targets"])[term.elements.nodes[rows]]
+    )
+    compare(places, [Number("its output", value)], [numbers])
