@@ -47,7 +47,7 @@ class Number:
         """The number at a place of a sweep."""
         name = {
             "value": "u",
-            "total": "u",
+            "total": "the sum of u up to here",
             "d": f"du/d{place.argument}",
             "dd": f"the change of du/d{place.argument}",
         }

@@ -2,8 +2,8 @@
 
 A compiler may translate the value itself wrongly, which no check of a gradient against values detects; and
 numbers may leave the range of the precision on the way. So the numbers of a kernel for some elements are
-compared with the traced graph evaluated by NumPy in a wider type, and the graph's energy with the function run
-as plain Python. A kernel that is off beyond rounding
+compared with the traced graph evaluated by NumPy in a wider type, and the graph's energy with the function
+run as plain Python. A kernel that is off beyond rounding
 
     under- or overflows   if the reference does the same as soon as its range is limited: `RangeError`
     is translated wrongly otherwise: `MiscompiledError`

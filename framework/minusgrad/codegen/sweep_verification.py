@@ -38,7 +38,8 @@ def verify_sweep(loops: Swept, sweep: Sweep, code: Code, t: float, tangents: Map
     term = loops.term
     if (places := rows_or_none(term, t, tangents)) is None:
         return
-    compare_plainly(places, sweep.traced)
+    if term.gives is None:
+        compare_plainly(places, sweep.traced)
     rows = np.asarray(places.labels)
     kept = [place for place in sweep.places if place is not TOTAL]
     graphs = outputs(sweep.traced.value, kept, sweep.along)

@@ -173,8 +173,11 @@ class MapKernels:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             code = self.loops.forward(tangents, into)
+            launch = BoundKernel(code, "t")
+            launch(t)
             self.loops.verify_forward(code, tangents, t)
-            self._along[key] = BoundKernel(code, "t"), (tangents, into)
+            self._along[key] = launch, (tangents, into)
+            return
         self._along[key][0](t)
 
 

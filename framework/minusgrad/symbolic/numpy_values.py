@@ -66,7 +66,7 @@ def rounds(node: Scalar) -> bool:
 
 def _looked_up(table: np.ndarray, places: Sequence[Any]) -> np.ndarray:
     """The numbers of a table at integer indices, zero out of bounds."""
-    at = [np.asarray(place).astype(np.int64) for place in places]
+    at = np.broadcast_arrays(*(np.asarray(place).astype(np.int64) for place in places))
     inside = np.logical_and.reduce([(p >= 0) & (p < n) for p, n in zip(at, table.shape, strict=True)])
     near = tuple(np.clip(p, 0, n - 1) for p, n in zip(at, table.shape, strict=True))
     return np.where(inside, table[near], 0.0)
