@@ -1,4 +1,4 @@
-"""Every new kernel is compared with its graph: numbers that leave the range are refused, whatever their number.
+"""Every new kernel is compared with its graph, and numbers that leave the range are refused.
 
 Where digits cancel, no order of operations has more of them: such numbers are accepted.
 """
@@ -93,19 +93,19 @@ def test_energies_and_forces_of_atoms_in_metres_are_accepted(asked: str, engine:
 @pytest.mark.parametrize("asked", ["value", "gradient", "product", "hessian"])
 @pytest.mark.parametrize("n", [1, 24, LANES])
 def test_a_term_that_underflows_altogether_is_refused(n: int, asked: str, engine: None) -> None:
-    with pytest.raises(RangeError, match="^term 'confine', element ") as refused:
+    with pytest.raises(RangeError, match="term 'confine', element ") as refused:
         ASKED[asked](single(confine, n, "f32", 2.2e11, hbar=1.05e-34, m=9.1e-31))
     if asked == "gradient":
         assert str(refused.value) == (
-            "term 'confine', element 0: du/dy leaves the range of f32, 1.2e-38 to 3.4e+38, where hbar * hbar ="
-            f" 1.1e-68: got 0 in place of 2.66538e-27; {CURE}"
+            "term 'confine', element 0: du/dy leaves the range of f32, 1.2e-38 to 3.4e+38, where hbar * hbar"
+            f" = 1.1e-68: got 0 in place of 2.66538e-27; {CURE}"
         )
     ASKED[asked](single(confine, n, "f64", 2.2e11, hbar=1.05e-34, m=9.1e-31))
 
 
 @pytest.mark.parametrize("asked", ["value", "gradient", "product"])
 @pytest.mark.parametrize("n", [24, LANES])
-@pytest.mark.parametrize("energy, y", [(sinc, 1e-9), (haversine, 1e-5)], ids=["sinc", "haversine"])
+@pytest.mark.parametrize(("energy", "y"), [(sinc, 1e-9), (haversine, 1e-5)], ids=["sinc", "haversine"])
 @pytest.mark.parametrize("precision", ["f32", "f64"])
 def test_cancellation_is_accepted(
     precision: str, energy: object, y: float, n: int, asked: str, engine: None
@@ -114,7 +114,7 @@ def test_cancellation_is_accepted(
 
 
 @pytest.mark.parametrize("n", [24, LANES])
-@pytest.mark.parametrize("precision, y", [("f32", 80.0), ("f64", 700.0)])
+@pytest.mark.parametrize(("precision", "y"), [("f32", 80.0), ("f64", 700.0)])
 def test_an_underflow_in_either_precision_is_refused(precision: str, y: float, n: int, engine: None) -> None:
     """1 / exp(y)^2 is 0; the change of the gradient, 2, was found to be 2 y."""
     potential = single(log_exp, n, precision, y)
