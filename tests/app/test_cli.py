@@ -70,7 +70,7 @@ def test_1_findings(here: Path) -> None:
     assert done.returncode == 1
     assert "pixel.x: path: U changes by" in done.stdout
     assert "a value is cast, cut off or frozen on the way" in done.stdout
-    assert re.search(r"pixel +x +path +\S+ +WRONG", done.stdout)
+    assert re.search(r"pixel +x +path +f64 +\S+ +WRONG", done.stdout)
     assert re.search(r"\d+ questions, [1-9]\d* findings", done.stdout)
     assert "pixel.k: " not in done.stdout
 
@@ -215,7 +215,7 @@ def test_check_of_a_scene_and_of_an_energy(invoke) -> None:
     for what in (TWO_BODY, "gravity"):
         code, out, err = invoke("check", what)
         assert (code, err) == (0, "")
-        assert re.search(r"gravity +x +taylor +order 2\.0\d +ok", out)
+        assert re.search(r"gravity +x +taylor +f64 +order 2\.0\d +ok", out)
         assert re.search(r"\n\d+ questions, 0 findings\n$", out)
         code, out, _ = invoke("check", what, "--json")
         findings = json.loads(out)

@@ -25,12 +25,12 @@ import numpy as np
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
-from ..check import term_check
+from ..check import single_precision, term_check
 from ..check.kernel_file import ask, load, subjects
 from ..check.kernel_subject import Progress
 from ..check.questions import Finding
 from ..energies.magnetic_field import MagneticField
-from ..errors import MinusgradError, PluginFailedError, Problem, SceneError, UserError
+from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
 from .runs import build
@@ -230,11 +230,30 @@ def _scene(
     what: str, overrides: Sequence[str], plugins: Sequence[str], progress: Progress
 ) -> Iterator[Finding]:
     progress("the scene built")
-    simulation = build(what, [*overrides, 'runtime.precision="f64"'], list(map(Path, plugins)))
-    progress("the questions")
+    files, simulation = list(map(Path, plugins)), None
+    try:
+        simulation = build(what, overrides, files)
+    except RangeError as error:
+        yield Finding(what, "", "range", False, None, str(error), precision="f32")
+    if simulation is not None and simulation.potential.fields.precision == "f32":
+        yield from _asked(simulation, single_precision.of_single, progress)
+        simulation = None
+    if simulation is None:
+        simulation = build(what, [*overrides, 'runtime.precision="f64"'], files)
+    yield from _asked(simulation, term_check.of_potential, progress, _flows)
+
+
+def _asked(
+    simulation: Simulation,
+    ask: Callable[..., Iterator[Finding]],
+    progress: Progress,
+    more: Callable[[Simulation], Iterator[Finding]] = lambda _: iter(()),
+) -> Iterator[Finding]:
+    """The findings about a scene's potential, then `more`, with a progress message after each."""
+    progress(f"the questions in {simulation.potential.fields.precision}")
     with blaming(simulation.registry, PluginFailedError):
-        of_energies = term_check.of_potential(simulation.potential, simulation.stepper.time)
-        for finding in chain(of_energies, _flows(simulation)):
+        of_energies = ask(simulation.potential, simulation.stepper.time)
+        for finding in chain(of_energies, more(simulation)):
             progress(f"{finding.term}: after {finding.question} of {finding.argument or 'its value'}")
             yield finding
 

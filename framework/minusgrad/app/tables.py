@@ -39,16 +39,16 @@ def print_findings(asked: "Iterable[Finding]") -> "list[Finding]":
     """Print a table, one row for each term, argument and question with the worst figure over all states; then
     findings and warnings in words. Returns all findings, passed ones included."""
     everything = list(asked)
-    worst: dict[tuple[str, str, str], Finding] = {}
+    worst: dict[tuple[str, str, str, str], Finding] = {}
     for f in everything:
-        key = (f.term, f.argument, f.question)
+        key = (f.term, f.argument, f.question, f.precision)
         if f.question != "reading" and (key not in worst or _badness(f) > _badness(worst[key])):
             worst[key] = f
     rows = [
-        (f.term, f.argument or "(value)", f.question, _figure(f), "ok" if f.passed else "WRONG")
+        (f.term, f.argument or "(value)", f.question, f.precision, _figure(f), "ok" if f.passed else "WRONG")
         for f in worst.values()
     ]
-    print_table(("term", "argument", "question", "worst figure", ""), rows)
+    print_table(("term", "argument", "question", "precision", "worst figure", ""), rows)
     failed = [f for f in everything if not f.passed]
     warned = list({(f.where, f.text): f for f in everything if f.warning}.values())
     for f in failed:

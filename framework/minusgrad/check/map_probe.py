@@ -26,12 +26,12 @@ def probe(given, probe_weight):
     return given[0] * probe_weight[0]
 
 
-def probed(term: Term, rng: np.random.Generator) -> Potential:
+def probed(term: Term, rng: np.random.Generator, precision: str = "f64") -> Potential:
     """A potential over copies of the map's fields: the map, and the weighted sum of its output."""
     assert term.gives is not None
     values = {f.name: f.values for f in term.fields.values()}
     units = {f.name: f.unit for f in term.fields.values()}
-    fields = Fields(values | {"probe_weight": rng.normal(size=len(term.gives))}, units)
+    fields = Fields(values | {"probe_weight": rng.normal(size=len(term.gives))}, units, precision)
     given = fields.derive(term.gives.name, len(term.gives), term.gives.unit)
     own = {a: fields[f.name] for a, f in term.fields.items()}
     made = replace(term, fields=own, gives=given, dtype=fields.dtype, shared={})

@@ -41,7 +41,8 @@ DOUBLINGS = 7
 class Finding:
     """The answer to one question. `figure`: fitted order (Taylor), relative error (path, value).
 
-    `where`: file and line, if known. A `warning` is no error: it may be intended.
+    `where`: file and line, if known. A `warning` is no error: it may be intended. `precision`: "f64" or "f32"
+    of the kernels of an energy; "" of kernels in a file, whose arrays have their own.
     """
 
     term: str
@@ -52,6 +53,7 @@ class Finding:
     text: str
     where: str = ""
     warning: bool = False
+    precision: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,4 +1,4 @@
-"""Gradient checks of energies and maps, always in double precision.
+"""Gradient checks of energies and maps, in double precision (`single_precision`: what f32 adds).
 
     Taylor   the remainder of a step falls as its square (`questions`)
     path     U changes along a step of physical size by the integral of its gradient
@@ -69,14 +69,14 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     for term in potential.maps.values():
         rng = np.random.default_rng(seed)
         few = MOST_CELLED if term.grid else MOST_TUPLES
-        yield from _of_term(probed(part(term, rng, tuples=few), rng), t, rng)
+        yield from _in_double(_of_term(probed(part(term, rng, tuples=few), rng), t, rng))
     for term in potential.terms.values():
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
         alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _of_term(alone, t, rng)
+            yield from _in_double(_of_term(alone, t, rng))
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
@@ -91,6 +91,10 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterat
         yield Finding(energy.name, "", "example", False, None, str(error))
     else:
         yield from of_potential(made, t=0.7, seed=seed)
+
+
+def _in_double(findings: Iterator[Finding]) -> Iterator[Finding]:
+    return (replace(finding, precision="f64") for finding in findings)
 
 
 # One term -------------------------------------------------------------------------------------------

@@ -78,10 +78,11 @@ class Lanes(AllVectors, Emitter):
         self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
 
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
-        if not place.summed and self.loop.per_target:
-            return None
         name, number = place.buffer, place.column
-        if not place.summed:
+        if not place.summed and self.loop.per_target:
+            name = self._sums(len(self._targets))
+            number = next(k for k, one in enumerate(self._targets) if one is place)
+        elif not place.summed:
             name, number = f"slot_{place.buffer}", self._number(place)
         array = self._arrays[name]
         return lane_blocks.flat(array)[lane_blocks.place(rows, number, *array.shape[1:])]
@@ -290,7 +291,8 @@ class Lanes(AllVectors, Emitter):
             *(self._kept(k, places[k], nodal) for k in numbers),
         ]
         loop = dealt("block", self._blocks, block)
-        return [*pack, *loop, *self._added_to_targets([places[k] for k in nodal])]
+        self._targets = [places[k] for k in nodal]
+        return [*pack, *loop, *self._added_to_targets(self._targets)]
 
     def _given_to_all(self, fetch: str) -> str:
         name, _, text = fetch.partition(" = ")

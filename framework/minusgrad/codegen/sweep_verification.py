@@ -84,7 +84,7 @@ def rows_or_none(term: Term, t: float, tangents: Mapping[str, Any]) -> Places | 
 def relaunched(code: Code, names: set[str], t: float) -> dict[str, Any]:
     """The arrays of these names, from zeros, after a launch of the same kernel on them."""
     fresh = {name: storage.allocate(np.zeros_like(storage.host(code.arrays[name]))) for name in names}
-    BoundKernel(Code(code.text, {**code.arrays, **fresh}), "t")(t)
+    BoundKernel(code.naming(**fresh), "t")(t)
     runtime.sync()
     return fresh
 
