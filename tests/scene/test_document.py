@@ -385,7 +385,8 @@ def test_schema_knows_the_kinds() -> None:
     ]
     assert defs["stepper_a"]["properties"]["kind"]["const"] == "a"
     assert defs["stepper_b"]["properties"]["waist"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
-    assert schema["required"] == ["state", "energy", "stepper", "run"]
+    assert schema["required"] == ["state", "stepper", "run"]
+    assert schema["anyOf"] == [{"required": ["energy"]}, {"required": ["magnetic"]}]
     assert "kind" in defs["energy_gravity"]["required"]
     json.dumps(schema, allow_nan=False)
 

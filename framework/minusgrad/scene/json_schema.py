@@ -23,8 +23,11 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     if LOSS in sections:
         fit = create_model("fit", __base__=FitTable, __doc__=FitTable.__doc__, loss=sections.pop(LOSS))
         sections["fit"] = (fit | None, None)
-    whole = create_model("scene", __base__=Skeleton, **sections)
-    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole.model_json_schema()
+    model: type[BaseModel] = create_model("scene", __base__=Skeleton, **sections)
+    whole = model.model_json_schema()
+    whole["required"] = [key for key in whole["required"] if key != "energy"]
+    either = [{"required": ["energy"]}, {"required": ["magnetic"]}]
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole | {"anyOf": either}
 
 
 def _with_kind(section: str, kind: str, model: type[BaseModel]) -> Any:
