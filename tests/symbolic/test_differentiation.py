@@ -176,10 +176,13 @@ def signed(q):
     return q[0] * ti.math.sign(q[0])
 
 
-def test_min_and_max_follow_one_branch_at_a_tie(any_math) -> None:
-    """The whole weight goes to one argument, the second; never to both, never half to each."""
+def test_min_and_max_take_the_mean_of_both_sides_at_a_tie(any_math) -> None:
+    """The weight is halved: of three numbers the first two share one half, and the third has the other.
+
+    Of 100 max(3 x, y, 3 y) at zero the sides 3 x > y, then 3 x > 3 y, or y > 3 y, each count alike.
+    """
     at_tie, above = slopes(tied, [0.0, 0.0], [2.0, 1.0])
-    np.testing.assert_array_equal(at_tie, [0.0, 312.0])
+    np.testing.assert_array_equal(at_tie, [6.0 + 75.0, 6.0 + 75.0 + 25.0 + 75.0])
     np.testing.assert_array_equal(above, [302.0, 10.0])
 
 

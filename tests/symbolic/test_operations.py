@@ -25,7 +25,7 @@ def holes(text: str) -> list[str]:
 def test_names_are_keys_and_simplified_operations_are_rows() -> None:
     assert all(row.name == name for name, row in OPERATIONS.items())
     assert RULES.keys() <= ROWS.keys()
-    assert {"lt", "le", "eq", "ne", "and", "or"} == TRUTHS
+    assert {"lt", "le", "eq", "ne", "and", "or", "side"} == TRUTHS
 
 
 @pytest.mark.parametrize("name", ROWS)

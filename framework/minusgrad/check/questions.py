@@ -31,6 +31,7 @@ NARROW = 2.0**-16
 """The width of a piece whose mismatch is a jump of U."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 KINK = "a kink here: the gradient is the mean of both sides"
+MEAN = "the second derivative jumps here: the product is the mean of both sides"
 SHRINKS = 10
 """The most halvings of a step that leaves the domain of U."""
 DOUBLINGS = 7
@@ -150,12 +151,14 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
 def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
     """The order of the remainder of the gradient's tangent, over h = 1, 1/2, 1/4, ...
 
-    Where a second derivative jumps, the tangent is that of one side: one of the two must be right.
+    Where a second derivative jumps, the tangent is that of one side, or the mean of both: one must be right.
     """
     assert variable.product is not None
     sides = [_one_sided(subject, variable, side * direction) for side in (1.0, -1.0)]
     variable.put(variable.values)
     orders = [order for order in sides if order is not None]
+    if len(orders) == len(sides) and max(orders) < 1.2 and _is_mean(subject, variable, direction):
+        return subject.finding(variable.name, "product", True, None, MEAN)
     if len(orders) < len(sides):
         return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
     order, passed = max(orders), max(orders) > 1.8
@@ -179,6 +182,26 @@ def _one_sided(subject: Subject, variable: Variable, direction: np.ndarray) -> f
         if not remainders[-1] > floor:
             break
     return _order(remainders, floor)
+
+
+def _is_mean(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
+    """True if the tangent is the mean of both sides: then g(h) - g(-h) is 2 h times it to third order."""
+    assert variable.product is not None
+    change, left, most = variable.product(direction), [], 0.0
+    length = float(np.abs(direction).max()) or 1.0
+    for h in 0.5 ** np.arange(4, 16):
+        sides = []
+        for side in (1.0, -1.0):
+            variable.put(variable.values + side * h * direction)
+            sides.append(variable.gradient())
+            most = max(most, float(np.abs(sides[-1]).max()))
+        left.append(float(np.abs(sides[0] - sides[1] - 2.0 * h * change).max()))
+        floor = 100.0 * EPS * most + subject.rounding() / length
+        if not left[-1] > floor:
+            break
+    variable.put(variable.values)
+    order = _order(left, floor)
+    return order is None or order > 1.8
 
 
 def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray, slope: float) -> bool:

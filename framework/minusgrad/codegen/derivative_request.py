@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..symbolic import differentiation
+from ..symbolic import differentiation, ties
 from ..symbolic.scalar import Scalar
 from .tracing import Trace
 
@@ -130,4 +130,4 @@ def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar])
     slopes = differentiation.gradient(value, [*first, *second])
     changes = differentiation.tangent(slopes[len(first) :], along)
     whole = [value for p in places if p in (WHOLE, TOTAL)]
-    return [*whole, *slopes[: len(first)], *changes]
+    return [*whole, *ties.settled([*slopes[: len(first)], *changes])]

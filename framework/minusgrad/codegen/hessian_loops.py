@@ -23,7 +23,7 @@ from ..elements.node_tuples import NodeTuples
 from ..energies.term import in_blocks
 from ..engine import lane_blocks, storage
 from ..engine.kernels import Code
-from ..symbolic import differentiation
+from ..symbolic import differentiation, ties
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .element_samples import Number, at_rows
@@ -218,12 +218,12 @@ def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for j <= i, row by row."""
     slopes = differentiation.gradient(value, leaves)
     columns = [_column(slopes, leaf, j) for j, leaf in enumerate(leaves)]
-    return [columns[j][i - j] for i, j in _places(len(leaves))]
+    return ties.settled([columns[j][i - j] for i, j in _places(len(leaves))])
 
 
 def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for i >= j."""
-    return _column(differentiation.gradient(value, leaves), leaves[j], j)
+    return ties.settled(_column(differentiation.gradient(value, leaves), leaves[j], j))
 
 
 def _column(slopes: Sequence[Scalar], leaf: Scalar, j: int) -> list[Scalar]:

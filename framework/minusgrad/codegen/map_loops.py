@@ -20,7 +20,7 @@ from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine.kernels import Code
 from ..errors import EnergyError
-from ..symbolic import differentiation
+from ..symbolic import differentiation, ties
 from ..symbolic.scalar import Scalar
 from .derivative_request import ADJOINT, WHOLE, DerivativeRequest, tangents
 from .sweep_verification import relaunched, verify_map
@@ -131,5 +131,4 @@ def given(traced: Trace, moved: DerivativeRequest) -> Scalar:
     """The output of an element; or, if the request has tangents, the tangent of it."""
     if not moved.tangents:
         return traced.value
-    (change,) = differentiation.tangent([traced.value], tangents(traced, list(moved.tangents)))
-    return change
+    return ties.settled(differentiation.tangent([traced.value], tangents(traced, list(moved.tangents))))[0]

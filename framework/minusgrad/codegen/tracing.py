@@ -28,6 +28,8 @@ from ..symbolic.taichi_standin import Symbolic, _rows
 from ..symbolic.tensors import Tensor, flat
 
 NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
+OPERATIONS = 20_000
+"""Most operations of an energy: its derivatives are several times as long, and compile in minutes."""
 PATHS = 64
 """Most paths through the branches of one energy."""
 
@@ -86,12 +88,16 @@ def trace(
         arguments = [values[name] for name in energy.arguments]
         return paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
 
+    graph.most = OPERATIONS
     value = traced(values)
     if not isinstance(energy, LocalMap):
+        graph.most = None
         return Trace(graph, value, inputs)
     exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
     mirrored = traced(exchanged) if energy.element_kind.unordered else None
-    return Trace(graph, value, inputs, _window(energy, graph, functions, values, paths), mirrored)
+    window = _window(energy, graph, functions, values, paths)
+    graph.most = None
+    return Trace(graph, value, inputs, window, mirrored)
 
 
 def of_term(term: Term, simplify: bool = True) -> Trace:

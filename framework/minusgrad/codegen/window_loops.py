@@ -5,7 +5,8 @@
 
 Every sum has a fixed order, at any number of threads; there are no atomics. Numbers that do not depend on the
 cell are computed once for an element. The adjoint is summed over the cells for the few numbers in which the
-two parts meet (`differentiation.cut`), and propagated back through the first part once.
+two parts meet (`differentiation.cut`), and propagated back through the first part once. Everything behind a
+min, max or abs belongs to the second part, so that a tie is settled with the whole derivative.
 
 The floors that a window begins at are computed once and stored: another kernel might round x / h to the
 other side of an integer, and read a neighbouring entry of a table.
@@ -21,7 +22,7 @@ from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import runtime, storage
 from ..engine.kernels import Code
-from ..symbolic import differentiation
+from ..symbolic import differentiation, ties
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.integer_forms import form, is_rounded
 from ..symbolic.operations import OPERATIONS
@@ -173,7 +174,7 @@ class WindowLoops(MapLoops):
         late = self._late(traced) | {leaf.serial for leaf in (weight, its_tangent) if leaf is not None}
         wrt = [p.leaf for p in places if p.leaf is not None]
         body, meets = differentiation.cut(
-            value, late, [*wrt, *(n for n in inputs([value]) if n.serial in along)]
+            value, late | ties.kinked([value]), [*wrt, *(n for n in inputs([value]) if n.serial in along)]
         )
         of_cell = differentiation.gradient(weight * body, [leaf for leaf, _ in meets])
         dots = differentiation.tangent([node for _, node in meets], along)
@@ -181,8 +182,9 @@ class WindowLoops(MapLoops):
         at_cell = {leaf.serial: graph.input(*leaf.value, "dot") for leaf, _ in moving}
         weighed = {} if its_tangent is None else {weight.serial: its_tangent}
         changing = differentiation.tangent(of_cell, at_cell | weighed) if along else []
+        summed = ties.settled([*of_cell, *changing])
 
-        sums = [graph.input("the sum", None, (k,)) for k in range(len(of_cell) + len(changing))]
+        sums = [graph.input("the sum", None, (k,)) for k in range(len(summed))]
         first, second = sums[: len(of_cell)], sums[len(of_cell) :]
         back = self._back(body, meets, first, second)
         chain = outputs(back, places, {**along, **{s.serial: d for s, d in zip(first, second, strict=False)}})
@@ -200,10 +202,10 @@ class WindowLoops(MapLoops):
         read = [(weight, f"f_{self._field(ADJOINT)}")]
         if its_tangent is not None:
             read.append((its_tangent, f"w_{self._field(ADJOINT)}"))
-        early, cells = self._summing(traced, [*of_cell, *changing], read, names)
+        early, cells = self._summing(traced, summed, read, names)
         _, after, results = self._hoisted(chain, None, names)
 
-        needed = inputs([*known_at, *of_cell, *changing, *chain])
+        needed = inputs([*known_at, *summed, *chain])
         leaves = [
             leaf for leaf in needed if leaf.serial not in late and leaf.value[0] in self.term.energy.roles
         ]

@@ -12,7 +12,7 @@ from ..codegen.tracing import Trace, of_term
 from ..energies.local_energy import LocalEnergy, Node
 from ..energies.staged_energy import Staged
 from ..errors import EnergyError
-from ..symbolic import differentiation
+from ..symbolic import differentiation, ties
 from ..symbolic.graph import reachable
 from ..symbolic.scalar import Scalar
 from .sample_potential import instance
@@ -58,7 +58,8 @@ def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
     leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
     gradient = differentiation.gradient(traced.value, leaves)
     product = differentiation.tangent(gradient, tangents(traced, nodal))
-    return {"value": _size([traced.value]), "gradient": _size(gradient), "product": _size(product)}
+    sizes = {"gradient": _size(ties.settled(gradient)), "product": _size(ties.settled(product))}
+    return {"value": _size([traced.value]), **sizes}
 
 
 def _size(outputs: list[Scalar]) -> int:

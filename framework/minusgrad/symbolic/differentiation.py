@@ -7,8 +7,10 @@ an infinite derivative on the side not taken never meets a zero (0 * inf), so
 
     ti.select(x > 0, ti.sqrt(x), 0)      has the derivative 0 at x = 0, not NaN.
 
-Conventions at kinks: min and max take the branch that the forward pass took, abs'(0) = 0; a power of zero
-does not change with its exponent (0^y), nor the power zero with its base (x^0).
+Conventions at kinks: derivatives of min, max and abs depend on nodes `side(a, b)`, which `ties` replaces by
+the mean of both sides at a tie; where they stay, min and max take the branch that the forward pass took, and
+abs'(0) = 0, as Taichi does. A power of zero does not change with its exponent (0^y), nor the power zero with
+its base (x^0).
 
 Forward accumulation (`tangent`) goes from the leaves to the outputs, ydot = sum of dy/da adot; of a select it
 is that of the side taken. A Hessian product is the tangent of a gradient.

@@ -64,6 +64,7 @@ def explanation(error: Exception, frame: FrameType, line: int) -> str:
         or _of_list(error, frame, source)
         or _of_foreign_function(error, frame, source)
         or _of_operator(error)
+        or _of_recursion(error)
     )
     return with_cure(found or str(error))
 
@@ -131,6 +132,12 @@ def _of_foreign_function(error: Exception, frame: FrameType, source: str) -> str
             named = [f"write ti.{name}" for name in names if OPERATIONS[name].function]
             named += [f"write {text}" for name, text in INSTEAD.items() if called.endswith(name)]
             return f"{called}: cannot take a value of the kernel; {(*named, 'use the functions of ti')[0]}"
+    return None
+
+
+def _of_recursion(error: Exception) -> str | None:
+    if isinstance(error, RecursionError):
+        return "recursion: has no end, or is deeper than Python's stack; write a static loop"
     return None
 
 

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Any
 
 from .operations import OPERATIONS, TRUTHS
+from .rewriting import UNROLLED
 from .scalar import Number, Scalar
 from .simplification import CASTS, RULES, folded
 
@@ -28,6 +29,8 @@ class Graph:
     def __init__(self, decide: Callable[[Scalar], bool] | None = None, simplify: bool = True):
         self._rules = RULES if simplify else {op: RULES[op] for op in CASTS}
         self._table: dict[tuple, Scalar] = {}
+        self.most: int | None = None
+        """Most nodes, while a function is traced."""
         self.decide = decide
         """Called when Python asks for the truth of a node (`if`, `and`, `while`)."""
 
@@ -100,6 +103,8 @@ class Graph:
         serials = tuple([a.serial for a in args])
         key = (op, tuple(sorted(serials)) if row.commutative else serials, repr(value), integer)
         if key not in self._table:
+            if self.most is not None and len(self._table) >= self.most:
+                raise ValueError(f"operations: an energy has at most {self.most:,}, got more; {UNROLLED}")
             self._table[key] = Scalar(self, op, args, value, len(self._table), integer)
         return self._table[key]
 

@@ -23,6 +23,10 @@ def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:
     return first.graph.apply(op, first, *rest)
 
 
+def _zero(like: Scalar) -> Scalar:
+    return like.graph.constant(0.0)
+
+
 def _round(value: Any) -> Any:
     """The nearest whole number, halves away from zero, as in Taichi (NumPy rounds halves to even)."""
     return np.copysign(np.floor(np.abs(value) + 0.5), value)
@@ -95,19 +99,21 @@ _ROWS = (
               derivative=lambda y, a: (2.0 / math.sqrt(math.pi) * _f("exp", -(a * a)),)),
     # Kinks and choices
     Operation("abs", python=abs, numpy=np.abs, vectors="ti.max({0}, {zero} - {0})", result="same",
-              derivative=lambda y, a: (_f("select", a > 0.0, 1.0, _f("select", a < 0.0, -1.0, 0.0)),),
+              derivative=lambda y, a: (
+                  _f("select", _f("side", a, 0.0), 1.0, _f("select", _f("side", _zero(a), a), -1.0, 0.0)),),
               function=True, recomputed=True),
     Operation("min", 2, python=min, numpy=np.minimum, vectors=SAME, result="same",
-              branches=lambda y, a, b: (a < b, a, b)),
+              branches=lambda y, a, b: (_f("side", b, a), a, b)),
     Operation("max", 2, python=max, numpy=np.maximum, vectors=SAME, result="same",
-              branches=lambda y, a, b: (a > b, a, b)),
+              branches=lambda y, a, b: (_f("side", a, b), a, b)),
     Operation("select", 3, numpy=np.where, vectors=SAME, result="same", recomputed=True,
               branches=lambda y, condition, a, b: (condition, a, b),
               singularity=Singularity(
                   lambda y, condition, a, b: not np.isfinite(b if condition else a),
                   "the side that this select does not take is not finite, and Taichi reverses both sides;"
                   " make it finite, or write `if`", rule="select")),
-    # Truths
+    # Truths; `side` is a > b in derivatives, where `ties` decides about a == b
+    Operation("side", 2, python=operator.gt, numpy=np.greater, text="{} > {}", vectors=SAME, result="truth"),
     Operation("lt", 2, python=operator.lt, numpy=np.less, text="{} < {}", vectors=SAME, result="truth"),
     Operation("le", 2, python=operator.le, numpy=np.less_equal, text="{} <= {}", vectors=SAME,
               result="truth"),

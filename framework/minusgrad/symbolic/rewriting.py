@@ -45,6 +45,10 @@ REFUSED = {
 RETURNED = {"NoneType": "None", "Tensor": "a tensor", "Array": "a tensor", "Scalar": "a comparison"}
 RETURNED["ndarray"] = "an array of NumPy's, which cannot hold values of the kernel"
 MARK = "__minusgrad_stand_in__"
+TURNS = 50_000
+"""Most turns of loops and calls of functions in one run of an energy."""
+UNROLLED = "make it an energy over a list of tuples, or a map and an energy of its sum"
+"""The cure for an energy that is too long to be written out."""
 LENT = """
     degrees eye fract log2 mod radians reflect refract rot_by_axis rot_yaw_pitch_roll rotation2d rotation3d
     scale smoothstep step translate vdir cconj cdiv cexp cinv clog cmul cpow csqrt
@@ -106,6 +110,8 @@ def rebind(function: Callable, namespace: Any) -> Callable:
 
 def run(body: Callable, arguments: Sequence[Any]) -> Any:
     """Run a rebound function; a Python error in it becomes a `TraceError` at its line."""
+    if isinstance(turns := body.__globals__.get("__turns_left__"), Turns):
+        turns.left = TURNS
     try:
         return body(*arguments)
     except MinusgradError:
@@ -157,12 +163,34 @@ def _place_of(function: Callable) -> str:
     return f"{code.co_filename}:{code.co_firstlineno}"
 
 
+class Turns:
+    """Counts the turns of loops and the calls of functions in a run, and stops one that would not end."""
+
+    def __init__(self) -> None:
+        self.left = TURNS
+
+    def take(self) -> None:
+        """One turn. Raises `ValueError` when there are no more."""
+        self.left -= 1
+        if self.left < 0:
+            raise ValueError(
+                f"loop: has at most {TURNS:,} turns and calls in an energy, got more; {UNROLLED}"
+            )
+
+    def counted(self, values: Iterable[Any]) -> Iterator[Any]:
+        """The values, each a turn."""
+        for value in values:
+            self.take()
+            yield value
+
+
 class Rebinder:
     """Functions over stand-ins; those that they call are rebound when they are called."""
 
     def __init__(self, namespace: Any):
         self.namespace = namespace
         self.done: dict[Callable, Callable] = {}
+        self.turns = Turns()
 
     def rebind(self, function: Callable) -> Callable:
         if function not in self.done:
@@ -173,15 +201,17 @@ class Rebinder:
         rewritten = self.rewritten(function)
         scope: dict[str, Any] = {"__builtins__": builtins.__dict__ | self.namespace.builtins}
         scope |= self.statements() | {MARK: not _of_engine(function)}
+        visible: dict[str, Any] = {}
         for name, value in _visible(function, rewritten.uses).items():
             try:
-                scope[name] = self.replaced(value)
+                visible[name] = self.replaced(value)
             except AttributeError as error:
                 line = rewritten.uses.get(name, function.__code__.co_firstlineno)
                 where = f"{rewritten.code.co_filename}:{line}"
                 raise TraceError(f"{where}: {with_cure(f'{name} is {error}')}") from None
         exec(rewritten.code, scope)
         body = scope[function.__code__.co_name]
+        scope |= visible  # a function that calls itself, too
         body.__defaults__ = function.__defaults__
         return body
 
@@ -193,7 +223,8 @@ class Rebinder:
 
     def statements(self) -> dict[str, Callable]:
         """The functions that rewritten statements call."""
-        return {"__assign__": assign, "__copied__": copied}
+        counted: dict[str, Any] = {"__counted__": self.turns.counted, "__turns_left__": self.turns}
+        return {"__assign__": assign, "__copied__": copied, **counted}
 
     def replaced(self, value: Any) -> Any:
         """The stand-in for the value of a global or closure variable."""
@@ -206,8 +237,12 @@ class Rebinder:
             return getattr(self.namespace, value.__name__)
         function = inspect.unwrap(value) if callable(value) else None  # Quadrants wraps in objects
         if isinstance(function, FunctionType):
-            return lambda *args, **named: self.rebind(function)(*args, **named)
+            return lambda *args, **named: self._called(function, *args, **named)
         return value
+
+    def _called(self, function: FunctionType, *args: Any, **named: Any) -> Any:
+        self.turns.take()
+        return self.rebind(function)(*args, **named)
 
     def _own_name(self, value: Any) -> Any:
         """The stand-in for something of Taichi's that the file gave a name of its own."""
@@ -329,6 +364,8 @@ class Rewriter(ast.NodeTransformer):
     """Gives assignments Taichi's value semantics and refuses what an energy cannot contain."""
 
     refused: ClassVar[Mapping[type[ast.AST], str]] = REFUSED
+    counts: ClassVar[bool] = True
+    """True if turns of loops are counted."""
 
     def __init__(self, file: str):
         self.file = file
@@ -376,6 +413,15 @@ class Rewriter(ast.NodeTransformer):
         outer, self.loops = self.loops, self.loops.union(written([node.target]))
         self.generic_visit(node)
         self.loops = outer
+        return self._counted(node)
+
+    def visit_comprehension(self, node: ast.comprehension) -> ast.AST:
+        self.generic_visit(node)
+        return self._counted(node)
+
+    def _counted(self, node: Any) -> Any:
+        if self.counts:
+            node.iter = ast.copy_location(call("__counted__", node.iter), node.iter)
         return node
 
     def visit_Assert(self, node: ast.Assert) -> ast.AST:

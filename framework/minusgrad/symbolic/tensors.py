@@ -6,6 +6,7 @@ tensor holds integers or real numbers, never both.
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
+from math import prod
 from operator import add, and_, eq, floordiv, ge, gt, le, lt, mod, mul, ne, or_, sub, truediv
 from operator import index as to_index
 from typing import Any
@@ -14,6 +15,8 @@ from ..errors import suggestion
 
 LARGEST = 4
 """Rows of a matrix whose determinant Taichi computes."""
+MOST = 4096
+"""Numbers of a vector or matrix: kernels hold each in a variable."""
 SWIZZLES = ("xyzw", "rgba", "stpq")
 MAKERS = ("zero", "one", "unit", "identity", "diag", "rows", "cols")
 """Methods of the class `ti.Matrix`, not of a matrix."""
@@ -39,6 +42,11 @@ class Tensor:
     __array_ufunc__ = None  # numpy scalars on the left hand over to us
 
     def __init__(self, shape: tuple[int, ...], entries: Iterable[Any], functions: Any):
+        if prod(shape) > MOST:
+            raise TypeError(
+                f"vector or matrix: has at most {MOST:,} numbers in an energy, got shape {list(shape)};"
+                " pass it as a Table"
+            )
         self.shape, self.entries, self.functions = shape, list(entries), functions
         self.integer = all(map(is_integer, self.entries))
         if not self.integer:
