@@ -15,8 +15,10 @@ import numpy as np
 import pytest
 
 from minusgrad import Cell, Datum, Fields, Node, Potential, bind, local_energy, local_map, ti
+from minusgrad.check import term_check
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.energies.fields import Grid
+from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.symbolic import ties
 from minusgrad.symbolic.differentiation import gradient
 from minusgrad.symbolic.graph import Graph, reachable
@@ -175,8 +177,10 @@ def derivatives(potential: Potential) -> np.ndarray:
     return np.stack(columns, axis=1).astype(float)
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
-@pytest.mark.parametrize("row", range(len(TABLE)), ids=IDS)
+CASES = [(row, "f64") for row in range(len(TABLE))] + [(row, "f32") for row in range(0, len(TABLE), 6)]
+
+
+@pytest.mark.parametrize(("row", "precision"), CASES, ids=[f"{IDS[row]} {p}" for row, p in CASES])
 def test_the_mean_of_both_sides(row: int, precision: str) -> None:
     if precision == "f32" and np.any(np.float32(TABLE[row][1]) != TABLE[row][1]) and len(TABLE[row][2]) == 2:
         pytest.skip("the tie is no number of f32")
@@ -187,7 +191,7 @@ def test_the_mean_of_both_sides(row: int, precision: str) -> None:
     assert np.abs(hessian.ravel() - expected(row)[2:]).max() <= LIMITS[precision] * size
 
 
-@pytest.mark.parametrize("row", range(len(TABLE)), ids=IDS)
+@pytest.mark.parametrize("row", range(0, len(TABLE), 6), ids=IDS[::6])
 def test_in_lanes(row: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same numbers, at ties and beside them, as in rows."""
     found = {}
@@ -301,3 +305,43 @@ def test_a_branch_of_the_user_owns_its_point() -> None:
     value = graph.apply("select", x > 0.0, x * x, 0.0)
     (slope,) = gradient(value, [x])
     assert all(node.op != "side" for node in reachable([slope]))
+
+
+def infinite(y):
+    return ti.sqrt(ti.max(y[0], 0.0)) + 2.0 * ti.max(y[0], 0.0) ** 1.5
+
+
+def test_an_infinite_side_does_not_count() -> None:
+    """At zero the slope of the root, and the curvature of the power, are those of the other side."""
+    fields = Fields({"y": np.array([0.0, 1.0, -1.0])})
+    potential = Potential(fields, [bind(local_energy("infinite", over="nodes", y=Node())(infinite), fields)])
+    np.testing.assert_allclose(potential.gradient("y"), [0.0, 3.5, 0.0])
+    np.testing.assert_allclose(potential.product({"y": np.ones(3)}, "y"), [0.0, 1.25, 0.0])
+
+
+# What `check` says of ties ------------------------------------------------------------------------------
+
+
+@local_energy("softplus_alone", over="nodes", y=Node())
+def softplus_alone(y):
+    return ti.max(y[0], 0.0) + ti.log(1.0 + ti.exp(-ti.abs(y[0])))
+
+
+@local_energy("ramp_alone", over="nodes", y=Node())
+def ramp_alone(y):
+    return ti.max(y[0], 0.0) ** 2
+
+
+@pytest.mark.parametrize("energy", [softplus_alone, ramp_alone], ids=lambda e: e.name)
+def test_check_wants_the_mean_at_a_tie(energy: LocalEnergy, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where all nodes tie slopes and products are right; without the mean they are not."""
+
+    def at_the_tie() -> list:
+        fields = Fields({"y": np.zeros(2)})
+        found = term_check.of_potential(Potential(fields, [bind(energy, fields)]), 0.0)
+        return [one for one in found if not one.passed]
+
+    assert at_the_tie() == []
+    if energy is softplus_alone:
+        monkeypatch.setattr(ties, "settled", list)
+        assert {one.question for one in at_the_tie()} >= {"taylor"}
