@@ -27,6 +27,7 @@ from ...symbolic.graph import reachable
 from ...symbolic.operations import TRUTHS
 from ...symbolic.plain_python import evaluator
 from ...symbolic.scalar import Scalar
+from ...symbolic.ties import settled
 
 ALONG = f"{OWN}a"
 STEPS = 1e-2, 1e-3, 1e-4
@@ -46,7 +47,7 @@ def field_function(field: MagneticField, d: int) -> FunctionType:
     graph = trace(projected(field, d), d, 1)
     (place,), (along,) = (graph.inputs[name] for name in (str(field.place), ALONG))
     slopes = [gradient(component, place) for component in gradient(graph.value, along)]
-    parts = [slopes[j][i] - slopes[i][j] for j, i in _pairs(d)]
+    parts = settled([slopes[j][i] - slopes[i][j] for j, i in _pairs(d)])
     return written("field", _source(field, names, parts), {"erf": erf})
 
 
