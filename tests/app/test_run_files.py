@@ -440,7 +440,7 @@ def test_a_run_and_its_copy_are_the_same(made: Path, invoke: Callable) -> None:
     rows = sum(len(trajectory.series(Path("two"), name).step) for name in trajectory.names(Path("two")))
     assert out == f"the same, bit for bit: {arrays} arrays of checkpoints, {rows} rows of series\n"
     code, out, _ = invoke("compare", "two", made / "two", "--json")
-    assert (code, json.loads(out)) == (0, {"differences": [], "arrays": arrays, "rows": rows})
+    assert (code, json.loads(out)) == (0, {"differences": [], "arrays": arrays, "rows": rows, "until": None})
 
 
 def bumped(path: Path, end: int, first: int, by: Callable[[float], float]) -> Path:

@@ -228,7 +228,10 @@ def test_newest_passes_over_the_damaged_and_says_so(tmp_path):
 
 
 def test_prune_keeps_the_newest_and_all_interrupted(tmp_path):
-    paths = [checkpoint.save(tmp_path, Snapshot(step, 0, 0, {}), step != 5) for step in (1, 5, 7, 30)]
+    kinds = {5: checkpoint.INTERRUPTED}
+    paths = [
+        checkpoint.save(tmp_path, Snapshot(step, 0, 0, {}), kinds.get(step, "")) for step in (1, 5, 7, 30)
+    ]
     assert [checkpoint.is_scheduled(path) for path in checkpoint.listed(tmp_path)] == [
         True,
         False,

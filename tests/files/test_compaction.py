@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError
-from minusgrad.files import checkpoint, compaction, durable, trajectory
+from minusgrad.files import checkpoint, compaction, durable, run_folder, trajectory
 from minusgrad.files.h5md import LEAVES, Raster
 from minusgrad.files.run_folder import RECORDER, RunDir
 from minusgrad.files.trajectory import Recorder
@@ -19,6 +19,7 @@ from tests.support.masters import through_master
 def without_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
     """The order of files is asked here, and not the disk."""
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
+    monkeypatch.setattr(run_folder, "RENEWAL", 0.0)
 
 
 def expected(name: str, end: int) -> list[int]:
@@ -54,10 +55,10 @@ def test_eleven_hundred_saves_make_few_files(tmp_path):
             most = max(most, len(list((path / "traj").iterdir())))
     assert most < 200
     levels = [s.level for s, _ in trajectory.spans(path)]
-    assert levels == [1] * 21 + [0] * 50
+    assert levels == [3] + [1] * 9 + [0] * 10
     with h5py.File(path / "trajectory.h5") as master:
         plan = master["observables/total/value"].id.get_create_plist()
-        assert plan.get_virtual_count() == 71
+        assert plan.get_virtual_count() == 20
         steps, values = master["observables/total/step"][...], master["observables/total/value"][...]
     np.testing.assert_array_equal(steps, np.arange(1, 1101))
     np.testing.assert_array_equal(values, np.sin(np.arange(1, 1101)))
@@ -187,6 +188,13 @@ def test_a_damaged_segment_is_not_joined_and_told(tmp_path):
 
 def test_names_that_are_no_segments(tmp_path):
     (tmp_path / "traj").mkdir()
-    for stem in ("000000000001-000000000004", "000000000004.1", "notes", "1", "000000000001.interrupted"):
+    for stem in (
+        "000000000001-000000000004",
+        "000000000004.1",
+        "notes",
+        "1",
+        "000000000001.interrupted",
+        "000000000001.clock",
+    ):
         durable.write_new(tmp_path / "traj", stem, b"")
     assert trajectory.segments(tmp_path) == []

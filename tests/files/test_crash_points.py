@@ -19,11 +19,11 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import RunFolderError
-from minusgrad.files import checkpoint, compaction, durable, trajectory
+from minusgrad.files import checkpoint, compaction, durable, run_folder, trajectory, wall_clock
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import LEAVES
 from minusgrad.files.run_folder import RECORDER, RunDir
-from minusgrad.files.trajectory import Recorder
+from minusgrad.files.trajectory import Recorder, contents
 
 SCENE = b"# a scene\n"
 KEEP, KEEP_EVERY, JOINED = 2, 5, 3
@@ -330,6 +330,37 @@ def _plainly(root: Path, path: Path) -> Disk:
     return disk
 
 
+def _by_the_clock(root: Path, path: Path) -> Disk:
+    """Default settings: scheduled saves are rare, those of the clock frequent, and the master is not
+    rewritten at each; in between a kill, an interruption, and a newest save that is damaged."""
+    clock = [0.0]
+    with watched(root) as disk, pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wall_clock, "now", lambda: clock[0])
+        patch.setattr(run_folder, "RENEWAL", 5.0)
+        with RunDir.create(path, SCENE, []) as run:
+            run.save(_moment(0, SCENE), _recorder(), KEEP)
+            disk.say(0)
+        for last in (9, 15, 26):
+            with RunDir.open(path) as run:
+                snapshot, _ = run.restore()
+                rows = _recorder()
+                rows.restore(snapshot.under(RECORDER))
+                run.tidy(KEEP, KEEP_EVERY)
+                for step in range(snapshot.step + 1, last + 1):
+                    _record(rows, step)
+                    clock[0] += 1.0
+                    if step % (4 * EVERY) == 0 or step > 20:
+                        run.save(_moment(step, SCENE), rows, KEEP, keep_every=KEEP_EVERY)
+                    elif step % 2:
+                        run.save(_moment(step, SCENE), rows, KEEP, False, KEEP_EVERY, checkpoint.INTERIM)
+                    else:
+                        continue
+                    disk.say(step)
+                if last < 26:
+                    run.save(_moment(last, SCENE), rows, KEEP, seal=False)
+    return disk
+
+
 def _over_a_lost_attempt(root: Path, path: Path) -> Disk:
     """A run that goes on where segments lie that no checkpoint stands for, with other rows."""
     _start(path, 4)
@@ -370,12 +401,14 @@ RUNS = {
     "over a lost attempt": _over_a_lost_attempt,
     "back before damage": _back,
     "in another's place": _anew,
+    "by the clock": _by_the_clock,
 }
 
 
 @pytest.fixture(autouse=True)
 def joined_soon(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Three make one; and only the watched disk waits."""
+    """Three make one, every save rewrites the master, and only the watched disk waits."""
+    monkeypatch.setattr(run_folder, "RENEWAL", 0.0)
     monkeypatch.setattr(compaction, "JOINED", JOINED)
     monkeypatch.setattr(os, "fsync", lambda descriptor: None)
 
@@ -440,9 +473,8 @@ def _assert_whole(path: Path, snapshot: Snapshot) -> None:
     state, waiting = whole.state(), snapshot.under(RECORDER)
     for name in sorted(name.removesuffix("/step") for name in state if name.endswith("/step")):
         parts = [[waiting[f"{name}/{leaf}"]] if f"{name}/step" in waiting else [] for leaf in LEAVES]
-        if (state[f"{name}/step"] <= sealed).any():
-            series = trajectory.series(path, name)
-            parts = [[a[series.step <= sealed], *p] for a, p in zip(series, parts, strict=True)]
+        held = [rows[name] for _, p in trajectory.spans(path, sealed) if name in (rows := dict(contents(p)))]
+        parts = [[*(one[k] for one in held), *part] for k, part in enumerate(parts)]
         for leaf, found in zip(LEAVES, parts, strict=True):
             np.testing.assert_array_equal(np.concatenate(found), state[f"{name}/{leaf}"], err_msg=name)
 
@@ -486,6 +518,7 @@ def _recorded(tmp_path: Path, name: str) -> Disk:
         ("over a lost attempt", 400),
         ("back before damage", 800),
         ("in another's place", 400),
+        ("by the clock", 1000),
     ],
 )
 def test_after_a_power_cut_what_was_called_saved_is_there(tmp_path, name, points):

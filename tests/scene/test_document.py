@@ -135,7 +135,7 @@ def test_resolved_is_a_scene_again(write: Any) -> None:
     assert list(resolved)[:4] == ["title", "units", "runtime", "state"]
     assert resolved["stepper"] == {"kind": "leapfrog", "dt": 2}
     assert resolved["runtime"]["seed"] == 7
-    assert resolved["checkpoint"] == {"every": 0, "keep": 3, "keep_every": 0}
+    assert resolved["checkpoint"] == {"wall_time": "5 min", "every": 0, "keep": 3, "keep_every": 0}
 
 
 def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:

@@ -24,7 +24,7 @@ def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subpro
 
 def complaints(err: str) -> str:
     """What was written to stderr, without the progress that a slow machine gets to see."""
-    return re.sub(r"^step \d+ of \d+, .* s left\n", "", err, flags=re.MULTILINE)
+    return re.sub(r"^step \d+ of \d+, .* s left(, saved at step \d+)?\n", "", err, flags=re.MULTILINE)
 
 
 def start(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:

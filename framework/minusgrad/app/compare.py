@@ -4,13 +4,13 @@ Compared are dtype, shape and bytes of every array in checkpoints of the same st
 row. The layout of files, wall-clock times, machines and versions are ignored.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..errors import UserError
+from ..errors import CheckpointError, UserError
 from ..files import checkpoint, trajectory
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
@@ -29,11 +29,15 @@ class Difference(NamedTuple):
 
 
 class Comparison(NamedTuple):
-    """Differences, the earliest first, and the numbers of compared arrays and rows."""
+    """Differences, the earliest first, and the numbers of compared arrays and rows.
+
+    until: the step up to which series were compared, because a run is still running; else None.
+    """
 
     differences: list[Difference]
     arrays: int
     rows: int
+    until: int | None = None
 
     def as_dict(self) -> dict[str, Any]:
         return self._asdict() | {"differences": [d.as_dict() for d in self.differences]}
@@ -51,10 +55,9 @@ def compare(one: Path, other: Path) -> Comparison:
     if not one.is_dir():
         a, b = checkpoint.load(one), checkpoint.load(other)
         return Comparison(list(_moments(a, b)), len(a.arrays), 0)
-    for path in (one, other):
-        RunDir.open(path, read_only=True)
+    until = _until([RunDir.open(path, read_only=True) for path in (one, other)])
     differences, arrays = _checkpoints(one, other)
-    more, rows = _series(one, other)
+    more, rows = _series(one, other, until)
     found = sorted([*differences, *more], key=lambda d: (-1 if d.step is None else d.step, d.what))
     found = list({d.what: d for d in reversed(found)}.values())[::-1]
     if not arrays and not rows:
@@ -63,7 +66,25 @@ def compare(one: Path, other: Path) -> Comparison:
                 None, "checkpoints", "the two have no checkpoint of the same step and no series in common"
             )
         )
-    return Comparison(found, arrays, rows)
+    return Comparison(found, arrays, rows, until)
+
+
+def _until(runs: Sequence[RunDir]) -> int | None:
+    """The step of the newest checkpoint of the runs that are running, the smaller one; None without any."""
+    steps = []
+    for run in runs:
+        if run.is_running():
+            newest, _ = checkpoint.newest(run.path / "ckpt")
+            steps.append(-1 if newest is None else checkpoint.step_of(newest))
+    return min(steps, default=None)
+
+
+def _up_to(until: int | None, pieces: Iterator[Series]) -> Iterator[Series]:
+    """The rows up to a step."""
+    for piece in pieces:
+        end = len(piece.step) if until is None else int(np.searchsorted(piece.step, until, "right"))
+        if end:
+            yield Series(*(part[:end] for part in piece))
 
 
 def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
@@ -71,7 +92,12 @@ def _checkpoints(one: Path, other: Path) -> tuple[list[Difference], int]:
     mine, theirs = ({checkpoint.step_of(p): p for p in checkpoint.listed(r / "ckpt")} for r in (one, other))
     found, arrays = [], 0
     for step in sorted(mine.keys() & theirs.keys()):
-        a, b = checkpoint.load(mine[step]), checkpoint.load(theirs[step])
+        try:
+            a, b = checkpoint.load(mine[step]), checkpoint.load(theirs[step])
+        except CheckpointError:
+            if mine[step].exists() and theirs[step].exists():
+                raise
+            continue  # a running run has replaced it
         arrays += len(a.arrays.keys() & b.arrays.keys())
         found += list(_moments(a, b))
     return found, arrays
@@ -90,23 +116,26 @@ def _moments(a: Snapshot, b: Snapshot) -> Iterator[Difference]:
             yield Difference(a.step, name, text)
 
 
-def _series(one: Path, other: Path) -> tuple[list[Difference], int]:
+def _series(one: Path, other: Path, until: int | None) -> tuple[list[Difference], int]:
     mine, theirs, found, rows = trajectory.names(one), trajectory.names(other), [], 0
     for name in sorted({*mine, *theirs}):
         if name not in mine or name not in theirs:
             where = "first" if name in mine else "second"
-            found.append(Difference(None, name, f"recorded only in the {where}"))
+            there = _up_to(until, trajectory.pieces(one if name in mine else other, name))
+            if until is None or next(there, None) is not None:
+                found.append(Difference(None, name, f"recorded only in the {where}"))
             continue
-        difference, length = _one_series(one, other, name)
+        difference, length = _one_series(one, other, name, until)
         rows += length
         found += [difference] if difference else []
     return found, rows
 
 
-def _one_series(one: Path, other: Path, name: str) -> tuple[Difference | None, int]:
+def _one_series(one: Path, other: Path, name: str, until: int | None) -> tuple[Difference | None, int]:
     """The first row that differs, and the number of compared rows."""
     rows = 0
-    for a, b in _side_by_side(trajectory.pieces(one, name), trajectory.pieces(other, name)):
+    both = (_up_to(until, trajectory.pieces(run, name)) for run in (one, other))
+    for a, b in _side_by_side(*both):
         if b is None or a is None:
             left, which = (a, "first") if b is None else (b, "second")
             assert left is not None

@@ -3,7 +3,6 @@
 The hashes of these files are checked first, because HDF5 may crash on a damaged one.
 """
 
-import fcntl
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -35,23 +34,29 @@ def info(path: Path) -> dict[str, Any]:
             remarks.append(str(error))
     found["checkpoints"] = [_step(p) for p in checkpoint.listed(path / "ckpt")]
     found["series"] = _series(path, remarks)
-    files = [p for p in path.rglob("*") if p.is_file()]
-    found["files"], found["bytes"] = len(files), sum(p.stat().st_size for p in files)
+    sizes = [size for p in path.rglob("*") if (size := _size(p)) is not None]
+    found["files"], found["bytes"] = len(sizes), sum(sizes)
     failed = [event.get("error") for event in events if event.get("event") == "failed"]
     ended = found["state"] in ("failed", "diverged")
     return found | {"failed": failed[-1:] if ended else [], "remarks": remarks}
 
 
+def _size(path: Path) -> int | None:
+    """The size of a file; None for a folder, or if a running run has deleted it."""
+    try:
+        return path.stat().st_size if path.is_file() else None
+    except FileNotFoundError:
+        return None
+
+
 def _step(path: Path) -> str:
-    return f"{checkpoint.step_of(path)}{'' if checkpoint.is_scheduled(path) else ' (interruption)'}"
+    kind = " (by the clock)" if checkpoint.is_interim(path) else " (interruption)"
+    return f"{checkpoint.step_of(path)}{'' if checkpoint.is_scheduled(path) else kind}"
 
 
 def _state(run: RunDir, events: list[dict[str, Any]]) -> str:
-    with (run.path / "journal.jsonl").open("rb") as journal:
-        try:
-            fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
-        except OSError:
-            return "running"
+    if run.is_running():
+        return "running"
     last = before = ""
     for event in (str(event.get("outcome" if "cure" in event else "event")) for event in events):
         before = last if event == "resumed" else before
@@ -90,13 +95,10 @@ def _unit_of_time(units: Mapping[str, Any]) -> str:
 def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:
     """For each series: number of rows, first and last step, shape of a row, dtype and unit."""
     found: dict[str, dict[str, Any]] = {}
-    for segment in trajectory.segments(path):
-        try:
-            for name, head in trajectory.heads(segment):
-                facts = {"rows": 0, "first": head.first, "last": head.last, "shape": list(head.shape)}
-                facts |= {"dtype": str(head.dtype), "unit": head.unit[0] if head.unit else ""}
-                one = found.setdefault(name, {"name": name} | facts)
-                one |= {"rows": one["rows"] + head.rows, "last": head.last}
-        except CheckpointError as error:
-            remarks.append(str(error))
+    for file, covered in trajectory.opened(path, remarks):
+        for name, head in trajectory.heads(file, covered):
+            facts = {"rows": 0, "first": head.first, "last": head.last, "shape": list(head.shape)}
+            facts |= {"dtype": str(head.dtype), "unit": head.unit[0] if head.unit else ""}
+            one = found.setdefault(name, {"name": name} | facts)
+            one |= {"rows": one["rows"] + head.rows, "last": head.last}
     return [found[name] for name in sorted(found)]

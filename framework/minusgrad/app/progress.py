@@ -10,6 +10,20 @@ from typing import Any, TextIO
 from .streams import SafeStream
 
 
+class Tell:
+    """Called with each step reached; `saved` is called with the last step that is safe on disk."""
+
+    def __init__(self, show: Callable[[int, int | None], None]):
+        self._show = show
+        self._saved: int | None = None
+
+    def __call__(self, step: int) -> None:
+        self._show(step, self._saved)
+
+    def saved(self, step: int | None) -> None:
+        self._saved = step
+
+
 @contextmanager
 def progress(first: int, last: int, stream: TextIO | None = None) -> Iterator[Callable[[int], None]]:
     """A function to call with each step reached; shows steps per second and the remaining time."""
@@ -31,36 +45,39 @@ def _bar(first: int, last: int, stream: TextIO) -> Iterator[Callable[[int], None
         BarColumn(bar_width=None),
         MofNCompleteColumn(),
         TextColumn("{task.fields[rate]} steps/s"),
+        TextColumn("{task.fields[saved]}"),
         TextColumn("left"),
         TimeRemainingColumn(),
     )
     began = time.monotonic()
     with Progress(*columns, console=Console(file=stream)) as bar:
-        task = bar.add_task("", total=last, completed=first, rate="")
+        task = bar.add_task("", total=last, completed=first, rate="", saved="")
 
-        def tell(step: int) -> None:
-            bar.update(task, completed=step, rate=_rate(step - first, began))
+        def show(step: int, saved: int | None) -> None:
+            told = "" if saved is None else f"saved {saved}"
+            bar.update(task, completed=step, rate=_rate(step - first, began), saved=told)
 
-        yield tell
+        yield Tell(show)
 
 
 @contextmanager
 def _lines(first: int, last: int, stream: TextIO, seconds: float = 5.0) -> Iterator[Callable[[int], None]]:
     began = said = time.monotonic()
 
-    def tell(step: int) -> None:
+    def show(step: int, saved: int | None) -> None:
         nonlocal said
         now = time.monotonic()
         if now - said >= seconds:
             said = now
             left = (now - began) / max(step - first, 1) * (last - step)
+            safe = "" if saved is None else f", saved at step {saved}"
             print(
-                f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left",
+                f"step {step} of {last}, {_rate(step - first, began)} steps/s, {left:.0f} s left{safe}",
                 file=stream,
                 flush=True,
             )
 
-    yield tell
+    yield Tell(show)
 
 
 @contextmanager

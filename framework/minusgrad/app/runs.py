@@ -9,17 +9,14 @@ import shlex
 import shutil
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-import numpy as np
-
 from ..assembly import provenance
 from ..assembly.estimates import Estimates
 from ..assembly.fit import ParameterFit
-from ..assembly.job import Job
 from ..assembly.observation_round import ObservationRound
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
@@ -40,22 +37,19 @@ from ..errors import (
 from ..files import durable, trajectory
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
-from ..files.trajectory import Recorder
 from ..files.writer import Writer
 from ..scene.document import Document, load
 from ..steppers import scheduler
-from ..steppers.scheduler import Every
 from ..steppers.stability.step_size import StepSize
 from . import divergence
 from .run_options import Overrides, Plugins, Progress, RunOptions, Say, quiet, unsaid
-from .signals import StepAbandonedError, StopRequests, stop_requests
+from .saver import UNOBSERVED, Saver, telling
+from .signals import StepAbandonedError, stop_requests
 
 INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
 """The file in a run folder with the results of a fit."""
-UNOBSERVED = "unobserved"
-"""The entry in a checkpoint's meta that its step has not been observed, because an observer failed there."""
 
 
 @dataclass(frozen=True)
@@ -89,53 +83,6 @@ class Fit(Run):
 
     estimates: Estimates | None = None
     parameter_fit: ParameterFit | None = None
-
-
-class Saver:
-    """The scheduler's checkpoint: copies the state, and writes it in a background thread.
-
-    `saved` is the step of the last one that is safe on disk.
-    """
-
-    def __init__(self, job: Job, folder: RunDir, writer: Writer, saved: int | None = None):
-        self.job, self.folder, self.writer = job, folder, writer
-        self.trigger = Every(job.between_saves)
-        self.saved = saved
-        self.remarks: list[str] = []
-        self._before: Snapshot | None = None
-
-    @contextmanager
-    def before_a_long_step(self, asked: StopRequests) -> Iterator[None]:
-        """Keep the state before a step, so that a signal inside it can be obeyed at once."""
-        self._before = self.job.snapshot()
-        with asked.abandoning():
-            yield
-        self._before = None
-
-    def observe(self) -> None:
-        """Save this state, after the previous one is written. Raises the error of that write."""
-        self.writer.wait()  # before the copy: two states at once would need too much memory
-        snapshot, recorded = self.job.snapshot(), self.job.recorder.take()
-        self.writer.begin(partial(self._save, snapshot, recorded, seal=True))
-
-    def interrupt(self) -> None:
-        """Save an unscheduled state at once; inside a step that was abandoned, the one before it."""
-        self.writer.wait()
-        self._save(self._before or self.job.snapshot(), self.job.recorder, seal=False)
-
-    def keep_unobserved(self) -> None:
-        """Save a state that an observer failed at, if it is finite, so that a resumed run observes it."""
-        snapshot = self.job.snapshot()
-        reals = (a for a in snapshot.under("fields").values() if a.dtype.kind == "f")
-        if all(np.isfinite(a).all() for a in reals):
-            with suppress(MinusgradError):
-                marked = replace(snapshot, meta=snapshot.meta | {UNOBSERVED: True})
-                self._save(marked, self.job.recorder, seal=False)
-
-    def _save(self, snapshot: Snapshot, recorded: Recorder, seal: bool) -> None:
-        kept = self.job.scene.checkpoint
-        self.remarks += self.folder.save(snapshot, recorded, kept.keep, seal, kept.keep_every)
-        self.saved = snapshot.step
 
 
 def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -> Simulation:
@@ -335,14 +282,14 @@ def _finished(
                 if unobserved:
                     _observe(job, [*rounds.observers, saver])
                 observers = [*watched.observers, *rounds.observers]
-                long = partial(saver.before_a_long_step, asked)
+                long, told = partial(saver.before_a_long_step, asked), telling(tell, saver)
                 try:
-                    outcome = scheduler.run(stepper, last, observers, saver, asked, tell, long)
+                    outcome = scheduler.run(stepper, last, observers, saver, asked, told, long, saver.look)
                 except StepAbandonedError:
                     outcome = "interrupted"
             if outcome == "interrupted":
                 saver.interrupt()
-            saver.writer.wait()
+            saver.finish()
             if outcome != "interrupted" and isinstance(job, ParameterFit):
                 estimates = _estimated(job, folder)
     except KeyboardInterrupt:

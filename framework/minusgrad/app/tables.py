@@ -112,6 +112,8 @@ def print_verification(answers: "Sequence[Answer]", strays: Sequence[str]) -> No
     for answer in answers:
         if not answer.passed:
             print(f"{answer.what}: {answer.text}")
+        elif answer.what == "run":
+            print(answer.text)
     for stray in strays:
         print(f"{stray}: left by a killed process; `minusgrad resume` deletes it")
     wrong = sum(not a.passed for a in answers)
@@ -124,6 +126,8 @@ def print_comparison(found: "Comparison") -> None:
         print(f"{what}: {f'step {step}: ' if step is not None else ''}{text}")
     if not found.differences:
         print(f"the same, bit for bit: {found.arrays} arrays of checkpoints, {found.rows} rows of series")
+    if found.until is not None:
+        print(f"running: compared up to step {found.until}")
 
 
 def _badness(f: "Finding") -> tuple[bool, float]:

@@ -32,13 +32,15 @@ class Answer(NamedTuple):
 def verify(path: Path) -> Iterator[Answer]:
     """Verify a run folder, file by file. Raises RunFolderError if it is not a run."""
     run = RunDir.open(path, read_only=True)
+    running = run.is_running()
     newest: Snapshot | None = None
     for file in checkpoint.listed(path / "ckpt"):
         what = f"ckpt/{file.name}"
         try:
             found = checkpoint.load(file)
         except CheckpointError as error:
-            yield Answer(what, False, str(error))
+            if file.exists() or not running:  # else a newer one has replaced it
+                yield Answer(what, False, str(error))
             continue
         newest = found
         numbers = sum(array.nbytes for array in found.arrays.values())
@@ -46,9 +48,12 @@ def verify(path: Path) -> Iterator[Answer]:
     if newest is None:
         yield Answer("ckpt/", False, "no undamaged checkpoint: the run cannot be resumed")
         return
-    yield from _checkpoints(run, newest)
+    if not running:  # else they come and go
+        yield from _checkpoints(run, newest)
     yield from _inputs(run, newest)
-    yield from _segments(run, newest)
+    yield from _segments(run, newest, running)
+    if running:
+        yield Answer("run", True, f"running: checked up to step {newest.step}")
 
 
 def _checkpoints(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
@@ -121,38 +126,52 @@ def _agree(saved: Any, now: Any) -> bool:
     return saved == now
 
 
-def _segments(run: RunDir, newest: Snapshot) -> Iterator[Answer]:
+def _segments(run: RunDir, newest: Snapshot, running: bool) -> Iterator[Answer]:
     """Verify each segment and the master file; no segment may be missing, and no series may go back."""
     sealed = newest.meta.get("sealed", newest.step)
     ends: dict[str, int] = {}
-    whole = True
-    for file in run.segments():
+    whole, covered, todo = True, -1, trajectory.spans(run.path)
+    while todo:
+        (span, file), *todo = todo
         what = f"traj/{file.name}"
-        if trajectory.last_step(file) > sealed:
+        if span.last > (newest.step if span.interim else sealed):
             yield Answer(what, True, "newer than the newest checkpoint; not used yet")
             continue
         try:
-            text = _read(file, ends)
+            text = _read(file, ends, covered if running else -1)
         except CheckpointError as error:
+            if running and not file.exists():  # it was joined with others
+                todo = [one for one in trajectory.spans(run.path) if one[0].last > covered]
+                continue
             whole = False
             yield Answer(what, False, str(error))
         else:
+            covered = max(covered, span.last)
             yield Answer(what, True, text)
-    spans = [span for span, _ in trajectory.spans(run.path)]
-    missing = [s for s in _saved(run, sealed) if not any(one.first <= s <= one.last for one in spans)]
-    if missing:
+    if missing := [] if running else _missing(run, newest, sealed):
         steps = ", ".join(map(str, missing[:5])) + (", ..." if len(missing) > 5 else "")
         text = f"segments that the journal lists as saved are missing: of step {steps}"
         yield Answer("traj/", False, f"{text}; copy them again")
     elif whole and ends:
-        yield Answer("traj/", True, f"{len(ends)} series, without a gap up to step {sealed}")
-    yield from _master(run, sealed, whole and _writes_alike(newest))
+        yield Answer("traj/", True, f"{len(ends)} series, without a gap up to step {newest.step}")
+    yield from _master(run, newest, whole and _writes_alike(newest), running)
 
 
-def _read(file: Path, ends: dict[str, int]) -> str:
-    """Read a whole segment; `ends`: the last step of each series so far."""
+def _missing(run: RunDir, newest: Snapshot, sealed: int) -> list[int]:
+    """The steps of segments, sealed or interim, that are in use and missing."""
+    there = [span for span, _ in trajectory.spans(run.path)]
+    gone = [s for s in _saved(run, sealed) if not any(one.first <= s <= one.last for one in there)]
+    for name in newest.meta.get("interim", []):
+        wanted = trajectory.span(run.path / "traj" / name)
+        if wanted and not any(one == wanted or one.covers(wanted) for one in there):
+            gone.append(wanted.last)
+    return gone
+
+
+def _read(file: Path, ends: dict[str, int], covered: int) -> str:
+    """Read a whole segment, after step `covered`; `ends`: the last step of each series so far."""
     rows = 0
-    for name, part in trajectory.contents(file):
+    for name, part in trajectory.contents(file, covered):
         steps = part.step
         if len(part.time) != len(steps) or len(part.value) != len(steps) or (np.diff(steps) <= 0).any():
             raise CheckpointError(f"{file}: series '{name}' does not go forward step by step")
@@ -171,7 +190,7 @@ def _saved(run: RunDir, sealed: int) -> list[int]:
         step = int(event.get("step", -1))
         if event.get("event") == "restored":
             steps = [s for s in steps if s <= step]
-        elif event.get("event") == "saved" and event.get("segment"):
+        elif event.get("event") == "saved" and event.get("segment") and event.get("scheduled"):
             steps.append(step)
     return [s for s in dict.fromkeys(steps) if s <= sealed]
 
@@ -183,21 +202,30 @@ def _writes_alike(newest: Snapshot) -> bool:
     return isinstance(versions, Mapping) and all(versions.get(name) == version(name) for name in names)
 
 
-def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
+def _master(run: RunDir, newest: Snapshot, alike: bool, running: bool) -> Iterator[Answer]:
     """Verify that trajectory.h5 refers to exactly the segments in use.
 
     alike: this process would write the same bytes, so they are compared, unless its layout is an older one.
     """
-    segments = [p for p in run.segments() if trajectory.last_step(p) <= sealed]
+    sealed = newest.meta.get("sealed", newest.step)
+    found = trajectory.spans(run.path, sealed)
+    segments = [path for span, path in found if not span.interim or span.last <= newest.step]
     there = {f"traj/{p.name}" for p in segments}
     again = "`minusgrad resume` rewrites it"
     path = run.path / master_file.NAME
+    if running:  # segments may be joined at this moment
+        yield Answer(master_file.NAME, True, "not compared: the running run rewrites it every few seconds")
+        return
     if not path.exists():
         if there:
             yield Answer(master_file.NAME, False, f"missing; {again}")
         return
-    if alike and there and path.read_bytes() == master_file.image(segments):
+    data = path.read_bytes()
+    if alike and there and data == master_file.image(segments):
         yield Answer(master_file.NAME, True, f"over {len(there)} segments, all there")
+        return
+    if hashlib.sha256(data).hexdigest() == _last_master(run):
+        yield Answer(master_file.NAME, True, f"of some seconds before the run was killed; {again}")
         return
     try:
         with hdf5_trust.opened_file(path) as file:
@@ -213,6 +241,14 @@ def _master(run: RunDir, sealed: int, alike: bool) -> Iterator[Answer]:
     differing = ", ".join(sorted(named ^ there)[:3])
     wrong = f"names other segments than there are ({differing}); {again}"
     yield Answer(master_file.NAME, passed, f"over {len(named)} segments, all there" if passed else wrong)
+
+
+def _last_master(run: RunDir) -> str | None:
+    """The hash of the master file as the journal has it last."""
+    events = run.events()
+    if events and events[-1].get("event") == "finished":
+        return None
+    return next((e["master"] for e in reversed(events) if e.get("master")), None)
 
 
 def strays(path: Path) -> list[str]:

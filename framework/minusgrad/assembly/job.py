@@ -21,6 +21,9 @@ from ..steppers.stepper import Stepper
 from .observers import Observer
 from .registry import Registry
 
+HELD = 1 << 28
+"""Bytes of recorded rows beyond which a run is saved, whatever the clock says."""
+
 
 class Job(Protocol):
     """Protocol of a simulation or a fit: `app.runs` starts, saves and resumes it.
@@ -109,8 +112,10 @@ def first_look(job: Job) -> None:
             raise
         except RunFailedError as error:  # two that record one name
             raise SceneError([job.scene.document.problem(("observe", number), str(error))]) from error
-        rows = min(run, often or run) // max(observer.trigger.n, 1) + 1
-        need = 3 * rows * (_recorded(job) - before)  # the rows, the file's image, and the bytes to write
+        rows, row = min(run, often or run) // max(observer.trigger.n, 1) + 1, _recorded(job) - before
+        if job.scene.checkpoint.seconds:  # else they are written only at scheduled steps
+            rows = min(rows, HELD // max(row, 1) + 1)
+        need = 3 * rows * row  # the rows, the file's image, and the bytes to write
         with job.placed(("observe", number)):
             cure = "observe less often, or save more often: [checkpoint] every"
             memory.require(need, f"{rows} rows until the next checkpoint", cure)

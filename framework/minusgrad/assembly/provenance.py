@@ -28,6 +28,7 @@ def facts(
     """Scene, files, plugins that it uses, machine and versions, as plain data without wall-clock times."""
     resolved = scene.resolved()
     resolved["runtime"].pop("threads")
+    resolved["checkpoint"].pop("wall_time")  # when files are written is no part of what they hold
     resolved["runtime"]["engine"] = engine = runtime.engine_name()
     return {
         "title": scene.title,

@@ -7,16 +7,17 @@
                                 last of step, time, dt, names, units, scene, meta and these
 
 This hash of the content does not depend on the version of HDF5. (Format 1 stored it in attributes.)
-Names are `<step>` for a scheduled checkpoint and `<step>.interrupted` for one that a signal or a time limit
-caused; the step has 12 digits, from 10^12 on more. A file from elsewhere is hostile: its hash is checked
-before HDF5 is called, and links, external or virtual storage, filters and object types are refused before any
-data is read.
+Names are `<step>` for a scheduled checkpoint, `<step>.interrupted` for one that a signal or a time limit
+caused, and `<step>.interim` for one by the clock; the step has 12 digits, from 10^12 on more.
+
+A file from elsewhere is hostile: its hash is checked before HDF5 is called, and links, external or virtual
+storage, filters and object types are refused before any data is read.
 """
 
 import hashlib
 import json
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -33,7 +34,8 @@ FORMAT = "minusgrad checkpoint"
 VERSION = (2, 0)
 READS = {1, 2}
 """The major versions that can be read; 2 is written."""
-_NAME = re.compile(r"(?P<step>\d{12,})(?P<interrupted>\.interrupted)?")
+INTERRUPTED, INTERIM = "interrupted", "interim"
+_NAME = re.compile(r"(?P<step>\d{12,})(?P<unscheduled>\.interrupted|\.interim)?")
 _PART = re.compile(r"(?!\.+$)[^/\0-\x1f]+")
 _ROOT = {"arrays", "scene", "meta", "sha256"}
 
@@ -61,8 +63,10 @@ class Snapshot:
         return {name.removeprefix(start): a for name, a in self.arrays.items() if name.startswith(start)}
 
 
-def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
+def save(folder: Path, snapshot: Snapshot, kind: str = "") -> Path:
     """Write the snapshot; returns only when it is safe on disk.
+
+    kind: "" for a scheduled checkpoint, else INTERRUPTED or INTERIM.
 
     Raises ValueError for contents that a checkpoint cannot hold (object arrays, names with empty or dotted
     parts, units without an array) and RunFailedError if writing fails.
@@ -72,7 +76,7 @@ def save(folder: Path, snapshot: Snapshot, scheduled: bool = True) -> Path:
             raise ValueError(f"{name!r}: not a name for an array")
     if foreign := sorted(snapshot.units.keys() - snapshot.arrays.keys()):
         raise ValueError(f"units for missing arrays: {', '.join(foreign)}")
-    stem = f"{snapshot.step:012d}" + ("" if scheduled else ".interrupted")
+    stem = f"{snapshot.step:012d}" + f".{kind}" * bool(kind)
     with ThreadPoolExecutor(1) as beside:
         return durable.write_new(folder, stem, laid_out(lambda draft: _fill(draft, snapshot, beside)))
 
@@ -101,27 +105,41 @@ def step_of(path: Path) -> int:
 
 
 def is_scheduled(path: Path) -> bool:
-    """False for the checkpoint of an interruption."""
-    return not durable.stem(path).endswith(".interrupted")
+    """False for the checkpoint of an interruption, or by the clock."""
+    return not durable.stem(path).endswith((f".{INTERRUPTED}", f".{INTERIM}"))
+
+
+def is_interim(path: Path) -> bool:
+    """True for a checkpoint by the clock."""
+    return durable.stem(path).endswith(f".{INTERIM}")
 
 
 def newest(folder: Path) -> tuple[Path | None, list[str]]:
     """The newest undamaged checkpoint, and a remark about each newer one that was skipped."""
-    remarks = []
-    for path in reversed(listed(folder)):
+    remarks: list[str] = []
+    return next(undamaged(folder, remarks), None), remarks
+
+
+def undamaged(folder: Path, remarks: list[str]) -> Iterator[Path]:
+    """The undamaged checkpoints, the newest first; `remarks` get one about each that is skipped."""
+    todo = listed(folder)
+    while todo:
+        path = todo.pop()
         try:
             durable.check(path)
         except CheckpointError as error:
-            remarks.append(f"skipped: {error}")
+            if path.exists():
+                remarks.append(f"skipped: {error}")
+            else:  # a running run has replaced it
+                todo = listed(folder)
         else:
-            return path, remarks
-    return None, remarks
+            yield path
 
 
 def prune(folder: Path, keep: int, keep_every: int = 0) -> list[Path]:
     """Delete scheduled checkpoints, except the newest `keep` >= 1 and those at multiples of `keep_every`.
 
-    Checkpoints of interruptions are not touched. Returns the deleted paths.
+    Unscheduled checkpoints are not touched. Returns the deleted paths.
     """
     if keep < 1:
         raise ValueError(f"keep: a run must keep at least one checkpoint, got {keep}")

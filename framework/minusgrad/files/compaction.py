@@ -1,10 +1,11 @@
 """Joining of segments, so that the master file refers to fewer than 200, however long the run.
 
-    50 segments of one level become one of the next, oldest first, older than the kept checkpoints
+    10 segments of one level become one of the next, oldest first, older than the kept checkpoints
 
-Each row is copied once for each power of 50 in the number of saves, and there are at most 49 files of each
-level. Sources are deleted after the joined file is on disk and the master refers to it; a kill in between
-leaves both, and their names tell which counts (`trajectory.spans`). No array is read into memory.
+Each row is copied once for each power of 10 in the number of saves, and there are at most 9 files of each
+level, so that the master, which costs by the number of its sources, stays small. Sources are deleted after
+the joined file is on disk and the master refers to it; a kill in between leaves both, and their names tell
+which counts (`trajectory.spans`). No array is read into memory.
 """
 
 from collections.abc import Sequence
@@ -18,36 +19,51 @@ from .h5md import CONNECTIVITY
 from .hdf5_layout import Stretch, laid_out, stretch
 from .trajectory import Column, Span
 
-JOINED = 50
+JOINED = 10
 """The number of segments that are joined into one."""
 
 
-def compact(run: Path, until: int) -> None:
+def compact(run: Path, sealed: int, until: int, interim: bool = False) -> None:
     """Join segments up to step `until`, as long as a level has enough of them.
 
-    Raises CheckpointError for a damaged segment, RunFailedError if the disk refuses.
+    sealed: the step of the last scheduled checkpoint. interim: join interim segments, and no others. Raises
+    CheckpointError for a damaged segment, RunFailedError if the disk refuses.
     """
-    while group := _enough([(s, path) for s, path in trajectory.spans(run) if s.last <= until]):
-        _join(run, [path for _, path in group], group[0][0].first, group[-1][0].last, group[0][0].level + 1)
+    while group := _enough(
+        [(s, path) for s, path in trajectory.spans(run, sealed) if s.last <= until and s.interim == interim]
+    ):
+        first, last = group[0][0], group[-1][0]
+        _join(run, [path for _, path in group], first._replace(last=last.last, level=first.level + 1))
+
+
+def columns(paths: Sequence[Path]) -> dict[str, Column]:
+    """The series of several segments, joined in this order; their values are not read."""
+    found: dict[str, list[Column]] = {}
+    for path in paths:
+        with trajectory.looked_at(path) as file:
+            for name in h5md.series_in(file):
+                found.setdefault(name, []).append(_column(file[name], path, None))
+    return {name: trajectory.joined(parts) for name, parts in found.items()}
 
 
 def cut(run: Path, sealed: int) -> list[str]:
     """Shorten joined segments that extend beyond step `sealed`, where the run resumes; returns remarks."""
     remarks = []
     for s, path in trajectory.spans(run):
-        if not s.level or s.last <= sealed:
+        if not s.level or s.interim or s.last <= sealed:
             continue
         if s.first <= sealed:
-            _join(run, [path], s.first, sealed, s.level, sealed)
+            _join(run, [path], s._replace(last=sealed), sealed)
         durable.remove(path)
         remarks.append(f"traj/{path.name}: extends beyond step {sealed}; later steps are recomputed")
     return remarks
 
 
-def superseded(run: Path) -> list[Path]:
-    """Segments whose rows are contained in another one."""
-    valid = set(trajectory.segments(run))
-    return [p for p in (run / "traj").glob("*.h5") if trajectory.span(p) is not None and p not in valid]
+def superseded(run: Path, sealed: int) -> list[Path]:
+    """Segments up to step `sealed`, or interim, whose rows are contained in another one."""
+    valid = {path for _, path in trajectory.spans(run, sealed)}
+    found = [(s, p) for p in (run / "traj").glob("*.h5") if (s := trajectory.span(p)) is not None]
+    return [p for s, p in found if p not in valid and (s.interim or s.last <= sealed)]
 
 
 def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
@@ -58,10 +74,8 @@ def _enough(segments: Sequence[tuple[Span, Path]]) -> list[tuple[Span, Path]]:
     return []
 
 
-def _join(
-    run: Path, paths: Sequence[Path], first: int, last: int, level: int, until: int | None = None
-) -> Path:
-    """Write one segment with the rows of all, in order, up to step `until`."""
+def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None) -> Path:
+    """Write one segment of this name with the rows of all, in order, up to step `until`."""
     columns: dict[str, list[Column]] = {}
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
@@ -72,12 +86,13 @@ def _join(
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
             grids = h5md.grids_in(file) | grids
-    joined = {name: _joined(parts) for name, parts in sorted(columns.items())}
+    joined = {name: trajectory.joined(parts) for name, parts in sorted(columns.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
     image = laid_out(
         lambda draft: trajectory.fill(draft, kept, dict(sorted(lists.items())), dict(sorted(grids.items())))
     )
-    return durable.write_new(run / "traj", f"{first:012d}-{last:012d}.{level}", image)
+    stem = f"{span.first:012d}-{span.last:012d}.{span.level}" + ".interim" * span.interim
+    return durable.write_new(run / "traj", stem, image)
 
 
 def _column(group: h5py.Group, path: Path, until: int | None) -> Column:
@@ -91,9 +106,3 @@ def _column(group: h5py.Group, path: Path, until: int | None) -> Column:
     return Column(
         steps[:rows], time[:rows], shape, value.dtype, [part], h5md.unit_of(value), h5md.unit_of(time)
     )
-
-
-def _joined(columns: Sequence[Column]) -> Column:
-    first, parts = columns[0], [part for c in columns for part in c.parts]
-    step, time = (np.concatenate([c[k] for c in columns]) for k in (0, 1))
-    return first._replace(step=step, time=time, shape=(len(step), *first.shape[1:]), parts=parts)

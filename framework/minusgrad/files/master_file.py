@@ -12,6 +12,7 @@ line are padded with zeros to three components. Segments have none of this.
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
 
+import hashlib
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -32,8 +33,8 @@ _VECTORS = (POSITION, f"{FRAMES}/velocity", f"{FRAMES}/force")
 """The arrays that MDAnalysis reads, in the order in which it looks for the steps of frames."""
 
 
-def write(run: Path, segments: list[Path]) -> Path | None:
-    """Write `run/trajectory.h5` over segments in `run/traj`, in the order given.
+def write(run: Path, segments: list[Path]) -> str | None:
+    """Write `run/trajectory.h5` over segments in `run/traj`, in the order given; returns its SHA-256.
 
     Returns None and deletes the file if there are no segments. There are fewer than 200 (`compaction`): a
     reader limited to 1,024 open files silently sees fill values beyond about 1,018. Raises RunFailedError
@@ -43,8 +44,9 @@ def write(run: Path, segments: list[Path]) -> Path | None:
     if not segments:
         durable.remove(master)
         return None
-    durable.replace(master, image(segments))
-    return master
+    data = image(segments)
+    durable.replace(master, data)
+    return hashlib.sha256(data).hexdigest()
 
 
 def image(segments: list[Path]) -> bytes:

@@ -6,11 +6,15 @@
     trajectory.h5                 the master over the segments
     fit.json                      the estimates of a completed fit
 
-A scheduled save writes the segment, then the checkpoint; joins old segments, rewrites the master file, prunes
-old checkpoints, and appends to the journal. The checkpoint is the commit: a segment newer than the newest
-checkpoint is ignored, and rewritten by the resumed run. The checkpoint of an interruption writes no segment;
-it contains the unsealed rows, and is deleted at the next scheduled save. So the folders of a resumed and an
-uninterrupted run end equal, file for file, except for the journal.
+A scheduled save writes the segment, then the checkpoint; prunes old checkpoints, and appends to the journal.
+The checkpoint is the commit: a segment newer than the newest checkpoint is ignored, and rewritten by the
+resumed run. Every few seconds, and at the end, old segments are joined and the master file is rewritten;
+segments that the master names are deleted only after that.
+
+An unscheduled save (an interruption, or one by the clock) writes an interim segment with the rows since the
+save before, then an unscheduled checkpoint. The next scheduled save copies all these rows into its own
+segment and deletes the interim files. So the folders of a resumed and an uninterrupted run end equal, file
+for file, except for the journal, whatever the clock did.
 """
 
 import fcntl
@@ -18,19 +22,23 @@ import json
 import os
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from math import inf
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from ..errors import CheckpointError, RunFolderError
-from . import checkpoint, compaction, durable, master_file, trajectory
+from ..errors import CheckpointError, MinusgradError, RunFolderError
+from . import checkpoint, compaction, durable, master_file, trajectory, wall_clock
 from .checkpoint import Snapshot
 from .trajectory import Recorder
 
 _JOURNAL = "journal.jsonl"
 RECORDER = "recorder"  # the folder of the unsealed rows among a checkpoint's arrays
+RENEWAL = 5.0
+"""Seconds from one rewriting of the master file to the next, if saves are more frequent."""
 
 
 class RunDir:
@@ -40,6 +48,10 @@ class RunDir:
         self.path = path
         self._lock = lock
         self._sealed = -1  # step of the last scheduled checkpoint of this run
+        self._interims: list[Path] = []  # interim segments since then
+        self._strays: list[Path] = []  # segments of a killed attempt, beyond its checkpoint
+        self._renewed = -inf  # when the master was last rewritten
+        self._due: tuple[int, int] | None = None  # keep and keep_every, if it is to be rewritten
 
     @classmethod
     def create(cls, path: Path, scene: bytes, overrides: Sequence[str], force: bool = False) -> Self:
@@ -96,7 +108,18 @@ class RunDir:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            if error is None:
+                self.finish()
+            elif isinstance(error, Exception):
+                with suppress(MinusgradError):  # the error at hand is told
+                    self.finish()
+        finally:
+            self.close()
+
+    def finish(self) -> list[str]:
+        """Rewrite the master file, if saves since its last rewriting left it to be done. Returns remarks."""
+        return [] if self._due is None else self.tidy(*self._due)
 
     @property
     def scene(self) -> bytes:
@@ -116,6 +139,15 @@ class RunDir:
         clock = datetime.now(UTC).isoformat(timespec="milliseconds")
         durable.append_line(self._journal, json.dumps({"time": clock, "event": event} | facts))
 
+    def is_running(self) -> bool:
+        """Whether another process writes to the run."""
+        with self._journal.open("rb") as journal:
+            try:
+                fcntl.flock(journal, fcntl.LOCK_SH | fcntl.LOCK_NB)
+            except OSError:
+                return True
+        return False
+
     def events(self) -> list[dict[str, Any]]:
         """The journal's events; a line torn by a power cut is skipped."""
         return list(_events(self._journal))
@@ -131,33 +163,60 @@ class RunDir:
         keep: int,
         seal: bool = True,
         keep_every: int = 0,
+        kind: str = checkpoint.INTERRUPTED,
     ) -> list[str]:
         """Save a state of the run, and return once it is safe on disk. Returns remarks for the user.
 
-        seal: True for a scheduled save, False for that of an interruption. The checkpoint contains the
-        recorder's unsealed rows under `recorder/`, and the step of the last seal as `sealed` in meta. The
-        newest `keep` checkpoints are kept, and those at multiples of `keep_every`. Raises RunFailedError if
-        writing fails.
+        seal: True for a scheduled save, else it is an unscheduled one of this `kind`. The checkpoint's meta
+        has the step of the last seal as `sealed`, and names the interim segments since then as `interim`. The
+        newest `keep` checkpoints are kept, and those at multiples of `keep_every`; of unscheduled ones the
+        newest two. Raises RunFailedError if writing fails.
         """
         self._must_write()
-        step, remarks, segment = snapshot.step, [], None
+        remarks, segment = self._recorded(snapshot.step, recorder, seal)
+        new = self._committed(snapshot, recorder, "" if seal else kind)
+        others = [path for path in checkpoint.listed(self._ckpt) if path != new]
+        facts: dict[str, Any] = {"checkpoint": new.name, "segment": segment.name if segment else None}
         if seal:
-            segment = recorder.seal(self._traj, step) if recorder is not None else None
-            remarks += self._supersede(step, [p for p in self._unsealed(step) if p != segment])
+            remarks += self._supersede(
+                snapshot.step, [p for p in others if checkpoint.step_of(p) > self._sealed]
+            )
+            self._sealed, self._interims = snapshot.step, []
+            if wall_clock.now() - self._renewed >= RENEWAL:
+                remarks += self._renew(keep, facts)
+            else:
+                self._due = keep, keep_every
+            self._prune(keep, keep_every)
+        else:
+            facts["by"] = "clock" if kind == checkpoint.INTERIM else "interruption"
+            earlier = [p for p in others if not checkpoint.is_scheduled(p)]
+            kept = [p for p in earlier if checkpoint.step_of(p) <= snapshot.step][-1:]
+            _drop(path for path in earlier if path not in kept)
+            remarks += self._renew(keep, facts)
+        self.journal("saved", step=snapshot.step, scheduled=seal, **facts)
+        return remarks
+
+    def _recorded(self, step: int, recorder: Recorder | None, seal: bool) -> tuple[list[str], Path | None]:
+        """Write the rows of a save: of an unscheduled one as an interim segment."""
+        if not seal:
+            segment = recorder.seal(self._traj, step, interim=True) if recorder is not None else None
+            self._interims += [segment] if segment is not None and segment not in self._interims else []
+            return [], segment
+        segment = None
+        if recorder is not None:
+            segment = recorder.seal(self._traj, step, compaction.columns(self._interims))
+        stale = [p for p in self._strays if trajectory.last_step(p) <= step]
+        self._strays = [p for p in self._strays if p not in stale]
+        return self._supersede(step, [p for p in stale if p != segment]), segment
+
+    def _committed(self, snapshot: Snapshot, recorder: Recorder | None, kind: str) -> Path:
+        """Write the checkpoint of a save."""
         rows = recorder.state() if recorder is not None else {}
         arrays = snapshot.arrays | {f"{RECORDER}/{name}": array for name, array in rows.items()}
-        meta = snapshot.meta | {"sealed": step if seal else self._sealed}
-        new = checkpoint.save(self._ckpt, replace(snapshot, arrays=arrays, meta=meta), scheduled=seal)
-        others = [path for path in checkpoint.listed(self._ckpt) if path != new]
-        if seal:
-            remarks += self._supersede(step, [p for p in others if checkpoint.step_of(p) > self._sealed])
-            self._sealed = step
-            remarks += self.tidy(keep, keep_every)
-        else:
-            _drop(path for path in others if not checkpoint.is_scheduled(path))
-        names = {"checkpoint": new.name, "segment": segment.name if segment else None}
-        self.journal("saved", step=step, scheduled=seal, **names)
-        return remarks
+        meta = snapshot.meta | {"sealed": self._sealed if kind else snapshot.step}
+        if kind:
+            meta["interim"] = [path.name for path in self._interims]
+        return checkpoint.save(self._ckpt, replace(snapshot, arrays=arrays, meta=meta), kind)
 
     def restore(self) -> tuple[Snapshot, list[str]]:
         """Load the newest undamaged checkpoint; also returns a remark about each one that was skipped.
@@ -168,44 +227,84 @@ class RunDir:
         self._must_write()
         for folder in (self.path, self._ckpt, self._traj):
             durable.sweep(folder)
-        path, remarks = checkpoint.newest(self._ckpt)
-        if path is None:
-            empty = (
-                f"{self.path}: has no usable checkpoint; start the run again: `minusgrad run` with --force"
-            )
-            raise RunFolderError("\n".join([empty, *remarks]))
-        snapshot = checkpoint.load(path)
+        path, snapshot, remarks = self._newest()
         self._sealed = snapshot.meta.get("sealed", snapshot.step)
+        interims = [(s, p) for s, p in trajectory.spans(self.path, self._sealed) if s.interim]
+        _drop(p for s, p in interims if s.last > snapshot.step)
+        self._interims = [p for s, p in interims if s.last <= snapshot.step]
         remarks += compaction.cut(self.path, self._sealed)
+        found = [(trajectory.span(path), path) for path in sorted(self._traj.glob("*.h5"))]
+        self._strays = [p for s, p in found if s and not s.interim and s.last > self._sealed]
         self.journal("restored", step=snapshot.step, checkpoint=path.name, remarks=remarks)
         return snapshot, remarks
+
+    def _newest(self) -> tuple[Path, Snapshot, list[str]]:
+        """The newest checkpoint that is undamaged and whose interim segments are."""
+        remarks: list[str] = []
+        for path in checkpoint.undamaged(self._ckpt, remarks):
+            snapshot = checkpoint.load(path)
+            try:
+                self._check_interims(snapshot)
+            except CheckpointError as error:
+                remarks.append(f"skipped: {path}: rows since the last scheduled save: {error}")
+            else:
+                return path, snapshot, remarks
+        empty = f"{self.path}: has no usable checkpoint; start the run again: `minusgrad run` with --force"
+        raise RunFolderError("\n".join([empty, *remarks]))
+
+    def _check_interims(self, snapshot: Snapshot) -> None:
+        """Raise CheckpointError if an interim segment that the checkpoint names is missing or damaged."""
+        there = trajectory.spans(self.path, snapshot.meta.get("sealed", snapshot.step))
+        for name in snapshot.meta.get("interim", []):
+            path = self._traj / name
+            wanted = trajectory.span(path)
+            joined = [p for s, p in there if wanted is not None and s.covers(wanted)]
+            durable.check(joined[0] if joined else path)
 
     def tidy(self, keep: int, keep_every: int = 0) -> list[str]:
         """Join old segments, rewrite the master file, and delete old checkpoints.
 
-        `save` calls it; after `restore` it completes a save that was killed. Returns remarks.
+        `save` does it every few seconds; after `restore` it completes a save that was killed. Returns
+        remarks.
         """
         self._must_write()
-        checkpoints = checkpoint.listed(self._ckpt)
-        _drop(
-            path
-            for path in checkpoints
-            if not checkpoint.is_scheduled(path) and checkpoint.step_of(path) <= self._sealed
-        )
-        kept = list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]
+        remarks = self._renew(keep, {})
+        self._prune(keep, keep_every)
+        return remarks
+
+    def _renew(self, keep: int, facts: dict[str, Any]) -> list[str]:
+        """Join old segments and rewrite the master file; `facts` get its hash."""
         remarks = []
         try:
-            if kept:  # so that a run restored from one of them has a segment that ends there
-                compaction.compact(self.path, min(checkpoint.step_of(kept[0]), self._sealed))
-            master_file.write(
-                self.path, [p for p in self.segments() if trajectory.last_step(p) <= self._sealed]
-            )
+            self._compact(keep)
+            use = trajectory.spans(self.path, self._sealed)
+            facts["master"] = master_file.write(self.path, [path for _, path in use])
+            self._interims = [path for s, path in use if s.interim]
         except CheckpointError as error:
             remarks.append(f"{master_file.NAME}: not updated: {error}")
         else:
-            _drop(compaction.superseded(self.path))
-        checkpoint.prune(self._ckpt, keep, keep_every)
+            _drop(compaction.superseded(self.path, self._sealed))
+        self._renewed, self._due = wall_clock.now(), None
         return remarks
+
+    def _compact(self, keep: int) -> None:
+        """Join segments behind the checkpoints that are kept, so that one ends at each of them."""
+        checkpoints = checkpoint.listed(self._ckpt)
+        if kept := list(filter(checkpoint.is_scheduled, checkpoints))[-keep:]:
+            compaction.compact(self.path, self._sealed, min(checkpoint.step_of(kept[0]), self._sealed))
+        unscheduled = [p for p in checkpoints if not checkpoint.is_scheduled(p)]
+        if len(self._interims) > 1 and unscheduled:
+            oldest = min(map(checkpoint.step_of, unscheduled))
+            compaction.compact(self.path, self._sealed, oldest, interim=True)
+
+    def _prune(self, keep: int, keep_every: int) -> None:
+        """Delete old checkpoints, and unscheduled ones up to the last seal."""
+        _drop(
+            path
+            for path in checkpoint.listed(self._ckpt)
+            if not checkpoint.is_scheduled(path) and checkpoint.step_of(path) <= self._sealed
+        )
+        checkpoint.prune(self._ckpt, keep, keep_every)
 
     def _clear(self) -> None:
         """Delete an earlier run's files; the journal, which marks the folder as a run, last."""
@@ -214,10 +313,6 @@ class RunDir:
         for name in (master_file.NAME, "scene.toml", "overrides.json", "fit.json"):
             durable.remove(self.path / name)
         os.truncate(self._journal, 0)
-
-    def _unsealed(self, step: int) -> list[Path]:
-        """Segments up to this step without a checkpoint, left by a killed attempt."""
-        return [path for path in self.segments() if self._sealed < trajectory.last_step(path) <= step]
 
     def _supersede(self, step: int, stale: list[Path]) -> list[str]:
         """Delete the files of a killed attempt; report those that this attempt wrote with other bytes."""

@@ -2,6 +2,7 @@
 
     traj/000000000600.<16 hex>.h5    sealed when the checkpoint of the same step is saved; layout: `h5md`
     traj/000000000100-000000005000.1.<16 hex>.h5    many in one (`compaction`): first and last step, level
+    traj/000000000642.interim.<16 hex>.h5    rows up to an unscheduled save; deleted after the next seal
 
 Frames, observables, cells and fields over grids are recorded at steps of their own; series recorded at the
 same steps share step and time by hard links.
@@ -23,7 +24,7 @@ from . import durable, h5md, hdf5_trust
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hdf5_layout import Draft, Part, laid_out
 
-_SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?")
+_SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")
 _SMALL = 1 << 16
 """Bytes: smaller rows are copied and written together, larger ones in place."""
 
@@ -192,22 +193,34 @@ class Recorder:
         taken, self._series = copy(self), {n: _Rows(r.shape, r.dtype) for n, r in self._series.items()}
         return taken
 
-    def seal(self, folder: Path, step: int) -> Path | None:
+    @property
+    def held(self) -> int:
+        """The number of bytes of the rows that are not sealed."""
+        return sum(len(rows.steps) * rows.values[0].nbytes for rows in self._series.values() if rows.steps)
+
+    def seal(
+        self, folder: Path, step: int, earlier: Mapping[str, "Column"] | None = None, interim: bool = False
+    ) -> Path | None:
         """Write the segment of this step into `folder` (the run's `traj`), and clear the rows.
 
-        Returns its path, None without rows. Raises RunFailedError if writing fails; the rows are then kept.
+        earlier: series of interim segments, whose rows come first. interim: write an interim segment. Returns
+        its path, None without rows. Raises RunFailedError if writing fails; the rows are then kept.
         """
-        columns = {
+        own = {
             name: rows.column(self._units.get(h5md.label(name)), self._time_unit)
-            for name, rows in sorted(self._series.items())
+            for name, rows in self._series.items()
             if rows.steps
         }
+        parts = {name: [column] for name, column in (earlier or {}).items()}
+        for name, column in own.items():
+            parts.setdefault(name, []).append(column)
+        columns = {name: joined(found) for name, found in sorted(parts.items())}
         if not columns:
             return None
         mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
         lists, grids = self._asked() if mesh else {}, self._filled(columns)
         image = laid_out(lambda draft: fill(draft, columns, lists, grids))
-        path = durable.write_new(folder, f"{step:012d}", image)
+        path = durable.write_new(folder, f"{step:012d}" + ".interim" * interim, image)
         self.take()
         return path
 
@@ -250,6 +263,13 @@ class Recorder:
         rows.steps.append(step)
         rows.times.append(time)
         rows.values.append(value.copy())
+
+
+def joined(columns: Sequence[Column]) -> Column:
+    """The rows of several columns of one series, in this order."""
+    first, parts = columns[0], [part for c in columns for part in c.parts]
+    step, time = (np.concatenate([c[k] for c in columns]) for k in (0, 1))
+    return first._replace(step=step, time=time, shape=(len(step), *first.shape[1:]), parts=parts)
 
 
 def fill(
@@ -305,11 +325,19 @@ def _raster(name: str, raster: Raster) -> Raster:
 
 
 class Span(NamedTuple):
-    """A segment's name: its first and last step, and its level, the number of times it was joined."""
+    """A segment's name: its first and last step, its level (the number of times it was joined), its kind."""
 
     first: int
     last: int
     level: int
+    interim: bool = False
+
+    def covers(self, other: "Span") -> bool:
+        """True if the rows of another segment are contained in this one, or in one sealed with it."""
+        if other.interim and not self.interim:
+            return other.last <= self.last
+        within = self.first <= other.first and other.last <= self.last
+        return self.interim == other.interim and self.level > other.level and within
 
 
 def span(path: Path) -> Span | None:
@@ -318,7 +346,7 @@ def span(path: Path) -> Span | None:
     if name is None or (name["first"] is None) != (name["level"] is None):
         return None
     last = int(name["last"])
-    return Span(int(name["first"] or last), last, int(name["level"] or 0))
+    return Span(int(name["first"] or last), last, int(name["level"] or 0), bool(name["interim"]))
 
 
 def last_step(path: Path) -> int:
@@ -328,23 +356,49 @@ def last_step(path: Path) -> int:
     return found.last
 
 
-def spans(run: Path) -> list[tuple[Span, Path]]:
+def spans(run: Path, sealed: int | None = None) -> list[tuple[Span, Path]]:
     """The segments of a run folder in the order of their steps, judged by name alone.
 
-    Segments whose rows are contained in a joined one are left out; they are about to be deleted.
+    Segments whose rows are contained in another one are left out; they are about to be deleted. sealed: the
+    step of the last scheduled checkpoint; sealed segments beyond it are left out, too.
     """
     found = [(s, path) for path in (run / "traj").glob("*.h5") if (s := span(path)) is not None]
-    joined = [s for s, _ in found if s.level]
-    return sorted(
-        (s, path)
-        for s, path in found
-        if not any(j.level > s.level and j.first <= s.first and s.last <= j.last for j in joined)
-    )
+    if sealed is not None:
+        found = [(s, path) for s, path in found if s.interim or s.last <= sealed]
+    whole = [s for s, _ in found if s.level]
+    ends = [s for s, _ in found if not s.interim]
+    if ends:
+        whole.append(max(ends, key=lambda s: s.last))
+    return sorted((s, path) for s, path in found if not any(j.covers(s) for j in whole))
 
 
 def segments(run: Path) -> list[Path]:
     """The segments of a run folder in the order of their steps; see `spans`."""
     return [path for _, path in spans(run)]
+
+
+def opened(run: Path, damaged: list[str] | None = None) -> Iterator[tuple[h5py.File, int]]:
+    """Each segment in the order of steps, with the last step that was read before.
+
+    A running run joins segments and deletes their sources: then the folder is listed again, and rows up to
+    that step are to be skipped. Raises CheckpointError if a segment is damaged, unless a list is given for
+    the messages.
+    """
+    covered, todo = -1, spans(run)
+    while todo:
+        (here, path), *todo = todo
+        try:
+            with looked_at(path) as file:
+                yield file, covered
+        except CheckpointError as error:
+            if not path.exists():
+                todo = [one for one in spans(run) if one[0].last > covered]
+            elif damaged is None:
+                raise
+            else:
+                damaged.append(str(error))
+        else:
+            covered = max(covered, here.last)
 
 
 def names(run: Path) -> list[str]:
@@ -353,29 +407,30 @@ def names(run: Path) -> list[str]:
     Raises CheckpointError if damaged.
     """
     found: set[str] = set()
-    for path in segments(run):
-        with _checked(path) as file:
-            found.update(h5md.series_in(file))
+    for file, _ in opened(run):
+        found.update(h5md.series_in(file))
     return sorted(found)
 
 
 def pieces(run: Path, name: str) -> Iterator[Series]:
     """One series, segment by segment, each checked against its hash; see `series`."""
     found = False
-    for path in segments(run):
-        with _checked(path) as file:
-            if f"{name}/value" in file:
-                found = True
-                yield Series(*(file[name][leaf][...] for leaf in LEAVES))
+    for file, covered in opened(run):
+        if f"{name}/value" in file:
+            found = True
+            begin = int(np.searchsorted(file[name]["step"][...], covered, "right"))
+            if begin < len(file[name]["step"]):
+                yield Series(*(file[name][leaf][begin:] for leaf in LEAVES))
     if not found:
         raise _unknown(run, name)
 
 
-def contents(segment: Path) -> Iterator[tuple[str, Series]]:
-    """Each series of one segment, by name. Raises CheckpointError if it is damaged."""
-    with _checked(segment) as file:
+def contents(segment: Path, covered: int = -1) -> Iterator[tuple[str, Series]]:
+    """Each series of one segment after step `covered`, by name. Raises CheckpointError if it is damaged."""
+    with looked_at(segment) as file:
         for name in h5md.series_in(file):
-            yield name, Series(*(file[name][leaf][...] for leaf in LEAVES))
+            begin = int(np.searchsorted(file[name]["step"][...], covered, "right"))
+            yield name, Series(*(file[name][leaf][begin:] for leaf in LEAVES))
 
 
 class Head(NamedTuple):
@@ -389,16 +444,13 @@ class Head(NamedTuple):
     unit: Unit | None
 
 
-def heads(segment: Path) -> Iterator[tuple[str, Head]]:
-    """Summaries of the series in one segment. The hash is checked: HDF5 may crash on a damaged file.
-
-    Raises CheckpointError if it is damaged, or was not written by a recorder.
-    """
-    with looked_at(segment) as file:
-        for name in h5md.series_in(file):
-            value, step = file[name]["value"], file[name]["step"]
-            ends = int(step[0]), int(step[-1])
-            yield name, Head(len(step), *ends, value.shape[1:], value.dtype, h5md.unit_of(value))
+def heads(file: h5py.File, covered: int = -1) -> Iterator[tuple[str, Head]]:
+    """Summaries of the series in one segment (`opened`), of the rows after step `covered`."""
+    for name in h5md.series_in(file):
+        value, steps = file[name]["value"], file[name]["step"][...]
+        if len(steps := steps[steps > covered]):
+            ends = int(steps[0]), int(steps[-1])
+            yield name, Head(len(steps), *ends, value.shape[1:], value.dtype, h5md.unit_of(value))
 
 
 def series(run: Path, name: str) -> Series:
@@ -411,20 +463,26 @@ def series(run: Path, name: str) -> Series:
 
 def last(run: Path, name: str) -> Series:
     """The last row of one series, T = 1, from the newest segment that has it; raises like `series`."""
-    for path in reversed(segments(run)):
-        with _checked(path) as file:
-            if f"{name}/value" in file:
-                return Series(*(file[name][leaf][-1:] for leaf in LEAVES))
+    todo = spans(run)
+    while todo:
+        *todo, (_, path) = todo
+        try:
+            with looked_at(path) as file:
+                if f"{name}/value" in file:
+                    return Series(*(file[name][leaf][-1:] for leaf in LEAVES))
+        except CheckpointError:
+            if path.exists():
+                raise
+            todo = spans(run)
     raise _unknown(run, name)
 
 
 def symbols(run: Path, name: str) -> tuple[str, str]:
     """The unit symbols of a series' value and time; empty if there are none."""
-    for path in segments(run):
-        with _checked(path) as file:
-            if f"{name}/value" in file:
-                value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
-                return str(value), str(time)
+    for file, _ in opened(run):
+        if f"{name}/value" in file:
+            value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
+            return str(value), str(time)
     return "", ""
 
 
@@ -434,10 +492,9 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
     Raises CheckpointError if damaged.
     """
     found: dict[str, np.ndarray] = {}
-    for path in segments(run):
-        with _checked(path) as file:
-            for name in set(h5md.lists_in(file)) - found.keys():
-                found[name] = file[CONNECTIVITY][name][...]
+    for file, _ in opened(run):
+        for name in set(h5md.lists_in(file)) - found.keys():
+            found[name] = file[CONNECTIVITY][name][...]
     return dict(sorted(found.items()))
 
 
@@ -447,9 +504,8 @@ def grids(run: Path) -> dict[str, Raster]:
     Raises CheckpointError if damaged.
     """
     found: dict[str, Raster] = {}
-    for path in segments(run):
-        with _checked(path) as file:
-            found = h5md.grids_in(file) | found
+    for file, _ in opened(run):
+        found = h5md.grids_in(file) | found
     return dict(sorted(found.items()))
 
 
@@ -466,15 +522,6 @@ def looked_at(path: Path) -> Iterator[h5py.File]:
     durable.check(path)
     with _named_error(path), hdf5_trust.opened_file(path) as file:
         _refuse_strange(file, path.stat().st_size)
-        yield file
-
-
-@contextmanager
-def _checked(path: Path) -> Iterator[h5py.File]:
-    """A segment opened in memory, after its hash and contents were checked."""
-    data = durable.verified(path)
-    with _named_error(path), hdf5_trust.opened(data) as file:
-        _refuse_strange(file, len(data))
         yield file
 
 

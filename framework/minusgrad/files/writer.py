@@ -22,6 +22,11 @@ class Writer:
         self.wait()
         self._job = self._thread.submit(job)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a job is running."""
+        return self._job is not None and not self._job.done()
+
     def wait(self) -> None:
         """Return when the last job has ended. Raises its error, once."""
         job, self._job = self._job, None

@@ -11,6 +11,7 @@ A block is a table with a `kind`; its other keys are validated by the plugin. No
 """
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -93,14 +94,38 @@ class Run(Record):
 
 
 class Checkpoint(Record):
-    """`[checkpoint]`: how often to save (0: only at the end), and how many to keep.
+    """`[checkpoint]`: how often to save, and how many to keep.
 
-    Besides the newest `keep`, those at multiples of `keep_every` are kept (0: none).
+    `every` is a number of steps (0: only at the end). A run is also saved when `wall_time` has passed since
+    the last save, such as "5 min" (0: never); that checkpoint is deleted at the next scheduled save. Besides
+    the newest `keep`, those at multiples of `keep_every` are kept (0: none).
     """
 
     every: Count = 0
+    wall_time: float | str = "5 min"
     keep: int = Field(3, ge=1, le=50)
     keep_every: Count = 0
+
+    @field_validator("wall_time")
+    @classmethod
+    def _a_time(cls, value: float | str) -> float | str:
+        """Seconds of a clock on the wall, which no system of units of a scene has a say in."""
+        needs = f"needs a time like '5 min', or 0 for none, not {value!r}"
+        if isinstance(value, str):
+            try:
+                seconds = UnitSystem.si().convert(value, "s")
+            except UnitError as error:
+                raise ValueError(str(error)) from None
+            if not 0 <= seconds < math.inf:
+                raise ValueError(needs)
+        elif value != 0:
+            raise ValueError(needs)
+        return value
+
+    @property
+    def seconds(self) -> float:
+        """`wall_time` in seconds."""
+        return UnitSystem.si().convert(self.wall_time, "s")
 
 
 class HoldTable(Record):

@@ -2,7 +2,7 @@
 
     while steps are left, and the stepper has something to do:
         advance to the nearest step at which an observer is due, in batches of under a tenth of a second
-        between batches: tell the progress, stop if asked to
+        between batches: tell the progress, save by the clock, stop if asked to
         at that step, in this order: every observer that is due, then the checkpoint
     the last step is due for everybody
 
@@ -61,10 +61,12 @@ def run(
     asked_to_stop: Callable[[], bool] = lambda: False,
     progress: Callable[[int], None] = lambda step: None,
     long: Callable[[], AbstractContextManager[None]] = nullcontext,
+    between: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Advance to step `last`; `save` is the checkpoint. What is due at the present step is done.
 
     long: gives a context manager around steps that may take long, which it can abandon by an exception.
+    between: called between batches, when every observer that is due has observed.
     """
     everybody = [*observers, save]
     pace = Pace()
@@ -74,6 +76,7 @@ def run(
         while stepper.step < due and stepper.outcome is None:
             if asked_to_stop():
                 return "interrupted"
+            between()
             with long() if pace.slow else nullcontext():
                 pace.take(stepper, due - stepper.step)
             progress(stepper.step)
