@@ -4,11 +4,13 @@ import io
 import itertools
 import os
 import random
+import shutil
 import time
 import warnings
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import MDAnalysis
 import pytest
@@ -122,25 +124,42 @@ def test_a_killed_run_with_default_settings_goes_on_from_the_clock(job: str, tmp
     assert files(path) == whole(job)
 
 
-@pytest.fixture
-def killed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A run with default settings, killed behind its second save by the clock."""
-    state = [0.0]
-    monkeypatch.setattr(wall_clock, "now", lambda: state[0])
-    monkeypatch.setattr(Writer, "busy", property(lambda self: False))
-    observe, path = trajectory.Recorder.record_frame, tmp_path / "run"
+@pytest.fixture(scope="module")
+def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    """A run with default settings at step 90, behind its second save by the clock: what verbs say of it while
+    it is running, and a copy of its folder, which is what a kill leaves."""
+    state, real, found = [0.0], trajectory.Recorder.record_frame, {}
+    folder = tmp_path_factory.mktemp("seen")
 
     def record(self, step: int, *rest):
         state[0] = {20: 31.0, 60: 400.0}.get(step, state[0])
-        if step == 90:
-            raise KilledError
-        observe(self, step, *rest)
+        if step == 90 and not found:
+            while len(saves(folder / "run")) < 3:
+                time.sleep(0.01)
+            found.update(info=info(folder / "run"), verify=[*verify(folder / "run")])
+            found.update(compare=compare(folder / "run", folder / "run"), folder=folder / "killed")
+            shutil.copytree(folder / "run", folder / "killed")
+        real(self, step, *rest)
 
-    with monkeypatch.context() as patch:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wall_clock, "now", lambda: state[0])
+        patch.setattr(Writer, "busy", property(lambda self: False))
         patch.setattr(trajectory.Recorder, "record_frame", record)
-        with pytest.raises(KilledError):
-            started("two_body", path)
-    return path
+        started("two_body", folder / "run")
+    return found
+
+
+@pytest.fixture
+def killed(seen: dict[str, Any], tmp_path: Path) -> Path:
+    shutil.copytree(seen["folder"], tmp_path / "run")
+    return tmp_path / "run"
+
+
+def test_a_running_run_is_not_called_damaged(seen: dict[str, Any]) -> None:
+    assert (seen["info"]["state"], seen["info"]["step"]) == ("running", 60)
+    assert {answer.what for answer in seen["verify"] if not answer.passed} == set()
+    assert seen["verify"][-1] == ("run", True, "running: checked up to step 60")
+    assert (seen["compare"].differences, seen["compare"].until) == ([], 60)
 
 
 def test_what_is_seen_of_a_killed_run_is_its_newest_save_by_the_clock(killed: Path) -> None:
