@@ -24,6 +24,7 @@ from minusgrad import (
 )
 from minusgrad.app.runs import build, run
 from minusgrad.check import questions, term_check
+from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad_gravity.gravity import gravity
 
@@ -443,3 +444,28 @@ def test_a_run_refuses_a_dead_field(tmp_path: Path) -> None:
     assert not (tmp_path / "a").exists()
     done = run(scene, ["run.allow_dead=true"], out=tmp_path / "b", plugins=[tmp_path / "stairs.py"])
     assert done.outcome == "finished"
+
+
+@local_energy("two_sum", over="nodes", y=Node(), z=Node())
+def two_sum(y, z):
+    s = y[0] + z[0]
+    b = s - y[0]
+    return (y[0] - (s - b)) + (z[0] - b)
+
+
+def test_a_rounding_error_that_fast_math_folds_away_has_a_cure() -> None:
+    """The error of a sum (Knuth's two-sum) is 0 in a compiled kernel, unless fast math is off."""
+    before = runtime._Running.options
+    fields = Fields({"y": [0.1, 0.3, 0.7], "z": [0.2, 0.4, 1e-3]})
+    pairs = zip(fields["y"].values, fields["z"].values, strict=True)
+    exact = sum(two_sum.evaluator()({"y": [y], "z": [z]}) for y, z in pairs)
+    try:
+        for fast in (True, False):
+            runtime.start(runtime.Options(fast_math=fast))
+            potential = Potential(fields, [bind(two_sum, fields)])
+            assert potential.value() == (0.0 if fast else exact)
+            value = next(f for f in term_check.of_potential(potential) if f.question == "value")
+            assert value.passed is not fast
+            assert ("set [runtime] fast_math = false to keep the order of sums, at" in value.text) is fast
+    finally:
+        runtime.start(before)

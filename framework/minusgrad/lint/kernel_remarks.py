@@ -111,6 +111,17 @@ def in_words(where: str) -> str:
     return f"line {where.rpartition(':')[2]}"
 
 
+def _runs_once(loop: Any) -> bool:
+    """True if a loop has one iteration, as `for _ in range(1)`: nothing is lost to another one."""
+    iterable = getattr(loop, "iter", None)
+    if not (isinstance(iterable, ast.Call) and ast.unparse(iterable.func) == "range"):
+        return False
+    try:
+        return len(range(*map(ast.literal_eval, iterable.args))) == 1
+    except (TypeError, ValueError):
+        return False
+
+
 def begin_of(function: Callable) -> str:
     """Where a function begins: file:line."""
     return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
@@ -178,7 +189,7 @@ class _Reader:
             serial = "serialize=True" in before or "parallelize=1" in before
             if kernel and statement in loops and serial and any(map(is_loop, _inside(statement))):
                 self.say("serial", statement)
-            if kernel and statement in loops and not serial:
+            if kernel and statement in loops and not serial and not _runs_once(statement):
                 self._shared(tree, statement)
             before = ast.unparse(statement)
         for outer in loops if kernel else [tree]:
