@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from minusgrad.app.runs import build
+from minusgrad.app.runs import build, run
 from minusgrad.assembly import provenance
 from minusgrad.assembly.origins.differences import WITHOUT
+from minusgrad.files import checkpoint
 from tests.support.command import SCENES
 
 SCENE = """
@@ -305,6 +306,23 @@ def test_changed_code_of_an_observer_is_refused_and_a_comment_is_not(folder: Pat
     cause = "no file of plugin 'plugin': a constant, an environment variable or data that it reads"
     grave, _ = differences(folder, lambda: monkeypatch.setenv("SCALE", "2.0"), WATCHED)
     assert grave == [changed.format(cause)]
+
+
+def test_a_memory_of_a_module_is_no_change(folder: Path) -> None:
+    """A cache and a counter that a run fills are not the code."""
+    text = OBSERVER.replace("import os", "import os\nSEEN, COUNT = {}, 0")
+    text = text.replace(
+        "def observe(self):",
+        "def observe(self):\n        global COUNT\n        COUNT += 1\n        SEEN[COUNT] = 1",
+    )
+    written(folder, plugin=text)
+    then = facts(folder, WATCHED)
+    (folder / "scene.toml").write_text(SCENE + WATCHED)
+    made = run(folder / "scene.toml", out=folder / "run", plugins=[folder / "plugin.py"])
+    saved = checkpoint.load(checkpoint.newest(made.folder / "ckpt")[0]).meta
+    assert provenance.differences(saved, then) == ([], [])
+    del made.simulation.__dict__["origin"]
+    assert provenance.differences(json.loads(json.dumps(made.simulation.facts())), then) == ([], [])
 
 
 # What is no change ----------------------------------------------------------------------------------------

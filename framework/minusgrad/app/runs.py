@@ -156,6 +156,7 @@ Checked = TypeVar("Checked", Simulation, ParameterFit)
 def _ready(job: Checked) -> Checked:
     """The job after its checks at step 0. Raises `SceneError` as they do."""
     with blaming(job.registry):
+        job.facts()  # of code and values as they are before anything runs
         job.refuse_dead()
         job.look()
     return job

@@ -2,7 +2,7 @@
 
 A staged kernel, its `backward` and the methods of a stepper have no expression graph. Their digest follows
 closures, global constants and functions of the same distribution; the engine, NumPy and the standard library
-count by name.
+count by name, and variables that a run may change do not count.
 """
 
 import hashlib
@@ -11,6 +11,7 @@ import sys
 import textwrap
 from collections.abc import Callable, Iterator, Mapping, Set
 from dataclasses import fields, is_dataclass
+from dis import get_instructions
 from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
@@ -29,6 +30,8 @@ _BY_NAME = {
     *sys.stdlib_module_names,
 }
 _DEPTH = 12
+_CHANGING = (dict, list, set, bytearray)
+"""Types of variables that a run may change, such as a cache: their first contents stand in the source."""
 
 
 def digest(value: Any) -> str:
@@ -98,6 +101,8 @@ def _of_class(kind: type, seen: dict[int, Any], depth: int) -> Iterator[bytes]:
             if not (name.startswith("__") and name.endswith("__")) or isinstance(one, FunctionType):
                 if name in ("__doc__", "__module__") or name.startswith(("__pydantic", "_abc_")):
                     continue
+                if isinstance(one, _CHANGING):
+                    continue
                 yield name.encode()
                 yield from _parts(one, seen, depth)
         for base in kind.__bases__:
@@ -113,8 +118,9 @@ def _of_function(function: FunctionType, seen: dict[int, Any], depth: int) -> It
     yield from _parts((function.__defaults__, function.__kwdefaults__), seen, depth)
     cells = zip(function.__code__.co_freevars, function.__closure__ or (), strict=False)
     known: dict[str, Any] = {name: cell.cell_contents for name, cell in cells if _filled(cell)}
-    names = set(_names(function.__code__))
-    known |= {name: function.__globals__[name] for name in sorted(names) if name in function.__globals__}
+    names, around = set(_names(function.__code__)), function.__globals__
+    known |= {name: around[name] for name in sorted(names - _stored(around)) if name in around}
+    known = {name: one for name, one in known.items() if not isinstance(one, _CHANGING)}
     for name, one in known.items():
         yield name.encode()
         yield from _parts(one, seen, depth)
@@ -136,6 +142,15 @@ def _names(code: CodeType) -> Iterator[str]:
     for one in code.co_consts:
         if isinstance(one, CodeType):
             yield from _names(one)
+
+
+def _stored(around: Mapping[str, Any]) -> set[str]:
+    """The global variables that a function of the module writes, such as a counter."""
+    own = [one for one in list(around.values()) if isinstance(one, (FunctionType, type))]
+    codes = [f.__code__ for f in own if isinstance(f, FunctionType)]
+    for kind in (one for one in own if isinstance(one, type) and one.__module__ == around.get("__name__")):
+        codes += [f.__code__ for f in vars(kind).values() if isinstance(f, FunctionType)]
+    return {i.argval for code in codes for i in get_instructions(code) if i.opname == "STORE_GLOBAL"}
 
 
 def _filled(cell: Any) -> bool:
