@@ -117,9 +117,11 @@ def test_two_steppers_of_the_same_fields():
     one.advance(10)
     assert search.outcome is None
     assert search.energy == of.value()
+    one.advance(10)  # now from forces that are not stale
+    assert search.energy == of.value()
 
 
-def test_a_written_support_is_put_back():
+def test_a_written_support_is_put_back(launches):
     clamp = [Hold("wall", "x", np.array([0]))]
     one = moving(potential(a=0.0), holds=clamp)
     one.advance(2)
@@ -387,6 +389,22 @@ def test_a_rollout_begins_at_the_start_of_the_clock():
     one.potential.fields["v"].set(V)
     assert objective.rollout.value() == expected
     assert (one.since, one.step) == (3, 3)
+
+
+def test_a_written_start_of_the_clock_is_that_of_rollouts(launches):
+    """Forces depend on the time, so that they are stale; and a run begins where the clock was set to."""
+    one, other = trapped(0.05), moving(potential(), t0=0.8)
+    one.t0 = 0.8
+    assert one.stale
+    near = Loss(Potential(one.potential.fields, [bind(trap, one.potential.fields, name="near")]), steps=(9,))
+    found = Rollout(one, [near], steps=9).value()
+    near = Loss(
+        Potential(other.potential.fields, [bind(trap, other.potential.fields, name="near")]), steps=(9,)
+    )
+    assert found == Rollout(other, [near], steps=9).value()
+    one.advance(3)
+    other.advance(3)
+    assert fields_of(one) == fields_of(other)
 
 
 @pytest.mark.parametrize(

@@ -166,7 +166,7 @@ class Integrator(Stepper):
             self.motions,
             self.scheme,
             self.dt,
-            self._start,
+            self._origin,
             self.holds,
             self.dissipation,
             tape,
@@ -197,8 +197,13 @@ class Integrator(Stepper):
             self._count_from_here()
 
     def rewind(self) -> None:
-        self.t0, self.step, self.since = self._start, 0, 0
+        self.t0, self.step, self.since = self._origin, 0, 0
         self._count_from_here()
+
+    @property
+    def _origin(self) -> float:
+        """The time at step 0."""
+        return self._start if self.since else self.t0
 
     def _count_from_here(self) -> None:
         """Tell the bath how many steps came before those that kernels count."""
