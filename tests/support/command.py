@@ -23,8 +23,10 @@ def minusgrad(*arguments: object, cwd: Path | None = None, **env: str) -> subpro
 
 
 def complaints(err: str) -> str:
-    """What was written to stderr, without the progress that a slow machine gets to see."""
-    return re.sub(r"^step \d+ of \d+, .* s left(, saved at step \d+)?\n", "", err, flags=re.MULTILINE)
+    """What was written to stderr, without progress, compilation, and the size of a stable step."""
+    progress = r"step \d+ of \d+, .* s left(, saved at step \d+)?"
+    silent = rf"{progress}|minusgrad: compiling kernels \.\.\.|minusgrad: dt = (?!.*smaller).*"
+    return re.sub(rf"^({silent})\n", "", err, flags=re.MULTILINE)
 
 
 def start(*arguments: object, cwd: Path | None = None, **env: str) -> subprocess.Popen[str]:
