@@ -247,6 +247,14 @@ def test_no_energy_at_all(write: Any) -> None:
     assert complaints(write(text)) == "galaxy.toml:1:10: energy: needs at least 1 element, not 0"
 
 
+def test_a_scene_without_a_magnetic_field_is_saved_as_before(write: Any) -> None:
+    """Runs of versions without magnetic fields are resumed: their checkpoints have no such key."""
+    scene, _ = load(write(GOOD)).skeleton()
+    assert scene is not None
+    assert "magnetic" not in scene.resolved()
+    assert "dissipation" in scene.resolved()
+
+
 def test_what_is_no_text(write: Any, tmp_path: Path) -> None:
     assert complaints(write(b"title = 'x'\ny = '\xc3\xa9\xff'")) == "galaxy.toml:2:7: byte 0xff is not UTF-8"
     assert complaints(write(b'title = "a')).startswith("galaxy.toml:1:11: ")

@@ -10,7 +10,7 @@ import numpy as np
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy, ti, vector_potential
 from minusgrad.energies.fields import Body
-from minusgrad.energies.magnetic_field import MagneticField, uniform_field
+from minusgrad.energies.magnetic_field import MagneticField
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.magnetic.force import MagneticForce, MagneticTerm
 from minusgrad.steppers.schemes import SCHEMES
@@ -102,6 +102,3 @@ def exact_orbit(start: Fields, B: np.ndarray, t: float) -> tuple[np.ndarray, np.
     place = x + straight * t + (level * sine + turned * versine) / w
     speed = straight + level * np.cos(w * t) + turned * sine
     return place[:, :d], speed[:, :d]
-
-
-__all__ = ["uniform_field"]
