@@ -52,13 +52,17 @@ from minusgrad.errors import UserError
 class Run:
     path = Path(sys.argv[1]).parent
 
-    def segments(self):
-        return [Path("traj/000000000002.0123456789abcdef.h5")]
+    @staticmethod
+    def events():
+        return []
+
+class Newest:
+    meta, step = {}, 2
 
 for name in sys.argv[1:]:
     try:
         if name.endswith("trajectory.h5"):
-            print(*(a.text for a in verify._master(Run(), 2, alike=False)), flush=True)
+            print(*(a.text for a in verify._master(Run, Newest, False, False)), flush=True)
         else:
             read("x.h5", Path(name).read_bytes(), Wanted("x", "position", (2,), [0], 1))
             print("read", flush=True)

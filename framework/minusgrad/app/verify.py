@@ -216,7 +216,7 @@ def _master(run: RunDir, newest: Snapshot, alike: bool, running: bool) -> Iterat
     if running:  # segments may be joined at this moment
         yield Answer(master_file.NAME, True, "not compared: the running run rewrites it every few seconds")
         return
-    if not path.exists():
+    if not path.is_file():  # a FIFO would be waited for
         if there:
             yield Answer(master_file.NAME, False, f"missing; {again}")
         return
