@@ -18,7 +18,7 @@ ROLES = {
     "y": Node(),
     "k": Parameter(shape=(2,)),
     "A": Datum(shape=(2, 2), differentiable=True),
-    "kind": Datum(integer=True),
+    "order": Datum(integer=True),
     "t": Time(),
 }
 HEADER = '''"""Random energies."""
@@ -84,7 +84,7 @@ NUMBERS = (
         "twist({v}, angle={a})[{i}]",
         "both({s}, {s})[1]",
     ),
-    *("kind * 0.5 * {a}", "(kind // 2 - {s})", "ti.floor({s}) * {a}", "({s}) % 0.7", "ti.round({s}) * {a}"),
+    *("order * 0.5 * {a}", "(order // 2 - {s})", "ti.floor({s}) * {a}", "({s}) % 0.7", "ti.round({s}) * {a}"),
     *(
         "ti.math.smoothstep(-0.7, 0.8, {s})",
         "ti.math.fract({s})",
@@ -123,10 +123,10 @@ VECTORS = (
 )
 EXPONENTS = ("0.5", "-1", "1.5", "-0.5", "0.3", "-2", "2.5", "3", "1.0", "-1.7", "4.5")
 COMPARISONS = (
-    *("{a} > {a}", "{a} <= 0.2", "kind == 1", "kind % 2 == 0", "{s} < {a}", "{a} >= {s}", "kind"),
+    *("{a} > {a}", "{a} <= 0.2", "order == 1", "order % 2 == 0", "{s} < {a}", "{a} >= {s}", "order"),
     *("({a} < {a}) | ({a} > 0.1)", "(-0.5 < {a}) & ({a} < 0.8)", "{s} != 0.3"),
 )
-DECISIONS = ("{a} > 0.0 and {a} < 0.5", "not {a} > {a}", "-0.5 < {a} < {s}", "{a} > 0.3 or kind == 2")
+DECISIONS = ("{a} > 0.0 and {a} < 0.5", "not {a} > {a}", "-0.5 < {a} < {s}", "{a} > 0.3 or order == 2")
 """Comparisons that ask for several truths."""
 
 STATEMENTS = (

@@ -39,7 +39,7 @@ class Program:
     @property
     def moving(self) -> list[int]:
         """The places of the leaves that are differentiated."""
-        return [j for j, leaf in enumerate(self.leaves) if leaf.value[0] != "kind"]
+        return [j for j, leaf in enumerate(self.leaves) if leaf.value[0] != "order"]
 
 
 def program(text: str, name: str = "energy", compiles: bool = False) -> Program:
@@ -50,7 +50,7 @@ def program(text: str, name: str = "energy", compiles: bool = False) -> Program:
     leaves = [leaf for rows in traced.inputs.values() for row in rows for leaf in row]
     rng = np.random.default_rng(list(text.encode()))
     numbers = rng.uniform(0.2, 1.4, len(leaves)) * rng.choice([-1.0, 1.0], len(leaves))
-    kinds = [float(rng.integers(3)) if leaf.value[0] == "kind" else 0.0 for leaf in leaves]
+    kinds = [float(rng.integers(3)) if leaf.value[0] == "order" else 0.0 for leaf in leaves]
     integer = np.array([leaf.integer for leaf in leaves])
     return Program(text, function, traced.value, leaves, np.where(integer, kinds, numbers))
 
@@ -69,9 +69,9 @@ SURROUNDINGS = written(HEADER, {})
 
 def arguments(numbers: Sequence) -> list:
     """A program's arguments from the numbers of its leaves."""
-    x, y, k, A, (kind, t) = (numbers[a:b] for a, b in ((0, 6), (6, 8), (8, 10), (10, 14), (14, 16)))
+    x, y, k, A, (order, t) = (numbers[a:b] for a, b in ((0, 6), (6, 8), (8, 10), (10, 14), (14, 16)))
     rows = [array(x[:3]), array(x[3:])]
-    return [rows, list(y), array(k), array([A[:2], A[2:]]), int(kind), t]
+    return [rows, list(y), array(k), array([A[:2], A[2:]]), int(order), t]
 
 
 def drawn(number: int) -> list[Program]:
