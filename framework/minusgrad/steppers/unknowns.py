@@ -161,7 +161,7 @@ class _Part:
             far = np.where(self._free, np.maximum(self.lower - x, x - self.upper), 0.0).reshape(len(x), -1)
         if not (far > 0.0).any():
             return None
-        nodes, bounds = int((far > 0.0).any(axis=1).sum()), (float(self.lower), float(self.upper))
+        nodes, bounds = int(np.count_nonzero((far > 0.0).any(axis=1))), (float(self.lower), float(self.upper))
         return Outside(self.field.name, self.field.unit, nodes, len(x), bounds, float(far.max()))
 
 
