@@ -7,6 +7,7 @@ import pytest
 
 from minusgrad.app import cli
 from minusgrad.engine import runtime
+from tests.support.command import complaints
 
 HERE = Path(__file__).parent
 FIRST = (
@@ -67,7 +68,7 @@ def invoke(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, 
             code = int(end.code or 0)
         out, err = capsys.readouterr()
         assert "Traceback" not in err
-        return code, out, err
+        return code, out, complaints(err)
 
     return call
 

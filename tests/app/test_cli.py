@@ -496,7 +496,8 @@ def test_names_that_do_not_exist(invoke, here: Path) -> None:
     assert text.startswith("minusgrad: no energy named 'gravty'; did you mean 'gravity'? (installed: ")
     assert text.endswith("); a scene ends in .toml, a file with kernels in .py")
     assert complaint(invoke, "scenes", "nowhere") == (
-        "minusgrad: nowhere: contains no scenes (*.toml); give another folder"
+        "minusgrad: nowhere: contains no scenes (*.toml); give another folder (those of minusgrad"
+        " are in scenes/ of a checkout)"
     )
     for arguments in ([], ["rum"], ["run"], ["run", TWO_BODY, "--ot", "x"], ["check", TWO_BODY, "--threads"]):
         code, _, err = invoke(*arguments)

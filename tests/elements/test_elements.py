@@ -298,7 +298,7 @@ REFUSALS = {
     ),
     "a value each": (
         lambda f: bind(repulsion, f, elements=neighbours(f), parameters={"k": np.ones(N)}),
-        f"repulsion.k: one value needs shape [], got [{N}]; reshape it",
+        f"repulsion.k: takes one value for all elements, got {N}; values of nodes are a Node field",
     ),
 }
 

@@ -609,7 +609,9 @@ REFUSALS = {
     "spring.rest: needs shape [6] or [], got [5]": lambda: bound(data={"rest": np.ones(5)}),
     "spring: no datum or parameter named color": lambda: bound(data={"rest": 1.0, "color": 2}),
     "spring: no datum or parameter named K": lambda: bound(parameters={"K": 1.0}),
-    "spring.k: one value needs shape [], got [5]": lambda: bound(parameters={"k": np.ones(5)}),
+    "spring.k: needs one value, or 6, one for each element, got 5; give 1 or 6": lambda: bound(
+        parameters={"k": np.ones(5)}
+    ),
     "spring.k: nan is not within [-inf, inf]": lambda: bound(parameters={"k": np.nan}),
     "spring.k: has values for left; the term's bodies are left, right": lambda: bound(
         bodies=BODIES, parameters={"k": {"left": 1.0}}
@@ -621,7 +623,9 @@ REFUSALS = {
     ),
     "gravity: a pair needs two nodes, got 1": lambda: bound(gravity, some_fields(1)),
     "gravity.G: -1.0 is not within [0, inf]": lambda: bound(gravity, parameters={"G": -1.0}),
-    "gravity.G: one value needs shape [], got [7]": lambda: bound(gravity, parameters={"G": np.ones(7)}),
+    "gravity.G: takes one value for all elements, got 7": lambda: bound(
+        gravity, parameters={"G": np.ones(7)}
+    ),
     "gravity.G: a pair may span two bodies": lambda: bound(
         gravity, bodies=BODIES, parameters={"G": {"left": 1.0, "right": 2.0}}
     ),

@@ -50,6 +50,7 @@ MEANT = {
     "check NAME --plugin": "check halo --plugin",
     "check NAME": "check spring",
     "check FILE.py": "check kernels.py",
+    "kinds NAME": "kinds network",
     "fit SCENE": "fit swing.toml",
     "scenes DIR": "scenes scenes",
 }

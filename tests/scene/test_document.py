@@ -221,7 +221,13 @@ def test_every_right_value_of_a_block(write: Any, line: str) -> None:
         ("steps = 100", "steps = true", "26:9: run.steps: needs a whole number of at least 0, not true"),
         ('kind = "leapfrog"', "", "21:2: stepper.kind: required, but missing"),
         ('kind = "leapfrog"', "kind = 3", "22:8: stepper.kind: needs text in quotes, not 3"),
-        ("[[observe]]", "[observe]", "28:2: observe: needs a list, not a table"),
+        ("[[observe]]", "[observe]",
+         "28:2: observe: needs two brackets, [[observe]], because a scene may have several"),
+        ("[[energy]]", "[energy]",
+         "13:2: energy: needs two brackets, [[energy]], because a scene may have several"),
+        ("steps = 100", "steps = None", "26:9: TOML has no empty value; leave the key out"),
+        ("steps = 100", "steps = True", "26:9: write true, in lower case"),
+        ('kind = "leapfrog"', "kind = leapfrog", '22:8: text needs quotes; write "leapfrog"'),
         ('time = "day"', 'system = "si"', "4:2: units: either a system or a length, mass and time, not both"),
         ('time = "day"', "time = 5", "7:8: units.time: needs text in quotes, not 5"),
         ('time = "day"', 'time = "AU"', "7:8: units.time: 'AU' is a length, but 's' (time) is needed"),
@@ -262,7 +268,8 @@ def test_what_is_no_text(write: Any, tmp_path: Path) -> None:
     assert complaints(str(tmp_path)) == f"{tmp_path}: cannot be read: Is a directory"
     big = "has more than 1 MB; put large data into a file that the scene names"
     assert complaints(write("#" * 1_000_001)) == f"galaxy.toml: {big}"
-    assert complaints("/dev/zero") == f"/dev/zero: {big}"
+    endless = "a scene: must be a regular file, got a character device; copy its contents into a file"
+    assert complaints("/dev/zero") == f"/dev/zero: {endless}"
 
 
 @pytest.mark.parametrize(

@@ -119,6 +119,13 @@ class Simulation:
         for plugin in self._used_plugins():
             sources(plugin, self.registry.modules[plugin.name])  # as they are now, before they are edited
 
+    def __repr__(self) -> str:
+        return f"Simulation('{self.scene.path}', {self.stepper}, {self.potential})"
+
+    def step(self, n: int = 1) -> None:
+        """Take n steps, without observers and checkpoints. Raises `NonFiniteError` as a run does."""
+        self.stepper.advance(n)
+
     @property
     def start_files(self) -> dict[str, bytes]:
         """The files that the scene read, by their names relative to its folder."""

@@ -73,6 +73,12 @@ class TermBlock:
         able = [n for n in known if needed <= set(data.get(n, ()))] if needed else known
         name = named or (able[0] if len(able) == 1 else None)
         if name not in known:
+            if not name and not known and lists:
+                there = ", ".join(f"{n} of {rows.shape[1]}" for n, rows in lists.items())
+                raise EnergyError(
+                    f"'{energy.name}' takes {arity} nodes, got a state with lists of others ({there});"
+                    f" list them: tuples = [[{', '.join(map(str, range(arity or 2)))}], ...]"
+                )
             kind = f"{arity}-tuples" if arity else "tuples"
             ask = f"say which `tuples`{choices('', known)}"
             raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)

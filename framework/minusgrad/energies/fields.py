@@ -196,6 +196,9 @@ class Fields(Mapping[str, Field]):
     field called "t", and where a name is looked up that does not exist.
     """
 
+    def __repr__(self) -> str:
+        return f"Fields({', '.join(f'{n} {list(f.shape)}' for n, f in self.items())})"
+
     def __init__(
         self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"
     ):

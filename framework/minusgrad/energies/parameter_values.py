@@ -65,14 +65,21 @@ def parameter_values(
         rows = rows[None]
     elif index is None:
         if not elements.own_values or rows.shape != (len(kept), *shape):
-            raise EnergyError(
-                f"{what}: one value needs shape {list(shape)}, got {list(rows.shape)}; reshape it"
-            )
+            raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, len(kept))}")
         rows = rows[kept]
         index = np.arange(len(rows), dtype=np.int32)
     if not role.admits(rows):
         raise EnergyError(f"{what}: {given} is not {role.limits()}")
     return Values(rows.astype(dtype), index)
+
+
+def _wrong_number(rows: np.ndarray, shape: tuple[int, ...], elements: Elements, count: int) -> str:
+    """The rest of a message about values that are neither one, nor one for each element."""
+    if rows.shape[1:] != shape or not rows.shape:
+        return f"one value needs shape {list(shape)}, got {list(rows.shape)}; reshape it"
+    if not elements.own_values:
+        return f"takes one value for all elements, got {len(rows)}; values of nodes are a Node field"
+    return f"needs one value, or {count}, one for each element, got {len(rows)}; give 1 or {count}"
 
 
 def _by_body(

@@ -81,6 +81,9 @@ class Recorder:
     without a list.
     """
 
+    def __repr__(self) -> str:
+        return f"Recorder({', '.join(self._series) or 'no rows yet'})"
+
     def __init__(
         self,
         units: dict[str, Unit],

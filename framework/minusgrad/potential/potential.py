@@ -75,6 +75,10 @@ class Potential:
         self._tangents: dict[str, Any] = {}
         self._compile()
 
+    def __repr__(self) -> str:
+        parts = ", ".join([*self.terms, *(f"map {name}" for name in self.maps)])
+        return f"Potential({parts}; {self.fields})"
+
     def _compile(self) -> None:
         """Make the kernels of all parts, for their present elements, and the plans that use them."""
         self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}

@@ -12,6 +12,7 @@ A block is a table with a `kind`; its other keys are validated by the plugin. No
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -36,6 +37,9 @@ MANY = ("map", "energy", "dissipation", "magnetic", "observe")
 """Sections that are lists of blocks."""
 LOSS = "loss"
 """The section name of `[[fit.loss]]` blocks."""
+
+_SINGLE = re.compile(rf"^[ \t]*\[[ \t]*({'|'.join((*MANY, 'hold'))})[ \t]*\]", re.MULTILINE)
+"""The head of a table that ought to be one of several."""
 
 Count = Annotated[int, Field(ge=0)]
 Engine = Literal["taichi", "quadrants", "auto"]
@@ -255,7 +259,7 @@ class Document:
         """The scene without its plugin blocks' contents, or None and all its problems."""
         whole, problems = self._validate((), self.data, self.model)
         if whole is None:
-            return None, problems
+            return None, [_bracketed(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
@@ -330,14 +334,50 @@ def load(path: Path | str, overrides: Sequence[str] = ()) -> Document:
     Raises SceneError for an unreadable file, invalid TOML or overrides, and values that scenes do not have
     (dates, NaN).
     """
-    path = Path(path)
+    path = _file(path)
     source = parsing.read(path)
-    data = parsing.parse(str(path), parsing.decode(str(path), source))
+    text = parsing.decode(str(path), source)
+    try:
+        data = parsing.parse(str(path), text)
+    except SceneError as error:
+        raise _single_brackets(str(path), text) or error from None
     origins = parsing.override(data, overrides)
     document = Document(path, source, tuple(overrides), data, origins)
     if problems := [document.problem(where, message) for where, message in parsing.unfit(data)]:
         raise SceneError(problems)
     return document
+
+
+def _file(path: Path | str) -> Path:
+    """The path of a scene. Raises `UserError` for the text of one, and for anything else."""
+    if not isinstance(path, (str, Path)):
+        raise UserError(f"scene: needs the path of a file, got a {type(path).__name__}; write a TOML file")
+    if "\n" in str(path):
+        raise UserError(
+            f"scene: needs the path of a file, got a text of {len(str(path))} characters;"
+            " write the text to a file"
+        )
+    return Path(path)
+
+
+def _single_brackets(file: str, text: str) -> SceneError | None:
+    """The mistake `[energy]` for `[[energy]]`, which TOML refuses where it finds the next one."""
+    if (header := _SINGLE.search(text)) is None:
+        return None
+    line = text.count("\n", 0, header.start(1)) + 1
+    column = header.start(1) - text.rfind("\n", 0, header.start(1))
+    return SceneError([Problem(file, line, column, header[1], _two_brackets(header[1]))])
+
+
+def _bracketed(problem: Problem) -> Problem:
+    """The same problem; of a table in place of a list of them, with the cure."""
+    if problem.key in (*MANY, "hold") and problem.message == "needs a list, not a table":
+        return problem._replace(message=_two_brackets(problem.key))
+    return problem
+
+
+def _two_brackets(section: str) -> str:
+    return f"needs two brackets, [[{section}]], because a scene may have several"
 
 
 def read(path: Path | str, overrides: Sequence[str] = ()) -> Scene:

@@ -29,6 +29,9 @@ _TOKEN = re.compile(
 _KEYS = re.compile(rf"[ \t]*+{KEY}(?:{_DOT}{KEY})*+[ \t]*+")
 _KEY = re.compile(KEY)
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
+_BARE = re.compile(r"[A-Za-z_][\w.-]*")
+_WORDS = dict.fromkeys(("None", "null", "nil"), "TOML has no empty value; leave the key out")
+_WORDS |= {word: f"write {word.lower()}, in lower case" for word in ("True", "False", "TRUE", "FALSE")}
 _PLACE = re.compile(r" \(at (?:line (\d+), column (\d+)|end of document)\)$")
 
 
@@ -75,6 +78,8 @@ def parse(file: str, text: str) -> dict[str, Any]:
         if place and not place[1]:
             raise _at_end_of(file, text, message) from None
         line, column = (int(place[1]), int(place[2])) if place else (0, 0)
+        if message == "Invalid value" and (word := _BARE.match(text.split("\n")[line - 1], column - 1)):
+            message = _WORDS.get(word[0], f'text needs quotes; write "{word[0]}"')
         raise SceneError([Problem(file, line, column, "", message)]) from None
     if any(len(path) > MOST_PARTS for path, _ in leaves(data)):
         line, column = next(at for path, at in index(text).items() if len(path) > MOST_PARTS)

@@ -53,6 +53,8 @@ PREFIXES = dict(zip("qryzafpnum", range(-30, 0, 3), strict=True))
 PREFIXES |= {"µ": -6, "μ": -6, "c": -2, "d": -1, "da": 1, "h": 2}
 PREFIXES |= dict(zip("kMGTPEZYRQ", range(3, 31, 3), strict=True))
 
+AVOGADRO = Unit(1 / Fraction(602214076 * 10**15), tuple(Fraction(name == "mol") for name in BASE))
+"""1 mol / 6.02214076e23: exact since 2019."""
 _G = 6.67430e-11  # m^3 kg^-1 s^-2, CODATA 2022
 _WITH_PREFIXES = {
     "m": "1 m", "g": "1e-3 kg", "s": "1 s", "K": "1 K", "A": "1 A", "mol": "1 mol", "rad": "1",
@@ -66,7 +68,7 @@ _WITHOUT_PREFIXES = {
     "percent": "0.01", "%": "0.01", "deg": f"{math.pi / 180}", "arcmin": f"{math.pi / 10800}",
     "arcsec": f"{math.pi / 648000}", "min": "60 s", "hour": "3600 s", "h": "3600 s", "day": "86400 s",
     "d": "86400 s", "year": "31557600 s", "u": "1 Da", "angstrom": "1e-10 m", "Å": "1e-10 m",
-    "bohr": "5.29177210544e-11 m", "hartree": "4.3597447222060e-18 J", "atm": "101325 Pa",
+    "micron": "1e-6 m", "bohr": "5.29177210544e-11 m", "hartree": "4.3597447222060e-18 J", "atm": "101325 Pa",
     "AU": "149597870700 m", "au": "149597870700 m", "Msun": f"{1.3271244e20 / _G} kg",
     "Mearth": f"{3.986004e14 / _G} kg", "Mjup": f"{1.2668653e17 / _G} kg", "Rsun": "6.957e8 m",
     "Rearth": "6.3781e6 m", "Rjup": "7.1492e7 m", "Lsun": "3.828e26 W",
@@ -149,7 +151,9 @@ def _named(name: str) -> Unit:
         number, _, unit = definition.partition(" ")
         return parse_unit(unit).times(Unit(Fraction(number) * Fraction(10) ** ten, ONE.dimension))
     plain = list(_WITH_PREFIXES | _WITHOUT_PREFIXES)
-    hint = suggestion(name, [n for n in UNITS if n.lower() == name.lower()]) or suggestion(name, plain)
+    spelt = [n for n in UNITS if n.lower() == name.lower()]  # of 'ev' rather 'eV' than 'EV'
+    spelt.sort(key=lambda n: sum(a != b for a, b in zip(n, name, strict=True)))
+    hint = f"; did you mean '{spelt[0]}'?" if spelt else suggestion(name, plain)
     raise UnitError(f"no unit '{printable(name)}'" + (hint or f" (known: {', '.join(plain)})"))
 
 
@@ -205,7 +209,9 @@ class UnitSystem:
         if not isinstance(value, str):
             return float(value)
         number, given = parse_quantity(value)
+        given = _of_one(given, unit)
         _same_dimension(value, given, unit)
+        _same_angles(value, unit)
         if not self.names and any(given.dimension):
             cure = 'write a plain number, or set [units] to system = "si" or to a length, mass and time'
             raise UnitError(f"'{value}' has a unit, but this scene is dimensionless; {cure}")
@@ -224,6 +230,26 @@ class UnitSystem:
         return math.prod(
             (_named(n).power(d).scale for n, d in zip(self.names, dimension, strict=False)), start=Fraction(1)
         )
+
+
+def _of_one(given: Unit, needed: str) -> Unit:
+    """A quantity per mole where that of one particle is needed: chemists write energies in kJ/mol."""
+    one = given.times(AVOGADRO)
+    return one if one.dimension == parse_unit(needed).dimension else given
+
+
+def _same_angles(text: str, needed: str) -> None:
+    """Refuse Hz for rad/s, and rad/s for Hz: both are s^-1, and differ by 2 pi."""
+    for here, there, factor in (("Hz", "rad", "multiply by 2 pi"), ("rad", "Hz", "divide by 2 pi")):
+        if _names(text, here) and _names(needed, there) and not _names(text, there):
+            which = "a frequency" if here == "Hz" else "an angular frequency"
+            raise UnitError(f"'{text}' is {which}, but '{needed}' is needed; {factor} and write {there}")
+
+
+def _names(text: str, unit: str) -> bool:
+    """True if a text has this unit, with any prefix."""
+    found = (word for word in re.findall(r"[^\W\d_]+", text) if word.endswith(unit))
+    return any(word == unit or word.removesuffix(unit) in PREFIXES for word in found)
 
 
 def _same_dimension(text: str, given: Unit, needed: str) -> None:

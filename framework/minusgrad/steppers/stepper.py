@@ -105,6 +105,11 @@ class Stepper:
 
     _marked: Any = None
 
+    def __repr__(self) -> str:
+        kind = f"'{self.kind}', " if self.kind else ""
+        dt = f", dt = {self.dt:g}" if hasattr(self, "dt") else ""
+        return f"{type(self).__name__}({kind}step {self.step}{dt})"
+
     potential: Potential
     motions: tuple[Motion, ...] = ()
     inertia: Mapping[str, Any] = {}

@@ -5,13 +5,19 @@ from __future__ import annotations
 import argparse
 
 from ...errors import UserError
+from .kinds import kinds
 from .shared_options import common_options, json_option, path, plugin_option, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-energies_options, plugins_options, schema_options = common_options, json_option, plugin_option
+plugins_options, schema_options = json_option, plugin_option
+
+
+def energies_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("kind", nargs="?", metavar="NAME", help="list the keys of this one, as `kinds` does")
+    common_options(parser)
 
 
 def scenes_options(parser: argparse.ArgumentParser) -> None:
@@ -25,7 +31,10 @@ def scenes(a: argparse.Namespace) -> int:
 
     files = sorted(a.folder.glob("*.toml"))
     if not files:
-        raise UserError(f"{a.folder}: contains no scenes (*.toml); give another folder")
+        raise UserError(
+            f"{a.folder}: contains no scenes (*.toml); give another folder (those of minusgrad are in scenes/"
+            " of a checkout)"
+        )
     rows = [(str(f), claim(f)) for f in files]
     if a.json:
         print_json([{"scene": f, "claim": c} for f, c in rows])
@@ -38,6 +47,8 @@ def energies(a: argparse.Namespace) -> int:
     from ...assembly.registry import ENERGIES, Registry
     from ..tables import described, print_table
 
+    if a.kind is not None:
+        return kinds(a)
     registry = Registry.load(None, a.plugin)
     entries = {section: registry.tables[section].values() for section in ENERGIES}
     if a.json:

@@ -1,0 +1,122 @@
+"""Messages and listings that a newcomer meets in the first hour."""
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import minusgrad
+from minusgrad import UserError
+from minusgrad.errors import SceneError
+from tests.support.command import SCENES
+
+NETWORK = """
+[units]
+system = "dimensionless"
+
+[state]
+kind = "network"
+nodes = [[0.0, 0.0], [1.0, 0.0], [2.0, 0.0], [3.0, 0.0], [4.0, 0.0]]
+springs = [[0, 1], [1, 2], [2, 3], [3, 4]]
+mass = 1.0
+
+[[energy]]
+kind = "{kind}"
+{keys}
+
+[stepper]
+kind = "leapfrog"
+dt = 0.01
+
+[run]
+steps = 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "keys", "message"),
+    [
+        ("spring", "stiffness = [1.0, 2.0]",
+         "energy.0: spring.stiffness: needs one value, or 4, one for each element, got 2; give 1 or 4"),
+        ("angle", "stiffness = 1.0\nrest = 1.0",
+         "energy.0: 'angle' takes 3 nodes, got a state with lists of others (edges of 2);"
+         " list them: tuples = [[0, 1, 2], ...]"),
+    ],
+)  # fmt: skip
+def test_numbers_and_tuples_that_do_not_fit(kind: str, keys: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "net.toml").write_text(NETWORK.format(kind=kind, keys=keys))
+    with pytest.raises(SceneError) as refusal:
+        minusgrad.build(tmp_path / "net.toml")
+    assert str(refusal.value).partition(": ")[2] == message
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    "text",
+    ["[energy]\na = 1\n[energy]\nb = 2\n", "[energy]\na = 1\n[[energy]]\nb = 2\n", "[ energy ]\na = 1\n[["],
+)
+def test_single_brackets_are_named_where_they_stand(text: str, tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text("\n" + text)
+    with pytest.raises(SceneError) as refusal:
+        minusgrad.build(tmp_path / "s.toml")
+    column = 3 if text.startswith("[ ") else 2
+    line = f"s.toml:2:{column}: energy: needs two brackets, [[energy]], because a scene may have several"
+    assert str(refusal.value).endswith(line)
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize(
+    ("scene", "message"),
+    [
+        ("[state]\nkind = 'network'\n",
+         "scene: needs the path of a file, got a text of 25 characters; write the text to a file"),
+        ({"state": {}}, "scene: needs the path of a file, got a dict; write a TOML file"),
+    ],
+)  # fmt: skip
+def test_a_scene_is_the_path_of_a_file(scene: object, message: str) -> None:
+    for door in (minusgrad.build, minusgrad.run, minusgrad.fit):
+        with pytest.raises(UserError) as refusal:
+            door(scene)  # type: ignore[operator]
+        assert str(refusal.value) == message
+
+
+def test_a_simulation_can_be_stepped_and_shown() -> None:
+    simulation = minusgrad.build(SCENES / "two_body.toml")
+    simulation.step(3)
+    simulation.step()
+    fields = "Fields(x [2, 2], v [2, 2], m [2])"
+    assert repr(simulation.fields) == fields
+    assert repr(simulation.potential) == f"Potential(gravity; {fields})"
+    assert repr(simulation.stepper) == "Integrator('leapfrog', step 4, dt = 0.005)"
+    path = SCENES / "two_body.toml"
+    assert repr(simulation) == f"Simulation('{path}', {simulation.stepper}, {simulation.potential})"
+    assert repr(simulation.recorder) == "Recorder(no rows yet)"
+    simulation.look()
+    assert repr(simulation.recorder).startswith("Recorder(observables/")
+
+
+def test_kinds_are_listed_with_their_keys(invoke: Callable) -> None:
+    code, out, err = invoke("kinds")
+    assert (code, err) == (0, "")
+    for section, kind in (
+        ("state", "network"),
+        ("stepper", "langevin"),
+        ("observe", "frames"),
+        ("energy", "spring"),
+    ):
+        assert re.search(rf"^{section} +{kind} ", out, re.M), kind
+    _, out, _ = invoke("kinds", "leapfrog")
+    assert out.startswith("stepper 'leapfrog' of plugin 'core': ")
+    assert re.search(r"^dt +a number, or a quantity in s +required *$", out, re.M)
+    assert invoke("energies", "network") == invoke("kinds", "network")
+    code, _, err = invoke("kinds", "leapfrg")
+    assert code == 2
+    assert err.startswith("minusgrad: no kind named 'leapfrg'; did you mean 'leapfrog'? (installed: ")
+
+
+@pytest.mark.unit
+def test_no_scenes_in_a_folder(invoke: Callable, tmp_path: Path) -> None:
+    code, _, err = invoke("scenes", tmp_path)
+    cure = "give another folder (those of minusgrad are in scenes/ of a checkout)"
+    assert (code, err) == (2, f"minusgrad: {tmp_path}: contains no scenes (*.toml); {cure}\n")
