@@ -336,8 +336,8 @@ READERS: dict[str, Callable[[Path, Path], object]] = {
     "connectivity": lambda run, segment: trajectory.connectivity(run),
     "grids": lambda run, segment: trajectory.grids(run),
     "contents": lambda run, segment: list(trajectory.contents(segment)),
-    "heads": lambda run, segment: [list(trajectory.heads(file)) for file, _ in trajectory.opened(run)],
-    "compaction": lambda run, segment: compaction._join(run, [segment], 1, 2000, 1),
+    "heads": lambda run, segment: list(trajectory.each(run, lambda f, _: list(trajectory.heads(f)))),
+    "compaction": lambda run, segment: compaction._join(run, [segment], trajectory.Span(1, 2000, 1)),
     "master": lambda run, segment: master_file.write(run, trajectory.segments(run)),
 }
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import RunFailedError, RunFolderError
-from minusgrad.files import checkpoint, run_folder, trajectory
+from minusgrad.files import checkpoint, master_file, run_folder, trajectory, wall_clock
 from minusgrad.files.run_folder import RECORDER, RunDir
 from tests.support import saved_runs
 
@@ -351,3 +351,31 @@ def test_steps_beyond_ten_to_the_twelve_are_found(tmp_path):
         assert len(file["particles/all/position/value"]) == len(range(first, first + 61)) // 3
     with RunDir.open(path) as run:
         assert run.restore()[0].step == 10**12 + 30
+
+
+def test_the_master_is_not_rewritten_at_each_of_frequent_saves(tmp_path, monkeypatch):
+    """At most every five seconds, and at the end: the files are those of a run that rewrote it always."""
+    clock, written, real = [0.0], [], master_file.write
+
+    def write(run, segments):
+        written.append(clock[0])
+        return real(run, segments)
+
+    def simulated(path):
+        rows = saved_runs.recorder()
+        with RunDir.create(path, saved_runs.SCENE, []) as run:
+            for step in range(60):
+                clock[0] += 0.25
+                rows.record_observables(step, 0.1 * step, {"total": float(step)})
+                run.save(saved_runs.snapshot(step, np.zeros(2)), rows, saved_runs.KEEP)
+        return saved_runs.files(path)
+
+    monkeypatch.setattr(wall_clock, "now", lambda: clock[0])
+    monkeypatch.setattr(master_file, "write", write)
+    always = simulated(tmp_path / "always")
+    assert len(written) == 60
+    clock[0] = 0.0
+    written.clear()
+    monkeypatch.setattr(run_folder, "RENEWAL", 5.0)
+    assert simulated(tmp_path / "rarely") == always
+    assert written == [0.25, 5.25, 10.25, 15.0]

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError, UserError
-from minusgrad.files import durable, h5md, master_file, trajectory
+from minusgrad.files import durable, h5md, master_file, trajectory, vouched_files
 from minusgrad.files.trajectory import Recorder
 from tests.support.masters import place, series_in, through_master
 
@@ -737,3 +737,46 @@ def test_a_damaged_segment_tells_of_no_grids(gridded):
     path.write_bytes(data)
     with pytest.raises(CheckpointError, match=path.name):
         trajectory.grids(gridded)
+
+
+def test_each_segment_is_hashed_once_whatever_is_asked(run, monkeypatch):
+    time.sleep(0.1)  # a file of this moment may change within one tick of the clock, and is not trusted yet
+    vouched_files.forget()
+    hashed, real = [], durable.check_stream
+
+    def counted(path, stream):
+        hashed.append(path.stat().st_size)
+        real(path, stream)
+
+    monkeypatch.setattr(durable, "check_stream", counted)
+    for _ in range(3):
+        trajectory.names(run)
+        trajectory.grids(run)
+        trajectory.connectivity(run)
+        for name in EXPECTED:
+            trajectory.series(run, name)
+            trajectory.symbols(run, name)
+            trajectory.last(run, name)
+    assert sum(hashed) == sum(path.stat().st_size for path in trajectory.segments(run))
+
+
+def test_a_segment_that_changes_is_hashed_again(run):
+    """By its bytes in place, with the time of its last change put back, and by another file of its name."""
+    time.sleep(0.1)
+    first = trajectory.segments(run)[0]
+    trajectory.names(run)
+    data, stamp = first.read_bytes(), first.stat()
+    with first.open("r+b") as file:
+        file.seek(len(data) // 2)
+        file.write(bytes([data[len(data) // 2] ^ 1]))
+    os.utime(first, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    with pytest.raises(CheckpointError, match="damaged"):
+        trajectory.names(run)
+    first.write_bytes(data)
+    assert trajectory.names(run) == sorted(EXPECTED)
+    other = first.with_name("other")
+    other.write_bytes(data[:-1] + bytes([data[-1] ^ 1]))
+    os.utime(other, ns=(stamp.st_atime_ns, stamp.st_mtime_ns))
+    os.replace(other, first)
+    with pytest.raises(CheckpointError, match="damaged"):
+        trajectory.names(run)

@@ -95,8 +95,8 @@ def _unit_of_time(units: Mapping[str, Any]) -> str:
 def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:
     """For each series: number of rows, first and last step, shape of a row, dtype and unit."""
     found: dict[str, dict[str, Any]] = {}
-    for file, covered in trajectory.opened(path, remarks):
-        for name, head in trajectory.heads(file, covered):
+    for heads in trajectory.each(path, lambda file, covered: [*trajectory.heads(file, covered)], remarks):
+        for name, head in heads:
             facts = {"rows": 0, "first": head.first, "last": head.last, "shape": list(head.shape)}
             facts |= {"dtype": str(head.dtype), "unit": head.unit[0] if head.unit else ""}
             one = found.setdefault(name, {"name": name} | facts)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import CheckpointError, UserError
-from ..files import checkpoint, hdf5_trust, master_file, trajectory
+from ..files import checkpoint, hdf5_trust, master_file, trajectory, vouched_files
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..scene.document import load
@@ -33,6 +33,7 @@ def verify(path: Path) -> Iterator[Answer]:
     """Verify a run folder, file by file. Raises RunFolderError if it is not a run."""
     run = RunDir.open(path, read_only=True)
     running = run.is_running()
+    vouched_files.forget()
     newest: Snapshot | None = None
     for file in checkpoint.listed(path / "ckpt"):
         what = f"ckpt/{file.name}"

@@ -16,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
-from typing import TextIO
+from typing import BinaryIO, TextIO
 
 import h5py
 
@@ -112,12 +112,19 @@ def verified(path: Path) -> bytes:
 
 def check(path: Path) -> None:
     """Raise CheckpointError unless the hash of a file is the one in its name."""
-    expected, sum_of = _vouched(path), hashlib.sha256()
-    refuse_special(path)
     try:
         with path.open("rb") as file:
-            while chunk := file.read(CHUNK):
-                sum_of.update(chunk)
+            check_stream(path, file)
+    except OSError as error:
+        raise _unreadable(path, error) from error
+
+
+def check_stream(path: Path, file: BinaryIO) -> None:
+    """`check` for a file that is open."""
+    expected, sum_of = _vouched(path), hashlib.sha256()
+    try:
+        while chunk := file.read(CHUNK):
+            sum_of.update(chunk)
     except OSError as error:
         raise _unreadable(path, error) from error
     _compare(path, sum_of.hexdigest()[:16], expected)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
+from typing import BinaryIO
 
 import h5py
 import numpy as np
@@ -39,6 +40,16 @@ def opened_file(path: Path) -> Iterator[h5py.File]:
     with path.open("rb") as file, mmap(file.fileno(), 0, access=ACCESS_READ) as data:
         texts(data)
     with h5py.File(path) as file:
+        yield file
+
+
+@contextmanager
+def opened_stream(stream: BinaryIO, examined: bool) -> Iterator[h5py.File]:
+    """Like `opened`, for an open file; `examined`: its texts are known to end."""
+    if not examined:
+        with mmap(stream.fileno(), 0, access=ACCESS_READ) as data:
+            texts(data)
+    with h5py.File(stream, "r") as file:
         yield file
 
 

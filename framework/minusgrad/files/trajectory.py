@@ -9,24 +9,27 @@ same steps share step and time by hard links.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import h5py
 import numpy as np
 
 from ..errors import CheckpointError, RunFailedError, UserError, unknown
-from . import durable, h5md, hdf5_trust
+from . import durable, h5md, hdf5_trust, vouched_files
 from .h5md import CELLS, CONNECTIVITY, FRAMES, GRIDS, LEAVES, OBSERVABLES, POSITION, Raster, Unit
 from .hdf5_layout import Draft, Part, laid_out
 
 _SEGMENT = re.compile(r"(?:(?P<first>\d{12,})-)?(?P<last>\d{12,})(?:\.(?P<level>\d))?(?P<interim>\.interim)?")
 _SMALL = 1 << 16
 """Bytes: smaller rows are copied and written together, larger ones in place."""
+
+
+Result = TypeVar("Result")
 
 
 class Series(NamedTuple):
@@ -380,8 +383,10 @@ def segments(run: Path) -> list[Path]:
     return [path for _, path in spans(run)]
 
 
-def opened(run: Path, damaged: list[str] | None = None) -> Iterator[tuple[h5py.File, int]]:
-    """Each segment in the order of steps, with the last step that was read before.
+def each(
+    run: Path, read: Callable[[h5py.File, int], Result], damaged: list[str] | None = None
+) -> Iterator[Result]:
+    """What `read` returns for each segment in the order of steps, and the last step that was read before.
 
     A running run joins segments and deletes their sources: then the folder is listed again, and rows up to
     that step are to be skipped. Raises CheckpointError if a segment is damaged, unless a list is given for
@@ -392,7 +397,7 @@ def opened(run: Path, damaged: list[str] | None = None) -> Iterator[tuple[h5py.F
         (here, path), *todo = todo
         try:
             with looked_at(path) as file:
-                yield file, covered
+                result = read(file, covered)
         except CheckpointError as error:
             if not path.exists():
                 todo = [one for one in spans(run) if one[0].last > covered]
@@ -402,6 +407,7 @@ def opened(run: Path, damaged: list[str] | None = None) -> Iterator[tuple[h5py.F
                 damaged.append(str(error))
         else:
             covered = max(covered, here.last)
+            yield result
 
 
 def names(run: Path) -> list[str]:
@@ -410,20 +416,26 @@ def names(run: Path) -> list[str]:
     Raises CheckpointError if damaged.
     """
     found: set[str] = set()
-    for file, _ in opened(run):
-        found.update(h5md.series_in(file))
+    for some in each(run, lambda file, _: h5md.series_in(file)):
+        found.update(some)
     return sorted(found)
 
 
 def pieces(run: Path, name: str) -> Iterator[Series]:
     """One series, segment by segment, each checked against its hash; see `series`."""
+
+    def read(file: h5py.File, covered: int) -> Series | None:
+        if f"{name}/value" not in file:
+            return None
+        begin = int(np.searchsorted(file[name]["step"][...], covered, "right"))
+        return Series(*(file[name][leaf][begin:] for leaf in LEAVES))
+
     found = False
-    for file, covered in opened(run):
-        if f"{name}/value" in file:
+    for piece in each(run, read):
+        if piece is not None:
             found = True
-            begin = int(np.searchsorted(file[name]["step"][...], covered, "right"))
-            if begin < len(file[name]["step"]):
-                yield Series(*(file[name][leaf][begin:] for leaf in LEAVES))
+            if len(piece.step):
+                yield piece
     if not found:
         raise _unknown(run, name)
 
@@ -448,7 +460,7 @@ class Head(NamedTuple):
 
 
 def heads(file: h5py.File, covered: int = -1) -> Iterator[tuple[str, Head]]:
-    """Summaries of the series in one segment (`opened`), of the rows after step `covered`."""
+    """Summaries of the series in one open segment (`each`), of the rows after step `covered`."""
     for name in h5md.series_in(file):
         value, steps = file[name]["value"], file[name]["step"][...]
         if len(steps := steps[steps > covered]):
@@ -482,11 +494,14 @@ def last(run: Path, name: str) -> Series:
 
 def symbols(run: Path, name: str) -> tuple[str, str]:
     """The unit symbols of a series' value and time; empty if there are none."""
-    for file, _ in opened(run):
-        if f"{name}/value" in file:
-            value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
-            return str(value), str(time)
-    return "", ""
+
+    def read(file: h5py.File, covered: int) -> tuple[str, str] | None:
+        if f"{name}/value" not in file:
+            return None
+        value, time = (file[name][leaf].attrs.get("unit_symbol", "") for leaf in ("value", "time"))
+        return str(value), str(time)
+
+    return next((found for found in each(run, read) if found is not None), ("", ""))
 
 
 def connectivity(run: Path) -> dict[str, np.ndarray]:
@@ -495,9 +510,13 @@ def connectivity(run: Path) -> dict[str, np.ndarray]:
     Raises CheckpointError if damaged.
     """
     found: dict[str, np.ndarray] = {}
-    for file, _ in opened(run):
+
+    def read(file: h5py.File, covered: int) -> None:
         for name in set(h5md.lists_in(file)) - found.keys():
             found[name] = file[CONNECTIVITY][name][...]
+
+    for _ in each(run, read):
+        pass
     return dict(sorted(found.items()))
 
 
@@ -507,8 +526,8 @@ def grids(run: Path) -> dict[str, Raster]:
     Raises CheckpointError if damaged.
     """
     found: dict[str, Raster] = {}
-    for file, _ in opened(run):
-        found = h5md.grids_in(file) | found
+    for some in each(run, lambda file, _: h5md.grids_in(file)):
+        found = some | found
     return dict(sorted(found.items()))
 
 
@@ -522,9 +541,14 @@ def looked_at(path: Path) -> Iterator[h5py.File]:
 
     Raises CheckpointError if it is damaged, or was not written by a recorder.
     """
-    durable.check(path)
-    with _named_error(path), hdf5_trust.opened_file(path) as file:
-        _refuse_strange(file, path.stat().st_size)
+    with (
+        vouched_files.opened(path) as found,
+        _named_error(path),
+        hdf5_trust.opened_stream(found.stream, found.known) as file,
+    ):
+        if not found.known:
+            _refuse_strange(file, found.stamp.size)
+            found.examined()
         yield file
 
 
