@@ -72,3 +72,20 @@ def test_small_kernels_are_launched_at_once(engine: None) -> None:
     assert code.slices is not None
     assert not code.slices.long(code.text)
     assert slices.BEGIN not in BoundKernel(code, "t").source
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_forces_that_are_added_are_added_once(
+    lanes: bool, launched: list[tuple[int, int]], monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Of two terms the second adds to what the first has left."""
+    in_lanes(monkeypatch, lanes)
+    found = []
+    for least in (float("inf"), 0):
+        monkeypatch.setattr(slices, "LEAST_WORK", least)
+        potential = CANONICAL["gravity"].potential(np.random.default_rng(7), 2, n=61)
+        forces = np.ones_like(potential.fields["x"].values)
+        potential.kernels["gravity"].gradient_into({"x": forces}, 0.0)
+        found.append(forces)
+    assert len(launched) > 2
+    assert found[0].tobytes() == found[1].tobytes()
