@@ -154,3 +154,18 @@ def test_without_a_look_at_the_range_the_engine_is_blamed(
     monkeypatch.setattr(kernel_verification, "MARGINS", ())
     with pytest.raises(MiscompiledError):
         single(confine, 24, "f32", 2.2e11, hbar=1.05e-34, m=9.1e-31).gradient("y")
+
+
+def test_a_value_that_f32_cannot_hold_is_refused() -> None:
+    """At binding and when it is set: 1e-46 became 0, and 1e39 infinite."""
+    for hbar, shown in ((1e-46, "1e-46"), (1e39, "1e+39")):
+        with pytest.raises(RangeError) as refused:
+            single(confine, 3, "f32", 1.0, hbar=hbar, m=1.0)
+        assert str(refused.value) == (
+            f"confine.hbar: must lie in the range of f32, 1.2e-38 to 3.4e+38, got {shown}; use units in which"
+            ' it is nearer to 1, or precision = "f64"'
+        )
+    potential = single(confine, 3, "f32", 1.0, hbar=0.0, m=1.0)
+    with pytest.raises(RangeError, match=r"confine\.m: must lie in the range"):
+        potential.set_parameter("confine.m", 1e-46)
+    single(confine, 3, "f64", 1.0, hbar=1e-46, m=1.0)

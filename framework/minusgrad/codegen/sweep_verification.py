@@ -33,12 +33,17 @@ class Swept(Protocol):
     def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]: ...
 
 
-def verify_sweep(loops: Swept, sweep: Sweep, code: Code, t: float, tangents: Mapping[str, Any]) -> None:
-    """Compare the numbers of a sweep with its graphs. Raises `MiscompiledError` and `RangeError`."""
+def verify_sweep(
+    loops: Swept, sweep: Sweep, code: Code, t: float, tangents: Mapping[str, Any], plainly: bool
+) -> None:
+    """Compare the numbers of a sweep with its graphs; `plainly`: these with the energy's function, too.
+
+    Raises `MiscompiledError` and `RangeError`.
+    """
     term = loops.term
     if (places := rows_or_none(term, t, tangents)) is None:
         return
-    if term.gives is None:
+    if plainly and term.gives is None:
         compare_plainly(places, sweep.traced)
     rows = np.asarray(places.labels)
     kept = [place for place in sweep.places if place is not TOTAL]

@@ -38,6 +38,8 @@ class Emitter(Statements):
     """The loops of one term. `swept`: the graph of the newest sweep, until its kernel is verified."""
 
     swept: Sweep | None = None
+    compared: bool = False
+    """True if the graph of the energy was compared with its function."""
 
     # Code for a request
 
@@ -120,7 +122,8 @@ class Emitter(Statements):
         """Verify the output of a new kernel, after its launch. Raises `MiscompiledError` and `RangeError`."""
         sweep = self.swept if self.swept is not None else self._emitted(wanted)
         self.swept = None
-        verify_sweep(self, sweep, code, t, wanted.tangents)
+        verify_sweep(self, sweep, code, t, wanted.tangents, plainly=not self.compared)
+        self.compared = True
 
     def _emitted(self, wanted: DerivativeRequest) -> Sweep:
         """The graph of a sweep that was emitted before."""

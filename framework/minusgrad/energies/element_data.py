@@ -6,6 +6,7 @@ import numpy as np
 
 from ..errors import EnergyError
 from .local_energy import Datum, Table
+from .precision_range import require_range
 
 
 def datum(
@@ -24,6 +25,8 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
         raise EnergyError(f"{what}: needs finite numbers")
     with np.errstate(invalid="ignore", over="ignore"):
         array = given.astype(dtype)
+        if dtype.kind == "f":
+            require_range(what, given, dtype)
     if dtype.kind == "i" and (array != given).any():
         raise EnergyError(
             f"{what}: needs whole numbers below 2^31, got {given[array != given].flat[0]}; round it"

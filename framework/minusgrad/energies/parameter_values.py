@@ -11,6 +11,7 @@ from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
 from .fields import Body
 from .local_energy import Parameter, Role
+from .precision_range import require_range
 from .term_spec import TermSpec
 
 
@@ -70,6 +71,7 @@ def parameter_values(
         index = np.arange(len(rows), dtype=np.int32)
     if not role.admits(rows):
         raise EnergyError(f"{what}: {given} is not {role.limits()}")
+    require_range(what, rows, dtype)
     return Values(rows.astype(dtype), index)
 
 

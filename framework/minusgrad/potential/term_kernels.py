@@ -13,6 +13,7 @@ from ..codegen.window_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
 from ..energies.parameter_values import Values
+from ..energies.precision_range import require_range
 from ..energies.term import Term
 from ..engine.kernels import BoundKernel, Code
 from ..errors import EnergyError, unknown
@@ -120,6 +121,7 @@ class TermKernels:
     def set_parameter(self, argument: str, value: Any) -> None:
         """Overwrite a parameter's values, in the same shape."""
         values = self._values(argument)
+        require_range(f"{self.term.name}.{argument}", np.asarray(value), values.rows.dtype)
         values.set(np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape))
         self.term.writes += 1
         self.emitter.set_parameter(argument, values.rows)
