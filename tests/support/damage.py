@@ -6,11 +6,11 @@ from functools import partial
 import pytest
 
 from minusgrad.engine import kernels
-from minusgrad.errors import NonFiniteError
+from minusgrad.errors import MiscompiledError, NonFiniteError
 
 Patch = pytest.MonkeyPatch
-RED = (AssertionError, NonFiniteError)
-"""What a test that sees the damage raises."""
+RED = (AssertionError, NonFiniteError, MiscompiledError)
+"""What a test that sees the damage raises; kernels and graphs are also verified when they are first used."""
 REWRITTEN: list[bool] = []
 """Kernel by kernel, whether the text to be damaged was there: damage that touches nothing proves nothing."""
 

@@ -34,12 +34,18 @@ def free() -> Free:
 
 
 def address_space() -> Free | None:
-    """What `ulimit -v` leaves, if it is set."""
+    """The bytes that `ulimit -v` leaves to this process; None without such a limit.
+
+    Reserved memory counts, whether it is used or not: an engine reserves more than it uses.
+    """
     return next((one for one in _of_process() if one.limit == "ulimit -v"), None)
 
 
 def used() -> int:
-    """The memory in bytes that this process occupies."""
+    """The resident memory of this process in bytes; 0 where the system does not say.
+
+    Source: VmRSS of /proc/self/status.
+    """
     return _status().get("VmRSS", 0)
 
 
