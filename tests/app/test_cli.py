@@ -5,7 +5,7 @@ import os
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -287,6 +287,14 @@ def arms(schema: dict, node: dict) -> list[dict]:
     return inner or ([node] if "properties" in node else [])
 
 
+def alternatives(schema: dict, node: dict) -> Iterator[dict]:
+    """A node of the schema and, level by level, what it may be."""
+    node = resolved(schema, node)
+    yield node
+    for arm in (*node.get("anyOf", []), *node.get("oneOf", [])):
+        yield from alternatives(schema, arm)
+
+
 def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[str]:
     """Keys of a scene that the schema does not know, each table judged by the arm of its kind."""
     node = resolved(schema, node)
@@ -298,8 +306,9 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
         ]
     if not isinstance(value, dict):
         return []
-    if isinstance(of_any_name := node.get("additionalProperties"), dict):
-        return [u for k, v in value.items() for u in unknown_keys(schema, of_any_name, v, f"{path}.{k}")]
+    for one in alternatives(schema, node):  # tables by field or body
+        if isinstance(of_any_name := one.get("additionalProperties"), dict):
+            return [u for k, v in value.items() for u in unknown_keys(schema, of_any_name, v, f"{path}.{k}")]
     tables = arms(schema, node)
     kind = value.get("kind")
     fit = [t for t in tables if kind is None or t["properties"].get("kind", {}).get("const") == kind]
@@ -368,8 +377,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
         "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",
         "bad.toml:40:2: checkpont: no key 'checkpont'; did you mean 'checkpoint'? "
-        "(keys: checkpoint, dissipation, energy, fit, hold, map, observe, plugins, run, runtime, state, "
-        "stepper, title, units)",
+        "(keys: checkpoint, dissipation, energy, fit, hold, magnetic, map, observe, plugins, run, runtime, "
+        "state, stepper, title, units)",
         "override 'observe.0.every=0': observe.0.every: needs a whole number of at least 1, not 0",
     ]
     assert not (here / "runs").exists()

@@ -85,7 +85,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
 
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser"]).tables["stepper"])
     assert {c.kind for c in CASES.values() if c.do is run} == steppers
-    assert len(CASES) == 2 * (5 * 10 + 4 * 4 + 3 + 3 + 2)
+    assert len(CASES) == 2 * (5 * 11 + 4 * 4 + 3 + 3 + 2)
 
 
 @pytest.fixture(scope="module")

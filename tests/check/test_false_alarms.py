@@ -14,6 +14,8 @@ from minusgrad import local_energy
 from minusgrad.app.runs import build
 from minusgrad.assembly.registry import Registry
 from minusgrad.check import term_check
+from minusgrad.energies.magnetic_field import MagneticField
+from minusgrad.steppers.magnetic.flow import flow_energy
 from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.support.random_energies import ROLES
@@ -32,7 +34,18 @@ def accused(findings) -> list[str]:
     return [f"{f.term}.{f.argument}: {f.question}: {f.text}" for f in asked if not f.passed]
 
 
-@pytest.mark.parametrize("name", [n for n, e in SHIPPED.items() if not getattr(e, "cell", None)])
+FIELDS = [e for e in SHIPPED.values() if isinstance(e, MagneticField)]
+
+
+@pytest.mark.parametrize("d", [2, 3])
+@pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)
+def test_no_flow_of_our_magnetic_fields_is_accused(field: MagneticField, d: int) -> None:
+    assert accused(term_check.of_energy(flow_energy(field, d, True, True), d)) == []
+
+
+@pytest.mark.parametrize(
+    "name", [n for n, e in SHIPPED.items() if e not in FIELDS and not getattr(e, "cell", None)]
+)
 def test_no_energy_of_ours_is_accused(name: str) -> None:
     """In space; scenes ask those of the plane, and maps to grids."""
     assert accused(term_check.of_energy(SHIPPED[name])) == []

@@ -424,7 +424,7 @@ def test_mutants_that_pass_are_run_or_refused_at_their_place(judged: Path) -> No
     assert len(outcomes) == BUILT
     for path, code, complaint in outcomes:
         assert "Traceback" not in complaint, (path, complaint)
-        assert code in (0, 1, 2, 3), (path, code, complaint)
+        assert code in (0, 1, 2, 3, 5), (path, code, complaint)  # 5: a damaged number lets it diverge
         if code == 2:
             assert all(
                 line.startswith((f"{path}:", "override 'run.steps=2'")) for line in complaint.splitlines()
@@ -491,6 +491,8 @@ def free(key: Key) -> str:
             return "the name of a field, or of a term's parameter"
         case ("state", "bodies"):
             return "a body's name: the scene gives it"
+        case ("energy", "force") | ("magnetic", "charge"):
+            return "a body's name: the state gives it"
     return ""
 
 
@@ -572,6 +574,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("stretch", "x"),
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
+        *(("crossed_fields", name) for name in ("electron", "proton")),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),
         ("walker", "feet"),
@@ -589,6 +592,7 @@ MADE = {"stretch": build, "weigh_a_planet": lambda path: ParameterFit(validate(l
     ("scene", "old", "new", "named"),
     [
         ("stretch", "fields = { x =", "fields = { xx =", "[stepper]"),
+        ("crossed_fields", "charge = { electron", "charge = { elektron", "[[magnetic]]"),
         ("weigh_a_planet", "[fit.parameters.m]", "[fit.parameters.mm]", "[fit.parameters.mm]"),
         ("spring_stiffness", "corners = [0, 4]", "corner = [0, 4]", "[[hold]]"),
     ],

@@ -7,13 +7,13 @@ inside a loop. Kernels are cached by their text, which states every type, and by
 import ast
 import hashlib
 import linecache
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import partial
 from logging import getLogger
 from textwrap import indent
-from time import perf_counter
 from typing import Any
 
 import numpy as np
@@ -111,9 +111,9 @@ class BoundKernel:
         if self._pace is None:
             return 0.0
         self._pace.run(partial(self._slice, scalars), 0.0)  # compiles
-        began = perf_counter()
+        began = time.perf_counter()
         part = self._pace.run(partial(self._slice, scalars), 0.2)
-        return (perf_counter() - began) / part
+        return (time.perf_counter() - began) / part
 
     def _slice(self, scalars: tuple[float, ...], begin: int, end: int) -> None:
         self._launch(*scalars, begin, end)

@@ -127,7 +127,7 @@ class Integrator(Stepper):
         )
         self._single = SingleMoves(self.moves, self.scheme)
         self._steps = self._kernel_of_steps() if self._statements <= SMALL else None
-        self._own = [field.array for field in self.moving]
+        self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self.evaluate()
@@ -358,8 +358,25 @@ class Integrator(Stepper):
     def _evaluate(self, t: float) -> None:
         if self._steps is None or self.tape:
             self.potential.gradient_into(self._forces, t)
-        else:
-            self._step_of_no_length(t)
+            return
+        if not self._verified:
+            self._verify_forces(t)
+        self._step_of_no_length(t)
+
+    def _verify_forces(self, t: float) -> None:
+        """Compute forces and friction once by kernels of their own, which are verified and judge the range.
+
+        The kernel of many steps has the same loops; only sums over terms could be seen in its arrays.
+        """
+        for part, motions in ((self.potential, self._forces), (self.dissipation, self._velocities)):
+            if part:
+                fields = part.fields
+                part.gradient_into({n: storage.allocate(np.zeros_like(fields[n].values)) for n in motions}, t)
+        self._verified = True
+
+    @property
+    def _velocities(self) -> list[str]:
+        return [m.velocity for m in self.motions]
 
     def _step_of_no_length(self, t: float) -> None:
         """The forces by a step with dt = 0, so that only one kernel is compiled."""
