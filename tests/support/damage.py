@@ -6,10 +6,10 @@ from functools import partial
 import pytest
 
 from minusgrad.engine import kernels
-from minusgrad.errors import MiscompiledError, NonFiniteError
+from minusgrad.errors import DivergedError, MiscompiledError, NonFiniteError
 
 Patch = pytest.MonkeyPatch
-RED = (AssertionError, NonFiniteError, MiscompiledError)
+RED = (AssertionError, NonFiniteError, DivergedError, MiscompiledError)
 """What a test that sees the damage raises; kernels and graphs are also verified when they are first used."""
 REWRITTEN: list[bool] = []
 """Kernel by kernel, whether the text to be damaged was there: damage that touches nothing proves nothing."""
