@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from minusgrad.errors import CheckpointError, RunFailedError
-from minusgrad.files import durable, hdf5_trust
+from minusgrad.files import durable, hdf5_trust, vouched_files
 from minusgrad.files.run_folder import RunDir
 
 pytestmark = pytest.mark.unit
@@ -147,7 +147,8 @@ def test_a_fifo_in_a_run_folder_is_not_waited_for(tmp_path):
     """As a checkpoint or a segment, as the master file, and as scene and overrides."""
     name = tmp_path / "000000000600.0123456789abcdef.h5"
     os.mkfifo(name)
-    for reader in (durable.check, durable.verified, lambda path: hdf5_trust.opened_file(path).__enter__()):
+    in_context = [lambda p, of=of: of(p).__enter__() for of in (hdf5_trust.opened_file, vouched_files.opened)]
+    for reader in (durable.check, durable.verified, *in_context):
         with pytest.raises(CheckpointError, match=r"h5: must be a regular file; copy the run folder again$"):
             reader(name)
     run = RunDir.create(tmp_path / "run", b"", [])

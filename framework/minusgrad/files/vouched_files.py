@@ -49,6 +49,7 @@ def opened(path: Path) -> Iterator[Vouched]:
 
     Raises CheckpointError if it cannot be read, is damaged, or changes while it is read.
     """
+    durable.refuse_special(path)
     try:
         stream = path.open("rb")
     except OSError as error:
