@@ -86,7 +86,8 @@ def test_an_estimate_is_printed_before_the_first_force(
     monkeypatch.setattr(simulation, "LONG", 0.0)
     code, _, err = invoke(*words, tmp_path / "told")
     assert code == 0
-    assert re.fullmatch(ESTIMATE, err)
+    said = err.replace("minusgrad: compiling kernels ...\n", "")  # where that takes more than five seconds
+    assert re.fullmatch(ESTIMATE, said)
     assert files(tmp_path / "told") == files(tmp_path / "plain")
 
 
