@@ -54,8 +54,8 @@ def _bar(first: int, last: int, stream: TextIO) -> Iterator[Callable[[int], None
         task = bar.add_task("", total=last, completed=first, rate="", saved="")
 
         def show(step: int, saved: int | None) -> None:
-            told = "" if saved is None else f"saved {saved}"
-            bar.update(task, completed=step, rate=_rate(step - first, began), saved=told)
+            newest = "" if saved is None else f"saved {saved}"
+            bar.update(task, completed=step, rate=_rate(step - first, began), saved=newest)
 
         yield Tell(show)
 

@@ -283,9 +283,9 @@ def _finished(
                 if unobserved:
                     _observe(job, [*rounds.observers, saver])
                 observers = [*watched.observers, *rounds.observers]
-                long, told = partial(saver.before_a_long_step, asked), telling(tell, saver)
+                long, show = partial(saver.before_a_long_step, asked), telling(tell, saver)
                 try:
-                    outcome = scheduler.run(stepper, last, observers, saver, asked, told, long, saver.look)
+                    outcome = scheduler.run(stepper, last, observers, saver, asked, show, long, saver.look)
                 except StepAbandonedError:
                     outcome = "interrupted"
             if outcome == "interrupted":

@@ -96,13 +96,13 @@ class Saver:
 
 
 def telling(tell: Callable[[int], None], saver: Saver) -> Callable[[int], None]:
-    """A function for the scheduler's progress that also tells `tell` the last saved step, if it asks."""
+    """A function for the scheduler's progress that also gives `tell` the last saved step, if it asks."""
     note = getattr(tell, "saved", None)
     if note is None:
         return tell
 
-    def told(step: int) -> None:
+    def show(step: int) -> None:
         note(saver.saved)
         tell(step)
 
-    return told
+    return show

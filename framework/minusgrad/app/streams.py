@@ -1,7 +1,7 @@
 """Standard streams that cannot end a run: closed, full, or read by a process that has gone.
 
 A closed stream becomes the null device. An error of a write is kept in `failure`, and later writes are
-dropped, so that a verb computes, saves and returns its exit code as if somebody had read all it prints.
+dropped, so that a verb computes, saves and returns the exit code that it has with a reader.
 """
 
 from __future__ import annotations

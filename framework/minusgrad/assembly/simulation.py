@@ -56,7 +56,7 @@ from .validation import WHAT, ValidatedScene
 
 T = TypeVar("T")
 LONG = 1.0
-"""Seconds of one evaluation of the forces from which on a user is told how long a run takes."""
+"""Seconds of one evaluation of the forces from which on an estimate of the run is printed."""
 logger = getLogger("minusgrad")
 
 

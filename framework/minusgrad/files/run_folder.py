@@ -112,7 +112,7 @@ class RunDir:
             if error is None:
                 self.finish()
             elif isinstance(error, Exception):
-                with suppress(MinusgradError):  # the error at hand is told
+                with suppress(MinusgradError):  # the error at hand is reported
                     self.finish()
         finally:
             self.close()
