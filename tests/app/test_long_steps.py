@@ -25,7 +25,7 @@ SPHERE, SOLID = SCENES / "plummer.toml", SCENES / "stretch.toml"
 FEW = {"state.n": 50, "run.steps": 8}
 ESTIMATE = (
     r"^minusgrad: the forces take about \S+ (s|min), so 8 steps take \S+ (s|min) or more;"
-    r" \d+ MB of memory are in use\n$"
+    r" \S+ [MG]B of memory are in use\n$"
 )
 
 
