@@ -31,11 +31,13 @@ def test_the_command_line_imports_nothing_to_explain_itself(arguments):
     assert done.stdout.splitlines()[-1] == "[]"
 
 
-def test_a_small_system_needs_one_kernel():
+def test_a_small_system_needs_a_kernel_of_steps_and_one_that_verifies_its_forces():
     restarted()  # which forgets the kernels of other tests
     before = kernels.compiled()
-    two_bodies("leapfrog", 0.01).advance(3)
-    assert kernels.compiled() - before == 1
+    simulation = two_bodies("leapfrog", 0.01)
+    assert kernels.compiled() - before == 2
+    simulation.advance(3)
+    assert kernels.compiled() - before == 2
 
 
 def test_the_forces_at_the_start_are_those_of_the_potential():

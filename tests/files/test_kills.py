@@ -55,9 +55,14 @@ def _go_on(path: Path, seed: int, until: int = 0) -> None:
             if step % every == 0:
                 run.save(Snapshot(step, 0.1 * step, 0.1, {"fields/x": x}), rows, keep)
                 if until:
-                    print("saved", step // every, time.monotonic(), flush=True)
+                    _report(f"saved {step // every} {time.monotonic()}")
                 if until == step // every:
                     signal.pause()
+
+
+def _report(line: str) -> None:
+    """One write for each line: two processes share the pipe, and Python may run unbuffered."""
+    os.write(1, f"{line}\n".encode())
 
 
 def _started(path: Path, seed: int) -> Path:
@@ -75,7 +80,7 @@ def _files(path: Path) -> dict[str, bytes]:
 _LOOP = """
 import os, sys
 from pathlib import Path
-from tests.files.test_kills import _go_on
+from tests.files.test_kills import _go_on, _report
 os.fsync = lambda descriptor: None  # a kill loses nothing of what was written
 for line in sys.stdin:
     path, seed, until = line.rsplit(maxsplit=2)
@@ -85,8 +90,8 @@ for line in sys.stdin:
             _go_on(Path(path), int(seed), int(until))
         finally:
             os._exit(1)
-    print("process", child, flush=True)
-    print("ended", os.waitpid(child, 0)[1], flush=True)
+    _report(f"process {child}")
+    _report(f"ended {os.waitpid(child, 0)[1]}")
 """
 """Each run in a process of its own, which need not load anything first."""
 

@@ -9,8 +9,8 @@ run as plain Python. A kernel that is off beyond rounding
     is translated wrongly otherwise: `MiscompiledError`
 
 Numbers that cancellation leaves without digits are accepted: no order of the same operations has more
-(`element_samples`). Where the reference is not finite in the kernel's precision nothing is compared: the
-caller sees infinity or NaN, and runs name the step.
+(`element_samples`). Where the reference is not finite in f64 nothing is compared: the caller sees infinity or
+NaN, and runs name the step.
 
 This holds for the state at the first launch. Later states may underflow unnoticed; an overflow becomes
 infinite or NaN, which runs notice.
@@ -64,7 +64,7 @@ def compare(places: Places, wanted: Sequence[Number], found: Sequence[np.ndarray
     count = max(len(some.rows) for some in places.samples) if places.sums else 1
     rounding = CONDITION * moved + count * tiny
     room = FINE[term.dtype.name] * scale + rounding
-    known = (np.abs(exact) <= np.finfo(term.dtype).max) & np.isfinite(room)
+    known = (np.abs(exact) <= np.finfo(np.float64).max) & np.isfinite(room)
     compiled = np.array(found, exact.dtype).reshape(exact.shape)
     wrong = known & ~(np.abs(compiled - exact) <= room)
     coarse = ROOM[term.dtype.name] * scale + rounding

@@ -214,7 +214,7 @@ class Integrator(Stepper):
         """A dt by which the fields can move, and the clock at the time `now`."""
         dt, least = float(dt), float(np.finfo(self.potential.fields.dtype).smallest_normal)
         if not (math.isfinite(dt) and abs(dt) >= least):
-            given = "less" if f"{dt:g}".startswith("0e") else f"{dt:g}"  # engines flush such numbers to zero
+            given = "less" if _is_subnormal(dt) else f"{dt:g}"
             raise EnergyError(
                 f"dt: must be finite and at least {least:.3g} in size, the smallest normal number of"
                 f" {self.potential.fields.precision}, got {given}; choose other units or a larger dt"
@@ -379,7 +379,7 @@ class Integrator(Stepper):
         return [m.velocity for m in self.motions]
 
     def _step_of_no_length(self, t: float) -> None:
-        """The forces by a step with dt = 0, so that only one kernel is compiled."""
+        """The forces by a step with dt = 0: these have the bits that steps give them."""
         assert self._steps
         before, fields = self._memory()
         for array in self._forces.values():
@@ -401,6 +401,12 @@ class Integrator(Stepper):
         for field, values in zip(self.moving, memory[1], strict=True):
             field.set(values)
         self.mark()
+
+
+def _is_subnormal(number: float) -> bool:
+    """By its bits: once an engine runs, the processor takes such numbers for zero."""
+    bits, least = np.array([abs(number), np.finfo(np.float64).smallest_normal]).view(np.int64)
+    return bool(0 < bits < least)
 
 
 def inertia(motion: Motion, potential: Potential) -> Any:
