@@ -85,8 +85,8 @@ class Node(Bounded):
 
     unit: an SI unit. shape: that of one value, () for a number. scale: the size of a physically meaningful
     change, in `unit`; checks draw values of this size. bounds: the values that the function is defined for,
-    inclusive unless `open`; minimisers stay within them. reason: why, for the message. Over "nodes" the
-    argument is the node's value itself. U has a gradient with respect to it.
+    inclusive unless `open`; minimisers stay within them. reason: why, for the message. Over "nodes" there is
+    `x[0]` alone. U has a gradient with respect to it.
     """
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
