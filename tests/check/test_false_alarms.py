@@ -20,10 +20,11 @@ from minusgrad.symbolic.graph import reachable
 from minusgrad.symbolic.operations import OPERATIONS
 from tests.support.random_energies import ROLES
 from tests.support.random_programs import Program, drawn
-from tests.support.tiers import counts
+from tests.support.tiers import counts, sampled
 
 SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
-SCENES = sorted((Path(__file__).parents[2] / "scenes").glob("*.toml"))
+FOLDER = Path(__file__).parents[2] / "scenes"
+SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 DECISIONS = {"select", *(name for name, row in OPERATIONS.items() if row.rounding)}
 
@@ -51,9 +52,9 @@ def test_no_energy_of_ours_is_accused(name: str) -> None:
     assert accused(term_check.of_energy(SHIPPED[name])) == []
 
 
-@pytest.mark.parametrize("scene", SCENES, ids=lambda s: s.stem)
-def test_no_scene_of_ours_is_accused(scene: Path) -> None:
-    simulation = build(scene, ['runtime.precision="f64"'])
+@pytest.mark.parametrize("scene", sampled(SCENES, [n for n in SCENES if n != "laser_butterfly"]))
+def test_no_scene_of_ours_is_accused(scene: str) -> None:
+    simulation = build(FOLDER / f"{scene}.toml", ['runtime.precision="f64"'])
     assert accused(term_check.of_potential(simulation.potential, simulation.stepper.time)) == []
 
 

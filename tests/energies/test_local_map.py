@@ -218,6 +218,7 @@ def bits(instance: MapInstance, n: int, e: int) -> list[bytes]:
     return [np.asarray(g).tobytes() for g in found]
 
 
+@pytest.mark.long
 def test_the_bits_do_not_depend_on_threads_or_on_repeating(any_threads) -> None:
     """Many elements in each band."""
     found = {}

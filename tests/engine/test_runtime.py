@@ -222,6 +222,7 @@ def test_an_array_of_an_ended_engine_frees_no_other() -> None:
 
 
 @pytest.mark.exam
+@pytest.mark.long
 def test_thirty_scenes_leave_nothing_behind_and_compile_nothing_anew(tmp_path: Path) -> None:
     def scene(number: int) -> None:
         overrides = SPHERE | {

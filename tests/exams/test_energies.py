@@ -200,6 +200,7 @@ def any_threads():
     runtime.start(before)
 
 
+@pytest.mark.long
 def test_the_bits_do_not_depend_on_the_number_of_threads(any_threads) -> None:
     bits = {}
     for threads in (1, 2):

@@ -45,6 +45,7 @@ def assert_whole(path, end: int) -> None:
     assert trajectory.grids(path) == {"canvas": Raster((2, 3), 0.5, ("mm", 1e-3))}
 
 
+@pytest.mark.long
 def test_eleven_hundred_saves_make_few_files(tmp_path):
     path, most = tmp_path / "run", 0
     with started(path) as run:

@@ -23,8 +23,11 @@ from tests.support.clumping import clumping
 from tests.support.command import SCENES
 from tests.support.engine import resident, restarted
 from tests.support.instances import CANONICAL, MAPS
+from tests.support.tiers import sampled
 
 INSTANCES = CANONICAL | MAPS
+FEW = ("gravity", "neo_hookean", "trap", "kinds", "flags", "electron_density", "splines")
+"""Pairs, tuples, nodes, integers, flags; a map to nodes and one to a grid."""
 
 
 @local_energy(
@@ -51,7 +54,7 @@ def tensors(function: Any, names: list[str] | None = None) -> dict[str, torch.Te
 # Derivatives ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", INSTANCES)
+@pytest.mark.parametrize("name", sampled(INSTANCES, FEW))
 def test_first_and_second_derivatives_of_every_shipped_energy_and_map(name: str) -> None:
     """In all that it takes at once: fields, parameters, differentiable data, the time."""
     instance = INSTANCES[name]
@@ -66,7 +69,7 @@ def test_first_and_second_derivatives_of_every_shipped_energy_and_map(name: str)
     assert torch.autograd.gradgradcheck(of, tuple(given.values()), fast_mode=fast)
 
 
-@pytest.mark.parametrize("name", INSTANCES)
+@pytest.mark.parametrize("name", sampled(INSTANCES, FEW))
 def test_each_input_alone_has_the_derivatives_that_it_has_among_all(name: str) -> None:
     """With its own `requires_grad` and without the others', and the other way round."""
     instance = INSTANCES[name]
