@@ -30,6 +30,9 @@ class DerivativeRequest:
     `overwrite`, as ("d" or "dd", argument), are overwritten. `slopes`, `changes`: the same of other
     arguments, a row for each element. `tangents`: the directions of differentiation, an array for a node
     field; of other arguments only the name counts.
+
+    Of a whole potential: its arrays are overwritten, unless it `adds`. `seeds`: for outputs y of its maps,
+    arrays s; then all derivatives are those of U + sum of s.y.
     """
 
     value: bool = False
@@ -39,6 +42,8 @@ class DerivativeRequest:
     changes: Sequence[str] = ()
     tangents: Mapping[str, Any] = field(default_factory=dict)
     overwrite: Collection[tuple[str, str]] = ()
+    seeds: Mapping[str, Any] = field(default_factory=dict)
+    adds: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
@@ -47,7 +52,9 @@ class DerivativeRequest:
         """Equal for requests that one kernel can serve: of `nodal` arguments also the arrays are the same."""
         arrays = (self.gradient, self.product, self.tangents)
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
-        return self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite), *named
+        seeded = tuple((a, id(v)) for a, v in self.seeds.items())
+        what = self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite), self.adds, seeded
+        return *what, *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
         """All numbers that are computed for an element, in a fixed order."""

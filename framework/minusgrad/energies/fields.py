@@ -239,19 +239,25 @@ class Fields(Mapping[str, Field]):
         made._fields, made.derived = {**self._fields, **others}, self.derived
         return made
 
-    def derive(self, name: str, count: int, unit: str) -> Field:
-        """The output field of maps with this name, one number for each of `count` nodes; made at first use.
+    def derive(self, name: str, count: int, unit: str, shape: tuple[int, ...] = ()) -> Field:
+        """The output field of maps or a slope with this name, for `count` nodes; made at first use.
 
-        Raises `EnergyError` if the name is another field's, or the field has another length or unit.
+        shape: of one value. Raises `EnergyError` if the name is another field's, or the field has another
+        length, shape or unit.
         """
         _refuse_the_time(name)
         if name not in self._fields:
-            self._fields[name] = Field.of(name, np.zeros(count), unit, self.dtype)
+            self._fields[name] = Field.of(name, np.zeros((count, *shape)), unit, self.dtype)
             self.derived.add(name)
         field = self._fields[name]
         if name not in self.derived:
             raise EnergyError(
                 f"field '{name}': is given by the state, so no map can write it; rename the output of the map"
+            )
+        if field.shape[1:] != shape:
+            raise EnergyError(
+                f"field '{name}': has values of shape {list(field.shape[1:])}, got a map to values of shape"
+                f" {list(shape)}; give each map an output of its own"
             )
         if (len(field), field.unit) != (count, unit):
             raise EnergyError(

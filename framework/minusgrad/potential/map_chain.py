@@ -1,4 +1,4 @@
-"""The maps of a potential, run in order: their output fields, with adjoints and tangents.
+"""The maps and slopes of a potential, run in order: their output fields, with adjoints and tangents.
 
 y_1 = f_1(fields),  y_2 = f_2(fields, y_1),  ...        adjoint of y: dU/dy, the shape of y
 """
@@ -8,74 +8,109 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..errors import EnergyError
+from .slope import Slope, SlopeKernels
 from .term_kernels import MapKernels, loops_of
-from .term_request import tangents_of
+from .term_request import map_request, slope_request, tangents_of
 
 
 class MapChain:
-    """Maps in the order in which they run, and the fields that they write.
+    """Maps and slopes in the order in which they run, and the fields that they write.
 
-    `outputs`, `adjoints` (dU/dy) and `adjoint_tangents` (the tangents of dU/dy) are by field.
-    Raises `EnergyError` for a map that writes a field which an earlier map has read.
+    `parts` are all of them by name, `maps` and `slopes` each kind. `outputs`, `adjoints` (dU/dy) and
+    `adjoint_tangents` (the tangents of dU/dy) are by field. Raises `EnergyError` for one that writes a field
+    which an earlier one has read, and for a slope that writes the output of another.
     """
 
-    def __init__(self, maps: Sequence[Term]):
-        _check_order(maps)
-        self.maps = {term.name: term for term in maps}
-        self.outputs = {term.gives.name: term.gives for term in maps if term.gives}
+    def __init__(self, parts: Sequence[Term | Slope]):
+        _check_order(parts)
+        self.parts: dict[str, Any] = {part.name: part for part in parts}
+        self.maps = {n: part for n, part in self.parts.items() if isinstance(part, Term)}
+        self.slopes = {n: part for n, part in self.parts.items() if isinstance(part, Slope)}
+        self.outputs = {field.name: field for part in parts for field in outputs(part)}
         # a name that no field of a state can have
         self.adjoints = {
             n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.outputs.items()
         }
         self.adjoint_tangents = {n: f.twin() for n, f in self.adjoints.items()}
         self._tangents = {n: f.twin() for n, f in self.adjoints.items()}
+        self.differentiators = {n: SlopeKernels(slope, self.adjoints) for n, slope in self.slopes.items()}
         self.compile()
 
     def compile(self) -> None:
         """Make the kernels of all maps, for their present elements."""
-        maps = self.maps.values()
-        self.loops = {m.name: loops_of(m, self.adjoints[m.gives.name]) for m in maps if m.gives}
-        outputs = [loops.given for loops in self.loops.values()]
-        self._kernels = [
-            MapKernels(loops, loops.given not in outputs[:k]) for k, loops in enumerate(self.loops.values())
-        ]
+        self.loops = {n: loops_of(m, self.adjoints[m.gives.name]) for n, m in self.maps.items() if m.gives}
+        written = [loops.given for loops in self.loops.values()]
+        kernels = {
+            n: MapKernels(loops, loops.given not in written[:k])
+            for k, (n, loops) in enumerate(self.loops.items())
+        }
+        self._kernels: dict[str, Any] = {n: (kernels | self.differentiators)[n] for n in self.parts}
 
     def refresh(self, t: float) -> None:
         """Recompute the outputs from the present fields."""
-        for kernels in self._kernels:
+        for kernels in self._kernels.values():
             kernels(t)
 
     def seconds(self, t: float) -> float:
         """The time that `refresh` takes, from some slices of long kernels."""
-        return sum(kernels.seconds(t) for kernels in self._kernels)
+        return sum(kernels.seconds(t) for kernels in self._kernels.values())
 
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of the outputs that change along them; after `refresh`."""
         known = dict(tangents)
-        for (name, part), kernels in zip(self.maps.items(), self._kernels, strict=True):
-            if known and part.gives:
-                into = self._tangents[part.gives.name].array
-                if part.gives.name not in known:
-                    into.fill(0)
-                if along := tangents_of(name, part, known):
-                    kernels.along(along, into, t)
-                known[part.gives.name] = into
+        for name, part in self.parts.items() if known else ():
+            if name in self.slopes:
+                into = {z: self._tangents[g.name].array for z, g in part.gives.items()}
+                self.differentiators[name].tangents(known, into, t)
+                known |= {g.name: into[z] for z, g in part.gives.items()}
+                continue
+            into = self._tangents[part.gives.name].array
+            if part.gives.name not in known:
+                into.fill(0)
+            if along := tangents_of(name, part, known):
+                self._kernels[name].along(along, into, t)
+            known[part.gives.name] = into
         return known
 
-    def adjoint_tangent(self, part: Term) -> Any:
-        """The array of the tangent of the adjoint of a map's output."""
-        assert part.gives
-        return self.adjoint_tangents[part.gives.name].array
+    def requests(self, full: DerivativeRequest) -> dict[str, DerivativeRequest]:
+        """The part of a request that concerns each map and slope, last first."""
+        found = {}
+        for name, part in reversed(self.parts.items()):
+            if name in self.slopes:
+                found[name] = slope_request(part, full)
+            else:
+                found[name] = map_request(name, part, full, self.adjoint_tangents[part.gives.name].array)
+        return found
 
 
-def _check_order(maps: Sequence[Term]) -> None:
-    """Refuse maps that write a field after another map has read it."""
-    for k, early in enumerate(maps):
-        for late in maps[k:]:
-            if late.gives in early.fields.values():
-                name = late.gives.name if late.gives else ""
-                wrong = f"map '{late.name}' writes '{name}' after map '{early.name}' has read it"
-                raise EnergyError(f"{wrong}; list it before")
+def outputs(part: Term | Slope) -> list[Field]:
+    """The fields that a map or a slope writes."""
+    if isinstance(part, Slope):
+        return list(part.gives.values())
+    return [part.gives] if part.gives else []
+
+
+def _check_order(parts: Sequence[Term | Slope]) -> None:
+    """Refuse what writes a field after another has read it, and what a slope would overwrite."""
+    for k, early in enumerate(parts):
+        for late in parts[k:]:
+            read = {field.name for field in early.fields.values()}
+            if late_ones := [field.name for field in outputs(late) if field.name in read]:
+                wrong = f"{_kind(late)} '{late.name}' writes '{late_ones[0]}' after"
+                raise EnergyError(f"{wrong} {_kind(early)} '{early.name}' has read it; list it before")
+            if late is early or not (isinstance(early, Slope) or isinstance(late, Slope)):
+                continue
+            twice = {field.name for field in outputs(early)} & {field.name for field in outputs(late)}
+            if twice:
+                raise EnergyError(
+                    f"{_kind(late)} '{late.name}': writes '{min(twice)}', which {_kind(early)} '{early.name}'"
+                    " writes; give each an output of its own"
+                )
+
+
+def _kind(part: Term | Slope) -> str:
+    return "slope" if isinstance(part, Slope) else "map"

@@ -26,6 +26,7 @@ from .map_chain import MapChain
 from .non_finite import non_finite_field, non_finite_force
 from .request_plan import RequestPlan
 from .request_validation import RequestValidation
+from .slope import Slope
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
 from .term_request import add_answer
@@ -43,7 +44,9 @@ class Potential:
 
     All is computed at the present values of the fields and parameters, and in their units. `terms` and
     `maps` are by name, `parts` are both, `map_outputs` the fields that maps write, `kernels` the compiled
-    code of each part. `frozen`: map outputs that none of `maps` writes keep their values.
+    code of each part. `frozen`: map outputs that none of `maps` writes keep their values. Among `maps` there
+    may be slopes (`Slope`), whose outputs are derivatives of other energies; the terms of these are `parts`,
+    too, but not summed.
 
     Raises `EnergyError` for two terms of one name, maps in an order in which one reads the output of a
     later one, and (unless `frozen`) map outputs without their map.
@@ -53,7 +56,7 @@ class Potential:
         self,
         fields: Fields,
         terms: Sequence[Term | StagedTerm],
-        maps: Sequence[Term] = (),
+        maps: Sequence[Term | Slope] = (),
         *,
         frozen: bool = False,
     ):
@@ -63,13 +66,16 @@ class Potential:
         self._chain = MapChain(maps)
         self.fields = fields
         self.terms: dict[str, Any] = {term.name: term for term in terms}
-        self.maps = self._chain.maps
-        self.parts = self.terms | self.maps
+        self.maps, self.slopes = self._chain.maps, self._chain.slopes
+        self.parts = self.terms | self.maps | self._parts_of_slopes()
         self.map_outputs = self._chain.outputs
         if not frozen:
             self._refuse_orphans()
         self._changing = [p for p in self.parts.values() if isinstance(p, Term) and not p.elements.fixed]
         self._elements = [term.elements for term in self._changing]
+        self._reads_outputs = not self._chain.outputs.keys().isdisjoint(
+            field.name for part in (*terms, *maps) for field in part.fields.values()
+        )
         self._read = [fields[name].array for name in sorted(self.reads)]
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
@@ -81,11 +87,25 @@ class Potential:
 
     def _compile(self) -> None:
         """Make the kernels of all parts, for their present elements, and the plans that use them."""
-        self.kernels = {name: self._compiled(part) for name, part in self.parts.items()}
+        self.kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
+        for slope in self.slopes.values():
+            self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
+        self._kernels = self.kernels | self._chain.differentiators
+        self._owners = self.parts | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
-        self._hessians = PotentialHessians(self.fields, self.parts, self.maps, emitters)
+        self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self._chain)
         self._plans: dict[tuple, RequestPlan] = {}
+
+    def _parts_of_slopes(self) -> dict[str, Term]:
+        """The terms and maps in the energies of slopes. Raises `EnergyError` for two terms of one name."""
+        found: dict[str, Term] = {}
+        for slope in self.slopes.values():
+            for name, part in slope.energy.parts.items():
+                if (found | self.terms | self.maps).get(name, part) is not part:
+                    raise EnergyError(f"two terms have one name: {name}; give them a `name` each")
+                found[name] = part
+        return found
 
     def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
         if isinstance(part, StagedTerm):
@@ -104,15 +124,23 @@ class Potential:
 
     def twin(self) -> "Potential":
         """An independent copy: the same terms over copies of the fields, data and parameters."""
-        fields = self.fields.twin()
-        terms, maps = ([part.twin(fields) for part in some.values()] for some in (self.terms, self.maps))
-        return Potential(fields, terms, maps, frozen=True)
+        return self.over(self.fields.twin(), {})
+
+    def over(self, fields: Fields, twins: dict[str, Any]) -> "Potential":
+        """A copy over other fields of the same names. `twins`: the copies of terms made so far, by name."""
+
+        def twin(part: Term | StagedTerm) -> Any:
+            return twins.setdefault(part.name, part.twin(fields))
+
+        slopes = {n: slope.over(fields, twins) for n, slope in self.slopes.items()}
+        maps = [slopes[n] if n in slopes else twin(part) for n, part in self._chain.parts.items()]
+        return Potential(fields, [twin(part) for part in self.terms.values()], maps, frozen=True)
 
     @property
     def reads(self) -> set[str]:
         """The names of the fields that U depends on, without map outputs."""
-        bound = {f.name for part in self.parts.values() for f in part.fields.values()}
-        return bound - set(self.map_outputs)
+        parts = [*self.terms.values(), *self._chain.parts.values()]
+        return {f.name for part in parts for f in part.fields.values()} - set(self.map_outputs)
 
     @property
     def writes(self) -> int:
@@ -260,7 +288,7 @@ class Potential:
     def seconds(self, fields: Iterable[str], t: float = 0.0) -> float:
         """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
         request = DerivativeRequest(gradient={name: self._output(name) for name in fields})
-        plan = RequestPlan.of(request, {}, self.terms, self._chain, self.kernels)
+        plan = RequestPlan.of(request, {}, self.terms, self._chain, self._kernels)
         kernels = {n: k for n, k in self.kernels.items() if isinstance(k, TermKernels)}
         times = [kernels[n].seconds(part, t) for n, part in plan.requests.items() if n in kernels]
         return sum(times) + self._chain.seconds(t)
@@ -273,7 +301,10 @@ class Potential:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
         if self.uses_time:
             self._update_adjoints(t)
-        return sum(self.kernels[name].rate(t) for name, part in self.parts.items() if part.uses_time)
+        if any(slope.uses_time for slope in self.slopes.values()):
+            return float(self.sweep(DerivativeRequest(slopes=("t",)), t).slopes["t"])
+        summed = self.terms | self.maps
+        return sum(self.kernels[name].rate(t) for name, part in summed.items() if part.uses_time)
 
     def sweep(self, request: DerivativeRequest, t: float = 0.0) -> Derivatives:
         """Any of U, gradients, and their changes along tangents, one kernel for each term.
@@ -286,18 +317,21 @@ class Potential:
         key = request.key({*request.gradient, *request.product})
         if request.tangents or key not in self._plans:
             self._validation.check(request)
-        self.refresh(t)  # where elements have changed, all plans are dropped
+        if not request.seeds or self._reads_outputs:
+            self.refresh(t)  # where elements have changed, all plans are dropped
         plan = None if request.tangents else self._plans.get(key)
         if plan is None:
             tangents = self._chain.with_outputs(request.tangents, t)
-            plan = RequestPlan.of(request, tangents, self.terms, self._chain, self.kernels)
+            plan = RequestPlan.of(request, tangents, self.terms, self._chain, self._kernels)
             if not request.tangents:
                 self._plans[key] = plan
         for array in plan.zeroed:
             array.fill(0)
+        for into, seed in plan.seeded:
+            storage.store(into, storage.host(seed))
         total = Derivatives()
         for name, part in plan.requests.items():
-            add_answer(total, name, self.parts[name], self.kernels[name].sweep(part, t))
+            add_answer(total, name, self._owners[name], self._kernels[name].sweep(part, t))
         for into, array in plan.copied:
             storage.store(into, storage.host(array))
         for names, values in ((request.slopes, total.slopes), (request.changes, total.changes)):
@@ -309,12 +343,20 @@ class Potential:
 
         Tangents that no map reads are ignored. Raises `EnergyError` as `product` does.
         """
-        if not self.maps:
+        if not self.map_outputs:
             return {}
         self.refresh(t)
-        known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in self.maps}
+        owners = {*self.maps, *self._parts_of_slopes()}
+        known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in owners}
         found = self._chain.with_outputs({n: self._tangent(n, w) for n, w in known.items()}, t)
         return {n: storage.host(found[n]).copy() for n in self.map_outputs if n in found}
+
+    def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
+        """Add the tangents of map outputs to arrays, by field; after a refresh. `tangents`: arrays by field."""
+        found = self._chain.with_outputs(tangents, t)
+        for name, array in into.items():
+            if name in found:
+                storage.store(array, storage.host(array) + storage.host(found[name]))
 
     # Parameters
 
@@ -352,7 +394,7 @@ class Potential:
         if found := non_finite_field(self.map_outputs.values(), "map output"):
             return found
         fields = [*(self.fields[name] for name in wrt), *self.map_outputs.values()]
-        for name, part in self.parts.items():
+        for name, part in (self.terms | self.maps).items():
             if found := non_finite_force(name, part, self.kernels[name], fields, t):
                 return found
         return None

@@ -10,22 +10,24 @@ from typing import Any
 from ..codegen.derivative_request import DerivativeRequest
 from ..energies.term import Term
 from .map_chain import MapChain
+from .slope import SlopeKernels
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
-from .term_request import map_request, term_request
+from .term_request import term_request
 
 
 @dataclass(frozen=True)
 class RequestPlan:
     """The requests to the terms, in the order in which they run: the sum first, then the maps in reverse.
 
-    `zeroed`: arrays to be zeroed before. `copied`: of map outputs, the target array and the adjoint that is
-    copied to it afterwards. `request` keeps its arrays alive, whose ids are in the keys of kernels.
+    `zeroed`: arrays to be zeroed before. `seeded`: adjoints of map outputs, and the array that each begins
+    with. `copied`: of map outputs, the target array and the adjoint that is copied to it afterwards. `request` keeps its arrays alive, whose ids are in the keys of kernels.
     """
 
     requests: Mapping[str, DerivativeRequest]
     zeroed: Sequence[Any]
     copied: Sequence[tuple[Any, Any]]
+    seeded: Sequence[tuple[Any, Any]]
     request: DerivativeRequest
 
     @classmethod
@@ -35,7 +37,7 @@ class RequestPlan:
         tangents: Mapping[str, Any],
         terms: Mapping[str, Term | StagedTerm],
         chain: MapChain,
-        kernels: Mapping[str, TermKernels | StagedTerm],
+        kernels: Mapping[str, TermKernels | StagedTerm | SlopeKernels],
     ) -> "RequestPlan":
         """`tangents`: those of the request and of the map outputs that they change."""
         adjoints = {n: f.array for n, f in chain.adjoints.items()}
@@ -43,25 +45,27 @@ class RequestPlan:
         gradient, product = {**request.gradient, **adjoints}, {**request.product, **changes}
         full = replace(request, gradient=gradient, product=product, tangents=tangents)
         requests = {name: term_request(name, part, full) for name, part in terms.items()}
-        for name, part in reversed(chain.maps.items()):
-            requests[name] = map_request(name, part, full, chain.adjoint_tangent(part))
+        requests |= chain.requests(full)
         requests, zeroed = _overwriting(
-            full, {n: one for n, one in requests.items() if one}, {**terms, **chain.maps}, kernels
+            full, {n: one for n, one in requests.items() if one}, {**terms, **chain.parts}, kernels, request
         )
+        seeded = [(adjoints[n], seed) for n, seed in request.seeds.items()]
         copied = [(a, adjoints[n]) for n, a in request.gradient.items() if n in adjoints]
         copied += [(a, changes[n]) for n, a in request.product.items() if n in changes]
-        return cls(requests, zeroed, copied, request)
+        return cls(requests, zeroed, copied, seeded, request)
 
 
 def _overwriting(
     full: DerivativeRequest,
     requests: Mapping[str, DerivativeRequest],
-    parts: Mapping[str, Term | StagedTerm],
-    kernels: Mapping[str, TermKernels | StagedTerm],
+    parts: Mapping[str, Any],
+    kernels: Mapping[str, Any],
+    asked: DerivativeRequest,
 ) -> tuple[dict[str, DerivativeRequest], list[Any]]:
     """The requests with the arrays that each overwrites, and the arrays that none overwrites."""
-    left = {("d", n): array for n, array in full.gradient.items()}
-    left |= {("dd", n): array for n, array in full.product.items()}
+    kept = ({*asked.gradient}, {*asked.product}) if asked.adds else (set(), set())
+    left = {("d", n): a for n, a in full.gradient.items() if n not in kept[0] | set(asked.seeds)}
+    left |= {("dd", n): a for n, a in full.product.items() if n not in kept[1]}
     zeroed, decided = [], {}
     for name, one in requests.items():
         overwrite = []

@@ -11,6 +11,8 @@ import numpy as np
 from ..codegen.derivative_request import ADJOINT, DerivativeRequest, Derivatives
 from ..energies.local_energy import Time
 from ..energies.term import Term
+from ..errors import EnergyError
+from .slope import Slope
 from .staged_term import StagedTerm
 
 
@@ -25,6 +27,20 @@ def map_request(name: str, part: Term, request: DerivativeRequest, adjoint_tange
     if request.tangents:
         tangents[ADJOINT] = adjoint_tangent
     return _request(name, part, request, tangents, value=False)
+
+
+def slope_request(slope: Slope, request: DerivativeRequest) -> DerivativeRequest:
+    """The request to a slope, by the names of the potential."""
+    if request.product or request.changes:
+        raise EnergyError(
+            f"slope '{slope.name}': has no second derivatives, which are third derivatives of its energy; ask"
+            " for gradients, or for tangents of its outputs"
+        )
+    owned = {"t"} if slope.uses_time else set()
+    return DerivativeRequest(
+        gradient={n: array for n, array in request.gradient.items() if n in slope.fields},
+        slopes=[n for n in request.slopes if n in owned or n.partition(".")[0] in slope.energy.parts],
+    )
 
 
 def _request(
@@ -64,12 +80,18 @@ def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> t
     return *found, *(a for a in part.energy.of_role(Time) if "t" in names)
 
 
-def add_answer(total: Derivatives, name: str, part: Term | StagedTerm, answer: Derivatives) -> None:
+def add_answer(
+    total: Derivatives, name: str, part: Term | StagedTerm | Slope, answer: Derivatives
+) -> None:
     """Add a term's derivatives to those of the sum, under the names of the potential."""
     total.value += answer.value
+    if isinstance(part, Slope):
+        for argument, values in answer.slopes.items():
+            total.slopes[argument] = total.slopes.get(argument, 0.0) + values
+        return
     clocks = part.energy.of_role(Time)
     for into, found in ((total.slopes, answer.slopes), (total.changes, answer.changes)):
         for argument, values in found.items():
             if argument in clocks:
                 into["t"] = into.get("t", np.zeros(())) + values
-            into[f"{name}.{argument}"] = values
+            into[f"{name}.{argument}"] = into.get(f"{name}.{argument}", 0.0) + values

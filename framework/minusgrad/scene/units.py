@@ -167,6 +167,11 @@ def _symbol(names: tuple[str, ...], dimension: Dimension) -> str:
     return " ".join(powers) or "1"
 
 
+def base_units(unit: Unit) -> str:
+    """A unit of this dimension, in base units of the SI: "m kg s^-2"."""
+    return _symbol(BASE, unit.dimension)
+
+
 def _rounded(value: Fraction, what: str) -> float:
     try:
         return float(value)
