@@ -35,7 +35,7 @@ from ..steppers.magnetic.flow import TO_PLACE, TO_SPEED
 from ..steppers.magnetic.force import covectors
 from ..steppers.moves import coefficients
 from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
-from ..steppers.stepper import DifferentiableStepper
+from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 
 HALF = "ti.f64(0.5) * h"
 
@@ -55,7 +55,7 @@ class Backward:
     state at the step that `back` has reached. Raises `EnergyError` for names without a derivative.
     """
 
-    def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
+    def __init__(self, stepper: SplittingStepper, names: Sequence[str]):
         assert stepper.tape is not None
         self.stepper, self.tape, self.motions = stepper, stepper.tape, stepper.motions
         refuse_velocities(stepper.potential, stepper.motions)

@@ -18,13 +18,10 @@ from ..engine import storage
 from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError
 from ..potential.non_finite import refuse_non_finite
-from ..steppers.integrator import inertia
 from ..steppers.stepper import DifferentiableStepper, Stepper
-from ..steppers.tape import Tape
-from .backward import Backward
+from .derivation import Adjoint, Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
-from .tangents import Sensitivity
 
 
 class Rollout:
@@ -44,6 +41,7 @@ class Rollout:
         budget: int = 1 << 30,
     ):
         self.stepper = stepper.differentiable()
+        self._derivation = derivation(self.stepper)
         self.losses, self.steps, self.budget = list(losses), steps, budget
         self.observed = sorted({step for loss in losses for step in loss.steps})
         if beyond := [k for k in self.observed if not 0 <= k <= steps]:
@@ -52,9 +50,9 @@ class Rollout:
             )
         self.trouble = ""
         self._state_size = sum(a.nbytes for a in self._state(self.stepper).values())
-        self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._longest)
-        self._sensitivities: dict[tuple[str, ...], Sensitivity] = {}
-        self._backward: dict[tuple[str, ...], Backward] = {}
+        self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._derivation.longest)
+        self._tangents: dict[tuple[str, ...], Tangents] = {}
+        self._adjoints: dict[tuple[str, ...], Adjoint] = {}
         self._recorded: DifferentiableStepper | None = None
 
     @property
@@ -105,7 +103,7 @@ class Rollout:
         names = list(dict.fromkeys(n for direction in directions for n in direction))
         beside = self._beside(names)
         self._refuse_large(beside, len(directions))
-        self._refuse_massless()
+        self._derivation.refuse_unfit()
         with self._from_here():
             start = self._state(self.stepper)
             tracks = []
@@ -115,13 +113,13 @@ class Rollout:
                 tracks.append(self._track(beside))
             return self._gauss_newton(directions, tracks, start)
 
-    def _beside(self, names: Sequence[str]) -> Sensitivity:
+    def _beside(self, names: Sequence[str]) -> Tangents:
         key = tuple(names)
-        if key not in self._sensitivities:
-            self._sensitivities[key] = Sensitivity(self.stepper, names)
-        return self._sensitivities[key]
+        if key not in self._tangents:
+            self._tangents[key] = self._derivation.tangents(names)
+        return self._tangents[key]
 
-    def _refuse_large(self, beside: Sensitivity, directions: int) -> None:
+    def _refuse_large(self, beside: Tangents, directions: int) -> None:
         tracked = sum(a.nbytes for n, a in beside.tangents.items() if n in self._tracked)
         if (needed := directions * len(self.observed) * tracked) > self.budget:
             raise EnergyError(
@@ -129,7 +127,7 @@ class Rollout:
                 f" {size(self.budget)}; give it more `memory`"
             )
 
-    def _track(self, beside: Sensitivity) -> list[dict[str, np.ndarray]]:
+    def _track(self, beside: Tangents) -> list[dict[str, np.ndarray]]:
         """The tangents, at the observed steps, of the fields that losses read."""
         found = []
         for stop in self.observed:
@@ -176,7 +174,7 @@ class Rollout:
         self._forward(0, self.steps, values)
         return self._total(values)
 
-    def _forward_and_reverse(self, back: Backward) -> float:
+    def _forward_and_reverse(self, back: Adjoint) -> float:
         kept: dict[int, dict[str, np.ndarray]] = {}
         values: dict[int, float] = {}
         seeds: Seeds = {}
@@ -211,7 +209,7 @@ class Rollout:
                 values[stop] = sum(loss.value(stop, self._time(stop)) for loss in self.losses if stop in loss)
         self._go(self.stepper, end)
 
-    def _record(self, first: int, end: int, back: Backward, values: dict[int, float], seeds: "Seeds") -> None:
+    def _record(self, first: int, end: int, back: Adjoint, values: dict[int, float], seeds: "Seeds") -> None:
         """Record a block on the tape, and the derivatives of the losses at its steps."""
         recorded = back.stepper
         recorded.dt = self.stepper.dt
@@ -223,7 +221,7 @@ class Rollout:
             values.setdefault(stop, value)
         self._go(recorded, end)
 
-    def _losses_at(self, step: int, back: Backward) -> tuple[float, dict[str, np.ndarray]]:
+    def _losses_at(self, step: int, back: Adjoint) -> tuple[float, dict[str, np.ndarray]]:
         """The sum of the losses at an observed step, and its derivatives."""
         total = 0.0
         slopes: dict[str, np.ndarray] = {}
@@ -235,7 +233,7 @@ class Rollout:
                 slopes |= {n: slopes[n] + a if n in slopes else a for n, a in found.items()}
         return total, slopes
 
-    def _back(self, back: Backward, block: tuple[int, int], seeds: "Seeds") -> None:
+    def _back(self, back: Adjoint, block: tuple[int, int], seeds: "Seeds") -> None:
         first, here = block
         for stop in reversed(self._stops(*block)):
             back.back(here, here - stop)
@@ -272,42 +270,19 @@ class Rollout:
 
     def _tape_size(self, block: int) -> int:
         """Bytes stored for the adjoint of so many steps: the tape and the derivatives of losses."""
-        fields, one = self.stepper.potential.fields, self.stepper
-        drifts, friction = len(one.scheme.drifts), one.dissipation is not None
+        fields = self.stepper.potential.fields
         most = np.bincount(np.maximum(np.array(self.observed, int) - 1, 0) // block, minlength=1).max()
         seeds = sum(fields[n].values.nbytes for n in self._tracked)
-        size = Tape.size(fields, one.motions, block, drifts, friction, self._turned)
-        return size + int(most) * seeds
+        return self._derivation.tape_size(block) + int(most) * seeds
 
-    @property
-    def _turned(self) -> list[str]:
-        """The velocities that a magnetic field turns."""
-        one = self.stepper
-        return [m.velocity for m in one.magnetic.motions.values()] if one.magnetic else []
-
-    @property
-    def _longest(self) -> int:
-        return Tape.longest(
-            self.stepper.potential.fields, self.stepper.motions, len(self.stepper.scheme.drifts)
-        )
-
-    def _adjoint(self, names: Sequence[str]) -> Backward:
+    def _adjoint(self, names: Sequence[str]) -> Adjoint:
         """The adjoint for these names; all adjoints share one tape."""
         if self._recorded is None:
-            one, friction = self.stepper, self.stepper.dissipation is not None
-            tape = Tape.of(
-                one.potential.fields,
-                one.motions,
-                self.plan.block,
-                len(one.scheme.drifts),
-                friction,
-                self._turned,
-            )
-            self._recorded = one.with_tape(tape)
+            self._recorded = self._derivation.recorded(self.plan.block)
         key = tuple(names)
-        if key not in self._backward:
-            self._backward[key] = Backward(self._recorded, names)
-        return self._backward[key]
+        if key not in self._adjoints:
+            self._adjoints[key] = self._derivation.adjoint(self._recorded, names)
+        return self._adjoints[key]
 
     # States
 
@@ -334,19 +309,11 @@ class Rollout:
             field.set(state[f"fields/{field.name}"])
         one.restore(dict(state))
 
-    def _refuse_massless(self) -> None:
-        """A minimiser may have reached an inertia of zero."""
-        for motion in self.stepper.motions:
-            try:
-                inertia(motion, self.stepper.potential)
-            except EnergyError as error:
-                raise NonFiniteError(str(error)) from error
-
     def _guarded(self, run: Callable[[], float]) -> float:
         """The loss of a run; NaN for one that is not finite, with the reason in `trouble`."""
         self.trouble = ""
         try:
-            self._refuse_massless()
+            self._derivation.refuse_unfit()
             return run()
         except NonFiniteError as error:
             self.trouble = str(error)

@@ -27,7 +27,7 @@ from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
-from ..steppers.stepper import DifferentiableStepper
+from ..steppers.stepper import SplittingStepper
 from .backward import HALF, owner, potentials_of, zeros
 
 
@@ -37,7 +37,7 @@ class Sensitivity:
     Raises `EnergyError` for names that a run cannot be differentiated with respect to.
     """
 
-    def __init__(self, stepper: DifferentiableStepper, names: Sequence[str]):
+    def __init__(self, stepper: SplittingStepper, names: Sequence[str]):
         self.stepper, self.motions = stepper, stepper.motions
         fields = stepper.potential.fields
         moving = [n for m in self.motions for n in (m.position, m.velocity)]
@@ -66,7 +66,7 @@ class Sensitivity:
         Raises `EnergyError` for a tangent of another shape.
         """
         for name, array in (self.tangents | self.parameters).items():
-            storage.store(array, _shaped(name, direction.get(name), tuple(array.shape)))
+            storage.store(array, shaped(name, direction.get(name), tuple(array.shape)))
         self._run("hold", self._hold)
         self.stepper.potential.sweep(self._whole, self.stepper.time)
         if self.stepper.fused and self._many is None:
@@ -284,7 +284,7 @@ class Sensitivity:
         return Code.joined(pieces)
 
 
-def _shaped(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
+def shaped(name: str, values: Any, shape: tuple[int, ...]) -> np.ndarray:
     """A tangent as an array of this shape; zeros for None."""
     found = np.zeros(shape) if values is None else np.asarray(values, np.float64)
     if found.shape != shape:

@@ -12,6 +12,7 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..errors import EnergyError
+from .non_finite import non_finite_field
 from .slope import Slope, SlopeKernels
 from .term_kernels import MapKernels, loops_of
 from .term_request import map_request, slope_request, tangents_of
@@ -55,9 +56,16 @@ class MapChain:
         for kernels in self._kernels.values():
             kernels(t)
 
+    def first_nonfinite(self) -> str | None:
+        """The first output, in the order in which they are computed, that is not finite, and its node."""
+        for part in self.parts.values():
+            if found := non_finite_field(outputs(part), f"{_kind(part)} '{part.name}', output"):
+                return found
+        return None
+
     def seconds(self, t: float) -> float:
         """The time that `refresh` takes, from some slices of long kernels."""
-        return sum(kernels.seconds(t) for kernels in self._kernels.values())
+        return sum(k.seconds(t) for k in self._kernels.values() if isinstance(k, MapKernels))
 
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of the outputs that change along them; after `refresh`."""

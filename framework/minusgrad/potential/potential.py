@@ -352,7 +352,7 @@ class Potential:
         return {n: storage.host(found[n]).copy() for n in self.map_outputs if n in found}
 
     def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
-        """Add the tangents of map outputs to arrays, by field; after a refresh. `tangents`: arrays by field."""
+        """Add the tangents of map outputs to arrays, by field; after a refresh. `tangents`: arrays, too."""
         found = self._chain.with_outputs(tangents, t)
         for name, array in into.items():
             if name in found:
@@ -398,6 +398,10 @@ class Potential:
             if found := non_finite_force(name, part, self.kernels[name], fields, t):
                 return found
         return None
+
+    def first_nonfinite_output(self) -> str | None:
+        """The first output of maps and slopes that is not finite, as of the last refresh, and its node."""
+        return self._chain.first_nonfinite()
 
     def _update_adjoints(self, t: float) -> None:
         """dU/dy of all map outputs y, at the present fields."""

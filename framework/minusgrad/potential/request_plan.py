@@ -21,7 +21,8 @@ class RequestPlan:
     """The requests to the terms, in the order in which they run: the sum first, then the maps in reverse.
 
     `zeroed`: arrays to be zeroed before. `seeded`: adjoints of map outputs, and the array that each begins
-    with. `copied`: of map outputs, the target array and the adjoint that is copied to it afterwards. `request` keeps its arrays alive, whose ids are in the keys of kernels.
+    with. `copied`: of map outputs, the target array and the adjoint that is copied to it afterwards.
+    `request` keeps its arrays alive, whose ids are in the keys of kernels.
     """
 
     requests: Mapping[str, DerivativeRequest]

@@ -43,9 +43,7 @@ class Energy(Protocol):
 
     def sweep(self, request: DerivativeRequest, t: float = 0.0) -> Derivatives: ...
 
-    def add_output_tangents(
-        self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float
-    ) -> None: ...
+    def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None: ...
 
     def over(self, fields: Fields, twins: dict[str, Any]) -> "Energy": ...
 
@@ -85,7 +83,9 @@ class Slope:
     def _refuse_unlike(self, gives: Mapping[str, str]) -> None:
         what, energy = f"slope '{self.name}'", self.energy
         if not gives:
-            raise EnergyError(f"{what}: gives no field; say with respect to which fields, and what to call them")
+            raise EnergyError(
+                f"{what}: gives no field; give the name of the derivative by at least one field"
+            )
         if staged := [n for n, part in energy.parts.items() if isinstance(part, StagedTerm)]:
             raise EnergyError(
                 f"{what}: '{staged[0]}' is a staged energy, which has no second derivatives; use a local one"
@@ -173,7 +173,7 @@ class SlopeKernels:
         self._scale_in_place(into)
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
-        """Add dU/d(field) to the arrays of `wanted`, by field; its slopes are those of the energy's arguments."""
+        """Add dU/d(field) to the arrays of `wanted`, by field; its slopes are by the energy's names."""
         energy, paired = self._energy, self.slope.paired
         self._weigh()
         product = {n: a for n, a in wanted.gradient.items() if n in energy.reads}

@@ -80,9 +80,7 @@ def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> t
     return *found, *(a for a in part.energy.of_role(Time) if "t" in names)
 
 
-def add_answer(
-    total: Derivatives, name: str, part: Term | StagedTerm | Slope, answer: Derivatives
-) -> None:
+def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, answer: Derivatives) -> None:
     """Add a term's derivatives to those of the sum, under the names of the potential."""
     total.value += answer.value
     if isinstance(part, Slope):

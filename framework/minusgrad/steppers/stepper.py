@@ -18,29 +18,19 @@ from .unknowns import Outside
 
 
 class DifferentiableStepper(Protocol):
-    """A stepper in time whose runs have derivatives: its step is a sequence of moves that have an adjoint.
+    """A stepper in time whose runs have derivatives (`adjoint.derivation` has a row for each class of them).
 
-    The derivatives (`adjoint`) interpret `scheme.moves` and use the kernels of `moves`. They set `dt` and
-    `step`. On a `tape` the stepper records what the adjoint needs.
+    The derivatives set `dt` and `step`.
     """
 
     step: int
     dt: float
     t0: float
-    moves: Moves
-    scheme: Scheme
-    friction: Friction | None
-    tape: Tape | None
     potential: Potential
-    motions: tuple[Motion, ...]
-    inertia: Mapping[str, Any]
-    gradient: Mapping[str, Any]
     holds: Holds
+    motions: tuple[Motion, ...]
     dissipation: Potential | None
     magnetic: MagneticForce | None
-
-    @property
-    def fused(self) -> bool: ...
 
     @property
     def time(self) -> float: ...
@@ -49,9 +39,6 @@ class DifferentiableStepper(Protocol):
     def moving(self) -> list[Field]: ...
 
     def differentiable(self) -> "DifferentiableStepper": ...
-
-    def with_tape(self, tape: Tape) -> "DifferentiableStepper":
-        """The same stepper, recording on a tape."""
 
     def begin_tape(self, first: int) -> None: ...
 
@@ -65,6 +52,26 @@ class DifferentiableStepper(Protocol):
     def state(self) -> dict[str, np.ndarray]: ...
 
     def restore(self, state: dict[str, np.ndarray]) -> None: ...
+
+
+class SplittingStepper(DifferentiableStepper, Protocol):
+    """One whose step is a sequence of moves that have an adjoint: `scheme.moves`, with kernels in `moves`.
+
+    On a `tape` it records what the adjoint needs.
+    """
+
+    moves: Moves
+    scheme: Scheme
+    friction: Friction | None
+    tape: Tape | None
+    inertia: Mapping[str, Any]
+    gradient: Mapping[str, Any]
+
+    @property
+    def fused(self) -> bool: ...
+
+    def with_tape(self, tape: Tape) -> "SplittingStepper":
+        """The same stepper, recording on a tape."""
 
 
 class Gradient(Mapping[str, Any]):

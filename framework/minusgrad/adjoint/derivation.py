@@ -1,0 +1,130 @@
+"""The derivatives of runs, for each class of steppers: what `Rollout` needs to know of one.
+
+splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
+programs               a tape of states; one sweep through maps and slopes (`program`)
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Protocol, cast
+
+import numpy as np
+
+from ..errors import EnergyError, NonFiniteError
+from ..steppers.evolution import Evolution, StateTape
+from ..steppers.integrator import inertia
+from ..steppers.stepper import DifferentiableStepper, SplittingStepper
+from ..steppers.tape import MOST_NUMBERS, Tape
+from .backward import Backward
+from .program import ProgramAdjoint, ProgramTangents
+from .tangents import Sensitivity
+
+
+class Adjoint(Protocol):
+    """The adjoint of the steps on a tape of `stepper`."""
+
+    stepper: Any
+    adjoints: dict[str, Any]
+    parameters: dict[str, Any]
+
+    def clear(self) -> None: ...
+
+    def add(self, slopes: Mapping[str, np.ndarray]) -> None: ...
+
+    def found(self, name: str) -> np.ndarray: ...
+
+    def back(self, last: int, steps: int) -> None: ...
+
+    def finish(self) -> None: ...
+
+
+class Tangents(Protocol):
+    """A run with its tangent along one direction."""
+
+    tangents: dict[str, Any]
+
+    def start(self, direction: Mapping[str, np.ndarray]) -> None: ...
+
+    def advance(self, steps: int) -> None: ...
+
+
+class Derivation(Protocol):
+    """The derivatives of runs of one stepper. `longest`: the most steps that a tape can hold."""
+
+    longest: int
+
+    def tape_size(self, steps: int) -> int:
+        """Bytes of a tape of so many steps."""
+
+    def recorded(self, steps: int) -> Any:
+        """The same stepper, recording on a tape of so many steps."""
+
+    def adjoint(self, recorded: Any, names: Sequence[str]) -> Adjoint: ...
+
+    def tangents(self, names: Sequence[str]) -> Tangents: ...
+
+    def refuse_unfit(self) -> None:
+        """Raise `NonFiniteError` for a state that cannot be stepped from."""
+
+
+class OfSplitting:
+    """Runs of a splitting scheme."""
+
+    def __init__(self, stepper: SplittingStepper):
+        self.stepper = stepper
+        one, self._fields = stepper, stepper.potential.fields
+        self._drifts, self._friction = len(one.scheme.drifts), one.dissipation is not None
+        self._turned = [m.velocity for m in one.magnetic.motions.values()] if one.magnetic else []
+        self.longest = Tape.longest(self._fields, one.motions, self._drifts)
+
+    def tape_size(self, steps: int) -> int:
+        motions = self.stepper.motions
+        return Tape.size(self._fields, motions, steps, self._drifts, self._friction, self._turned)
+
+    def recorded(self, steps: int) -> SplittingStepper:
+        motions = self.stepper.motions
+        tape = Tape.of(self._fields, motions, steps, self._drifts, self._friction, self._turned)
+        return self.stepper.with_tape(tape)
+
+    def adjoint(self, recorded: SplittingStepper, names: Sequence[str]) -> Adjoint:
+        return Backward(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return Sensitivity(self.stepper, names)
+
+    def refuse_unfit(self) -> None:
+        """A minimiser may have reached an inertia of zero."""
+        for motion in self.stepper.motions:
+            try:
+                inertia(motion, self.stepper.potential)
+            except EnergyError as error:
+                raise NonFiniteError(str(error)) from error
+
+
+class OfProgram:
+    """Runs of a program of maps and slopes."""
+
+    def __init__(self, stepper: Evolution):
+        self.stepper = stepper
+        largest = max(field.values.size for field in stepper.moving)
+        self.longest = max(1, MOST_NUMBERS // largest)
+
+    def tape_size(self, steps: int) -> int:
+        return StateTape.size(self.stepper.moving, steps)
+
+    def recorded(self, steps: int) -> Evolution:
+        return self.stepper.with_tape(StateTape(self.stepper.moving, steps))
+
+    def adjoint(self, recorded: Evolution, names: Sequence[str]) -> Adjoint:
+        return ProgramAdjoint(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return ProgramTangents(self.stepper, names)
+
+    def refuse_unfit(self) -> None: ...
+
+
+def derivation(stepper: DifferentiableStepper) -> Derivation:
+    """The derivatives of runs of this stepper."""
+    if isinstance(stepper, Evolution):
+        return OfProgram(stepper)
+    return OfSplitting(cast(SplittingStepper, stepper))

@@ -1,0 +1,235 @@
+"""Programs in time: the next state is computed from the present one by maps and slopes.
+
+    y_1 = f_1(x, p, t),   y_2 = f_2(x, y_1, p, t),   ...        then, all at once,   x <- y
+
+The maps and slopes are those of a potential, in its order. What they compute is derived and never saved: the
+state is the fields that are updated. A program has no energy balance.
+
+The derivative of a step is one sweep back through the maps and slopes, with the adjoints of the next state as
+seeds (`adjoint.program`); its tangent is theirs.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..engine import storage
+from ..engine.kernels import BoundKernel, Code, at_each
+from ..errors import EnergyError, NonFiniteError, choices
+from ..potential.non_finite import non_finite_field
+from ..potential.potential import Potential
+from ..scene.units import parse_unit
+from .holds import Holds
+from .stepper import Stepper, refuse_unlike
+
+
+class Evolution(Stepper):
+    """Updates fields by what a potential's maps and slopes compute, in place and all at once.
+
+        Evolution(Potential(fields, [], [wave]), {"p": "q", "q": "q_next"}, dt=0.01).advance(100)
+
+    updates: for each field of the state that changes, the field that it becomes: an output, or another field
+    of the state. dt, t0: the step and the time at step 0 [the run's unit of time]; maps see the time at the
+    start of a step. holds: components with prescribed motion, which are set after each step. Raises
+    `EnergyError` for an update of an output, and for fields of another shape or dimension.
+    """
+
+    conserves = False
+    fixed = frozenset({"potential", "updates", "holds"})
+    optional = frozenset({"since"})
+
+    def __init__(
+        self,
+        potential: Potential,
+        updates: Mapping[str, str],
+        dt: float = 1.0,
+        t0: float = 0.0,
+        holds: Holds | None = None,
+    ):
+        self.potential, self.updates = potential, dict(updates)
+        self.holds = holds or Holds(potential.fields)
+        self.t0, self.step, self.since = t0, 0, 0
+        self._origin, self._made_with, self._dt = t0, dt, self._checked(dt)
+        self.gradient: dict[str, Any] = {}
+        self.tape: StateTape | None = None
+        self._refuse_unlike()
+        self._copy = BoundKernel(self._copies())
+        self.holds.place(self.time)
+
+    def _refuse_unlike(self) -> None:
+        fields = self.potential.fields
+        if not self.updates:
+            raise EnergyError("next: updates no field; give at least one, such as { x = 'x_next' }")
+        for x, y in self.updates.items():
+            outputs = [n for n in fields if n in fields.derived]
+            if x not in fields or x in fields.derived:
+                state = [n for n in fields if n not in fields.derived]
+                raise EnergyError(f"next: '{x}' is no field of the state{choices(x, state)}")
+            if y not in fields:
+                raise EnergyError(f"next.{x}: there is no field '{y}'{choices(y, [*outputs, *fields])}")
+            if y in fields.derived and y not in self.potential.map_outputs:
+                raise EnergyError(f"next.{x}: no map or slope of this potential gives '{y}'; add it")
+            if fields[x].shape != fields[y].shape:
+                raise EnergyError(
+                    f"next.{x}: '{x}' has shape {list(fields[x].shape)}, got '{y}' of shape"
+                    f" {list(fields[y].shape)}; a field becomes one of its own shape"
+                )
+            here, there = (parse_unit(fields[n].unit) for n in (x, y))
+            if "1" not in (fields[x].unit, fields[y].unit) and here.dimension != there.dimension:
+                raise EnergyError(
+                    f"next.{x}: '{x}' is in {fields[x].unit}, got '{y}' in {fields[y].unit}; correct the unit"
+                    " of the map"
+                )
+
+    def _copies(self) -> Code:
+        """x <- y for all x at once: what is read and overwritten is kept first."""
+        fields, names = self.potential.fields, list(self.updates)
+        kept = [y for y in dict.fromkeys(self.updates.values()) if y in self.updates]
+        pieces = []
+        for k, y in enumerate(kept):
+            arrays = {f"k{k}": fields[y].twin().array, f"f{k}": fields[y].array}
+            pieces.append(Code(at_each(f"k{k}", fields[y].array, f"k{k}[{{at}}] = f{k}[{{at}}]"), arrays))
+        held = {f"k{k}": piece.arrays[f"k{k}"] for k, piece in enumerate(pieces)}
+        for k, x in enumerate(names):
+            y = self.updates[x]
+            source, array = (f"k{kept.index(y)}", None) if y in kept else (f"y{k}", fields[y].array)
+            arrays = {f"x{k}": fields[x].array, source: held[source] if array is None else array}
+            pieces.append(Code(at_each(f"x{k}", fields[x].array, f"x{k}[{{at}}] = {source}[{{at}}]"), arrays))
+        return Code.joined(pieces)
+
+    # The clock
+
+    @property
+    def time(self) -> float:
+        return self.t0 + (self.step - self.since) * self.dt
+
+    @property
+    def dt(self) -> float:
+        """The time step. Setting it starts the clock again at the present step and time."""
+        return self._dt
+
+    @dt.setter
+    def dt(self, dt: float) -> None:
+        if (dt := self._checked(dt)) != self._dt:
+            self.t0, self.since, self._dt = self.time, self.step, dt
+
+    def _checked(self, dt: float) -> float:
+        if not np.isfinite(dt):
+            raise EnergyError(f"dt: must be finite, got {dt:g}; correct it")
+        return float(dt)
+
+    def rewind(self) -> None:
+        """Set the clock to step 0, at the time where the stepper began."""
+        self.t0, self.step, self.since = self._origin, 0, 0
+
+    # Steps
+
+    @property
+    def moving(self) -> list[Field]:
+        """The fields that are updated."""
+        return [self.potential.fields[name] for name in self.updates]
+
+    def advance(self, n: int) -> None:
+        """Take n steps.
+
+        Raises `NonFiniteError` naming step, map and node; the fields are then those of the last finite step.
+        """
+        before = self._memory()
+        self._run(n)
+        if non_finite_field(self.moving) is None:
+            return
+        self._recall(before)
+        for _ in range(n):
+            before = self._memory()
+            self._run(1)
+            if found := non_finite_field(self.moving):
+                self._recall(before)
+                self.potential.refresh(self.time)
+                trouble = self.potential.first_nonfinite_output() or found
+                raise NonFiniteError(f"step {self.step + 1}: {trouble}")
+
+    def _run(self, n: int) -> None:
+        for _ in range(n):
+            if self.tape:
+                self.tape.record(self.step)
+            self.potential.refresh(self.time)
+            self._copy()
+            self.step += 1
+            self.holds.place(self.time)
+        for field in self.moving:
+            field.array.writes += 1
+
+    def evaluate(self, t: float | None = None) -> None:
+        """Nothing: a program computes nothing before a step."""
+
+    def _memory(self) -> tuple[int, list[np.ndarray]]:
+        return self.step, [field.values.copy() for field in self.moving]
+
+    def _recall(self, memory: tuple[int, list[np.ndarray]]) -> None:
+        self.step = memory[0]
+        for field, values in zip(self.moving, memory[1], strict=True):
+            field.set(values)
+
+    # Saving, and derivatives
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The clock: a step reads nothing else but the fields."""
+        clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
+        return clock | ({"since": np.array(self.since)} if self._counted_again else {})
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
+
+        Raises `CheckpointError` if anything is missing or does not fit.
+        """
+        own = self._dt
+        refuse_unlike({"since": np.array(0), **state}, self.state())
+        self.step, self.since = int(state["step"]), int(state.get("since", 0))
+        self.t0, self._dt = float(state["t0"]), float(state["dt"])
+        if "since" not in state:
+            self.dt = own
+
+    @property
+    def _counted_again(self) -> bool:
+        """True if dt was set after the stepper was made."""
+        return bool(self.since) or self._dt != self._made_with
+
+    def differentiable(self) -> "Evolution":
+        """Itself: every program of maps and slopes has derivatives."""
+        return self
+
+    def with_tape(self, tape: "StateTape") -> "Evolution":
+        """The same program, recording on a tape, with its clock at the start."""
+        one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds)
+        one.tape = tape
+        return one
+
+    def begin_tape(self, first: int) -> None:
+        """Begin the tape at the present fields, with step number `first`."""
+        assert self.tape
+        self.tape.first = first
+
+
+class StateTape:
+    """The state before each of at most `steps` steps from number `first` on."""
+
+    def __init__(self, fields: list[Field], steps: int):
+        self.fields, self.first = fields, 0
+        self._rows = [storage.allocate(np.zeros((steps, *f.shape), f.dtype)) for f in fields]
+
+    @staticmethod
+    def size(fields: list[Field], steps: int) -> int:
+        """Bytes of a tape."""
+        return steps * sum(field.values.nbytes for field in fields)
+
+    def record(self, step: int) -> None:
+        """Keep the state before a step."""
+        for field, rows in zip(self.fields, self._rows, strict=True):
+            storage.host(rows)[step - self.first] = field.values
+
+    def recall(self, step: int) -> None:
+        """Restore the state before a step."""
+        for field, rows in zip(self.fields, self._rows, strict=True):
+            field.set(storage.host(rows)[step - self.first])
