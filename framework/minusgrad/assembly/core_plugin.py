@@ -9,8 +9,10 @@ from pydantic import Field as Limits
 
 from ..energies.fields import Field
 from ..energies.magnetic_field import MagneticField, uniform_field
+from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
+from ..steppers.evolution import Evolution
 from ..steppers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.heat_bath import Bath
 from ..steppers.integrator import Integrator
@@ -71,6 +73,20 @@ class Langevin(Record):
             bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
             magnetic=context.magnetic,
         )
+
+
+class EvolutionBlock(Record):
+    """A program in time: in steps of length `dt` fields become what maps and slopes have computed.
+
+    `next`: for each field that changes, the field that it becomes.
+    """
+
+    next: dict[str, str] = Limits(min_length=1)
+    dt: Annotated[float | str, Quantity("s", "positive")] = 1.0
+
+    def make(self, context: StepperContext) -> Evolution:
+        dt = quantities(self, context.units)["dt"]
+        return Evolution(context.potential, self.next, dt, holds=context.holds)
 
 
 class UnknownField(Record):
@@ -212,6 +228,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
     return {
         **integrators,
         "langevin": Langevin,
+        PROGRAM: EvolutionBlock,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,
         "lbfgs": LBFGSBlock,

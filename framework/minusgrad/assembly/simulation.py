@@ -34,10 +34,11 @@ from ..files.h5md import Raster
 from ..files.trajectory import Recorder
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
+from ..potential.slope import Slope
 from ..potential.staged_binding import bind_staged
 from ..potential.staged_term import StagedTerm
 from ..potential.velocity_terms import refuse_velocities
-from ..scene.document import Block, HoldTable
+from ..scene.document import Block, HoldTable, SlopeTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
@@ -51,6 +52,7 @@ from .observers import Observer
 from .origins import run_origin
 from .origins.plugin_sources import sources
 from .registry import blamed
+from .slopes import slope_of
 from .term_block import TermBlock, bodies_named, magnetic_term
 from .validation import WHAT, ValidatedScene
 
@@ -77,10 +79,9 @@ class Simulation:
         """The terms and maps that round something, or may: their gradients may be dead."""
         self.bound: dict[KeyPath, Any] = {}
         """The term of each block that binds an energy or a map, by its place in the scene."""
-        maps = [self.term(block) for block in scene.map]
-        bound = [self.term(block) for block in scene.energy]
-        blocks = [*scene.map, *scene.energy]
-        self._terms = {one.name: block.path for one, block in zip([*maps, *bound], blocks, strict=True)}
+        self._terms: dict[str, KeyPath] = {}
+        maps = self._maps_and_slopes()
+        bound = [self._named(block) for block in scene.energy if block.path not in self.bound]
         with self.placed(("map" if maps else "energy",)):
             self.potential = Potential(self.fields, bound, maps)
         self._announce()
@@ -221,6 +222,33 @@ class Simulation:
             owner = self._validated.entries[block.path].owner
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
             raise SceneError([self.scene.document.problem(block.path, text)])
+
+    def _maps_and_slopes(self) -> list[Term | Slope]:
+        """The maps and slopes, in the order of the file; with the energies that the slopes name."""
+        scene, made = self.scene, list[Term | Slope]()
+        blocks: dict[KeyPath, Block] = {block.path: block for block in scene.map}
+        maps, energies = dict[str, Term](), dict[str, Term]()
+        by_name = {block.values.get("name", block.kind): block for block in scene.energy}
+        tables: dict[KeyPath, SlopeTable] = {("slope", n): table for n, table in enumerate(scene.slope)}
+        for path in scene.in_order([*blocks, *tables]):
+            if path in blocks:
+                one = self._named(blocks[path])
+                maps[one.name] = one
+                made.append(one)
+                continue
+            for name in tables[path].energies:
+                if name in by_name and name not in energies:
+                    energies[name] = self._named(by_name[name])
+            with self.placed(path):
+                made.append(slope_of(tables[path], self.fields, energies, maps, self.units))
+            self._terms.setdefault(made[-1].name, path)
+        return made
+
+    def _named(self, block: Block) -> Any:
+        """The term of a block, whose place in the scene is kept under its name."""
+        bound = self.term(block)
+        self._terms.setdefault(bound.name, block.path)
+        return bound
 
     def term(self, block: Block) -> Any:
         """The energy, or map, of a block, bound to the fields as the block says."""

@@ -32,7 +32,7 @@ def probed(term: Term, rng: np.random.Generator, precision: str = "f64") -> Pote
     values = {f.name: f.values for f in term.fields.values()}
     units = {f.name: f.unit for f in term.fields.values()}
     fields = Fields(values | {"probe_weight": rng.normal(size=len(term.gives))}, units, precision)
-    given = fields.derive(term.gives.name, len(term.gives), term.gives.unit)
+    given = fields.derive(term.gives.name, len(term.gives), "1")  # which the probe's role fits
     own = {a: fields[f.name] for a, f in term.fields.items()}
     made = replace(term, fields=own, gives=given, dtype=fields.dtype, shared={})
     return Potential(fields, [bind(probe, fields, renamed={"given": given.name})], [made])

@@ -29,7 +29,7 @@ from ..potential.staged_term import StagedTerm
 from .map_probe import probed
 from .questions import Finding, spread
 from .random_states import random_state_near
-from .term_subject import part
+from .term_subject import maps_and_terms, part
 
 EPS = float(np.finfo(np.float32).eps)
 OFF = 1e-2
@@ -50,7 +50,8 @@ WRONG = (
 def of_single(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
     """Compare every map and term of an f32 potential with f64 at time t, on copies of its fields."""
     potential.refresh(t)
-    for term in (*potential.maps.values(), *potential.terms.values()):
+    maps, others = maps_and_terms(potential)
+    for term in (*maps, *others):
         if isinstance(term, StagedTerm):
             continue  # no graph: its kernels are checked in f64 (`stage_check`)
         rng = np.random.default_rng(seed)

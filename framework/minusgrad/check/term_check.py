@@ -56,7 +56,7 @@ from .random_states import random_state_near
 from .stage_check import stages
 from .symmetries import Symmetries
 from .term_kinks import kinks
-from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, part
+from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, maps_and_terms, part
 
 STATES = 3
 """Random states, besides the given one."""
@@ -72,11 +72,12 @@ between cells are interpolated, U has a kink for each cell that an element passe
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
     """Check every map and term of a potential in double precision, at time t. Restores the fields."""
     potential.refresh(t)
-    for term in potential.maps.values():
+    maps, others = maps_and_terms(potential)
+    for of_map in maps:
         rng = np.random.default_rng(seed)
-        few = MOST_CELLED if term.grid else MOST_TUPLES
-        yield from _in_double(_of_term(probed(part(term, rng, tuples=few), rng), t, rng))
-    for term in potential.terms.values():
+        few = MOST_CELLED if of_map.grid else MOST_TUPLES
+        yield from _in_double(_of_term(probed(part(of_map, rng, tuples=few), rng), t, rng))
+    for term in others:
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
         alone = Potential(potential.fields, [one], frozen=True)

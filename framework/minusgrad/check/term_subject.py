@@ -51,6 +51,13 @@ class TermSubject:
         return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
 
 
+def maps_and_terms(potential: Potential) -> tuple[list[Term], list[Term | StagedTerm]]:
+    """All maps, and all terms; also those of slopes."""
+    maps = [part for part in potential.parts.values() if isinstance(part, Term) and part.gives]
+    names = {part.name for part in maps}
+    return maps, [part for name, part in potential.parts.items() if name not in names]
+
+
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
     """The term, on a random part of its elements if there are many. A copy, with parameters of its own."""
     parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}

@@ -77,7 +77,8 @@ class FusedCode:
         Infinite with maps or staged terms, and with elements that are rebuilt between steps.
         """
         potential, kernels = self.potential, self.potential.kernels.values()
-        if potential.maps or not potential.fixed or not all(isinstance(k, TermKernels) for k in kernels):
+        alone = potential.fixed and not potential.map_outputs
+        if not alone or not all(isinstance(k, TermKernels) for k in kernels):
             return math.inf
         total = 0
         for name, term in potential.terms.items():

@@ -72,9 +72,9 @@ class MapChain:
         known = dict(tangents)
         for name, part in self.parts.items() if known else ():
             if name in self.slopes:
-                into = {z: self._tangents[g.name].array for z, g in part.gives.items()}
-                self.differentiators[name].tangents(known, into, t)
-                known |= {g.name: into[z] for z, g in part.gives.items()}
+                moved = {z: self._tangents[g.name].array for z, g in part.gives.items()}
+                self.differentiators[name].tangents(known, moved, t)
+                known |= {g.name: moved[z] for z, g in part.gives.items()}
                 continue
             into = self._tangents[part.gives.name].array
             if part.gives.name not in known:

@@ -29,11 +29,21 @@ class Energy(Protocol):
     """The energy of a slope: a `Potential`."""
 
     fields: Fields
-    terms: Mapping[str, Any]
-    maps: Mapping[str, Term]
-    parts: Mapping[str, Any]
-    kernels: Mapping[str, Any]
-    map_outputs: Mapping[str, Field]
+
+    @property
+    def terms(self) -> Mapping[str, Any]: ...
+
+    @property
+    def maps(self) -> Mapping[str, Term]: ...
+
+    @property
+    def parts(self) -> Mapping[str, Any]: ...
+
+    @property
+    def kernels(self) -> Mapping[str, Any]: ...
+
+    @property
+    def map_outputs(self) -> Mapping[str, Field]: ...
 
     @property
     def reads(self) -> set[str]: ...
@@ -83,9 +93,7 @@ class Slope:
     def _refuse_unlike(self, gives: Mapping[str, str]) -> None:
         what, energy = f"slope '{self.name}'", self.energy
         if not gives:
-            raise EnergyError(
-                f"{what}: gives no field; give the name of the derivative by at least one field"
-            )
+            raise EnergyError(f"{what}: gives no field; name the derivative by at least one field")
         if staged := [n for n, part in energy.parts.items() if isinstance(part, StagedTerm)]:
             raise EnergyError(
                 f"{what}: '{staged[0]}' is a staged energy, which has no second derivatives; use a local one"

@@ -13,7 +13,7 @@ A block is a table with a `kind`; its other keys are validated by the plugin. No
 import json
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import takewhile
@@ -37,8 +37,10 @@ MANY = ("map", "energy", "dissipation", "magnetic", "observe")
 """Sections that are lists of blocks."""
 LOSS = "loss"
 """The section name of `[[fit.loss]]` blocks."""
+PROGRAM = "evolution"
+"""The stepper that needs no energy."""
 
-_SINGLE = re.compile(rf"^[ \t]*\[[ \t]*({'|'.join((*MANY, 'hold'))})[ \t]*\]", re.MULTILINE)
+_SINGLE = re.compile(rf"^[ \t]*\[[ \t]*({'|'.join((*MANY, 'hold', 'slope'))})[ \t]*\]", re.MULTILINE)
 """The head of a table that ought to be one of several."""
 
 Count = Annotated[int, Field(ge=0)]
@@ -148,6 +150,26 @@ class HoldTable(Record):
     velocity: tuple[float | str, ...] = ()
 
 
+class SlopeTable(Record):
+    """`[[slope]]`: fields that are derivatives of energies of the scene, or of maps (`potential.slope`).
+
+    `of`: the names of `[[energy]]` blocks, which are then no part of U. `through`: the field with which the
+    output of each map is paired, by the map's name. `by`: the name of the derivative by each field. `factor`:
+    what all, or each, are multiplied by.
+    """
+
+    of: str | tuple[str, ...] = ()
+    through: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    by: dict[str, str] = Field(min_length=1)
+    factor: float | str | dict[str, float | str] = 1.0
+    name: str | None = None
+
+    @property
+    def energies(self) -> tuple[str, ...]:
+        """The names of the energies."""
+        return (self.of,) if isinstance(self.of, str) else self.of
+
+
 class Skeleton(Record):
     """All sections of a scene file that the core defines."""
 
@@ -157,6 +179,7 @@ class Skeleton(Record):
     runtime: Runtime = Runtime()
     state: AnyBlock
     map: tuple[AnyBlock, ...] = ()
+    slope: tuple[SlopeTable, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
     dissipation: tuple[AnyBlock, ...] = ()
     magnetic: tuple[AnyBlock, ...] = ()
@@ -173,6 +196,12 @@ class MagneticSkeleton(Skeleton):
 
     energy: tuple[AnyBlock, ...] = ()
     magnetic: tuple[AnyBlock, ...] = Field(min_length=1)
+
+
+class ProgramSkeleton(Skeleton):
+    """A scene whose stepper is a program of maps, which need no energy."""
+
+    energy: tuple[AnyBlock, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -198,6 +227,7 @@ class Scene:
     runtime: Runtime
     state: Block
     map: tuple[Block, ...]
+    slope: tuple[SlopeTable, ...]
     energy: tuple[Block, ...]
     dissipation: tuple[Block, ...]
     magnetic: tuple[Block, ...]
@@ -227,9 +257,14 @@ class Scene:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
         whole = self.document.model.model_validate_json(json.dumps(self.document.data))
         data = whole.model_dump(mode="json", exclude_none=True)
-        if not data["magnetic"]:  # as in the files of versions without magnetic fields
-            del data["magnetic"]
+        for section in ("magnetic", "slope"):  # as in the files of versions without them
+            if not data[section]:
+                del data[section]
         return data
+
+    def in_order(self, paths: Iterable[KeyPath]) -> list[KeyPath]:
+        """Tables in the order in which they stand in the file."""
+        return sorted(paths, key=self.document.place)
 
 
 @dataclass(frozen=True)
@@ -253,6 +288,9 @@ class Document:
     @property
     def model(self) -> type[Skeleton]:
         """The model of the whole scene."""
+        stepper = self.data.get("stepper")
+        if isinstance(stepper, dict) and stepper.get("kind") == PROGRAM:
+            return ProgramSkeleton
         return MagneticSkeleton if "magnetic" in self.data else Skeleton
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
@@ -262,9 +300,9 @@ class Document:
             return None, [_bracketed(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
-            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], of["energy"],
-            of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0], whole.run, of["observe"],
-            whole.checkpoint, whole.fit, of[LOSS], self,
+            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], whole.slope,
+            of["energy"], of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0], whole.run,
+            of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:
@@ -302,6 +340,10 @@ class Document:
         places = self._keys if at_key else self._values
         line, column = next((places[p] for p in upwards if p in places), (1, 1))
         return Problem(str(self.path), line, column, key, message)
+
+    def place(self, path: KeyPath) -> tuple[int, int]:
+        """Line and column of a table or key in the file; (0, 0) of one that an override has made."""
+        return self._keys.get(path, (0, 0))
 
     def _validate(self, path: KeyPath, values: Any, model: type[M]) -> tuple[M | None, list[Problem]]:
         try:  # as JSON, because strict records take a list for a tuple only from there

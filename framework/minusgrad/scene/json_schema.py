@@ -4,7 +4,7 @@ from typing import Any, Literal, Union
 
 from pydantic import BaseModel, Field, create_model
 
-from .document import LOSS, MANY, Skeleton
+from .document import LOSS, MANY, PROGRAM, Skeleton
 from .fit_table import FitTable
 
 
@@ -26,7 +26,8 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     model: type[BaseModel] = create_model("scene", __base__=Skeleton, **sections)
     whole = model.model_json_schema()
     whole["required"] = [key for key in whole["required"] if key != "energy"]
-    either = [{"required": ["energy"]}, {"required": ["magnetic"]}]
+    program = {"properties": {"stepper": {"properties": {"kind": {"const": PROGRAM}}}}}
+    either = [{"required": ["energy"]}, {"required": ["magnetic"]}, program]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole | {"anyOf": either}
 
 

@@ -1,0 +1,45 @@
+"""The `[[slope]]` tables of a scene: derivatives of its energies, or the transpose of its maps."""
+
+from collections.abc import Mapping
+
+from ..energies.fields import Fields
+from ..energies.term import Term
+from ..errors import EnergyError, unknown
+from ..potential.potential import Potential
+from ..potential.slope import Slope
+from ..scene.document import SlopeTable
+from ..scene.units import UnitSystem, base_units, parse_quantity
+
+
+def slope_of(
+    table: SlopeTable,
+    fields: Fields,
+    energies: Mapping[str, Term],
+    maps: Mapping[str, Term],
+    units: UnitSystem,
+) -> Slope:
+    """The slope of a table, over the energies and maps of the scene by their names.
+
+    Raises `EnergyError` for names that the scene does not have, and as `Slope` does.
+    """
+    name = table.name or "_".join(["slope", *table.energies, *table.through])
+    if missing := [n for n in table.energies if n not in energies]:
+        raise EnergyError(unknown("energy", missing[0], energies))
+    if missing := [n for n in table.through if n not in maps]:
+        raise EnergyError(unknown("map", missing[0], maps))
+    if strange := [z for z in table.factor if z not in table.by] if isinstance(table.factor, dict) else []:
+        raise EnergyError(f"factor: {unknown('field', strange[0], table.by)}")
+    through = [maps[n] for n in table.through]
+    energy = Potential(fields, [energies[n] for n in table.energies], through, frozen=True)
+    paired = {m.gives.name: table.through[m.name] for m in through if m.gives}
+    given = table.factor if isinstance(table.factor, dict) else dict.fromkeys(table.by, table.factor)
+    factors = {z: _number(given.get(z, 1.0), units) for z in table.by}
+    return Slope(name, energy, table.by, factors, paired)
+
+
+def _number(factor: float | str, units: UnitSystem) -> float:
+    """A factor in the units of the run: a number, or a quantity of any dimension."""
+    if not isinstance(factor, str):
+        return factor
+    _, unit = parse_quantity(factor)
+    return units.convert(factor, base_units(unit))
