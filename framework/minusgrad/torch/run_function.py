@@ -56,7 +56,7 @@ class Run(guests.Lasting):
                 raise TensorError(f"observe: steps must be whole numbers of at least 0, got {step!r}")
         self._last = observe is None
         one.holds.place(one.t0)
-        self._moving = tuple(dict.fromkeys(n for m in one.motions for n in (m.position, m.velocity)))
+        self._moving = tuple(dict.fromkeys(field.name for field in one.moving))
         steps_seen = sorted({steps} if observe is None else set(observe))
         if observe is not None and list(observe) != steps_seen:
             raise TensorError(f"observe: needs increasing steps, each once, got {list(observe)}")
