@@ -21,8 +21,8 @@ from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.adjoint.standard_errors import standard_errors
 from minusgrad.app import cli
 from minusgrad.app.runs import build, fit, resume, run
-from minusgrad.assembly.estimates import Estimate, combination, rounded
-from minusgrad.assembly.fit_parameters import FitParameters
+from minusgrad.assembly.fits.estimates import Estimate, combination, rounded
+from minusgrad.assembly.fits.parameters import FitParameters
 from minusgrad.assembly.registry import Registry
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine.memory import bytes_of
@@ -415,7 +415,7 @@ def test_a_trajectory_of_ours_is_measured(here: Path) -> None:
 
 def test_units_of_a_file_and_of_the_scene() -> None:
     """A table in days and AU in a run that computes in hours and gigametres; a trajectory tells its own."""
-    from minusgrad.assembly.fit_losses import Clock, FitLosses
+    from minusgrad.assembly.fits.losses import Clock, FitLosses
     from minusgrad.scene.units import UnitSystem
 
     observer = object.__new__(FitLosses)

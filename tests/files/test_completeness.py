@@ -13,7 +13,7 @@ import pytest
 
 from minusgrad.app.run_options import as_overrides
 from minusgrad.app.runs import build
-from minusgrad.assembly.fit import ParameterFit
+from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.assembly.job import Job
 from minusgrad.assembly.validation import validate
 from minusgrad.errors import CheckpointError

@@ -25,7 +25,7 @@ import pytest
 
 from minusgrad.app import cli
 from minusgrad.app.runs import build
-from minusgrad.assembly.fit import ParameterFit
+from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.assembly.registry import Registry
 from minusgrad.assembly.validation import validate
 from minusgrad.errors import Problem, SceneError, UserError

@@ -10,8 +10,9 @@ from typing import Any, Protocol, cast
 import numpy as np
 
 from ..errors import EnergyError, NonFiniteError
-from ..steppers.evolution import Evolution, StateTape
 from ..steppers.integrator import inertia
+from ..steppers.programs.evolution import Evolution
+from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
 from .backward import Backward

@@ -1,4 +1,4 @@
-"""Derivatives of a program in time: adjoint and tangents of steps x <- y(x, p, t) (`steppers.evolution`).
+"""Derivatives of a program in time: adjoint and tangents of steps x <- y(x, p, t) (`steppers.programs`).
 
     adjoint     lx <- (dy/dx)' ly,   lp <- lp + (dy/dp)' ly        with ly = lx of the next state
     tangent     x. <- (dy/dx) x. + (dy/dp) p.
@@ -15,7 +15,7 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
-from ..steppers.evolution import Evolution
+from ..steppers.programs.evolution import Evolution
 from .backward import owner, rows_of
 from .tangents import shaped
 

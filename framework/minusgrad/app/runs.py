@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TypeVar
 
 from ..assembly import provenance
-from ..assembly.estimates import Estimates
-from ..assembly.fit import ParameterFit
+from ..assembly.fits.estimates import Estimates
+from ..assembly.fits.fit import ParameterFit
 from ..assembly.observation_round import ObservationRound
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation

@@ -13,7 +13,7 @@ from ..engine import memory
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ..assembly.estimates import Estimates
+    from ..assembly.fits.estimates import Estimates
     from ..assembly.registry import Entry
     from ..check.questions import Finding
     from .compare import Comparison

@@ -12,13 +12,13 @@ from ..energies.magnetic_field import MagneticField, uniform_field
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
-from ..steppers.evolution import Evolution
 from ..steppers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.heat_bath import Bath
 from ..steppers.integrator import Integrator
 from ..steppers.lbfgs import LBFGS
 from ..steppers.minimiser import Minimiser
 from ..steppers.outcomes import Tolerances
+from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.unknowns import Unknown
 from .contexts import ObserverContext, StepperContext

@@ -21,7 +21,7 @@ from ..energies.local_energy import Bounded, Node
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError
-from .hessian import PotentialHessians
+from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain
 from .non_finite import non_finite_field, non_finite_force
 from .request_plan import RequestPlan

@@ -9,28 +9,28 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..adjoint.rollout import Rollout
-from ..adjoint.run_objective import RunObjective
-from ..adjoint.standard_errors import StandardErrors, standard_errors
-from ..check.dead_fields import CAUSE, CURE, Candidate
-from ..energies.fields import Field
-from ..errors import Problem, SceneError, UserError
-from ..files.checkpoint import Snapshot
-from ..files.trajectory import Recorder
-from ..steppers.first_order import Adam
-from ..steppers.gauss_newton import GaussNewton
-from ..steppers.lbfgs import LBFGS
-from ..steppers.minimiser import Minimiser
-from ..steppers.outcomes import Tolerances
-from ..steppers.stepper import DifferentiableStepper
-from ..steppers.unknowns import Unknown
-from . import job
+from ...adjoint.rollout import Rollout
+from ...adjoint.run_objective import RunObjective
+from ...adjoint.standard_errors import StandardErrors, standard_errors
+from ...check.dead_fields import CAUSE, CURE, Candidate
+from ...energies.fields import Field
+from ...errors import Problem, SceneError, UserError
+from ...files.checkpoint import Snapshot
+from ...files.trajectory import Recorder
+from ...steppers.first_order import Adam
+from ...steppers.gauss_newton import GaussNewton
+from ...steppers.lbfgs import LBFGS
+from ...steppers.minimiser import Minimiser
+from ...steppers.outcomes import Tolerances
+from ...steppers.stepper import DifferentiableStepper
+from ...steppers.unknowns import Unknown
+from .. import job
+from ..observers import FitHistory
+from ..simulation import Simulation
+from ..validation import ValidatedScene
 from .estimates import Estimate, Estimates, combination
-from .fit_losses import FitLosses
-from .fit_parameters import FitParameters
-from .observers import FitHistory
-from .simulation import Simulation
-from .validation import ValidatedScene
+from .losses import FitLosses
+from .parameters import FitParameters
 
 METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
 CHANGE = 1e-8

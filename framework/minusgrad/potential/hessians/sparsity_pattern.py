@@ -10,7 +10,7 @@ from math import prod
 
 import numpy as np
 
-from ..energies.fields import Field
+from ...energies.fields import Field
 from .element_hessians import ElementHessians, require_room
 
 

@@ -6,19 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from ..adjoint.losses import Loss
-from ..energies import term as terms
-from ..energies.fields import Body, Field
-from ..energies.misfit import misfit
-from ..energies.term import Term
-from ..errors import EnergyError, SceneError, UserError
-from ..files import measurements
-from ..files.measurements import Measurements, Wanted
-from ..potential.potential import Potential
-from ..scene.document import Block
-from ..scene.fit_table import Looked, Misfit
-from ..scene.units import UnitSystem
-from .simulation import Simulation
+from ...adjoint.losses import Loss
+from ...energies import term as terms
+from ...energies.fields import Body, Field
+from ...energies.misfit import misfit
+from ...energies.term import Term
+from ...errors import EnergyError, SceneError, UserError
+from ...files import measurements
+from ...files.measurements import Measurements, Wanted
+from ...potential.potential import Potential
+from ...scene.document import Block
+from ...scene.fit_table import Looked, Misfit
+from ...scene.units import UnitSystem
+from ..simulation import Simulation
 
 NEAR = 1e-6
 """The largest distance of a measurement's time from a step, in units of dt."""

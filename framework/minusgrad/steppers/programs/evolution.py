@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..engine import storage
-from ..engine.kernels import BoundKernel, Code, at_each
-from ..errors import EnergyError, NonFiniteError, choices
-from ..potential.non_finite import non_finite_field
-from ..potential.potential import Potential
-from ..scene.units import parse_unit
-from .holds import Holds
-from .stepper import Stepper, refuse_unlike
+from ...energies.fields import Field
+from ...engine.kernels import BoundKernel, Code, at_each
+from ...errors import EnergyError, NonFiniteError, choices
+from ...potential.non_finite import non_finite_field
+from ...potential.potential import Potential
+from ...scene.units import parse_unit
+from ..holds import Holds
+from ..stepper import Stepper, refuse_unlike
+from .state_tape import StateTape
 
 
 class Evolution(Stepper):
@@ -200,7 +200,7 @@ class Evolution(Stepper):
         """Itself: every program of maps and slopes has derivatives."""
         return self
 
-    def with_tape(self, tape: "StateTape") -> "Evolution":
+    def with_tape(self, tape: StateTape) -> "Evolution":
         """The same program, recording on a tape, with its clock at the start."""
         one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds)
         one.tape = tape
@@ -210,26 +210,3 @@ class Evolution(Stepper):
         """Begin the tape at the present fields, with step number `first`."""
         assert self.tape
         self.tape.first = first
-
-
-class StateTape:
-    """The state before each of at most `steps` steps from number `first` on."""
-
-    def __init__(self, fields: list[Field], steps: int):
-        self.fields, self.first = fields, 0
-        self._rows = [storage.allocate(np.zeros((steps, *f.shape), f.dtype)) for f in fields]
-
-    @staticmethod
-    def size(fields: list[Field], steps: int) -> int:
-        """Bytes of a tape."""
-        return steps * sum(field.values.nbytes for field in fields)
-
-    def record(self, step: int) -> None:
-        """Keep the state before a step."""
-        for field, rows in zip(self.fields, self._rows, strict=True):
-            storage.host(rows)[step - self.first] = field.values
-
-    def recall(self, step: int) -> None:
-        """Restore the state before a step."""
-        for field, rows in zip(self.fields, self._rows, strict=True):
-            field.set(storage.host(rows)[step - self.first])

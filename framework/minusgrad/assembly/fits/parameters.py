@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from ..adjoint.backward import potentials_of
-from ..adjoint.run_objective import FitParameter
-from ..energies.local_energy import Bounded
-from ..errors import EnergyError, unknown
-from ..potential.potential import Potential
-from ..scene.fit_table import SoughtTable
-from ..scene.units import UnitSystem
-from ..steppers.unknowns import Unknown, within_role
-from .simulation import Simulation
+from ...adjoint.backward import potentials_of
+from ...adjoint.run_objective import FitParameter
+from ...energies.local_energy import Bounded
+from ...errors import EnergyError, unknown
+from ...potential.potential import Potential
+from ...scene.fit_table import SoughtTable
+from ...scene.units import UnitSystem
+from ...steppers.unknowns import Unknown, within_role
+from ..simulation import Simulation
 
 
 class FitParameters:

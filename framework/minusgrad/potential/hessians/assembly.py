@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..elements.gather import Gather
-from ..energies.fields import Field
-from ..engine import lane_blocks as blocks
-from ..engine import storage
-from ..engine.kernels import BoundKernel, Code
+from ...elements.gather import Gather
+from ...energies.fields import Field
+from ...engine import lane_blocks as blocks
+from ...engine import storage
+from ...engine.kernels import BoundKernel, Code
 from .element_hessians import ElementHessians
 from .sparsity_pattern import DegreesOfFreedom, SparsityPattern
 

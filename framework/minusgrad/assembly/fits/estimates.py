@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..scene.units import pretty
+from ...scene.units import pretty
 
 SHOWN = 6
 """Components of one parameter that a table shows; the others are summarised."""

@@ -8,14 +8,14 @@ from math import prod
 
 import numpy as np
 
-from ..codegen.hessian_loops import HessianLoops, LaneHessians
-from ..codegen.lane_loops import Lanes
-from ..codegen.semidefinite import projection
-from ..codegen.term_loops import Emitter
-from ..engine import lane_blocks as blocks
-from ..engine import memory, storage
-from ..engine.kernels import BoundKernel
-from ..errors import EnergyError
+from ...codegen.hessian_loops import HessianLoops, LaneHessians
+from ...codegen.lane_loops import Lanes
+from ...codegen.semidefinite import projection
+from ...codegen.term_loops import Emitter
+from ...engine import lane_blocks as blocks
+from ...engine import memory, storage
+from ...engine.kernels import BoundKernel
+from ...errors import EnergyError
 
 MOST = 2**31 - 1
 """Numbers in one array: kernels count in 32 bits."""

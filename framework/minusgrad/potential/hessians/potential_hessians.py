@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..codegen.semidefinite import PROJECTIONS
-from ..codegen.term_loops import Emitter
-from ..energies.fields import Field
-from ..energies.term import Term
-from ..errors import EnergyError, unknown
+from ...codegen.semidefinite import PROJECTIONS
+from ...codegen.term_loops import Emitter
+from ...energies.fields import Field
+from ...energies.term import Term
+from ...errors import EnergyError, unknown
+from .assembly import HessianAssembly
 from .element_hessians import ElementHessians
-from .hessian_assembly import HessianAssembly
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

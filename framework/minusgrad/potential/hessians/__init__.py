@@ -1,0 +1,1 @@
+"""Sparse Hessians: of each element, and of the whole potential in a fixed pattern (CSR)."""
