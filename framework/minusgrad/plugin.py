@@ -39,11 +39,11 @@ if TYPE_CHECKING:
     from .steppers.holds import Holds
     from .steppers.integrator import Integrator
     from .steppers.magnetic.force import MagneticForce, MagneticTerm
-    from .steppers.minimiser import Minimiser
-    from .steppers.outcomes import SearchStatus, Tolerances
+    from .steppers.minimisers.minimiser import Minimiser
+    from .steppers.minimisers.outcomes import SearchStatus, Tolerances
+    from .steppers.minimisers.unknowns import Unknown
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
-    from .steppers.unknowns import Unknown
 
     ti: Any
 
@@ -69,11 +69,11 @@ _HOMES = {
     "steppers.holds": "Holds",
     "steppers.integrator": "Integrator",
     "steppers.magnetic.force": "MagneticForce MagneticTerm",
-    "steppers.minimiser": "Minimiser",
-    "steppers.outcomes": "SearchStatus Tolerances",
+    "steppers.minimisers.minimiser": "Minimiser",
+    "steppers.minimisers.outcomes": "SearchStatus Tolerances",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
-    "steppers.unknowns": "Unknown",
+    "steppers.minimisers.unknowns": "Unknown",
 }
 
 __all__ = [

@@ -18,7 +18,7 @@ from minusgrad.errors import InterruptedRunError
 from minusgrad.scene.units import duration
 from minusgrad.steppers import scheduler
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from tests.support.command import SCENES, files
 
 SPHERE, SOLID = SCENES / "plummer.toml", SCENES / "stretch.toml"

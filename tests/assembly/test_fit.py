@@ -37,10 +37,10 @@ from minusgrad.errors import (
 from minusgrad.files import durable, hdf5_trust
 from minusgrad.files.measurements import Wanted, read
 from minusgrad.scene.json_schema import schema_of
-from minusgrad.steppers.gauss_newton import GaussNewton, solved
-from minusgrad.steppers.minimiser import Minimiser
-from minusgrad.steppers.outcomes import Tolerances
-from minusgrad.steppers.unknowns import Unknown, within_role
+from minusgrad.steppers.minimisers.gauss_newton import GaussNewton, solved
+from minusgrad.steppers.minimisers.minimiser import Minimiser
+from minusgrad.steppers.minimisers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.unknowns import Unknown, within_role
 from tests.support import oscillators
 from tests.support.command import files, last_saved
 from tests.support.oscillators import Swing, leapfrog

@@ -24,9 +24,9 @@ from minusgrad.energies.local_energy import Linear
 from minusgrad.engine.kernels import SCALARS, Code, _source, shadowed
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.unknowns import Unknown
 from tests.support.instances import CANONICAL, MAPS, Instance
 from tests.support.layouts import LIMITS, in_lanes
 

@@ -7,9 +7,9 @@ import pytest
 
 from minusgrad import Fields, Node, Potential, bind, local_energy, ti
 from minusgrad.errors import EnergyError
-from minusgrad.steppers.first_order import Adam
-from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.unknowns import Unknown
+from minusgrad.steppers.minimisers.first_order import Adam
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from tests.support.command import minusgrad
 
 

@@ -13,15 +13,15 @@ from minusgrad import Fields, Potential, bind, ti
 from minusgrad.energies.fields import Hold
 from minusgrad.engine import storage
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
-from minusgrad.steppers import lbfgs, line_search
-from minusgrad.steppers import minimiser as minimisers
-from minusgrad.steppers.first_order import FIRE, Adam, GradientDescent
 from minusgrad.steppers.holds import Holds
-from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.line_search import Trial, _between, _beyond
-from minusgrad.steppers.minimiser import Minimiser
-from minusgrad.steppers.outcomes import Tolerances
-from minusgrad.steppers.unknowns import ScaledVariables, Unknown
+from minusgrad.steppers.minimisers import lbfgs, line_search
+from minusgrad.steppers.minimisers import minimiser as minimisers
+from minusgrad.steppers.minimisers.first_order import FIRE, Adam, GradientDescent
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.line_search import Trial, _between, _beyond
+from minusgrad.steppers.minimisers.minimiser import Minimiser
+from minusgrad.steppers.minimisers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.unknowns import ScaledVariables, Unknown
 from tests.support.laws import assert_splits, bits, kept
 from tests.support.optima import (
     Tally,

@@ -8,9 +8,9 @@ from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.unknowns import Unknown
 
 X, V = Node("m", ("d",)), Node("m s^-1", ("d",))
 CURE = (

@@ -12,13 +12,13 @@ from minusgrad.errors import DivergedError, NonFiniteError
 from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES, Scheme
 from minusgrad.steppers.stability.energy_balance import EnergyWatch
 from minusgrad.steppers.stability.linear_stability import friction_limit, propagation, stability_limit
 from minusgrad.steppers.stability.step_size import WORTH, step_size
 from minusgrad.steppers.stability.vibrations import Vibrations, vibrations
-from minusgrad.steppers.unknowns import Unknown
 from minusgrad_elastic.springs import spring
 from tests.support.command import SCENES
 from tests.support.laws import bits

@@ -12,15 +12,15 @@ import minusgrad
 from minusgrad import Fields, Hold, Loss, Motion, Node, Parameter, Potential, Rollout, bind, local_energy
 from minusgrad.adjoint.run_objective import FitParameter, RunObjective
 from minusgrad.errors import EnergyError
-from minusgrad.steppers.first_order import FIRE, Adam, GradientDescent
-from minusgrad.steppers.gauss_newton import GaussNewton
 from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.first_order import FIRE, Adam, GradientDescent
+from minusgrad.steppers.minimisers.gauss_newton import GaussNewton
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.unknowns import Unknown
 from minusgrad_elastic.springs import spring
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from minusgrad import Datum, Fields, Node, Parameter, Potential, Time, bind, local_energy, ti
-from minusgrad.steppers.minimiser import Minimiser
-from minusgrad.steppers.unknowns import Unknown
+from minusgrad.steppers.minimisers.minimiser import Minimiser
+from minusgrad.steppers.minimisers.unknowns import Unknown
 
 
 @local_energy("spring", over=2, q=Node(), k=Parameter(default=1.0), base=Parameter(default=0.0))

@@ -12,15 +12,15 @@ from ..energies.magnetic_field import MagneticField, uniform_field
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
-from ..steppers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.heat_bath import Bath
 from ..steppers.integrator import Integrator
-from ..steppers.lbfgs import LBFGS
-from ..steppers.minimiser import Minimiser
-from ..steppers.outcomes import Tolerances
+from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
+from ..steppers.minimisers.lbfgs import LBFGS
+from ..steppers.minimisers.minimiser import Minimiser
+from ..steppers.minimisers.outcomes import Tolerances
+from ..steppers.minimisers.unknowns import Unknown
 from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
-from ..steppers.unknowns import Unknown
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import Energies, Frames, Momenta, Observer, Reactions, Temperatures, boltzmann

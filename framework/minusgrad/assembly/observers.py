@@ -21,7 +21,7 @@ from ..files.trajectory import Recorder
 from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
-from ..steppers.minimiser import Minimiser
+from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, reference
 from ..steppers.stepper import Stepper

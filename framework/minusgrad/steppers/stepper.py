@@ -11,10 +11,10 @@ from ..errors import CheckpointError, EnergyError
 from ..potential.potential import Potential
 from .holds import Holds
 from .magnetic.force import MagneticForce
+from .minimisers.unknowns import Outside
 from .moves import Friction, Moves
 from .schemes import Scheme
 from .tape import Tape
-from .unknowns import Outside
 
 
 class DifferentiableStepper(Protocol):

@@ -13,10 +13,10 @@ from minusgrad.assembly.observers import angular_momentum
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.energies.term import Term
 from minusgrad.steppers.integrator import Integrator
-from minusgrad.steppers.lbfgs import LBFGS
-from minusgrad.steppers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.lbfgs import LBFGS
+from minusgrad.steppers.minimisers.outcomes import Tolerances
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.steppers.unknowns import Unknown
 from minusgrad_elastic import contacts, damping, hyperelastic, loads, springs
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.states import solid

@@ -17,13 +17,13 @@ from ...energies.fields import Field
 from ...errors import Problem, SceneError, UserError
 from ...files.checkpoint import Snapshot
 from ...files.trajectory import Recorder
-from ...steppers.first_order import Adam
-from ...steppers.gauss_newton import GaussNewton
-from ...steppers.lbfgs import LBFGS
-from ...steppers.minimiser import Minimiser
-from ...steppers.outcomes import Tolerances
+from ...steppers.minimisers.first_order import Adam
+from ...steppers.minimisers.gauss_newton import GaussNewton
+from ...steppers.minimisers.lbfgs import LBFGS
+from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.minimisers.outcomes import Tolerances
+from ...steppers.minimisers.unknowns import Unknown
 from ...steppers.stepper import DifferentiableStepper
-from ...steppers.unknowns import Unknown
 from .. import job
 from ..observers import FitHistory
 from ..simulation import Simulation

@@ -13,7 +13,7 @@ from ...errors import EnergyError, unknown
 from ...potential.potential import Potential
 from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
-from ...steppers.unknowns import Unknown, within_role
+from ...steppers.minimisers.unknowns import Unknown, within_role
 from ..simulation import Simulation
 
 

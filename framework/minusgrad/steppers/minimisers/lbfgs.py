@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EnergyError
+from ...errors import EnergyError
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Objective

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..energies.fields import Field, Fields
-from ..energies.local_energy import Bounded
+from ...energies.fields import Field, Fields
+from ...energies.local_energy import Bounded
 
 
 class Objective(Protocol):

@@ -13,10 +13,10 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.local_energy import Bounded
-from ..engine import storage
-from ..errors import EnergyError
+from ...energies.fields import Field
+from ...energies.local_energy import Bounded
+from ...engine import storage
+from ...errors import EnergyError
 from .objective import Objective
 
 

@@ -7,7 +7,7 @@
 
 from dataclasses import dataclass
 
-from ..errors import EnergyError
+from ...errors import EnergyError
 
 
 @dataclass(frozen=True)

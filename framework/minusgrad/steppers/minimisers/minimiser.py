@@ -15,14 +15,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..energies.fields import Field, ordered_sum
-from ..engine import storage
-from ..errors import NonFiniteError
-from ..potential.potential import Potential
-from .holds import Holds
+from ...energies.fields import Field, ordered_sum
+from ...engine import storage
+from ...errors import NonFiniteError
+from ...potential.potential import Potential
+from ..holds import Holds
+from ..stepper import Gradient, Stepper, refuse_unlike
 from .objective import Objective
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
-from .stepper import Gradient, Stepper, refuse_unlike
 from .unknowns import ScaledVariables, Unknown
 
 

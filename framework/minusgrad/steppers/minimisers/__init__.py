@@ -1,0 +1,1 @@
+"""Minimisers: searches for the minimum of an objective, with named outcomes."""
