@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State
-    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
+    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
     from .energies.local_map import Cell, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
@@ -43,7 +43,7 @@ _HOMES = {
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
     "energies.fields": "Body Fields Grid Hold Motion State",
-    "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
+    "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
     "energies.local_map": "Cell local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.staged_energy": "Between Stage Staged staged_energy",
@@ -59,9 +59,9 @@ _HOMES = {
 
 __all__ = [
     "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
-    "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "UserError", "bind",
-    "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy", "local_map", "resume", "run",
-    "staged_energy", "ti", "vector_potential",
+    "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "TimeStep",
+    "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy",
+    "local_map", "resume", "run", "staged_energy", "ti", "vector_potential",
 ]  # fmt: skip
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
-    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, local_energy
+    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
     from .energies.local_map import Cell, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
     from .files.csv_table import CsvTable
     from .potential.potential import Potential
+    from .potential.slope import Slope
     from .scene.records import Quantity, Record, quantities
     from .scene.tagged_unions import ByForm, ByKind, one_or_each
     from .scene.units import UnitSystem
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
+    from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
 
@@ -53,7 +55,7 @@ _HOMES = {
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
-    "energies.local_energy": "Datum Linear Node Parameter Table Time local_energy",
+    "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
     "energies.local_map": "Cell local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
@@ -63,6 +65,7 @@ _HOMES = {
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
     "files.csv_table": "CsvTable",
     "potential.potential": "Potential",
+    "potential.slope": "Slope",
     "scene.records": "Quantity Record quantities",
     "scene.tagged_unions": "ByForm ByKind one_or_each",
     "scene.units": "UnitSystem",
@@ -71,20 +74,21 @@ _HOMES = {
     "steppers.magnetic.force": "MagneticForce MagneticTerm",
     "steppers.minimisers.minimiser": "Minimiser",
     "steppers.minimisers.outcomes": "SearchStatus Tolerances",
+    "steppers.minimisers.unknowns": "Unknown",
+    "steppers.programs.evolution": "Evolution",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
-    "steppers.minimisers.unknowns": "Unknown",
 }
 
 __all__ = [
-    "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError", "Fields",
-    "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
+    "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError",
+    "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
     "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
-    "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Stage",
-    "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "Tolerances", "UnitError",
-    "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "local_energy", "local_map", "memory",
-    "node_numbers", "one_or_each", "ordered_sum", "quantities", "random", "staged_energy", "ti",
-    "uniform_field", "vector_potential",
+    "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope",
+    "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
+    "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "local_energy",
+    "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities", "random",
+    "staged_energy", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

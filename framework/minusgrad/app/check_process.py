@@ -22,6 +22,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from ..adjoint import program_check
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
@@ -33,6 +34,7 @@ from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
+from ..steppers.programs.evolution import Evolution
 from .runs import build
 
 MOST_CURL = 1e-7
@@ -240,7 +242,7 @@ def _scene(
         simulation = None
     if simulation is None:
         simulation = build(what, [*overrides, 'runtime.precision="f64"'], files)
-    yield from _asked(simulation, term_check.of_potential, progress, _flows)
+    yield from _asked(simulation, term_check.of_potential, progress, _steps)
 
 
 def _asked(
@@ -275,6 +277,13 @@ def _field(field: MagneticField) -> Iterator[Finding]:
 def _curl(field: MagneticField, name: str, d: int) -> Finding:
     error, text = curl_error(field, d)
     return Finding(name, str(field.place), "curl", error < MOST_CURL, error, f"in {d} dimensions: {text}")
+
+
+def _steps(simulation: Simulation) -> Iterator[Finding]:
+    """The step of a program; the flow of a magnetic field."""
+    if isinstance(simulation.stepper, Evolution):
+        yield from program_check.of_program(simulation.stepper)
+    yield from _flows(simulation)
 
 
 def _flows(simulation: Simulation) -> Iterator[Finding]:

@@ -16,7 +16,7 @@ from warnings import catch_warnings
 from pydantic import Field as Limits
 from pydantic import create_model
 
-from ..energies.local_energy import Datum, LocalEnergy, Parameter
+from ..energies.local_energy import Datum, LocalEnergy, Parameter, TimeStep
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
@@ -56,7 +56,8 @@ class StagedBlock(Record):
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block."""
     spacing = energy.spacing if isinstance(energy, LocalMap) else ""
-    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a != spacing}
+    own = (a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a == spacing)
+    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in {*own}}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases

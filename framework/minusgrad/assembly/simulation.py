@@ -44,7 +44,7 @@ from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
-from ..steppers.stepper import Stepper
+from ..steppers.stepper import Stepper, refuse_time_steps
 from . import job, provenance
 from .contexts import ObserverContext, StateContext, StepperContext
 from .installed_plugins import Plugin
@@ -101,6 +101,8 @@ class Simulation:
         self.stepper.kind = scene.stepper.kind
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
+            if not self.stepper.program:
+                refuse_time_steps(self.potential)
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")

@@ -138,6 +138,19 @@ class Parameter(Bounded):
 
 
 @dataclass(frozen=True)
+class TimeStep(Parameter):
+    """Role of an argument that is the step dt of a program, for maps that carry a state over one step.
+
+        dt=TimeStep()
+
+    The stepper `evolution` sets it (`steppers.programs`); scenes do not. The unit is the run's unit of time.
+    It is NaN until a stepper has set it.
+    """
+
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
 class Time(Role):
     """Role of an argument that is the time t of the step, for energies that depend on it explicitly.
 

@@ -10,7 +10,7 @@ from ..engine import storage
 from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
 from .fields import Body
-from .local_energy import Parameter, Role
+from .local_energy import Parameter, Role, TimeStep
 from .precision_range import require_range
 from .term_spec import TermSpec
 
@@ -57,6 +57,8 @@ def parameter_values(
     """
     role, what = spec.energy.roles[argument], f"{spec.label}.{argument}"
     assert isinstance(role, Parameter)
+    if isinstance(role, TimeStep) and argument not in spec.parameters:
+        return Values(np.full(1, np.nan, dtype), None)  # until a stepper sets it
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
     given, index = value, None
     if isinstance(value, Mapping):

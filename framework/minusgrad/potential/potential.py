@@ -17,12 +17,12 @@ from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_loops import loops_of_energy
 from ..codegen.lane_statements import Vectors
 from ..energies.fields import Fields
-from ..energies.local_energy import Bounded, Node
+from ..energies.local_energy import Bounded, Node, TimeStep
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError
 from .hessians.potential_hessians import PotentialHessians
-from .map_chain import MapChain
+from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
 from .request_plan import RequestPlan
 from .request_validation import RequestValidation
@@ -164,9 +164,20 @@ class Potential:
         ]
 
     @property
+    def computed(self) -> list[tuple[str, Term | Slope, list[str]]]:
+        """The maps and slopes in order: name, object, and the names of the fields that it writes."""
+        return [(n, part, [f.name for f in outputs(part)]) for n, part in self._chain.parts.items()]
+
+    @property
     def uses_time(self) -> bool:
         """Whether any term depends on the time explicitly."""
         return any(part.uses_time for part in self.parts.values())
+
+    @property
+    def time_steps(self) -> list[str]:
+        """The arguments "term.argument" that are the time step of a program (`TimeStep`)."""
+        local = {n: part for n, part in self.parts.items() if isinstance(part, Term)}
+        return [f"{n}.{a}" for n, part in local.items() for a in part.energy.of_role(TimeStep)]
 
     @property
     def in_lanes(self) -> list[str]:

@@ -32,8 +32,8 @@ def _way(potential: Potential, part: Any, velocities: Sequence[str]) -> tuple[st
     for field in part.fields.values():
         if field.name in velocities:
             return (field.name,)
-    for name, one in potential.maps.items():
-        given = {f.name for f in part.fields.values()}
-        if one.gives is not None and one.gives.name in given and (found := _way(potential, one, velocities)):
+    read = {f.name for f in part.fields.values()}
+    for name, one, given in potential.computed:
+        if read.intersection(given) and (found := _way(potential, one, velocities)):
             return (*found, name)
     return ()

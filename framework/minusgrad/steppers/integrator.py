@@ -51,7 +51,7 @@ from .schemes import Scheme
 from .single_moves import SingleMoves
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
-from .stepper import Gradient, Stepper, refuse_unlike
+from .stepper import Gradient, Stepper, refuse_time_steps, refuse_unlike
 from .tape import Tape
 
 SMALL = 10_000_000
@@ -107,6 +107,7 @@ class Integrator(Stepper):
         self.inertia = {m.position: inertia(m, potential) for m in motions}
         refuse_shared(motions)
         refuse_velocities(potential, motions)
+        refuse_time_steps(potential)
         self.holds, self.dissipation, self.tape, self.bath = holds or Holds(fields), dissipation, tape, bath
         self.holds.refuse_unmoved(self.motions)
         if magnetic:

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..energies.fields import Field, Motion
 from ..engine import storage
-from ..errors import CheckpointError, EnergyError
+from ..errors import CheckpointError, EnergyError, TermError
 from ..potential.potential import Potential
 from .holds import Holds
 from .magnetic.force import MagneticForce
@@ -126,6 +126,8 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
+    program: ClassVar[bool] = False
+    """True for a program of maps, which sets their time steps (`TimeStep`)."""
     conserves: ClassVar[bool] = False
     """True if the energy less its `balance` is conserved, so that a run can be judged by it."""
     outside: Sequence[Outside] = ()
@@ -233,6 +235,16 @@ class Stepper:
         for name, array in self.gradient.items():
             storage.store(array, state[f"gradient/{name}"])
         self.mark()
+
+
+def refuse_time_steps(potential: Potential) -> None:
+    """Raise `TermError` for an argument that is the time step of a program: only programs set it."""
+    if names := potential.time_steps:
+        raise TermError(
+            f"{names[0]}: is the time step of a program, got a stepper that is none; use [stepper]"
+            ' kind = "evolution", or make it a Parameter',
+            names[0].partition(".")[0],
+        )
 
 
 def refuse_unlike(state: Mapping[str, np.ndarray], present: Mapping[str, np.ndarray]) -> None:

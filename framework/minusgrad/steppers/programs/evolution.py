@@ -36,7 +36,7 @@ class Evolution(Stepper):
     `EnergyError` for an update of an output, and for fields of another shape or dimension.
     """
 
-    conserves = False
+    program = True
     fixed = frozenset({"potential", "updates", "holds"})
     optional = frozenset({"since"})
 
@@ -52,6 +52,7 @@ class Evolution(Stepper):
         self.holds = holds or Holds(potential.fields)
         self.t0, self.step, self.since = t0, 0, 0
         self._origin, self._made_with, self._dt = t0, dt, self._checked(dt)
+        self._hand_out()
         self.gradient: dict[str, Any] = {}
         self.tape: StateTape | None = None
         self._refuse_unlike()
@@ -114,6 +115,12 @@ class Evolution(Stepper):
     def dt(self, dt: float) -> None:
         if (dt := self._checked(dt)) != self._dt:
             self.t0, self.since, self._dt = self.time, self.step, dt
+            self._hand_out()
+
+    def _hand_out(self) -> None:
+        """Set the arguments of maps that are the time step."""
+        for name in self.potential.time_steps:
+            self.potential.set_parameter(name, self._dt)
 
     def _checked(self, dt: float) -> float:
         if not np.isfinite(dt):
@@ -188,6 +195,7 @@ class Evolution(Stepper):
         refuse_unlike({"since": np.array(0), **state}, self.state())
         self.step, self.since = int(state["step"]), int(state.get("since", 0))
         self.t0, self._dt = float(state["t0"]), float(state["dt"])
+        self._hand_out()
         if "since" not in state:
             self.dt = own
 
