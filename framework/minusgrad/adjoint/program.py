@@ -32,6 +32,7 @@ class ProgramAdjoint:
     def __init__(self, stepper: Evolution, names: Sequence[str]):
         assert stepper.tape is not None
         self.stepper, self.tape, self._potential = stepper, stepper.tape, stepper.potential
+        self._placed = stepper.holds.placed
         owners = {n: owner(stepper, n) for n in names}
         fields = self._potential.fields
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
@@ -69,7 +70,9 @@ class ProgramAdjoint:
             self._step(self.stepper.t0 + step * self.stepper.dt)
 
     def finish(self) -> None:
-        """Nothing: the adjoints are those of the initial state."""
+        """The initial state: held components are set before the first step, so they have no adjoint."""
+        for name in self.adjoints:
+            storage.store(self.adjoints[name], self._free(name))
 
     def _step(self, t: float) -> None:
         arrived = {x: self._free(x) for x in self.stepper.updates}
@@ -89,7 +92,7 @@ class ProgramAdjoint:
     def _free(self, name: str) -> np.ndarray:
         """The adjoint of a field after the step, zero at held components."""
         values = storage.host(self.adjoints[name]).copy()
-        if (free := self.stepper.holds.mask(name)) is not None:
+        if (free := self._placed.get(name)) is not None:
             values *= storage.host(free)
         return values
 
@@ -103,6 +106,7 @@ class ProgramTangents:
     def __init__(self, stepper: Evolution, names: Sequence[str]):
         self.stepper, self._potential = stepper, stepper.potential
         fields = self._potential.fields
+        self._placed = stepper.holds.placed
         owners = {n: owner(stepper, n) for n in names}
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
         self.tangents = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in nodal}
@@ -135,7 +139,7 @@ class ProgramTangents:
         self._hold()
 
     def _hold(self) -> None:
-        for name in self.stepper.updates:
-            if (free := self.stepper.holds.mask(name)) is not None:
+        for name, free in self._placed.items():
+            if name in self.tangents:
                 array = self.tangents[name]
                 storage.store(array, storage.host(array) * storage.host(free))

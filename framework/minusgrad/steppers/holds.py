@@ -93,6 +93,13 @@ class Holds:
         """
         return self._held[field].mask if field in self._held else None
 
+    @property
+    def placed(self) -> dict[str, Any]:
+        """`mask` for each field that `place` writes: the held ones and their velocities."""
+        masks = {n: held.mask for n, held in self._held.items()}
+        velocities = {h.velocity.name: h.mask for h in self._held.values() if h.velocity is not None}
+        return masks | velocities
+
     # Energy from the supports
 
     def power(self, forces: Mapping[str, Any]) -> float:

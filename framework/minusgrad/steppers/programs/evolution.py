@@ -61,6 +61,10 @@ class Evolution(Stepper):
 
     def _refuse_unlike(self) -> None:
         fields = self.potential.fields
+        if idle := [name for name in self.holds.fields if name not in self.updates]:
+            raise EnergyError(
+                f"hold: field '{idle[0]}' is not updated; hold one of {', '.join(self.updates)}"
+            )
         if not self.updates:
             raise EnergyError("next: updates no field; give at least one, such as { x = 'x_next' }")
         for x, y in self.updates.items():
