@@ -9,6 +9,7 @@ from pydantic import Field as Limits
 
 from ..energies.fields import Field
 from ..energies.magnetic_field import MagneticField, uniform_field
+from ..errors import EnergyError
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
@@ -170,6 +171,8 @@ class EnergiesBlock(Looks):
     """Energy of each term, kinetic, total, drift."""
 
     def make(self, context: ObserverContext) -> Observer:
+        if not context.stepper.motions and not context.stepper.potential.terms:
+            raise EnergyError("energies: the scene has no energy to record; leave the observer out")
         return Energies(context.stepper, context.recorder, self.every)
 
 

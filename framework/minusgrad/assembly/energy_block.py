@@ -56,8 +56,8 @@ class StagedBlock(Record):
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block."""
     spacing = energy.spacing if isinstance(energy, LocalMap) else ""
-    own = (a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a == spacing)
-    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in {*own}}
+    own = {a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a == spacing}
+    roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in own}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases

@@ -89,8 +89,8 @@ class Observer:
 
 
 class Energies(Observer):
-    """Records potential/TERM and total; of what moves in time kinetic and drift too, work, dissipated and
-    heat where there are any; of what is minimised the residual, its largest free force in scaled units."""
+    """Records potential/TERM and total; of motions in time kinetic and drift too, work, dissipated and heat
+    where there are any; of what is minimised the residual, its largest free force in scaled units."""
 
     start: float = np.nan
     """The conserved energy at the first observation; NaN before it."""
@@ -100,10 +100,10 @@ class Energies(Observer):
         by_term = energies(self.stepper)
         values = {f"potential/{n}": e for n, e in by_term.items()}
         potential, residual = sum(by_term.values()), self.stepper.residual
-        if residual is None:
+        if self.stepper.motions:
             values |= self._moved(potential)
         else:
-            values |= {"total": potential, "residual": residual}
+            values |= {"total": potential} | ({} if residual is None else {"residual": residual})
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
     def _moved(self, potential: float) -> dict[str, float]:

@@ -28,6 +28,7 @@ from ..errors import (
     SceneError,
     TermError,
     UserError,
+    unknown,
 )
 from ..files.checkpoint import Snapshot
 from ..files.h5md import Raster
@@ -38,7 +39,7 @@ from ..potential.slope import Slope
 from ..potential.staged_binding import bind_staged
 from ..potential.staged_term import StagedTerm
 from ..potential.velocity_terms import refuse_velocities
-from ..scene.document import Block, HoldTable, SlopeTable
+from ..scene.document import PROGRAM, Block, HoldTable, SlopeTable
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
@@ -97,12 +98,13 @@ class Simulation:
             scene.runtime.seed,
             self.magnetic,
         )
+        with self.placed(scene.stepper.path):
+            if scene.stepper.kind != PROGRAM:
+                refuse_time_steps(self.potential)
         self.stepper = self._made(scene.stepper, moving, Stepper)
         self.stepper.kind = scene.stepper.kind
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
-            if not self.stepper.program:
-                refuse_time_steps(self.potential)
         self._refuse_a_stepper_that_forgets()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")
@@ -239,7 +241,10 @@ class Simulation:
                 made.append(one)
                 continue
             for name in tables[path].energies:
-                if name in by_name and name not in energies:
+                with self.placed(path):
+                    if name not in by_name:
+                        raise EnergyError(unknown("energy", name, by_name))
+                if name not in energies:
                     energies[name] = self._named(by_name[name])
             with self.placed(path):
                 made.append(slope_of(tables[path], self.fields, energies, maps, self.units))

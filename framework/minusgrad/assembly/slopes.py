@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from ..energies.fields import Fields
 from ..energies.term import Term
-from ..errors import EnergyError, unknown
+from ..errors import EnergyError, choices, unknown
 from ..potential.potential import Potential
 from ..potential.slope import Slope
 from ..scene.document import SlopeTable
@@ -18,15 +18,13 @@ def slope_of(
     maps: Mapping[str, Term],
     units: UnitSystem,
 ) -> Slope:
-    """The slope of a table, over the energies and maps of the scene by their names.
+    """The slope of a table, over energies, and over the maps above it, by their names in the scene.
 
-    Raises `EnergyError` for names that the scene does not have, and as `Slope` does.
+    Raises `EnergyError` for a map that is not above it, and as `Slope` does.
     """
     name = table.name or "_".join(["slope", *table.energies, *table.through])
-    if missing := [n for n in table.energies if n not in energies]:
-        raise EnergyError(unknown("energy", missing[0], energies))
     if missing := [n for n in table.through if n not in maps]:
-        raise EnergyError(unknown("map", missing[0], maps))
+        raise EnergyError(f"through: no map '{missing[0]}' stands above it{choices(missing[0], maps)}")
     if strange := [z for z in table.factor if z not in table.by] if isinstance(table.factor, dict) else []:
         raise EnergyError(f"factor: {unknown('field', strange[0], table.by)}")
     through = [maps[n] for n in table.through]

@@ -126,8 +126,6 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
-    program: ClassVar[bool] = False
-    """True for a program of maps, which sets their time steps (`TimeStep`)."""
     conserves: ClassVar[bool] = False
     """True if the energy less its `balance` is conserved, so that a run can be judged by it."""
     outside: Sequence[Outside] = ()

@@ -36,7 +36,6 @@ class Evolution(Stepper):
     `EnergyError` for an update of an output, and for fields of another shape or dimension.
     """
 
-    program = True
     fixed = frozenset({"potential", "updates", "holds"})
     optional = frozenset({"since"})
 
@@ -73,7 +72,8 @@ class Evolution(Stepper):
                 state = [n for n in fields if n not in fields.derived]
                 raise EnergyError(f"next: '{x}' is no field of the state{choices(x, state)}")
             if y not in fields:
-                raise EnergyError(f"next.{x}: there is no field '{y}'{choices(y, [*outputs, *fields])}")
+                names = dict.fromkeys([*outputs, *fields])
+                raise EnergyError(f"next.{x}: there is no field '{y}'{choices(y, names)}")
             if y in fields.derived and y not in self.potential.map_outputs:
                 raise EnergyError(f"next.{x}: no map or slope of this potential gives '{y}'; add it")
             if fields[x].shape != fields[y].shape:
