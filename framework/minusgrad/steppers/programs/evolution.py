@@ -215,7 +215,7 @@ class Evolution(Stepper):
     def with_tape(self, tape: StateTape) -> "Evolution":
         """The same program, recording on a tape, with its clock at the start."""
         one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds)
-        one.tape = tape
+        one.tape, one.kind = tape, self.kind
         return one
 
     def begin_tape(self, first: int) -> None:
