@@ -3,6 +3,7 @@
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind
 tuples = "bonds"                      a list that the state provides, or the rows themselves
+sizes = { hidden = 32 }               over several sets of nodes: the sizes of those that no field is over
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
 gives = "dose_behind"                 of a map: what the field is called, if not as declared
@@ -38,6 +39,12 @@ class TupleBlock(EnergyBlock):
     tuples: str | tuple[tuple[int, ...], ...] | None = None
 
 
+class SetBlock(TupleBlock):
+    """An energy over several sets of nodes may say how many nodes a set has."""
+
+    sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
+
+
 class Giving(Record):
     """A map may say what it gives, and to which grid."""
 
@@ -59,23 +66,35 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     own = {a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a == spacing}
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in own}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
-    bases: Any = StagedBlock if isinstance(energy, Staged) else TupleBlock if energy.listed else EnergyBlock
+    bases: Any = StagedBlock if isinstance(energy, Staged) else _block(energy)
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
-    definitions: dict[str, Any] = {a: definition(role, each) for a, role in roles.items()}
+    combined = isinstance(energy, LocalEnergy) and energy.element_kind.combined
+    definitions: dict[str, Any] = {a: definition(role, each, combined) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
     return cast("type[Record]", model)
 
 
-def definition(role: Parameter | Datum, each: bool) -> tuple[Any, Any]:
-    """Type and default of one key: one value; where elements can have their own (`each`), several."""
+def _block(energy: LocalEnergy) -> type[EnergyBlock]:
+    if energy.element_kind.several:
+        return SetBlock
+    return TupleBlock if energy.listed else EnergyBlock
+
+
+def definition(role: Parameter | Datum, each: bool, combined: bool = False) -> tuple[Any, Any]:
+    """Type and default of one key: one value; where elements can have their own (`each`), several.
+
+    `combined`: elements may be all combinations of two sets, whose parameters may be matrices.
+    """
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
         one = tuple[one, ...]
     forms = {"one": one}
     if isinstance(role, Datum) or each:
         forms["each"] = tuple[one, ...]
+    if isinstance(role, Parameter) and combined:
+        forms["matrix"] = tuple[tuple[one, ...], ...]
     if isinstance(role, Parameter) and each:
         forms["by body"] = dict[str, one]
     several = _one_of(forms, len(role.shape))
@@ -91,6 +110,8 @@ def _one_of(forms: dict[str, Any], depth: int) -> Any:
         for _ in range(depth):
             first = first[0] if isinstance(first, (list, tuple)) and first else first
         found = "by body" if isinstance(value, dict) else one_or_each(first)
+        if "matrix" in forms and found == "each" and first and one_or_each(first[0]) == "each":
+            found = "matrix"
         return found if found in forms else "one"
 
     if len(forms) == 1:

@@ -56,16 +56,20 @@ class TermBlock:
             tables=self.tables(Table),
             gives=getattr(model, "gives", None),
             grid=self._grid(energy, getattr(model, "grid", None)),
+            sizes=getattr(model, "sizes", {}),
             units=self.units,
         )
 
     def _tuples(self, named: Any, energy: LocalEnergy) -> tuple[Any, Mapping[str, np.ndarray]]:
         """The rows and the data of a list of the state, or the rows as written.
 
-        Where none is named, it is the one list of that length that has the data that the block does not give.
+        Where none is named, it is the one list of that length that has the data that the block does not give;
+        over two sets of nodes, it is all combinations.
         """
         if not energy.listed or (named is not None and not isinstance(named, str)):
             return named, {}
+        if named is None and energy.element_kind.combined:
+            return None, {}
         lists, data = self.state.tuples, self.state.data
         arity = energy.element_kind.arity
         known = [n for n, rows in lists.items() if arity in (None, rows.shape[1])]

@@ -20,7 +20,6 @@ import numpy as np
 
 from ..energies.fields import Fields
 from ..energies.local_energy import Node
-from ..energies.parameter_values import Values
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import MiscompiledError, RangeError
@@ -208,7 +207,7 @@ def in_double(potential: Potential) -> Potential:
             term,
             fields={a: fields[f.name] for a, f in term.fields.items()},
             data={a: storage.allocate(_wide(storage.host(v))) for a, v in term.data.items()},
-            parameters={a: Values(_wide(v.rows), v.index) for a, v in term.parameters.items()},
+            parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
             tables={a: _wide(v) for a, v in term.tables.items()},
             dtype=np.dtype(np.float64),
             gives=made[term.gives.name] if term.gives else None,

@@ -11,8 +11,8 @@ that breaks a symmetry of U is wrong.
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field
+from functools import partial, reduce
 
 import numpy as np
 
@@ -33,7 +33,7 @@ Moved = dict[str, np.ndarray]
 class Symmetries:
     """Symmetry checks of a subject: `fields` that it reads, restored at the end; `gradient` by field.
 
-    `among`: the nodes in the sum; None for all.
+    `among`: by field, the nodes in the sum; all where there is none.
     """
 
     subject: Subject
@@ -41,7 +41,7 @@ class Symmetries:
     gradient: Callable[[str], np.ndarray]
     rng: np.random.Generator
     symmetries: Collection[str] = ()
-    among: np.ndarray | None = None
+    among: Mapping[str, np.ndarray] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
@@ -61,7 +61,8 @@ class Symmetries:
             yield from self._of("rotation", ", ".join(self.vectors), change, self._torques)
         for count in sorted({len(x) for x in self.start.values()} - {1}):
             mine = [name for name, x in self.start.items() if len(x) == count]
-            order, among = np.arange(count), np.arange(count) if self.among is None else self.among
+            order = np.arange(count)
+            among = reduce(np.intersect1d, [self.among.get(name, order) for name in mine])
             order[among] = self.rng.permutation(among)
             change, left = self._change_of_order(mine, order), partial(self._followed, mine, order)
             yield from self._of("permutation", ", ".join(mine), change, left)

@@ -112,7 +112,7 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
-    sizes = {n: 0.1 * _distance(term, v) for n, v in start.items()}
+    sizes = {n: 0.1 * _distance(term, n, v) for n, v in start.items()}
 
     def finite(state: Mapping[str, np.ndarray]) -> bool:
         _put(fields, state)
@@ -154,7 +154,8 @@ def _at_state(
     for variable in _variables(subject, sizes):
         yield from _of_variable(subject, variable, rng, rounds)
     declared = () if subject.potential.maps else term.energy.symmetries
-    among = None if isinstance(term, StagedTerm) else term.elements.members
+    staged = isinstance(term, StagedTerm)
+    among = {} if staged else {f.name: term.members(a) for a, f in term.fields.items()}
     yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
 
 
@@ -282,10 +283,13 @@ def _window(subject: TermSubject) -> Finding:
     )
 
 
-def _distance(term: Term | StagedTerm, values: np.ndarray) -> float:
-    """The size of a field's variation within an element, or among all nodes where an element has only one."""
-    if isinstance(term, StagedTerm) or term.elements.loop.dense or term.arity == 1:
+def _distance(term: Term | StagedTerm, name: str, values: np.ndarray) -> float:
+    """The size of a field's variation within an element, or among all nodes if it has one in an element."""
+    if isinstance(term, StagedTerm) or term.elements.loop.dense:
         return spread(values)
-    corners = values[term.elements.tuples()].astype(np.float64)
+    slots = next(term.slots(a) for a, f in term.fields.items() if f.name == name)
+    if len(slots) == 1:
+        return spread(values)
+    corners = values[term.elements.tuples()[:, list(slots)]].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]
     return float(np.sqrt(np.mean(legs**2))) or spread(values)

@@ -20,7 +20,7 @@ def kinks(subject: TermSubject, fields: Mapping[str, Field]) -> Iterator[Finding
     term = subject.term
     for argument, field in term.fields.items():
         start = field.values.copy()
-        for words, special in _special(term, start):
+        for words, special in _special(term, argument, start):
             field.set(special)
             broken = _is_kink(subject.potential, field.name, subject.t)
             field.set(start)
@@ -61,9 +61,10 @@ def _is_kink_at_rest(subject: TermSubject, made: Linear) -> bool:
     return broken
 
 
-def _special(term: Term | StagedTerm, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
-    if not isinstance(term, StagedTerm) and term.arity > 1 and term.elements.count:
-        first, second = term.elements.tuples()[0][:2]
+def _special(term: Term | StagedTerm, argument: str, values: np.ndarray) -> Iterator[tuple[str, np.ndarray]]:
+    slots = () if isinstance(term, StagedTerm) else term.slots(argument)
+    if not isinstance(term, StagedTerm) and len(slots) > 1 and term.elements.count:
+        first, second = term.elements.tuples()[0][list(slots[:2])]
         together = values.copy()
         together[first] = together[second]
         yield "where two nodes coincide", together

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.parameter_values import Values
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
@@ -60,7 +59,7 @@ def maps_and_terms(potential: Potential) -> tuple[list[Term], list[Term | Staged
 
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
     """The term, on a random part of its elements if there are many. A copy, with parameters of its own."""
-    parameters = {a: Values(v.rows.copy(), v.index) for a, v in term.parameters.items()}
+    parameters = {a: replace(v) for a, v in term.parameters.items()}
     some, rows = term.elements.part(rng, elements=tuples, targets=nodes)
     if rows is None:
         return replace(term, elements=some, parameters=parameters, shared={})
@@ -69,7 +68,7 @@ def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: 
         elements=some,
         data={a: storage.allocate(storage.host(v)[rows]) for a, v in term.data.items()},
         parameters={
-            a: Values(v.rows, None if v.index is None else v.index[rows]) for a, v in parameters.items()
+            a: replace(v, index=None if v.index is None else v.index[rows]) for a, v in parameters.items()
         },
         shared={},
     )

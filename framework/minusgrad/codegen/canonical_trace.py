@@ -14,7 +14,7 @@ of gradients follow it, so that equal texts give equal numbers, and with equal o
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..energies.local_energy import Linear, Role
+from ..energies.local_energy import Linear, Node, Role
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.scalar import Scalar
@@ -73,4 +73,5 @@ def _declared(role: Role | Linear) -> str:
     if isinstance(role, Linear):
         return f"{role.field} {role.weights}"
     said = {name: getattr(role, name) for name in _OF_NUMBERS if hasattr(role, name)}
+    said |= {"of": role.of} if isinstance(role, Node) and role.of else {}
     return f"{type(role).__name__} {said}"

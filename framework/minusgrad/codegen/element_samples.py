@@ -87,7 +87,12 @@ class Sample:
         return np.broadcast_to(np.asarray(found, np.float64), self.rows.shape)
 
     def _moved(self, leaf: Scalar, array: np.ndarray) -> np.ndarray:
-        return np.broadcast_to(self.tangents[leaf.value[0]], array.shape) if is_tangent(leaf) else array
+        if not is_tangent(leaf):
+            return array
+        tangent = np.asarray(self.tangents[leaf.value[0]])
+        return np.broadcast_to(
+            tangent.reshape(array.shape) if tangent.size == array.size else tangent, array.shape
+        )
 
     def known(self) -> dict[int, np.ndarray]:
         """The values of inner nodes of the graph (by serial) that kernels have stored."""

@@ -51,7 +51,7 @@ class HessianLoops(Emitter):
 
     def size(self, arguments: Sequence[str]) -> int:
         """m: how many rows an element's Hessian has."""
-        return self.term.arity * sum(self._width(a) for a in arguments)
+        return sum(len(self.term.slots(a)) * self._width(a) for a in arguments)
 
     def _width(self, argument: str) -> int:
         return prod(self.term.fields[argument].shape[1:])

@@ -123,7 +123,8 @@ class Lanes(AllVectors, Emitter):
             line for place, text in zip(places, texts, strict=True) for line in self._stored(place, text)
         ]
         loop = self._block_loop(before, [*self._lane_loads(own), *lines, *store])
-        return [*self._rows_loop(own), *loop, *(self._gather_loops(nodal) if nodal else [])]
+        gathers = [line for group in self._gathered(nodal) for line in self._gather_loop(group)]
+        return [*self._rows_loop(own), *loop, *gathers]
 
     def _stored(self, place: Place, text: str) -> list[str]:
         """Statements that store the vector of a place."""
@@ -135,14 +136,16 @@ class Lanes(AllVectors, Emitter):
     def _slots(self, place: Place) -> str:
         """The blocks with the contributions to all slots of an element."""
         width = int(np.prod(self.term.fields[place.argument].shape[1:], dtype=int))
-        self._own_blocks(name := f"slot_{place.buffer}", self.term.arity * width, self.term.dtype)
+        numbers = len(self.term.slots(place.argument)) * width
+        self._own_blocks(name := f"slot_{place.buffer}", numbers, self.term.dtype)
         return name
 
     def _number(self, place: Place) -> int:
         """Which of the numbers of an element in `slot_...` a place is."""
         shape = self.term.fields[place.argument].shape[1:]
         component = int(np.ravel_multi_index(place.component, shape)) if shape else 0
-        return place.slot * int(np.prod(shape, dtype=int)) + component
+        slot = self.term.slots(place.argument).index(place.slot)
+        return slot * int(np.prod(shape, dtype=int)) + component
 
     def _block_loop(self, before: list[str], lines: list[str]) -> list[str]:
         count = self._blocks
@@ -184,50 +187,59 @@ class Lanes(AllVectors, Emitter):
         return {array: field for array, field in named.items() if field.shape[1:] in ROWS}
 
     def _rows_loop(self, leaves: Sequence[Scalar]) -> list[str]:
-        """A loop that copies node fields into rows of four, each of which is one load."""
-        lines, count = [], len(next(iter(self.term.fields.values())))
+        """Loops that copy node fields into rows of four, each of which is one load; one for each length."""
+        loops: dict[int, list[str]] = {}
+        names: dict[int, str] = {}
         for array, field in self._rowed(leaves).items():
+            count = len(field)
             if (name := f"quads_{array}") not in self._arrays:
                 self._arrays[name] = lane_blocks.zeros(4 * count, 1, 4, field.dtype).reshape(count, 4)
             numbers = [f"{array}[n, {c}]" for c in range(field.shape[1])]
             numbers += [f"{self.type}(0.0)"] * (4 - len(numbers))
-            lines.append(f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])")
-        return [f"for n in range({self.prefix}{name}.shape[0]):", *lines] if lines else []
+            loops.setdefault(count, []).append(
+                f"    {self.prefix}{name}[n] = ti.Vector([{', '.join(numbers)}])"
+            )
+            names[count] = name
+        return [
+            line
+            for count, lines in loops.items()
+            for line in (f"for n in range({self.prefix}{names[count]}.shape[0]):", *lines)
+        ]
 
-    def _gather_loops(self, places: Sequence[Place]) -> list[str]:
+    def _gather_loop(self, places: Sequence[Place]) -> list[str]:
         """Sums over the slots of a node, in their order.
 
         All numbers of a node are one vector: for single numbers compilers emit gather instructions, which
         are slow on many processors.
         """
-        p, first = self.prefix, [place for place in places if place.slot == 0]
-        assert self._gather is not None
-        self._own("start", self._gather.start)
-        terms = [self._slot_of_node(place, self._gather) for place in first]
-        size = 1 << max(len(first) - 1, 1).bit_length()
+        p, of, gather = self.prefix, self._set(places[0].argument), self._gather(places[0].argument)
+        self._own(f"start{of}", gather.start)
+        terms = [self._slot_of_node(place, gather) for place in places]
+        size = 1 << max(len(places) - 1, 1).bit_length()
         zeros = [f"{self.type}(0.0)"] * size
         inner = [
             *dict.fromkeys(f"at_{slots} = {p}{slots}[q]" for _, slots in terms),
             f"a += ti.Vector([{', '.join([text for text, _ in terms] + zeros[len(terms) :])}])",
         ]
         return [
-            f"for n in range({p}start.shape[0] - 1):",
+            f"for n in range({p}start{of}.shape[0] - 1):",
             f"    a = ti.Vector([{', '.join(zeros)}])",
-            f"    for q in range({p}start[n], {p}start[n + 1]):",
+            f"    for q in range({p}start{of}[n], {p}start{of}[n + 1]):",
             *indented(indented(inner)),
-            *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(first)),
+            *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(places)),
         ]
 
     def _slot_of_node(self, place: Place, gather: Gather) -> tuple[str, str]:
         """The text of a number in slot q of a node, and the name of the array of first slots."""
-        arity, shape = self.term.arity, self.term.fields[place.argument].shape[1:]
+        many, shape = len(self.term.slots(place.argument)), self.term.fields[place.argument].shape[1:]
         width = int(np.prod(shape, dtype=int))
-        buffer, slots = self._slots(place), f"slots_{width}"
+        buffer, slots = self._slots(place), f"slots_{width}{self._set(place.argument)}"
         if slots not in self._arrays:
-            element, slot = gather.slots // arity, gather.slots % arity
-            at = lane_blocks.place(element, slot * width, arity * width, self.wide)
+            element, slot = gather.slots // many, gather.slots % many
+            at = lane_blocks.place(element, slot * width, many * width, self.wide)
             self._own(slots, at.astype(np.int32))
-        return f"{self.prefix}flat_{buffer}[at_{slots} + {self._number(place) * self.wide}]", slots
+        number = self._number(place) * self.wide
+        return f"{self.prefix}flat_{buffer}[at_{slots} + {number}]", slots
 
     # Target by target
 

@@ -43,7 +43,8 @@ class MapLoops(Emitter):
             kind = type(term.elements).__name__
             raise EnergyError(f"map '{term.name}': unordered pairs need a loop over targets, got {kind}")
         self.map, self.given = term.energy, term.gives
-        weighted = replace(self.map, roles={**self.map.roles, ADJOINT: Node(self.map.unit)})
+        adjoint_role = Node(self.map.unit, of=self.map.element_kind.names[0])
+        weighted = replace(self.map, roles={**self.map.roles, ADJOINT: adjoint_role})
         super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
 
     @property
@@ -114,12 +115,14 @@ class MapLoops(Emitter):
     def _trace(self) -> Trace:
         """The local energy lambda_p f; of unordered pairs both ways."""
         traced = super()._trace()
-        slots = range(self.term.arity)
-        weights = [traced.graph.input(ADJOINT, s, ()) for s in slots]
+        own = self.term.slots(ADJOINT)
+        weights = [traced.graph.input(ADJOINT, s, ()) for s in own]
         value = weights[0] * traced.value
         if traced.mirrored is not None:
             value = value + weights[1] * traced.mirrored
-        return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: [[w] for w in weights]})
+        at = dict(zip(own, weights, strict=True))
+        rows = [[at[s]] if s in at else [] for s in range(self.term.arity)]
+        return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: rows})
 
     def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         code = super()._code(lines, wanted)

@@ -10,9 +10,10 @@ No atomics anywhere, so the bits do not depend on the number of threads. Only th
 of arrays in memory (packed sources, element buffers).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import groupby
 from typing import Any
 
 import numpy as np
@@ -137,8 +138,8 @@ class Emitter(Statements):
             return storage.host(self._arrays[place.buffer])[rows, place.column]
         if self._apart or self.loop.per_target:
             return None
-        slots = storage.host(self._arrays[f"slot_{place.buffer}"])
-        return slots[(rows * self.term.arity + place.slot, *place.component)]
+        slots, own = storage.host(self._arrays[f"slot_{place.buffer}"]), self.term.slots(place.argument)
+        return slots[(rows * len(own) + own.index(place.slot), *place.component)]
 
     def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]:
         """The first and the last block of elements, and their energies, after the launch of a sweep."""
@@ -198,25 +199,40 @@ class Emitter(Statements):
     @cached_property
     def writes_every_node(self) -> bool:
         """True if the loops write every node of the fields; their output then needs no zeroing."""
-        return self._gather is not None or self.term.elements.rows == self._count
+        return not self.term.elements.apart or self.term.elements.rows == self._count
 
     @property
     def _count(self) -> int:
         """The nodes of the fields."""
         return len(next(iter(self.term.fields.values())))
 
-    @cached_property
-    def _gather(self) -> Gather | None:
-        return self.term.elements.gather(self._count)
+    def _gather(self, argument: str) -> Gather:
+        """The slots that contribute to each node of a field."""
+        of = self._set(argument)
+        if of not in self._gathers:
+            count = len(self.term.fields[argument])
+            gather = self.term.elements.gather(count, self.term.slots(argument))
+            assert gather is not None
+            self._gathers[of] = gather
+        return self._gathers[of]
 
-    @property
+    @cached_property
+    def _gathers(self) -> dict[str, Gather]:
+        return {}
+
+    @cached_property
     def _apart(self) -> bool:
         """True if elements are single nodes, each a different one: each writes its own node."""
-        return self._gather is None and not self.loop.per_target
+        return self.term.elements.apart and not self.loop.per_target
+
+    def _set(self, argument: str) -> str:
+        """The set that a field is over, as the end of names of arrays; empty where there is one set."""
+        energy = self.term.energy
+        return f"_{energy.set_of(argument)}" if energy.element_kind.several else ""
 
     def _by_element(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
         """Per element into a buffer, then per node over its slots; at once if elements share no nodes."""
-        p, arity, elements = self.prefix, self.term.arity, self.term.elements
+        p, term = self.prefix, self.term
         nodal = [place for place in places if not place.summed]
 
         def line(place: Place) -> str:
@@ -226,31 +242,42 @@ class Emitter(Statements):
                 return f"{p}{place.buffer}[e, {place.column}] = ti.f64({{}})"
             if self._apart:
                 return self._added(place, "n0", "{}")
-            slot = f"{p}slot_{place.buffer}[e * {arity} + {place.slot}{subscript(place.component)}]"
-            return f"{slot} = {{}}"
+            own = term.slots(place.argument)
+            at = f"e * {len(own)} + {own.index(place.slot)}{subscript(place.component)}"
+            return f"{p}slot_{place.buffer}[{at}] = {{}}"
 
         loop = self._element_loop(value, places, along, [line(place) for place in places])
         if TOTAL in places:
             return self._in_blocks(loop, True)
-        if self._gather is None or not nodal:
+        if self._apart or not nodal:
             return self._in_blocks(loop) if nodal else loop
-        self._own("start", self._gather.start)
-        self._own("slots", self._gather.slots)
         for place in nodal:
-            shape = self.term.fields[place.argument].shape[1:]
-            self._own(f"slot_{place.buffer}", np.zeros((elements.rows * arity, *shape), self.term.dtype))
-        return [*loop, *self._gather_loop([place for place in nodal if place.slot == 0])]
+            shape, rows = term.fields[place.argument].shape[1:], term.elements.rows
+            slots = len(term.slots(place.argument))
+            self._own(f"slot_{place.buffer}", np.zeros((rows * slots, *shape), term.dtype))
+        return [*loop, *(line for group in self._gathered(nodal) for line in self._gather_loop(group))]
+
+    def _gathered(self, nodal: Sequence[Place]) -> Iterator[list[Place]]:
+        """One place for each number of a node; those of fields over one set that follow each other together.
+
+        In this order the first argument bound to a field comes first, and may overwrite its array.
+        """
+        first = [place for place in nodal if place.slot == self.term.slots(place.argument)[0]]
+        for _, group in groupby(first, lambda place: self._set(place.argument)):
+            yield [*group]
 
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
-        p = self.prefix
+        p, of, gather = self.prefix, self._set(places[0].argument), self._gather(places[0].argument)
+        self._own(f"start{of}", gather.start)
+        self._own(f"slots{of}", gather.slots)
         begin = [f"a{k} = {self.type}(0.0)" for k in range(len(places))]
         add = [
-            f"a{k} += {p}slot_{place.buffer}[{p}slots[q]{subscript(place.component)}]"
+            f"a{k} += {p}slot_{place.buffer}[{p}slots{of}[q]{subscript(place.component)}]"
             for k, place in enumerate(places)
         ]
-        inner = [f"for q in range({p}start[n], {p}start[n + 1]):", *indented(add)]
+        inner = [f"for q in range({p}start{of}[n], {p}start{of}[n + 1]):", *indented(add)]
         end = [self._added(place, "n", f"a{k}") for k, place in enumerate(places)]
-        return [f"for n in range({p}start.shape[0] - 1):", *indented([*begin, *inner, *end])]
+        return [f"for n in range({p}start{of}.shape[0] - 1):", *indented([*begin, *inner, *end])]
 
     def output(self, place: Place) -> str:
         """The name of the array of a field that the numbers of a place are added to."""

@@ -8,7 +8,7 @@ results are merged by select (at most 64 runs). Anything else raises `TraceError
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import product
@@ -22,7 +22,7 @@ from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.graph import Graph
 from ..symbolic.operations import TRUTHS
-from ..symbolic.rewriting import here, number, rebind, run
+from ..symbolic.rewriting import copied, here, number, rebind, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic, _rows
 from ..symbolic.tensors import Tensor, flat
@@ -38,9 +38,10 @@ PATHS = 64
 class Trace:
     """A traced energy: its value, and the input nodes of every role.
 
-    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...), else one list; for an
-    argument that is Linear in a field, its components. Of a map: `window`, the lowest and the highest cell
-    along each axis; of a map over unordered pairs `mirrored`, the value with the two nodes exchanged.
+    `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...; empty where the node is
+    of another set), else one list; for an argument that is Linear in a field, its components. Of a map:
+    `window`, the lowest and the highest cell along each axis; of a map over unordered pairs `mirrored`, the
+    value with the two nodes exchanged.
     """
 
     graph: Graph
@@ -73,12 +74,17 @@ def trace(
             continue
         shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
         integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
-        slots = range(k) if isinstance(role, Node) else [None]
+        slots: Sequence[int | None] = energy.slots(name, k) if isinstance(role, Node) else [None]
         components = list(product(*map(range, shape)))
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
         rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
         values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
+        if isinstance(role, Node) and energy.element_kind.several:
+            at = dict(zip(energy.slots(name, k), range(len(rows)), strict=True))
+            inputs[name] = [leaves[at[slot]] if slot in at else [] for slot in range(k)]
+            own = {slot: rows[row] for slot, row in at.items()}
+            values[name] = _NodesOfSet(name, energy.element_kind.sets, own)
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]
@@ -93,8 +99,10 @@ def trace(
     if not isinstance(energy, LocalMap):
         graph.most = None
         return Trace(graph, value, inputs)
-    exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
-    mirrored = traced(exchanged) if energy.element_kind.unordered else None
+    mirrored = None
+    if energy.element_kind.unordered:
+        exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
+        mirrored = traced(exchanged)
     window = _window(energy, graph, functions, values, paths)
     graph.most = None
     return Trace(graph, value, inputs, window, mirrored)
@@ -133,6 +141,48 @@ def _window(
         return graph.apply("to_int", paths.merged(graph, partial(corner, side, axis)))
 
     return [(whole(0, axis), whole(1, axis)) for axis in range(axes)]
+
+
+class _NodesOfSet:
+    """The values of a node field while an energy over several sets of nodes is traced: at its set's slots."""
+
+    def __init__(self, name: str, sets: Sequence[str], values: Mapping[int, Any]):
+        self._name, self._sets, self._values = name, sets, dict(values)
+
+    def __len__(self) -> int:
+        return len(self._sets)
+
+    def __getitem__(self, place: Any) -> Any:
+        if isinstance(place, slice):
+            return [self[slot] for slot in range(len(self))[place]]
+        return self._values[self._slot(place)]
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        self._values[self._slot(place)] = value
+
+    def __iter__(self) -> Iterator[Any]:
+        return (self[slot] for slot in range(len(self)))
+
+    @property
+    def own_slots(self) -> list[int]:
+        """The slots of its set, where it may be read."""
+        return list(self._values)
+
+    def _slot(self, place: int) -> int:
+        """The slot of an index, which may count from the end. Raises `TraceError` for one of another set."""
+        slot = place + len(self) if place < 0 else place
+        if slot in self._values:
+            return slot
+        name, own = self._name, self.own_slots
+        theirs = f"is a node of '{self._sets[slot]}'" if 0 <= slot < len(self) else "does not exist"
+        raise TraceError(
+            f"{here()}: {name}[{place}]: {name} is a field of '{self._sets[own[0]]}', but slot {slot} of an"
+            f" element {theirs}; read {' or '.join(f'{name}[{k}]' for k in own)}"
+        )
+
+    def copy(self) -> "_NodesOfSet":
+        """A copy with value semantics."""
+        return _NodesOfSet(self._name, self._sets, {slot: copied(v) for slot, v in self._values.items()})
 
 
 class _Table:

@@ -3,8 +3,10 @@
 "nodes"    each node
 "pairs"    every unordered pair of nodes, once
 "tuples"   a list of tuples, all of one length; a number: of this length
+a tuple    of names: slot k of an element is a node of the set of the k-th name; equal names are one set
 """
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,7 +15,10 @@ import numpy as np
 from ..errors import EnergyError
 from .all_pairs import AllPairs
 from .elements import Elements
-from .node_tuples import NodeTuples
+from .node_tuples import AllCombinations, NodeTuples
+
+Over = str | int | tuple[str, ...]
+"""Elements as an energy declares them."""
 
 
 @dataclass(frozen=True)
@@ -21,17 +26,40 @@ class ElementKind:
     """Elements as an energy declares them, before it is bound to the nodes of a scene.
 
     `arity`: nodes of one element, None for any number; `listed`: the elements come from a list of tuples;
-    `unordered`: pairs with u(a, b) = u(b, a).
+    `unordered`: pairs with u(a, b) = u(b, a); `sets`: the name of the set of each slot's nodes, empty where
+    there is one set without a name.
     """
 
     arity: int | None
     listed: bool = False
     unordered: bool = False
+    sets: tuple[str, ...] = ()
 
     @property
     def own_values(self) -> bool:
         """True if data and parameters may have a value for each element."""
         return not self.unordered
+
+    @property
+    def names(self) -> list[str]:
+        """The different sets of nodes; the only one may be without a name, ''."""
+        return list(dict.fromkeys(self.sets)) or [""]
+
+    @property
+    def several(self) -> bool:
+        """True if nodes of an element are of different sets."""
+        return len(self.names) > 1
+
+    @property
+    def combined(self) -> bool:
+        """True if the elements can be all combinations: of two nodes, each of a set of its own."""
+        return self.several and len(self.sets) == 2
+
+    def slots(self, of: str, arity: int) -> Sequence[int]:
+        """The slots whose nodes are of the set `of`; all of them where there is one set."""
+        if not self.several:
+            return range(arity)
+        return [slot for slot, name in enumerate(self.sets) if name == of]
 
 
 NAMED = {
@@ -41,14 +69,17 @@ NAMED = {
 }
 
 
-def kind_of(over: str | int, name: str = "") -> ElementKind:
+def kind_of(over: Over, name: str = "") -> ElementKind:
     """The meaning of `over`. Raises `EnergyError`, with the energy's `name`, for anything else."""
     if isinstance(over, str) and over in NAMED:
         return NAMED[over]
     if isinstance(over, int) and over >= 1:
         return ElementKind(over, listed=True)
+    if isinstance(over, tuple) and over and all(isinstance(s, str) and s.isidentifier() for s in over):
+        return ElementKind(len(over), listed=True, sets=over)
     raise EnergyError(
-        f"{name}: over must be 'nodes', 'pairs', 'tuples' or a number of nodes, got {over!r}; choose one"
+        f"{name}: over must be 'nodes', 'pairs', 'tuples', a number of nodes or names of sets, got {over!r};"
+        " choose one"
     )
 
 
@@ -67,6 +98,43 @@ def usual(
     if not kind.listed:
         return NodeTuples(np.ascontiguousarray(nodes[:, None])), every
     return _listed(kind.arity, name, nodes, tuples, count)
+
+
+def of_sets(
+    kind: ElementKind, name: str, tuples: Any, sizes: Mapping[str, int]
+) -> tuple[Elements, np.ndarray]:
+    """The elements over several sets of nodes: as listed, or all combinations of two sets; all are kept.
+
+    `sizes`: the nodes of each set, as far as they are known. Raises `EnergyError` naming the term `name`.
+    """
+    if tuples is None and kind.combined:
+        if unknown := [one for one in kind.sets if one not in sizes]:
+            raise EnergyError(
+                f"{name}: the number of nodes in '{unknown[0]}' is not known, got no field over it; give"
+                f" sizes = {{ {unknown[0]} = ... }}"
+            )
+        elements: NodeTuples = AllCombinations.of_sizes(*(sizes[one] for one in kind.sets))
+    elif tuples is None:
+        raise EnergyError(
+            f"{name}: needs its elements, nodes of {', '.join(kind.sets)} in each, got none; give `tuples`"
+        )
+    else:
+        elements = NodeTuples.of(tuples, kind.arity, None, f"{name}.tuples")
+        _refuse_outside(f"{name}.tuples", kind.sets, elements.nodes, sizes)
+    return elements, np.ones(elements.count, bool)
+
+
+def _refuse_outside(what: str, sets: Sequence[str], rows: np.ndarray, sizes: Mapping[str, int]) -> None:
+    """Raise `EnergyError` for the first node number that is beyond its set."""
+    for slot, one in enumerate(sets):
+        outside = (rows[:, slot] < 0) | (rows[:, slot] >= sizes.get(one, np.inf))
+        if outside.any():
+            row = int(np.argmax(outside))
+            last = f"0..{sizes[one] - 1}" if one in sizes else "0.."
+            raise EnergyError(
+                f"{what}: row {row} = {rows[row].tolist()} names a node outside {last} of '{one}', got"
+                f" {rows[row, slot]} in slot {slot}; correct it"
+            )
 
 
 def _listed(

@@ -7,7 +7,7 @@ its nodes, names the loop that kernels run (`loops`), and says when it changes (
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -69,6 +69,11 @@ class Elements(ABC):
         return np.unique(self.nodes)
 
     @property
+    def form(self) -> tuple[int, ...]:
+        """The shape of an array with a value for each element, in which values are given and reported."""
+        return (self.count,)
+
+    @property
     def own_values(self) -> bool:
         """True if data and parameters may have a value for each element."""
         return self.fixed and not self.loop.per_target
@@ -83,11 +88,20 @@ class Elements(ABC):
             raise NotImplementedError(f"{type(self).__name__} needs `of_row`: its loop is over targets")
         return self.nodes[row : row + 1], np.ones(1, bool)
 
-    def gather(self, nodes: int) -> Gather | None:
-        """The CSR list that sums over slots by node; None if each iteration has a node of its own."""
-        if self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows):
+    @property
+    def apart(self) -> bool:
+        """True if each iteration of the loop has a node of its own."""
+        return self.loop.per_target or (self.arity == 1 and len(self.members) == self.rows)
+
+    def gather(self, nodes: int, slots: Sequence[int] | None = None) -> Gather | None:
+        """The CSR list that sums over slots by node; None if each iteration has a node of its own.
+
+        `nodes`: how many there are. `slots`: some of an element, default all; number k of them has the place
+        e * len(slots) + k in element e.
+        """
+        if self.apart:
             return None
-        return Gather.of(self.nodes, nodes)
+        return Gather.of(self.nodes if slots is None else self.nodes[:, list(slots)], nodes)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
         """The elements at these node fields, by argument of the energy; self if they have not changed.

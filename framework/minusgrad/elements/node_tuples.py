@@ -19,9 +19,9 @@ class NodeTuples(Elements):
 
     @classmethod
     def of(
-        cls, rows: Sequence | np.ndarray, arity: int | None, count: int, what: str = "tuples"
+        cls, rows: Sequence | np.ndarray, arity: int | None, count: int | None, what: str = "tuples"
     ) -> "NodeTuples":
-        """Checked tuples of `arity` (None: any) over `count` nodes.
+        """Checked tuples of `arity` (None: any) over `count` nodes (None: their numbers are not checked).
 
         Raises `EnergyError` with the first bad row.
         """
@@ -30,8 +30,7 @@ class NodeTuples(Elements):
         if not fits or nodes.dtype.kind not in "iu":
             shape, many = f"{nodes.dtype} of shape {list(nodes.shape)}", f"{arity} " if arity else ""
             raise EnergyError(f"{what}: needs rows of {many}node numbers, got {shape}")
-        outside = ((nodes < 0) | (nodes >= count)).any(axis=1)
-        if outside.any():
+        if count is not None and (outside := ((nodes < 0) | (nodes >= count)).any(axis=1)).any():
             row = int(np.argmax(outside))
             found = nodes[row].tolist()
             raise EnergyError(f"{what}: row {row} = {found} names a node outside 0..{count - 1}")
@@ -57,3 +56,18 @@ class NodeTuples(Elements):
     ) -> tuple["NodeTuples", np.ndarray | None]:
         rows = np.sort(rng.permutation(self.count)[:elements])
         return NodeTuples(self.nodes[rows]), rows
+
+
+@dataclass(frozen=True)
+class AllCombinations(NodeTuples):
+    """Every node of one set with every node of another: (0, 0), (0, 1), ..., (1, 0), (1, 1), ..."""
+
+    @classmethod
+    def of_sizes(cls, first: int, second: int) -> "AllCombinations":
+        """The combinations of sets with so many nodes; the second one varies first."""
+        return cls(np.ascontiguousarray(np.indices((first, second), np.int32).reshape(2, -1).T))
+
+    @property
+    def form(self) -> tuple[int, ...]:
+        first, second = self.nodes[-1] + 1
+        return int(first), int(second)

@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.element_kind import ElementKind, kind_of
+from ..elements.element_kind import ElementKind, Over, kind_of
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
@@ -82,12 +82,16 @@ class Node(Bounded):
 
         x=Node("m", ("d",))                  positions; "d" is the dimension of the scene's space
         T=Node("K", bounds=(0.0, inf))       one number for each node
+        s=Node(of="input")                   a field over the nodes of one of several sets
 
     unit: an SI unit. shape: that of one value, () for a number. scale: the size of a physically meaningful
     change, in `unit`; checks draw values of this size. bounds: the values that the function is defined for,
-    inclusive unless `open`; minimisers stay within them. reason: why, for the message. Over "nodes" there is
-    `x[0]` alone. U has a gradient with respect to it.
+    inclusive unless `open`; minimisers stay within them. reason: why, for the message. of: where elements
+    are over several sets of nodes, the one that the field is over; it may be read at the slots of its set
+    alone. Over "nodes" there is `x[0]` alone. U has a gradient with respect to it.
     """
+
+    of: str = ""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds."""
@@ -197,14 +201,14 @@ class Linear:
 class LocalEnergy:
     """A named local energy; made by `local_energy`.
 
-    `over`: "nodes", "pairs", "tuples" of any one length, or the number of nodes of a tuple. `arguments` are
-    the function's, in its order; `linear` are those computed from others. `symmetries`: those that it is
-    declared to have.
+    `over`: "nodes", "pairs", "tuples" of any one length, the number of nodes of a tuple, or the names of the
+    sets that they are of. `arguments` are the function's, in its order; `linear` are those computed from
+    others. `symmetries`: those that it is declared to have.
     """
 
     name: str
     function: FunctionType
-    over: str | int
+    over: Over
     roles: Mapping[str, Role] = field(hash=False)
     linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
     symmetries: tuple[str, ...] = field(default=(), kw_only=True)
@@ -223,6 +227,15 @@ class LocalEnergy:
     def listed(self) -> bool:
         """True if the elements come from a list of tuples."""
         return self.element_kind.listed
+
+    def set_of(self, argument: str) -> str:
+        """The name of the set of nodes that a field is over; '' where the only set has no name."""
+        role = self.roles[argument]
+        return getattr(role, "of", "") or self.element_kind.names[0]
+
+    def slots(self, argument: str, arity: int) -> Sequence[int]:
+        """The slots of an element of so many nodes at which a node field may be read."""
+        return self.element_kind.slots(self.set_of(argument), arity)
 
     @property
     def shaping(self) -> list[Linear]:
@@ -266,7 +279,7 @@ class LocalEnergy:
         any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
         """
         k = self.element_kind.arity or d + 1
-        values = {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
+        values = {name: self._draw(name, rng, d, k) for name in self.roles}
         for made in self.linear.values():
             values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
         for made in self.shaping:
@@ -275,10 +288,12 @@ class LocalEnergy:
             values[made.weights] = weights_at_rest(x + 0.1 * spread * rng.normal(size=x.shape))
         return values
 
-    def _draw(self, role: Role, rng: np.random.Generator, d: int, k: int) -> Any:
+    def _draw(self, name: str, rng: np.random.Generator, d: int, k: int) -> Any:
+        role = self.roles[name]
         shape = concrete(role.shape, d, k)
         if isinstance(role, Node):
-            return [_one(role.draw(rng, shape)) for _ in range(k)]
+            own = self.slots(name, k)
+            return [_one(role.draw(rng, shape)) if slot in own else None for slot in range(k)]
         return _one(role.draw(rng, shape))
 
 
@@ -314,7 +329,7 @@ def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ..
 
 
 def local_energy(
-    name: str, *, over: str | int, symmetries: Sequence[str] = (), **roles: Role | Linear
+    name: str, *, over: Over, symmetries: Sequence[str] = (), **roles: Role | Linear
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
 
@@ -322,6 +337,9 @@ def local_energy(
         def spring(x, k, rest):
             stretch = (x[0] - x[1]).norm() - rest
             return 0.5 * k * stretch * stretch
+
+    Nodes may be of several sets, which are named for each slot: `over=("spring", "mass", "mass")`; then a
+    node field says whose it is, `x=Node("m", ("d",), of="mass")`, and is read at x[1] and x[2].
 
     `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
     "permutation" of nodes; `check` tests the declared ones, and finds those of a given state.
@@ -363,8 +381,8 @@ def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
 
 
 def declared(
-    name: str, function: Callable, over: str | int, roles: Mapping[str, Role | Linear], what: str = "energy"
-) -> tuple[str, FunctionType, str | int, dict[str, Role], dict[str, Linear]]:
+    name: str, function: Callable, over: Over, roles: Mapping[str, Role | Linear], what: str = "energy"
+) -> tuple[str, FunctionType, Over, dict[str, Role], dict[str, Linear]]:
     """A checked declaration: the first five fields of a `LocalEnergy`."""
     plain = inspect.unwrap(function)
     arguments = list(inspect.signature(plain).parameters)
@@ -404,7 +422,7 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
 
 
 def _check_declaration(
-    name: str, over: str | int, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
+    name: str, over: Over, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
 ) -> None:
     kind = kind_of(over, name)
     if missing := [a for a in arguments if a not in roles and a not in linear]:
@@ -418,6 +436,7 @@ def _check_declaration(
         )
     if not any(isinstance(role, Node) for role in roles.values()):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
+    _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
         raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
@@ -429,6 +448,31 @@ def _check_declaration(
             raise EnergyError(
                 f"{name}: {argument} holds integers, which have no derivative; leave `differentiable` out"
             )
+
+
+def _check_sets(
+    name: str, kind: ElementKind, nodal: Mapping[str, Node], linear: Mapping[str, Linear]
+) -> None:
+    """Refuse node fields over sets that `over` does not name, or over none where it names several."""
+    sets = kind.names
+    for argument, role in nodal.items():
+        if role.of and sets == [""]:
+            raise EnergyError(
+                f"{name}: {argument} is a field of '{role.of}', but `over` names no sets of nodes; leave `of`"
+                " out, or name the set of each slot"
+            )
+        if role.of and role.of not in sets:
+            raise EnergyError(f"{name}: {argument}: {unknown('set of nodes', role.of, sets)}")
+        if not role.of and kind.several:
+            raise EnergyError(
+                f"{name}: {argument} needs the set of nodes that it is a field of, got none; give Node"
+                f" of={' or of='.join(repr(one) for one in sets)}"
+            )
+    if linear and kind.several:
+        raise EnergyError(
+            f"{name}: {next(iter(linear))} is Linear in the nodes of an element, got nodes of several sets"
+            f" ({', '.join(sets)}); write the sum in the function"
+        )
 
 
 def identifier(name: str, what: str) -> str:

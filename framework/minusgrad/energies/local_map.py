@@ -5,7 +5,7 @@
 
 over "nodes"    each node adds to itself
 over "pairs"    every node adds to every other: f(receiver, giver), in this order
-over tuples     each tuple adds to its first node
+over tuples     each tuple adds to its first node; the output is over the set of that node
 with a `Cell`   each element adds to the cells of a grid within its window
 
 Examples: the dose of a moving spot, particles on a grid, the electron density around atoms. A sum inside a
@@ -20,6 +20,7 @@ from math import ceil, floor
 from types import FunctionType
 from typing import Any
 
+from ..elements.element_kind import Over
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
@@ -77,7 +78,7 @@ class LocalMap(LocalEnergy):
 
 
 def local_map(
-    name: str, *, gives: str, over: str | int, unit: str = "1", **roles: Role | Linear
+    name: str, *, gives: str, over: Over, unit: str = "1", **roles: Role | Linear
 ) -> Callable[[Callable], LocalMap]:
     """Make a function of one element a map to the field `gives` [`unit`].
 
@@ -85,6 +86,12 @@ def local_map(
         def density(x, reach):
             r = x[0] - x[1]
             return ti.exp(-r.dot(r) / (reach * reach))
+
+    Between two sets of nodes, a layer of a network is a map to the first of them, here over all combinations:
+
+        @local_map("weigh", gives="z", over=("hidden", "input"), s=Node(of="input"), w=Parameter())
+        def weigh(s, w):
+            return w * s[1]
 
     Raises `EnergyError` if the roles do not match the function's arguments or the window's.
     """

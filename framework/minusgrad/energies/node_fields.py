@@ -4,7 +4,7 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
-from ..errors import EnergyError
+from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .fields import Field, Fields
 from .local_energy import LocalEnergy, Node, Role
@@ -12,20 +12,51 @@ from .term_spec import TermSpec
 
 
 def node_fields(spec: TermSpec, fields: Fields) -> dict[str, Field]:
-    """The field of each node argument. Raises `EnergyError` if one is missing, or they differ in length."""
-    bound = {a: fields[spec.renamed.get(a, a)] for a in spec.energy.of_role(Node)}
-    if len({len(f) for f in bound.values()}) != 1:
-        sizes = ", ".join(f"{a} has {len(f)}" for a, f in bound.items())
-        raise EnergyError(
-            f"{spec.label}: its node fields must have one length, but {sizes}; give one row for each node"
-        )
-    return bound
+    """The field of each node argument. Raises `EnergyError` if one is missing."""
+    return {a: fields[spec.renamed.get(a, a)] for a in spec.energy.of_role(Node)}
+
+
+def set_sizes(spec: TermSpec, bound: Mapping[str, Field]) -> dict[str, int]:
+    """How many nodes each set has, by name, as its fields or the specification say; one set may have no name.
+
+    Raises `EnergyError` if fields over one set differ in length, or from the size that is given.
+    """
+    kind = spec.energy.element_kind
+    found: dict[str, int] = {}
+    for of in kind.names:
+        over = {a: f for a, f in bound.items() if spec.energy.set_of(a) == of}
+        if len({len(f) for f in over.values()}) > 1:
+            which = f"the fields over '{of}'" if kind.several else "its node fields"
+            lengths = ", ".join(f"{a} has {len(f)}" for a, f in over.items())
+            raise EnergyError(
+                f"{spec.label}: {which} must have one length, but {lengths}; give one row for each node"
+            )
+        if over:
+            found[of] = len(next(iter(over.values())))
+    return found | _given_sizes(spec, found)
+
+
+def _given_sizes(spec: TermSpec, found: Mapping[str, int]) -> dict[str, int]:
+    sets, what = spec.energy.element_kind.names, f"{spec.label}.sizes"
+    for name, size in spec.sizes.items():
+        if sets == [""]:
+            raise EnergyError(f"{what}: the elements are over one set without a name; leave `sizes` out")
+        if name not in sets:
+            raise EnergyError(f"{what}: {unknown('set of nodes', name, sets)}")
+        if size < 1 or size != found.get(name, size):
+            nodes = f"{found[name]} nodes by its fields" if name in found else "one node at least"
+            raise EnergyError(f"{what}: '{name}' has {nodes}, got {size}; correct it, or leave it out")
+    return dict(spec.sizes)
 
 
 def check_fields(
-    name: str, energy: LocalEnergy, bound: Mapping[str, Field], derived: Set[str], members: np.ndarray
+    name: str,
+    energy: LocalEnergy,
+    bound: Mapping[str, Field],
+    derived: Set[str],
+    members: Mapping[str, np.ndarray],
 ) -> None:
-    """Check shapes and units against the roles, and that values at the nodes `members` are within bounds.
+    """Check shapes and units against the roles, and that values are within bounds at the nodes `members`.
 
     `derived`: names of fields that maps compute later, whose values are not checked. Raises `EnergyError`.
     """
@@ -35,7 +66,7 @@ def check_fields(
         check_unit(f"{name}.{argument}", bound[argument], role)
     for argument, role in roles.items():
         if bound[argument].name not in derived:
-            _check_bounds(f"{name}.{argument}", bound[argument], role, members)
+            _check_bounds(f"{name}.{argument}", bound[argument], role, members[argument])
 
 
 def _check_space(name: str, roles: Mapping[str, Node], bound: Mapping[str, Field]) -> None:

@@ -17,10 +17,14 @@ from .term_spec import TermSpec
 
 @dataclass
 class Values:
-    """A parameter's values: rows (R, *shape of one), and for each element its row (None: all have row 0)."""
+    """A parameter's values: rows (R, *shape of one), and for each element its row (None: all have row 0).
+
+    `form`: the shape in which values of elements are given and reported; (R,) if empty.
+    """
 
     rows: np.ndarray
     index: np.ndarray | None = None
+    form: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         self.set(self.rows)
@@ -28,6 +32,12 @@ class Values:
     def set(self, rows: np.ndarray) -> None:
         """Replace the rows by a copy, which cannot be written: kernels have a copy of their own."""
         self.rows = storage.locked(rows.copy())
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape in which the values are reported: that of one, for elements after their form."""
+        one = self.rows.shape[1:]
+        return one if self.index is None else (*(self.form or self.rows.shape[:1]), *one)
 
 
 def default_of(what: str, role: Role, units: UnitSystem | None) -> float:
@@ -60,25 +70,40 @@ def parameter_values(
     if isinstance(role, TimeStep) and argument not in spec.parameters:
         return Values(np.full(1, np.nan, dtype), None)  # until a stepper sets it
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
-    given, index = value, None
+    given, index, form = value, None, ()
     if isinstance(value, Mapping):
+        _refuse_sets(what, spec)
         given, index = _by_body(what, elements, count, value, spec.bodies)
     rows = np.asarray(given, dtype=np.float64)
     if rows.shape == shape:
         rows = rows[None]
     elif index is None:
-        if not elements.own_values or rows.shape != (len(kept), *shape):
+        forms = [(len(kept),), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
+        if rows.shape not in [(*one, *shape) for one in forms]:
             raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, len(kept))}")
-        rows = rows[kept]
+        form = rows.shape[: rows.ndim - len(shape)]
+        rows = rows.reshape(-1, *shape)[kept]
         index = np.arange(len(rows), dtype=np.int32)
     if not role.admits(rows):
         raise EnergyError(f"{what}: {given} is not {role.limits()}")
     require_range(what, rows, dtype)
-    return Values(rows.astype(dtype), index)
+    return Values(rows.astype(dtype), index, form if len(form) > 1 else ())
+
+
+def _refuse_sets(what: str, spec: TermSpec) -> None:
+    if spec.energy.element_kind.several:
+        sets = ", ".join(spec.energy.element_kind.names)
+        raise EnergyError(
+            f"{what}: a body is part of one set of nodes, got values of bodies for elements over {sets}; give"
+            " one value for each element"
+        )
 
 
 def _wrong_number(rows: np.ndarray, shape: tuple[int, ...], elements: Elements, count: int) -> str:
     """The rest of a message about values that are neither one, nor one for each element."""
+    if len(form := elements.form) > 1:
+        shapes = [[count, *shape], [*form, *shape]]
+        return f"needs shape {list(shape)}, {shapes[0]} or {shapes[1]}, got {list(rows.shape)}; reshape it"
     if rows.shape[1:] != shape or not rows.shape:
         return f"one value needs shape {list(shape)}, got {list(rows.shape)}; reshape it"
     if not elements.own_values:

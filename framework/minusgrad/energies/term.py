@@ -14,7 +14,7 @@ from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
 from .local_energy import Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete, identifier
 from .local_map import LocalMap
-from .node_fields import check_fields, node_fields
+from .node_fields import check_fields, node_fields, set_sizes
 from .parameter_values import Values, parameter_values
 from .term_spec import TermSpec
 
@@ -43,15 +43,17 @@ class Term:
         """A specification bound to fields, checked. Raises `EnergyError` naming term and argument."""
         spec = spec.checked()
         bound = node_fields(spec, fields)
-        elements, kept = spec.among(_length(bound))
-        check_fields(spec.label, spec.energy, bound, fields.derived, elements.members)
+        sizes = set_sizes(spec, bound)
+        elements, kept = spec.among(sizes)
         term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, grid=spec.grid)
+        members = {argument: term.members(argument) for argument in bound}
+        check_fields(spec.label, spec.energy, bound, fields.derived, members)
         term._take_data(spec, kept)
         term._take_parameters(spec, kept)
         spec.refuse_unknown()
         term._check_weights()
         term._take_tables(spec)
-        term._take_output(spec, fields)
+        term._take_output(spec, fields, sizes)
         return term
 
     def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
@@ -85,10 +87,10 @@ class Term:
             numbers = table(what, role, spec.tables.get(argument), self.dtype)
             self.tables[argument] = storage.locked(numbers)
 
-    def _take_output(self, spec: TermSpec, fields: Fields) -> None:
+    def _take_output(self, spec: TermSpec, fields: Fields, sizes: Mapping[str, int]) -> None:
         """Make the output field of a map. Raises `EnergyError` for an energy with an output field."""
         if isinstance(self.energy, LocalMap):
-            receivers = len(self.grid) if self.grid else _length(self.fields)
+            receivers = len(self.grid) if self.grid else self._receivers(sizes)
             name = identifier(spec.gives or self.energy.gives, "a field")
             self.gives = fields.derive(name, receivers, self.energy.unit)
         elif spec.gives is not None:
@@ -97,6 +99,14 @@ class Term:
             )
         elif self.elements.unordered:
             self._check_exchange()
+
+    def _receivers(self, sizes: Mapping[str, int]) -> int:
+        """The nodes of the set that a map gives to: as many as are known, else as the tuples name."""
+        kind = self.energy.element_kind
+        first = kind.names[0]
+        if first in sizes:
+            return sizes[first]
+        return int(self.elements.nodes[:, list(kind.slots(first, self.arity))].max()) + 1
 
     def _check_exchange(self) -> None:
         """The energy of a few pairs at the present fields does not change when their nodes are exchanged."""
@@ -118,6 +128,16 @@ class Term:
     def arity(self) -> int:
         """k: the nodes of one element."""
         return self.elements.arity
+
+    def slots(self, argument: str) -> Sequence[int]:
+        """The slots of an element whose nodes a field is over: all, or those of its set."""
+        return self.energy.slots(argument, self.arity)
+
+    def members(self, argument: str) -> np.ndarray:
+        """The nodes at which elements read a field, each once, in increasing order."""
+        if not self.energy.element_kind.several:
+            return self.elements.members
+        return np.unique(self.elements.nodes[:, list(self.slots(argument))])
 
     def shape(self, argument: str) -> tuple[int, ...]:
         """The shape of one value of a datum, a parameter, or an argument that is Linear in a field."""
@@ -142,13 +162,17 @@ class Term:
             lane_blocks.store(copy, held)
 
     def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
-        """The arguments of the function for one element; node fields in f64."""
-        fields = {a: [f.values[n].astype(np.float64) for n in nodes] for a, f in self.fields.items()}
+        """The arguments of the function for one element; node fields in f64, None in slots of other sets."""
+        fields = {a: self._at(a, nodes) for a in self.fields}
         data = {a: storage.host(v)[element] for a, v in self.data.items()}
         parameters = {
             a: v.rows[0 if v.index is None else v.index[element]] for a, v in self.parameters.items()
         }
         return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
+
+    def _at(self, argument: str, nodes: Sequence[int]) -> list[Any]:
+        values, own = self.fields[argument].values, self.slots(argument)
+        return [values[n].astype(np.float64) if slot in own else None for slot, n in enumerate(nodes)]
 
     def twin(self, fields: Fields) -> "Term":
         """The same term over other fields of the same names, with copies of its data and parameters."""
@@ -156,7 +180,7 @@ class Term:
             self,
             fields={a: fields[f.name] for a, f in self.fields.items()},
             data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},
-            parameters={a: Values(v.rows.copy(), v.index) for a, v in self.parameters.items()},
+            parameters={a: replace(v) for a, v in self.parameters.items()},
             gives=fields[self.gives.name] if self.gives else None,
             shared={},
         )
@@ -191,21 +215,25 @@ def bind(
     tables: Mapping[str, Any] | None = None,
     gives: str | None = None,
     grid: Grid | None = None,
+    sizes: Mapping[str, int] | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
     """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
 
     name        of the term in reports and in "term.argument"; default: the energy's
-    tuples      node numbers of the elements, (E, k), for an energy over tuples
+    tuples      node numbers of the elements, (E, k), for an energy over tuples; over two sets of nodes, by
+                default all combinations, (0, 0), (0, 1), ..., (1, 0), ...
     elements    an object of another kind (`elements.elements.Elements`) in place of the usual one
     bodies      limit the term to their nodes, and to the tuples that lie wholly in them; default: all nodes
     renamed     node field arguments to names of fields; default: the field of the argument's own name
     data        by argument, one value for each element: shape (E, ...) or of one value for all
-    parameters  by argument: one value, one for each of `bodies` (a mapping by name), or one for each element;
-                in the units of the fields
+    parameters  by argument: one value, one for each of `bodies` (a mapping by name), or one for each element
+                (of all combinations also as a matrix, which is then kept in this shape); in the units of the
+                fields
     tables      by argument, arrays of numbers
     gives       the name of the field that a map computes; default: the declared one
     grid        the cells that a map adds to
+    sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
     units       the run's units, in which defaults are taken; default: SI
 
     Returns the term. Raises `EnergyError` naming the term and argument.
@@ -222,6 +250,7 @@ def bind(
         tables=tables or {},
         gives=gives,
         grid=grid,
+        sizes=sizes or {},
         units=units,
     )
     return Term.of(spec, fields)

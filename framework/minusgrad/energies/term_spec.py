@@ -30,6 +30,7 @@ class TermSpec:
     tables: Mapping[str, Any] = field(default_factory=dict)
     gives: str | None = None
     grid: Grid | None = None
+    sizes: Mapping[str, int] = field(default_factory=dict)
     units: UnitSystem | None = None
 
     @property
@@ -64,18 +65,37 @@ class TermSpec:
         if unknown := [a for a in self.tables if a not in self.energy.of_role(Table)]:
             raise EnergyError(f"{self.label}: no table named {', '.join(unknown)}")
 
-    def among(self, count: int) -> tuple[Elements, np.ndarray]:
-        """The elements over `count` nodes, and a mask of those among the listed ones.
+    def among(self, sizes: Mapping[str, int]) -> tuple[Elements, np.ndarray]:
+        """The elements, and a mask of those among the listed ones; `sizes`: the nodes of each set.
 
         Tuples with nodes outside the bodies are left out. Raises `EnergyError`.
         """
+        kind = self.energy.element_kind
+        if kind.several:
+            self._refuse_one_set_alone()
+            return element_kind.of_sets(kind, self.label, self.tuples, sizes)
+        (count,) = sizes.values()
         if self.elements is None:
             nodes = self._nodes(count)
-            return element_kind.usual(self.energy.element_kind, self.label, nodes, self.tuples, count)
+            return element_kind.usual(kind, self.label, nodes, self.tuples, count)
         if self.bodies or self.tuples is not None:
             raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")
-        element_kind.check_given(self.energy.element_kind, self.elements, self.label, count)
+        element_kind.check_given(kind, self.elements, self.label, count)
         return self.elements, np.ones(self.elements.rows, bool)
+
+    def _refuse_one_set_alone(self) -> None:
+        """Refuse bodies, which are nodes of one set, and elements of other kinds."""
+        sets = ", ".join(self.energy.element_kind.names)
+        if self.bodies:
+            raise EnergyError(
+                f"{self.label}: a body is part of one set of nodes, got bodies for elements over {sets}; list"
+                " the tuples that take part"
+            )
+        if self.elements is not None:
+            raise EnergyError(
+                f"{self.label}.elements: elements over several sets of nodes ({sets}) are listed, got"
+                f" {type(self.elements).__name__}; give `tuples`"
+            )
 
     def _nodes(self, count: int) -> np.ndarray:
         """The nodes of the bodies, or all. Raises `EnergyError` for nodes out of range, or in two bodies."""

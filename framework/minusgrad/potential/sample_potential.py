@@ -1,5 +1,7 @@
 """A small potential of one energy, with random fields, data and parameters of the declared scales."""
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from ..energies.fields import Fields, Grid
@@ -26,13 +28,20 @@ CANVAS = (32, 40)
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
     """A small potential of one energy: random fields, data and parameters of the declared scales."""
-    k = energy.over if isinstance(energy.over, int) else d + 1
+    kind = energy.element_kind
+    k = kind.arity if kind.listed and kind.arity else d + 1
     nodes = max(nodes, k + 2)
+    sizes = {name: nodes + extra for extra, name in enumerate(kind.names)}
     grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
     nodal = energy.of_role(Node)
-    fields = Fields({a: r.draw(rng, (nodes, *concrete(r.shape, d))) for a, r in nodal.items()})
+    fields = Fields(
+        {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
+    )
     x = fields[energy.shaping[0].field].values if energy.shaping else None
-    tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
+    if kind.several:
+        tuples = np.array([_mixed_tuple(energy, sizes, rng) for _ in range(nodes)])
+    else:
+        tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
     samples = [energy.sample(rng, d) for _ in range(nodes)]
     data = {a: np.array([s[a] for s in samples]) for a in energy.of_role(Datum)}
     for made in energy.shaping:
@@ -44,8 +53,16 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         if not (isinstance(energy, LocalMap) and a == energy.spacing)
     }
     tables = {a: samples[0][a] for a in energy.of_role(Table)}
-    rows = tuples if energy.listed else None
-    term = bind(energy, fields, tuples=rows, data=data, parameters=parameters, tables=tables, grid=grid)
+    term = bind(
+        energy,
+        fields,
+        tuples=tuples if energy.listed else None,
+        data=data,
+        parameters=parameters,
+        tables=tables,
+        grid=grid,
+        sizes=sizes if kind.several else {},
+    )
     return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
 
 
@@ -71,3 +88,13 @@ def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -
     if x is None:
         return rows[0]
     return max(rows, key=lambda row: np.linalg.svd(x[row] - x[row].mean(axis=0), compute_uv=False)[-1])
+
+
+def _mixed_tuple(energy: LocalEnergy, sizes: Mapping[str, int], rng: np.random.Generator) -> np.ndarray:
+    """Random nodes, one in each slot, of the set of the slot; those of one set are different."""
+    kind = energy.element_kind
+    row = np.zeros(len(kind.sets), int)
+    for name in kind.names:
+        own = list(kind.slots(name, len(row)))
+        row[own] = rng.permutation(sizes[name])[: len(own)]
+    return row

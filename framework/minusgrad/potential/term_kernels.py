@@ -99,7 +99,7 @@ class TermKernels:
             return np.array([ordered_sum(column) for column in each.T]).reshape(values.rows.shape[1:])
         rows = np.zeros((len(values.rows), each.shape[1]))
         np.add.at(rows, values.index, each)  # one after another, in the order of the elements
-        return rows.reshape(values.rows.shape)
+        return rows.reshape(values.shape)
 
     def rate(self, t: float) -> float:
         """The term's dU/dt at fixed fields."""
@@ -114,15 +114,17 @@ class TermKernels:
         return of_one if argument in term.energy.of_role(Time) else (term.elements.count, *of_one)
 
     def parameter(self, argument: str) -> np.ndarray:
-        """The values of a parameter: shape of one value, or rows of them."""
+        """The values of a parameter: of the shape of one value, or rows of them in the form given."""
         values = self._values(argument)
-        return values.rows[0].copy() if values.index is None else values.rows.copy()
+        return values.rows.reshape(values.shape).copy()
 
     def set_parameter(self, argument: str, value: Any) -> None:
         """Overwrite a parameter's values, in the same shape."""
         values = self._values(argument)
         require_range(f"{self.term.name}.{argument}", np.asarray(value), values.rows.dtype)
-        values.set(np.broadcast_to(np.asarray(value, values.rows.dtype), values.rows.shape))
+        shape = values.shape if values.form else values.rows.shape
+        held = np.broadcast_to(np.asarray(value, values.rows.dtype), shape)
+        values.set(held.reshape(values.rows.shape))
         self.term.writes += 1
         self.emitter.set_parameter(argument, values.rows)
 

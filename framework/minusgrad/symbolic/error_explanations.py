@@ -46,7 +46,7 @@ INSTEAD = {
 } | {"atan": "ti.atan2(a, 1.0)", "fabs": "ti.abs(a)", "pow": "a ** b"}
 """What to write for functions of NumPy, and of math, that have no namesake in `ti`."""
 CALLED_BY_NUMPY = re.compile("unexpected keyword argument '(axis|out|dtype|keepdims)'")
-USED_AS_ONE = re.compile("'(list|tuple)'|non-int of type|operands: must have one shape")
+USED_AS_ONE = re.compile("'(list|tuple|_NodesOfSet)'|non-int of type|operands: must have one shape")
 """Messages of errors that a list may cause which is used like one of its entries."""
 
 
@@ -102,7 +102,7 @@ def _arguments(frame: FrameType) -> tuple[str, ...]:
 
 def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
     """A list of nodes that is used like one of them."""
-    lists = {name: value for name, value in frame.f_locals.items() if isinstance(value, (list, tuple))}
+    lists = {name: value for name, value in frame.f_locals.items() if _slots(value)}
     if isinstance(error, AttributeError):
         named = [name for name, value in lists.items() if value is error.obj]
     elif isinstance(error, TypeError) and USED_AS_ONE.search(str(error)):
@@ -111,9 +111,16 @@ def _of_list(error: Exception, frame: FrameType, source: str) -> str | None:
         return None
     if not named:
         return None
-    name, several = named[0], len(lists[named[0]]) > 1
+    name = named[0]
     kind = "the list of the element's nodes" if name in _arguments(frame) else "a list"
-    return f"{name}: is {kind}, got no index; write {name}[0]{f', {name}[1]' * several}"
+    return (
+        f"{name}: is {kind}, got no index; write {', '.join(f'{name}[{k}]' for k in _slots(lists[name])[:2])}"
+    )
+
+
+def _slots(value: Any) -> list[int]:
+    """The indices of a list; those of an element's nodes that a field over one of several sets has."""
+    return getattr(value, "own_slots", [*range(len(value))] if isinstance(value, (list, tuple)) else [])
 
 
 def _of_foreign_function(error: Exception, frame: FrameType, source: str) -> str | None:

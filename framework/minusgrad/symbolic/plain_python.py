@@ -285,6 +285,6 @@ def _is_number(value: Any) -> bool:
 def _prepared(value: Any) -> Any:
     if isinstance(value, list):
         return [_prepared(v) for v in value]
-    if isinstance(value, Lookup):
+    if value is None or isinstance(value, Lookup):  # None: a node of another set
         return value
     return value if isinstance(value, int) else int(value) if isinstance(value, np.integer) else _real(value)

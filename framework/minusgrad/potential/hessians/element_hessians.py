@@ -24,7 +24,8 @@ MOST = 2**31 - 1
 class ElementHessians:
     """The Hessians of one term's elements over some of its arguments, m rows each: see the head of this file.
 
-    `nodes` (E, slots) are the nodes of each element, `packed` the lower halves of the matrices, row by row.
+    `nodes` are the nodes of each element by argument, (E, slots), `packed` the lower halves of the matrices,
+    row by row.
     """
 
     def __init__(self, emitter: Emitter, arguments: Sequence[str]):
@@ -33,7 +34,9 @@ class ElementHessians:
         self.widths = [prod(f.shape[1:]) for f in self.fields]
         self._require_memory()
         loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
-        self.nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
+        nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
+        self.nodes = {a: nodes[:, list(self.term.slots(a))] for a in arguments}
+        self.count = len(nodes)
         code, self.packed = loops.hessians(arguments)
         self._fill, self._loops, self._verified = BoundKernel(code, "t"), loops, False
         self._projections: dict[str, BoundKernel] = {}
@@ -55,7 +58,7 @@ class ElementHessians:
     def full(self, t: float, project: str | None) -> np.ndarray:
         """The full matrices, (E, m, m) in f64."""
         self.fill(t, project)
-        packed = blocks.rows(storage.host(self.packed), len(self.nodes))
+        packed = blocks.rows(storage.host(self.packed), self.count)
         found = np.zeros((len(packed), self.rows, self.rows))
         low, high = np.tril_indices(self.rows)
         found[:, low, high] = found[:, high, low] = packed
@@ -64,8 +67,7 @@ class ElementHessians:
     @property
     def begins(self) -> list[int]:
         """The first row of each (argument, slot)."""
-        arity = self.term.arity
-        sizes = np.repeat(self.widths, arity)
+        sizes = np.repeat(self.widths, [len(self.term.slots(a)) for a in self.arguments])
         return [0, *np.cumsum(sizes)[:-1].tolist()]
 
     def _require_memory(self) -> None:
@@ -73,8 +75,9 @@ class ElementHessians:
 
         Each pair has a block of the matrix to itself; other elements share theirs.
         """
-        term, blocks = self.term, len(self.arguments) * self.term.arity
-        m, count = sum(self.widths) * term.arity, term.elements.count
+        term, slots = self.term, [len(self.term.slots(a)) for a in self.arguments]
+        blocks, count = sum(slots), term.elements.count
+        m = sum(width * many for width, many in zip(self.widths, slots, strict=True))
         each = m * (m + 1) // 2 * term.dtype.itemsize + 16 * blocks * (blocks + 1)
         if term.elements.unordered:
             each += 20 * m * m // 2

@@ -49,7 +49,8 @@ class DegreesOfFreedom:
 
     def vertices(self, share: ElementHessians) -> np.ndarray:
         """The vertices of each element, (E, arguments * slots)."""
-        return np.concatenate([self.first[self.number(f)] + share.nodes for f in share.fields], axis=1)
+        of_arguments = zip(share.fields, share.nodes.values(), strict=True)
+        return np.concatenate([self.first[self.number(f)] + nodes for f, nodes in of_arguments], axis=1)
 
 
 class SparsityPattern:
