@@ -5,8 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, local_map, ti
+from minusgrad import Cell, Fields, Node, Parameter, Potential, bind, local_energy, local_map, ti
 from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.energies.fields import Grid
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Slope
@@ -71,6 +72,37 @@ def test_the_transpose_of_a_scatter_is_a_gather(precision: str) -> None:
     each = np.exp(-s * s) * (1.0 + 0.4 * w[None, :]) / 1.3
     eps = np.finfo(of.dtype).eps
     np.testing.assert_allclose(of["w_next"].values, 0.5 * (V[:, None] * each).sum(0), atol=20 * eps)
+
+
+def _foot(y):
+    low = [ti.floor(y[0][a] - 0.5) for a in ti.static(range(2))]
+    return low, [a + 2.0 for a in low]
+
+
+@local_map("splat", gives="mass", over="nodes", y=Node(shape=(2,)), w=Node("kg"), at=Cell(window=_foot))
+def splat(y, w, at):
+    """w times a product of quadratic B-splines."""
+    weight = w[0]
+    for a in ti.static(range(2)):
+        u = ti.abs(y[0][a] - at[a])
+        weight *= ti.select(u < 0.5, 0.75 - u * u, 0.5 * ti.max(1.5 - u, 0.0) ** 2)
+    return weight
+
+
+def test_a_gather_from_a_grid_reads_the_windows_of_the_present_places() -> None:
+    """By hand: the cells' values times the B-splines, before and after the particles have moved."""
+    rng = np.random.default_rng(6)
+    of = Fields({"y": rng.uniform(1.5, 7.5, (4, 2)), "w": np.ones(4), "V": rng.normal(size=100)})
+    term = bind(splat, of, grid=Grid((10, 10)))
+    gather = Slope("gather", Potential(of, [], [term], frozen=True), {"w": "got"}, 1.0, {"mass": "V"}, "1")
+    u = Potential(of, [], [gather])
+    for _ in range(2):
+        u.refresh()
+        d = np.abs(of["y"].values[:, :, None] - np.arange(10.0))
+        spline = np.where(d < 0.5, 0.75 - d * d, 0.5 * np.maximum(1.5 - d, 0.0) ** 2)
+        expected = np.einsum("ka,kb,ab->k", spline[:, 0], spline[:, 1], of["V"].values.reshape(10, 10))
+        np.testing.assert_allclose(of["got"].values, expected, atol=1e-14)
+        of["y"].set(rng.uniform(1.5, 7.5, (4, 2)))
 
 
 def test_a_factor_for_each_field_and_a_unit_of_its_own() -> None:

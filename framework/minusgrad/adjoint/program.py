@@ -15,7 +15,10 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
+from ..engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
+from ..potential.fused_code import FusedSweep
 from ..steppers.programs.evolution import Evolution
+from ..steppers.programs.serial_steps import SerialSteps
 from .backward import owner, rows_of
 from .tangents import shaped
 
@@ -45,6 +48,11 @@ class ProgramAdjoint:
         self._request = DerivativeRequest(
             gradient=self._found, slopes=tuple(self.parameters), seeds=self._seeds
         )
+        self._arrived = {x: storage.allocate(np.zeros_like(fields[x].values)) for x in stepper.updates}
+        self._before, self._after = (
+            [BoundKernel(loops) for loops in part] for part in (self._arrivals(), self._departures())
+        )
+        self._steps, self._verified = self._kernel_of_steps(), False
 
     def clear(self) -> None:
         """Set all derivatives to zero, for the end of a run."""
@@ -65,36 +73,98 @@ class ProgramAdjoint:
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
-        for step in reversed(range(last - steps, last)):
-            self.tape.recall(step)
-            self._step(self.stepper.t0 + step * self.stepper.dt)
+        if self._steps is None:
+            for step in reversed(range(last - steps, last)):
+                self._launch(step)
+        elif steps:
+            self._verify(last - 1)
+            first = last - steps
+            self._steps(self.stepper.times(np.arange(first, last + 1)), first - self.tape.first)
+            self.tape.mark()
 
     def finish(self) -> None:
         """The initial state: held components are set before the first step, so they have no adjoint."""
-        for name in self.adjoints:
-            storage.store(self.adjoints[name], self._free(name))
+        for name, free in self._placed.items():
+            if name in self.adjoints:
+                array = self.adjoints[name]
+                storage.store(array, storage.host(array) * storage.host(free))
 
-    def _step(self, t: float) -> None:
-        arrived = {x: self._free(x) for x in self.stepper.updates}
-        for y, seed in self._seeds.items():
-            sources = [arrived[x] for x, given in self.stepper.updates.items() if given == y]
-            storage.store(seed, sum(sources[1:], sources[0]))
-        slopes = self._potential.sweep(self._request, t).slopes
-        for name, values in slopes.items():
+    @property
+    def fused(self) -> bool:
+        """True if many steps are taken back inside one kernel."""
+        return self._steps is not None
+
+    def _launch(self, step: int) -> None:
+        """Take a step back by single launches."""
+        for name, values in self._swept(step).items():
             rows = self.parameters[name]
             storage.store(rows, storage.host(rows) + values.reshape(tuple(rows.shape)))
-        for name, array in self.adjoints.items():
-            kept = np.zeros_like(storage.host(array)) if name in arrived else storage.host(array)
-            passed = [arrived[x] for x, given in self.stepper.updates.items() if given == name]
-            found = [storage.host(self._found[name])] if name in self._found else []
-            storage.store(array, sum([*passed, *found], kept))
+        for kernel in self._after:
+            kernel()
 
-    def _free(self, name: str) -> np.ndarray:
-        """The adjoint of a field after the step, zero at held components."""
-        values = storage.host(self.adjoints[name]).copy()
-        if (free := self._placed.get(name)) is not None:
-            values *= storage.host(free)
-        return values
+    def _swept(self, step: int) -> Mapping[str, np.ndarray]:
+        """The derivatives by parameters in a step; those by fields are in `_found`."""
+        self.tape.recall(step)
+        for kernel in self._before:
+            kernel()
+        return self._potential.sweep(self._request, self.stepper.times(step)).slopes
+
+    def _verify(self, step: int) -> None:
+        """Sweep once by kernels of their own, which are verified.
+
+        The kernel of many steps has the same loops.
+        """
+        if not self._verified:
+            self._swept(step)
+            self._verified = True
+
+    def _kernel_of_steps(self) -> SerialSteps | None:
+        """Many steps back in one kernel; None for a large program."""
+        if not self.stepper.fused:
+            return None
+        sums = {n: storage.allocate(np.zeros(tuple(rows.shape))) for n, rows in self.parameters.items()}
+        code = FusedSweep(self._potential)
+        swept = code.sweep(self._request, sums)
+        if not SerialSteps.serve(code.statements):
+            return None
+        taken = [added(self.parameters[n], array) for n, array in sums.items()]
+        cleared = [zeroed("sums", array) for array in sums.values()]
+        loops = [*self.tape.recalled(), *self._arrivals(), *cleared, *swept, *taken, *self._departures()]
+        return SerialSteps(loops, back=True)
+
+    # Pieces
+
+    def _arrivals(self) -> list[Code]:
+        """The adjoints of the fields after the step, zero at held components, and the seeds."""
+        pieces = [self._free(x, array) for x, array in self._arrived.items()]
+        for y, seed in self._seeds.items():
+            pieces += self._passed(y, seed, zero=True)
+        return pieces
+
+    def _departures(self) -> list[Code]:
+        """The adjoints of the fields before the step: what is passed on, and what the sweep has found."""
+        pieces = []
+        for name, array in self.adjoints.items():
+            pieces += self._passed(name, array, zero=name in self._arrived)
+            if name in self._found:
+                pieces.append(added(array, self._found[name]))
+        return pieces
+
+    def _passed(self, name: str, into: Any, zero: bool) -> list[Code]:
+        """Loops that add the adjoints of the fields which `name` becomes; to `zero` or to what is there."""
+        passed = [self._arrived[x] for x, given in self.stepper.updates.items() if given == name]
+        if not zero:
+            return [added(into, array) for array in passed]
+        first = copied(into, passed[0]) if passed else zeroed("zeros", into)
+        return [first, *(added(into, array) for array in passed[1:])]
+
+    def _free(self, name: str, into: Any) -> Code:
+        """Loops that store the adjoint of a field, zero at held components."""
+        adjoint = self.adjoints[name]
+        if (free := self._placed.get(name)) is None:
+            return copied(into, adjoint)
+        line = "into[{at}] = source[{at}] * free[{at}]"
+        return Code(at_each("into", into, line), {"into": into, "source": adjoint, "free": free})
 
 
 class ProgramTangents:

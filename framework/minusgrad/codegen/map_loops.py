@@ -52,6 +52,10 @@ class MapLoops(Emitter):
         """True if the loops write every receiver; their output then needs no zeroing."""
         return not self.loop.per_target or self.writes_every_node
 
+    def located(self) -> Code:
+        """Loops that `forward` begins with and that derivatives need: none, except with windows."""
+        return Code("")
+
     def forward(
         self, along: Mapping[str, Any] | None = None, into: Any = None, overwrite: bool = False
     ) -> Code:

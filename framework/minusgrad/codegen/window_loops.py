@@ -12,6 +12,7 @@ The floors that a window begins at are computed once and stored: another kernel 
 other side of an integer, and read a neighbouring entry of a table.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -73,6 +74,14 @@ class WindowLoops(MapLoops):
         self._own("floors", np.zeros((term.elements.count, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.count, 2 * len(self.shape)), np.int32))
 
+    @property
+    def cells(self) -> int:
+        """The most cells that an element reaches."""
+        sizes = [size_of(ends) for ends in self._trace().window]
+        return math.prod(
+            n if size is None else min(size, n) for size, n in zip(sizes, self.shape, strict=True)
+        )
+
     # Verification
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
@@ -99,6 +108,9 @@ class WindowLoops(MapLoops):
         return Windows(storage.host(self._arrays["window"]), known, self.shape)
 
     # Loops
+
+    def located(self) -> Code:
+        return self._code(self._put_windows())
 
     def _put_windows(self) -> list[str]:
         window = self._trace().window

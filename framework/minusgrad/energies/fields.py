@@ -272,16 +272,25 @@ def _refuse_the_time(name: str) -> None:
         raise EnergyError("a field cannot be called 't', which is the time; give it another name")
 
 
+MOST_COLUMNS = 1024
+"""The most columns of `ordered_sum`: a power of two."""
+
+
+def columns_of(count: int) -> int:
+    """The columns of `ordered_sum` for so many numbers: a power of two."""
+    return min(MOST_COLUMNS, 1 << max(count - 1, 0).bit_length())
+
+
 def ordered_sum(values: np.ndarray) -> float:
     """The sum in double precision, in an order fixed by the length alone: 1,024 columns, then a tree.
 
-    A short array takes only part of the tree.
+    A short array takes only part of the tree. Number k is in column k % `columns_of`.
     """
     flat = np.ravel(values).astype(np.float64, copy=False)
-    width = min(1024, 1 << max(len(flat) - 1, 0).bit_length())
+    width = columns_of(len(flat))
     padded = np.zeros(-(-max(len(flat), 1) // width) * width)
     padded[: len(flat)] = flat
-    columns = np.add.reduce(padded.reshape(-1, width), axis=0)
-    while len(columns) > 1:
-        columns = columns[: len(columns) // 2] + columns[len(columns) // 2 :]
-    return float(columns[0] + 0.0)  # so that -0.0 becomes 0.0
+    sums = np.add.reduce(padded.reshape(-1, width), axis=0)
+    while len(sums) > 1:
+        sums = sums[: len(sums) // 2] + sums[len(sums) // 2 :]
+    return float(sums[0] + 0.0)  # so that -0.0 becomes 0.0

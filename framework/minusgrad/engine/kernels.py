@@ -7,6 +7,7 @@ inside a loop. Kernels are cached by their text, which states every type, and by
 import ast
 import hashlib
 import linecache
+import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -65,6 +66,25 @@ class Code:
             for name, array in piece.arrays.items():
                 assert arrays.setdefault(name, array) is array, f"two arrays named {name}"
         return cls("".join(text), arrays, divided[0] if len(divided) == 1 else None)
+
+    @classmethod
+    def merged(cls, pieces: "Iterable[Code]") -> "Code":
+        """The pieces one after another, with one name for each array, whatever the pieces call it.
+
+        The engines take two arguments of a kernel for different memory: of one array under two names they
+        may read what it was before a write.
+        """
+        text: list[str] = []
+        arrays: dict[str, Any] = {}
+        names: dict[int, str] = {}
+        for piece in pieces:
+            words = set(re.findall(r"\w+", piece.text))
+            used = {name: array for name, array in piece.arrays.items() if name in words}
+            new = {name: names.setdefault(id(a), f"a{len(names)}_{name}") for name, a in used.items()}
+            arrays |= {new[name]: array for name, array in used.items()}
+            parts = re.split(r"(\w+)", piece.text)
+            text += [new.get(part, part) for part in parts]
+        return cls("".join(text), arrays)
 
     def naming(self, **arrays: Any) -> "Code":
         """The same loops, with additional named arrays."""
@@ -271,6 +291,16 @@ def at_each(name: str, array: Any, *lines: str) -> str:
     places = [", ".join(["n", *map(str, c)]) for c in np.ndindex(tuple(array.shape[1:]))]
     body = "".join(f"    {line.format(at=at)}\n" for at in places for line in lines)
     return f"for n in range({name}.shape[0]):\n{body}"
+
+
+def copied(into: Any, array: Any) -> Code:
+    """Loops that overwrite an array with another of its shape."""
+    return Code(at_each("into", into, "into[{at}] = source[{at}]"), {"into": into, "source": array})
+
+
+def added(into: Any, array: Any) -> Code:
+    """Loops that add an array to another of its shape."""
+    return Code(at_each("into", into, "into[{at}] = into[{at}] + part[{at}]"), {"into": into, "part": array})
 
 
 def zeroed(name: str, array: Any) -> Code:

@@ -1,22 +1,33 @@
-"""Code of a potential's gradients and products, for larger kernels: a whole time step, or its reverse.
+"""Code of a potential's evaluations, for larger kernels: a whole time step, or its reverse.
 
-A larger kernel has the scalar `t`; the loops add to its target arrays. Maps and staged terms, whose kernels
-are launched one by one, have no such code. Neither have terms whose elements are rebuilt between steps: the
-larger kernel would keep the arrays of the old ones.
+    FusedCode     gradients and products of a sum of terms, added to target arrays
+    FusedSweep    maps and slopes in their order, and derivatives back through them
+
+A larger kernel has the scalar `t`. Staged terms, whose kernels are launched one by one, have no such code.
+Neither have terms whose elements are rebuilt between steps: the larger kernel would keep the arrays of the
+old ones.
 """
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
+from ..codegen.lane_statements import AllVectors
+from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
+from ..codegen.window_loops import WindowLoops
+from ..energies.fields import MOST_COLUMNS, columns_of
 from ..energies.local_energy import Time
-from ..engine.kernels import Code
+from ..engine import storage
+from ..engine.kernels import Code, added, copied, zeroed
 from ..errors import EnergyError
 from .potential import Potential
-from .term_kernels import TermKernels
-from .term_request import targets_of, term_request
+from .slope import SlopeKernels
+from .term_kernels import MapKernels, TermKernels
+from .term_request import tangents_of, targets_of, term_request
 
 
 class FusedCode:
@@ -99,3 +110,145 @@ class FusedCode:
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
         return kernels.emitter
+
+
+class FusedSweep:
+    """The kernels that `Potential.refresh` and `Potential.sweep` launch, as code for `Code.merged`.
+
+    `statements`: about how many statements the code made so far executes; infinite where launches have no
+    such code: terms that are staged or in lanes, elements that are rebuilt, slopes of energies of slopes.
+    """
+
+    def __init__(self, potential: Potential):
+        self.potential, self.chain = potential, potential.chain
+        energies = [kernels.slope.energy for kernels in self.chain.differentiators.values()]
+        self._of_energies = {id(e): FusedSweep(cast(Potential, e)) for e in energies}
+        nested = any(energy.chain.slopes for energy in cast(Sequence[Potential], energies))
+        self._statements = 0.0 if not nested and _separable(potential) else math.inf
+
+    @property
+    def possible(self) -> bool:
+        """True if there is such code."""
+        return self.statements < math.inf
+
+    @property
+    def statements(self) -> float:
+        return self._statements + sum(one.statements for one in self._of_energies.values())
+
+    def refresh(self) -> list[Code]:
+        """The loops that recompute the outputs of maps and slopes."""
+        pieces = []
+        for kernels in self.chain.kernels.values():
+            if isinstance(kernels, SlopeKernels):
+                pieces += [
+                    *self._of_energies[id(kernels.slope.energy)].sweep(kernels.forward),
+                    kernels.scaled,
+                ]
+            else:
+                pieces.append(self._counted(kernels.loops, kernels.code))
+        return pieces
+
+    def sweep(self, request: DerivativeRequest, into: Mapping[str, Any] | None = None) -> list[Code]:
+        """The loops that overwrite the arrays of a request with derivatives by fields.
+
+        Those by "term.argument" are added to its array of `into`, (rows, components) in f64.
+        """
+        into = into or {}
+        pieces = self.refresh() if self.potential.refreshes(request) else self._located()
+        tangents, changing = self._with_outputs(request.tangents)
+        plan = self.potential.plan(request, tangents)
+        pieces += [*changing, *(zeroed("zeros", array) for array in plan.zeroed)]
+        pieces += [copied(array, seed) for array, seed in plan.seeded]
+        for name, wanted in plan.requests.items():
+            pieces += self._part(name, wanted, into)
+        return [*pieces, *(copied(array, adjoint) for array, adjoint in plan.copied)]
+
+    def _located(self) -> list[Code]:
+        """The loops that compute the windows of maps to grids."""
+        return [k.located for k in self.chain.kernels.values() if isinstance(k, MapKernels)]
+
+    def _part(self, name: str, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
+        """The derivatives of one term, map or slope."""
+        if name in self.chain.differentiators:
+            return self._slope(self.chain.differentiators[name], wanted, into)
+        kernels = self.potential.kernels[name]
+        assert isinstance(kernels, TermKernels)
+        pieces = [self._counted(kernels.emitter, kernels.emitter.sweep(wanted)[0])]
+        for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
+            for argument in arguments:
+                pieces += self._summed(kernels, argument, f"{buffer}_{argument}", into[f"{name}.{argument}"])
+        return pieces
+
+    def _slope(self, kernels: SlopeKernels, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
+        energy, pieces = self._of_energies[id(kernels.slope.energy)], [kernels.weighed]
+        if request := kernels.adjoint(wanted):
+            pieces += energy.sweep(request, into)
+        if paired := kernels.by_output(wanted):
+            tangents, changing = energy._with_outputs(kernels.along)
+            pieces += changing
+            pieces += [added(array, tangents[y]) for y, array in paired.items() if y in tangents]
+        return pieces
+
+    def _with_outputs(self, tangents: Mapping[str, Any]) -> tuple[dict[str, Any], list[Code]]:
+        """The tangents, those of map outputs that change along them, and the loops that compute these."""
+        known: dict[str, Any] = dict(tangents)
+        pieces: list[Code] = []
+        for name, part in self.chain.maps.items() if known else ():
+            assert part.gives is not None
+            output = part.gives.name
+            array = self.chain.output_tangents[output].array
+            if output not in known:
+                pieces.append(zeroed("zeros", array))
+            if along := tangents_of(name, part, known):
+                loops = self.chain.loops[name]
+                pieces.append(self._counted(loops, loops.forward(along, array)))
+            known[output] = array
+        return known, pieces
+
+    def _summed(self, kernels: TermKernels, argument: str, buffer: str, array: Any) -> list[Code]:
+        """Loops that add the sums over the rows of elements to an array, in the order of `TermKernels`."""
+        values, emitter = kernels.term.parameters.get(argument), kernels.emitter
+        if values is not None and values.index is None:
+            return [_ordered_sum(emitter, buffer, column, array) for column in range(array.shape[1])]
+        row = "e" if values is None else f"{emitter.prefix}row_of_{argument}[e]"
+        part = storage.allocate(np.zeros(tuple(array.shape)))
+        place, width = f"part[{row}, ", range(array.shape[1])
+        lines = [f"{place}{c}] = {place}{c}] + {emitter.row(buffer, c)}" for c in width]
+        text = "".join(f"    {line}\n" for line in lines)
+        loop = emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n{text}")
+        return [zeroed("part", part), loop.naming(part=part), added(array, part)]
+
+    def _counted(self, emitter: Emitter, code: Code) -> Code:
+        """The code, whose statements are counted."""
+        if isinstance(emitter, AllVectors) or not emitter.term.elements.fixed:
+            self._statements = math.inf
+        emitter.swept = None  # the next verification is of another kernel
+        if isinstance(emitter, MapLoops):
+            emitter.forwarded = None
+        cells = emitter.cells if isinstance(emitter, WindowLoops) else 1
+        self._statements += emitter.term.elements.count * cells * code.text.count("\n")
+        return code
+
+
+def _separable(potential: Potential) -> bool:
+    """True if all kernels of a potential are of terms and maps whose elements stay."""
+    return potential.fixed and all(isinstance(k, TermKernels) for k in potential.kernels.values())
+
+
+def _ordered_sum(emitter: Emitter, buffer: str, column: int, array: Any) -> Code:
+    """Loops that add a column's sum over elements to row 0 of an array, in the order of `ordered_sum`."""
+    nodes = f"{emitter.prefix}nodes"
+    lines = [
+        "for k in range(tree.shape[0]):",
+        "    tree[k] = 0.0",
+        f"for e in range({nodes}.shape[0]):",
+        "    k = e & (tree.shape[0] - 1)",
+        f"    tree[k] = tree[k] + {emitter.row(buffer, column)}",
+        f"for level in range({int(math.log2(MOST_COLUMNS))}):",
+        "    half = tree.shape[0] >> (level + 1)",
+        "    for k in range(half):",
+        "        tree[k] = tree[k] + tree[k + half]",
+        f"into[0, {column}] = into[0, {column}] + tree[0]",
+    ]
+    tree = storage.allocate(np.zeros(columns_of(emitter.term.elements.rows)))
+    return emitter.naming("".join(f"{line}\n" for line in lines)).naming(tree=tree, into=array)

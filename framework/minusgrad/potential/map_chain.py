@@ -21,9 +21,9 @@ from .term_request import map_request, slope_request, tangents_of
 class MapChain:
     """Maps and slopes in the order in which they run, and the fields that they write.
 
-    `parts` are all of them by name, `maps` and `slopes` each kind. `outputs`, `adjoints` (dU/dy) and
-    `adjoint_tangents` (the tangents of dU/dy) are by field. Raises `EnergyError` for one that writes a field
-    which an earlier one has read, and for a slope that writes the output of another.
+    `parts` are all of them by name, `maps` and `slopes` each kind, `kernels` what computes them. `outputs`,
+    `adjoints` (dU/dy), and the tangents of both are by field. Raises `EnergyError` for one that writes a
+    field which an earlier one has read, and for a slope that writes the output of another.
     """
 
     def __init__(self, parts: Sequence[Term | Slope]):
@@ -37,7 +37,7 @@ class MapChain:
             n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.outputs.items()
         }
         self.adjoint_tangents = {n: f.twin() for n, f in self.adjoints.items()}
-        self._tangents = {n: f.twin() for n, f in self.adjoints.items()}
+        self.output_tangents = {n: f.twin() for n, f in self.adjoints.items()}
         self.differentiators = {n: SlopeKernels(slope, self.adjoints) for n, slope in self.slopes.items()}
         self.compile()
 
@@ -49,12 +49,18 @@ class MapChain:
             n: MapKernels(loops, loops.given not in written[:k])
             for k, (n, loops) in enumerate(self.loops.items())
         }
-        self._kernels: dict[str, Any] = {n: (kernels | self.differentiators)[n] for n in self.parts}
+        self.kernels: dict[str, Any] = {n: (kernels | self.differentiators)[n] for n in self.parts}
 
     def refresh(self, t: float) -> None:
         """Recompute the outputs from the present fields."""
-        for kernels in self._kernels.values():
+        for kernels in self.kernels.values():
             kernels(t)
+
+    def locate(self, t: float) -> None:
+        """Compute the windows of maps to grids at the present fields, as `refresh` does with the outputs."""
+        for kernels in self.kernels.values():
+            if isinstance(kernels, MapKernels):
+                kernels.locate(t)
 
     def first_nonfinite(self) -> str | None:
         """The first output, in the order in which they are computed, that is not finite, and its node."""
@@ -65,22 +71,22 @@ class MapChain:
 
     def seconds(self, t: float) -> float:
         """The time that `refresh` takes, from some slices of long kernels."""
-        return sum(k.seconds(t) for k in self._kernels.values() if isinstance(k, MapKernels))
+        return sum(k.seconds(t) for k in self.kernels.values() if isinstance(k, MapKernels))
 
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of the outputs that change along them; after `refresh`."""
         known = dict(tangents)
         for name, part in self.parts.items() if known else ():
             if name in self.slopes:
-                moved = {z: self._tangents[g.name].array for z, g in part.gives.items()}
+                moved = {z: self.output_tangents[g.name].array for z, g in part.gives.items()}
                 self.differentiators[name].tangents(known, moved, t)
                 known |= {g.name: moved[z] for z, g in part.gives.items()}
                 continue
-            into = self._tangents[part.gives.name].array
+            into = self.output_tangents[part.gives.name].array
             if part.gives.name not in known:
                 into.fill(0)
             if along := tangents_of(name, part, known):
-                self._kernels[name].along(along, into, t)
+                self.kernels[name].along(along, into, t)
             known[part.gives.name] = into
         return known
 

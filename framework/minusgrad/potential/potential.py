@@ -43,10 +43,10 @@ class Potential:
         potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
 
     All is computed at the present values of the fields and parameters, and in their units. `terms` and
-    `maps` are by name, `parts` are both, `map_outputs` the fields that maps write, `kernels` the compiled
-    code of each part. `frozen`: map outputs that none of `maps` writes keep their values. Among `maps` there
-    may be slopes (`Slope`), whose outputs are derivatives of other energies; the terms of these are `parts`,
-    too, but not summed.
+    `maps` are by name, `parts` are both, `chain` the maps in order, `map_outputs` the fields that they
+    write, `kernels` the compiled code of each part. `frozen`: map outputs that none of `maps` writes keep
+    their values. Among `maps` there may be slopes (`Slope`), whose outputs are derivatives of other energies;
+    the terms of these are `parts`, too, but not summed.
 
     Raises `EnergyError` for two terms of one name, maps in an order in which one reads the output of a
     later one, and (unless `frozen`) map outputs without their map.
@@ -63,17 +63,17 @@ class Potential:
         names = [term.name for term in (*terms, *maps)]
         if len(set(names)) != len(names):
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
-        self._chain = MapChain(maps)
+        self.chain = MapChain(maps)
         self.fields = fields
         self.terms: dict[str, Any] = {term.name: term for term in terms}
-        self.maps, self.slopes = self._chain.maps, self._chain.slopes
+        self.maps, self.slopes = self.chain.maps, self.chain.slopes
         self.parts = self.terms | self.maps | self._parts_of_slopes()
-        self.map_outputs = self._chain.outputs
+        self.map_outputs = self.chain.outputs
         if not frozen:
             self._refuse_orphans()
         self._changing = [p for p in self.parts.values() if isinstance(p, Term) and not p.elements.fixed]
         self._elements = [term.elements for term in self._changing]
-        self._reads_outputs = not self._chain.outputs.keys().isdisjoint(
+        self._reads_outputs = not self.chain.outputs.keys().isdisjoint(
             field.name for part in (*terms, *maps) for field in part.fields.values()
         )
         self._read = [fields[name].array for name in sorted(self.reads)]
@@ -90,11 +90,11 @@ class Potential:
         self.kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
         for slope in self.slopes.values():
             self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
-        self._kernels = self.kernels | self._chain.differentiators
+        self._kernels = self.kernels | self.chain.differentiators
         self._owners = self.parts | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
-        self._validation = RequestValidation(self.fields, self.parts, self.kernels, self._chain)
+        self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
         self._plans: dict[tuple, RequestPlan] = {}
 
     def _parts_of_slopes(self) -> dict[str, Term]:
@@ -110,7 +110,7 @@ class Potential:
     def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
         if isinstance(part, StagedTerm):
             return part
-        return TermKernels(part, self._chain.loops.get(part.name) or loops_of_energy(part))
+        return TermKernels(part, self.chain.loops.get(part.name) or loops_of_energy(part))
 
     def _refuse_orphans(self) -> None:
         """Refuse a map output without its map: it would keep the values of another potential."""
@@ -133,13 +133,13 @@ class Potential:
             return twins.setdefault(part.name, part.twin(fields))
 
         slopes = {n: slope.over(fields, twins) for n, slope in self.slopes.items()}
-        maps = [slopes[n] if n in slopes else twin(part) for n, part in self._chain.parts.items()]
+        maps = [slopes[n] if n in slopes else twin(part) for n, part in self.chain.parts.items()]
         return Potential(fields, [twin(part) for part in self.terms.values()], maps, frozen=True)
 
     @property
     def reads(self) -> set[str]:
         """The names of the fields that U depends on, without map outputs."""
-        parts = [*self.terms.values(), *self._chain.parts.values()]
+        parts = [*self.terms.values(), *self.chain.parts.values()]
         return {f.name for part in parts for f in part.fields.values()} - set(self.map_outputs)
 
     @property
@@ -166,7 +166,7 @@ class Potential:
     @property
     def computed(self) -> list[tuple[str, Term | Slope, list[str]]]:
         """The maps and slopes in order: name, object, and the names of the fields that it writes."""
-        return [(n, part, [f.name for f in outputs(part)]) for n, part in self._chain.parts.items()]
+        return [(n, part, [f.name for f in outputs(part)]) for n, part in self.chain.parts.items()]
 
     @property
     def uses_time(self) -> bool:
@@ -194,13 +194,13 @@ class Potential:
         """
         if self._changing:
             self._rebuild()
-        self._chain.refresh(t)
+        self.chain.refresh(t)
 
     def _rebuild(self) -> None:
         elements = [term.rebuild() for term in self._changing]
         if any(new is not old for new, old in zip(elements, self._elements, strict=True)):
             self._elements = elements
-            self._chain.compile()
+            self.chain.compile()
             self._compile()
 
     @property
@@ -299,10 +299,10 @@ class Potential:
     def seconds(self, fields: Iterable[str], t: float = 0.0) -> float:
         """The time of one gradient by these fields, from a part of each long kernel; 0 if none is long."""
         request = DerivativeRequest(gradient={name: self._output(name) for name in fields})
-        plan = RequestPlan.of(request, {}, self.terms, self._chain, self._kernels)
+        plan = self.plan(request, {})
         kernels = {n: k for n, k in self.kernels.items() if isinstance(k, TermKernels)}
         times = [kernels[n].seconds(part, t) for n, part in plan.requests.items() if n in kernels]
-        return sum(times) + self._chain.seconds(t)
+        return sum(times) + self.chain.seconds(t)
 
     def evaluate_into(self, targets: Mapping[str, Any], t: float = 0.0) -> float:
         """U, and its gradient as `gradient_into` gives it, in one pass over the elements."""
@@ -328,12 +328,14 @@ class Potential:
         key = request.key({*request.gradient, *request.product})
         if request.tangents or key not in self._plans:
             self._validation.check(request)
-        if not request.seeds or self._reads_outputs:
+        if self.refreshes(request):
             self.refresh(t)  # where elements have changed, all plans are dropped
+        else:
+            self.chain.locate(t)
         plan = None if request.tangents else self._plans.get(key)
         if plan is None:
-            tangents = self._chain.with_outputs(request.tangents, t)
-            plan = RequestPlan.of(request, tangents, self.terms, self._chain, self._kernels)
+            tangents = self.chain.with_outputs(request.tangents, t)
+            plan = self.plan(request, tangents)
             if not request.tangents:
                 self._plans[key] = plan
         for array in plan.zeroed:
@@ -349,6 +351,14 @@ class Potential:
             values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return total
 
+    def plan(self, request: DerivativeRequest, tangents: Mapping[str, Any]) -> RequestPlan:
+        """The parts of a request; `tangents`: its own, and those of the map outputs that they change."""
+        return RequestPlan.of(request, tangents, self.terms, self.chain, self._kernels)
+
+    def refreshes(self, request: DerivativeRequest) -> bool:
+        """True if the derivatives of a request depend on map outputs, which are then recomputed."""
+        return not request.seeds or self._reads_outputs
+
     def map_output_tangents(self, tangents: Mapping[str, Any], t: float = 0.0) -> dict[str, np.ndarray]:
         """The tangents of the map outputs that change along `tangents`, by field, in its shape.
 
@@ -359,12 +369,12 @@ class Potential:
         self.refresh(t)
         owners = {*self.maps, *self._parts_of_slopes()}
         known = {n: w for n, w in tangents.items() if n in self.fields or n.partition(".")[0] in owners}
-        found = self._chain.with_outputs({n: self._tangent(n, w) for n, w in known.items()}, t)
+        found = self.chain.with_outputs({n: self._tangent(n, w) for n, w in known.items()}, t)
         return {n: storage.host(found[n]).copy() for n in self.map_outputs if n in found}
 
     def add_output_tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
         """Add the tangents of map outputs to arrays, by field; after a refresh. `tangents`: arrays, too."""
-        found = self._chain.with_outputs(tangents, t)
+        found = self.chain.with_outputs(tangents, t)
         for name, array in into.items():
             if name in found:
                 storage.store(array, storage.host(array) + storage.host(found[name]))
@@ -412,7 +422,7 @@ class Potential:
 
     def first_nonfinite_output(self) -> str | None:
         """The first output of maps and slopes that is not finite, as of the last refresh, and its node."""
-        return self._chain.first_nonfinite()
+        return self.chain.first_nonfinite()
 
     def _update_adjoints(self, t: float) -> None:
         """dU/dy of all map outputs y, at the present fields."""

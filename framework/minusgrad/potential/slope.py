@@ -155,15 +155,22 @@ class SlopeKernels:
         fields = slope.energy.fields
         self._seeds = {y: fields[v].array for y, v in slope.paired.items()}
         self._outputs = {z: g.array for z, g in slope.gives.items()}
+        self.forward = DerivativeRequest(gradient=self._outputs, seeds=self._seeds)
         self._adjoints = {z: adjoints[g.name].array for z, g in slope.gives.items()}
-        self._along = {z: fields[z].twin().array for z in slope.gives}
+        self.along = {z: fields[z].twin().array for z in slope.gives}
         """The adjoints times their factors: the tangents of the product."""
-        self._weigh = BoundKernel(self._scaled(self._along, self._adjoints))
+        self.weighed = self._scaled(self.along, self._adjoints)
+        self._weigh = BoundKernel(self.weighed)
         self._scales: dict[int, BoundKernel] = {}
 
     def __call__(self, t: float) -> None:
-        self._energy.sweep(DerivativeRequest(gradient=self._outputs, seeds=self._seeds), t)
+        self._energy.sweep(self.forward, t)
         self._scale_in_place(self._outputs)
+
+    @property
+    def scaled(self) -> Code:
+        """Loops that multiply the outputs with their factors."""
+        return self._scaled(self._outputs, self._outputs) if self._has_factors else Code("")
 
     def tangents(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
         """Overwrite the arrays `into`, by z, with the tangents of the outputs along others by their names."""
@@ -182,20 +189,31 @@ class SlopeKernels:
 
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """Add dU/d(field) to the arrays of `wanted`, by field; its slopes are by the energy's names."""
-        energy, paired = self._energy, self.slope.paired
         self._weigh()
-        product = {n: a for n, a in wanted.gradient.items() if n in energy.reads}
-        request = DerivativeRequest(
-            product=product, changes=wanted.slopes, tangents=self._along, seeds=self._seeds, adds=True
-        )
-        found = energy.sweep(request, t).changes if product or wanted.slopes else {}
-        if into := {y: wanted.gradient[v] for y, v in paired.items() if v in wanted.gradient}:
-            energy.add_output_tangents(self._along, into, t)
+        request = self.adjoint(wanted)
+        found = self._energy.sweep(request, t).changes if request else {}
+        if into := self.by_output(wanted):
+            self._energy.add_output_tangents(self.along, into, t)
         return Derivatives(slopes=found)
+
+    def adjoint(self, wanted: DerivativeRequest) -> DerivativeRequest:
+        """The request to the energy for dU/d(field), except for the fields that outputs are paired with."""
+        product = {n: a for n, a in wanted.gradient.items() if n in self._energy.reads}
+        return DerivativeRequest(
+            product=product, changes=wanted.slopes, tangents=self.along, seeds=self._seeds, adds=True
+        )
+
+    def by_output(self, wanted: DerivativeRequest) -> dict[str, Any]:
+        """The arrays of `wanted` for fields that outputs are paired with, by output: its tangent is added."""
+        return {y: wanted.gradient[v] for y, v in self.slope.paired.items() if v in wanted.gradient}
+
+    @property
+    def _has_factors(self) -> bool:
+        return any(c != 1.0 for c in self.slope.factor.values())
 
     def _scale_in_place(self, arrays: Mapping[str, Any]) -> None:
         """Multiply arrays, by z, with the factors."""
-        if all(c == 1.0 for c in self.slope.factor.values()):
+        if not self._has_factors:
             return
         key = id(next(iter(arrays.values())))
         if key not in self._scales:

@@ -15,7 +15,7 @@ from ..energies.local_energy import Time
 from ..energies.parameter_values import Values
 from ..energies.precision_range import require_range
 from ..energies.term import Term
-from ..engine.kernels import BoundKernel, Code
+from ..engine.kernels import BoundKernel, Code, zeroed
 from ..errors import EnergyError, unknown
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
@@ -153,14 +153,27 @@ class MapKernels:
         self._clears = first and not loops.gives_to_all
         self._code = loops.forward(overwrite=self._overwrites)
         self._launch = BoundKernel(self._code, "t")
+        self.located = loops.located()
+        self._locate = BoundKernel(self.located, "t") if self.located.text else None
         self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
         self._proven = False
+
+    @property
+    def code(self) -> Code:
+        """The loops of a call."""
+        given = self.loops.given
+        return Code.joined([*([zeroed(f"f_{given.name}", given.array)] * self._clears), self._code])
 
     def __call__(self, t: float) -> None:
         if self._clears:
             self.loops.given.array.fill(0)
         self._launch(t)
         self._proven = self._proven or self.loops.verify_forward(self._code, {}, t)
+
+    def locate(self, t: float) -> None:
+        """Compute the windows of elements only, which derivatives need."""
+        if self._locate:
+            self._locate(t)
 
     def seconds(self, t: float) -> float:
         """The time that a call takes, from some slices of it; 0 for one that is not long."""

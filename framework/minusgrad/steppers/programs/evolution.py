@@ -17,11 +17,13 @@ import numpy as np
 from ...energies.fields import Field
 from ...engine.kernels import BoundKernel, Code, at_each
 from ...errors import EnergyError, NonFiniteError, choices
+from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
 from ...potential.potential import Potential
 from ...scene.units import parse_unit
 from ..holds import Holds
 from ..stepper import Stepper, refuse_unlike
+from .serial_steps import SerialSteps
 from .state_tape import StateTape
 
 
@@ -46,6 +48,7 @@ class Evolution(Stepper):
         dt: float = 1.0,
         t0: float = 0.0,
         holds: Holds | None = None,
+        tape: StateTape | None = None,
     ):
         self.potential, self.updates = potential, dict(updates)
         self.holds = holds or Holds(potential.fields)
@@ -53,9 +56,10 @@ class Evolution(Stepper):
         self._origin, self._made_with, self._dt = t0, dt, self._checked(dt)
         self._hand_out()
         self.gradient: dict[str, Any] = {}
-        self.tape: StateTape | None = None
         self._refuse_unlike()
+        self.tape, self._rows = tape, tape or StateTape(self.moving, 1)
         self._copy = BoundKernel(self._copies())
+        self._steps, self._verified = self._kernel_of_steps(), False
         self.holds.place(self.time)
 
     def _refuse_unlike(self) -> None:
@@ -104,11 +108,28 @@ class Evolution(Stepper):
             pieces.append(Code(at_each(f"x{k}", fields[x].array, f"x{k}[{{at}}] = {source}[{{at}}]"), arrays))
         return Code.joined(pieces)
 
+    def _kernel_of_steps(self) -> SerialSteps | None:
+        """Many steps in one kernel, which also records them on the tape; None for a large program."""
+        code = FusedSweep(self.potential)
+        computed = code.refresh() if code.possible else []
+        if not SerialSteps.serve(code.statements):
+            return None
+        return SerialSteps([*self._rows.recorded(), *computed, self._copies()], self.holds.code())
+
+    @property
+    def fused(self) -> bool:
+        """True if many steps are taken inside one kernel."""
+        return self._steps is not None
+
     # The clock
 
     @property
     def time(self) -> float:
-        return self.t0 + (self.step - self.since) * self.dt
+        return float(self.times(self.step))
+
+    def times(self, steps: Any) -> Any:
+        """The times at the start of steps, given by their numbers."""
+        return self.t0 + (steps - self.since) * self.dt
 
     @property
     def dt(self) -> float:
@@ -162,15 +183,34 @@ class Evolution(Stepper):
                 raise NonFiniteError(f"step {self.step + 1}: {trouble}")
 
     def _run(self, n: int) -> None:
-        for _ in range(n):
-            if self.tape:
-                self.tape.record(self.step)
-            self.potential.refresh(self.time)
-            self._copy()
-            self.step += 1
-            self.holds.place(self.time)
+        if self._steps is not None:
+            self._verify()
+            row = self.step - self.tape.first if self.tape else 0
+            self._steps(self.times(np.arange(self.step, self.step + n + 1)), row)
+            self.step += n
+        else:
+            for _ in range(n):
+                self._launch()
         for field in self.moving:
             field.array.writes += 1
+
+    def _launch(self) -> None:
+        """Take a step by single launches."""
+        if self.tape:
+            self.tape.record(self.step)
+        self.potential.refresh(self.time)
+        self._copy()
+        self.step += 1
+        self.holds.place(self.time)
+
+    def _verify(self) -> None:
+        """Compute all maps and slopes once by kernels of their own, which are verified and judge the range.
+
+        The kernel of many steps has the same loops.
+        """
+        if not self._verified:
+            self.potential.refresh(self.time)
+            self._verified = True
 
     def evaluate(self, t: float | None = None) -> None:
         """Nothing: a program computes nothing before a step."""
@@ -214,8 +254,8 @@ class Evolution(Stepper):
 
     def with_tape(self, tape: StateTape) -> "Evolution":
         """The same program, recording on a tape, with its clock at the start."""
-        one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds)
-        one.tape, one.kind = tape, self.kind
+        one = Evolution(self.potential, self.updates, self.dt, self._origin, self.holds, tape)
+        one.kind = self.kind
         return one
 
     def begin_tape(self, first: int) -> None:
