@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
     from .energies.local_map import Cell, local_map
     from .energies.magnetic_field import vector_potential
+    from .energies.repeated_maps import repeated
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
     from .energies.term import bind
     from .engine.special_functions import erf
@@ -46,6 +47,7 @@ _HOMES = {
     "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
     "energies.local_map": "Cell local_map",
     "energies.magnetic_field": "vector_potential",
+    "energies.repeated_maps": "repeated",
     "energies.staged_energy": "Between Stage Staged staged_energy",
     "energies.term": "bind",
     "engine.runtime": "ti",
@@ -61,7 +63,7 @@ __all__ = [
     "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "TimeStep",
     "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy",
-    "local_map", "resume", "run", "staged_energy", "ti", "vector_potential",
+    "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",
 ]  # fmt: skip
 
 

@@ -1022,8 +1022,8 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a field cannot be called 'a/b'; use letters, digits and _": lambda: declared(
         at=Cell(window=_here), gives="a/b"
     ),
-    "map 'm': over must be 'nodes', 'pairs', 'tuples', a number of nodes or names of sets, got": lambda: (
-        declared("cells", at=Cell(window=_here))
+    "map 'm': over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets": lambda: (
+        declared("cell", at=Cell(window=_here))
     ),
     "map 'm': has no Node field": lambda: local_map("m", gives="y", over="nodes", x=Parameter())(lone),
     "energy 'm': at is a Cell, but only maps add to cells": lambda: local_energy(

@@ -567,7 +567,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         (lambda: declared("pairs", x=X, k=Datum()), "energy 'bad': a pair has no data"),
         (
             lambda: declared("triples", x=X, k=Datum()),
-            "over must be 'nodes', 'pairs', 'tuples', a number of nodes or names of sets, got 'triples'",
+            "'pairs', 'tuples', 'cells', a number of nodes or names of sets, got 'triples'; choose one",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
@@ -575,7 +575,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared(0, x=X, k=Datum()),
-            "over must be 'nodes', 'pairs', 'tuples', a number of nodes or names of sets, got 0",
+            "over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets, got 0",
         ),
     ],
 )

@@ -7,7 +7,10 @@ sizes = { hidden = 32 }               over several sets of nodes: the sizes of t
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
 gives = "dose_behind"                 of a map: what the field is called, if not as declared
-grid = "canvas"                       of a map to cells: the grid, if the state has several
+grid = "canvas"                       of a map to cells, or over cells: the grid, if the state has several
+edges = "periodic"                    over cells: what lies beyond an edge, along all axes or along each
+repeat = 10                           of a map that reads its own output: the number of sweeps
+begin = "p_guess"                     and the field that the first sweep reads; default: zeros
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 """
 
@@ -45,11 +48,20 @@ class SetBlock(TupleBlock):
     sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
 
 
+class CellBlock(EnergyBlock):
+    """An energy over the cells of a grid may say which, and what lies beyond its edges."""
+
+    grid: str | None = None
+    edges: str | tuple[str, ...] | None = None
+
+
 class Giving(Record):
-    """A map may say what it gives, and to which grid."""
+    """A map may say what it gives, to which grid, and how often it is repeated."""
 
     gives: str | None = None
     grid: str | None = None
+    repeat: Annotated[int, Limits(ge=1)] | None = None
+    begin: str | None = None
 
 
 class StagedBlock(Record):
@@ -79,6 +91,8 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
 def _block(energy: LocalEnergy) -> type[EnergyBlock]:
     if energy.element_kind.several:
         return SetBlock
+    if energy.element_kind.cells:
+        return CellBlock
     return TupleBlock if energy.listed else EnergyBlock
 
 

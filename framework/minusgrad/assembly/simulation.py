@@ -236,9 +236,11 @@ class Simulation:
         tables: dict[KeyPath, SlopeTable] = {("slope", n): table for n, table in enumerate(scene.slope)}
         for path in scene.in_order([*blocks, *tables]):
             if path in blocks:
-                one = self._named(blocks[path])
-                maps[one.name] = one
-                made.append(one)
+                found = self._bound_by(blocks[path])
+                maps |= {one.name: one for one in found}
+                made += found
+                for one in found:
+                    self._terms.setdefault(one.name, path)
                 continue
             for name in tables[path].energies:
                 with self.placed(path):
@@ -259,21 +261,25 @@ class Simulation:
 
     def term(self, block: Block) -> Any:
         """The energy, or map, of a block, bound to the fields as the block says."""
+        return self._bound_by(block)[-1]
+
+    def _bound_by(self, block: Block) -> list[Any]:
+        """The same; of a map that is repeated all sweeps, the last of which has its name."""
         energy = self._validated.entries[block.path].energy
         assert energy is not None
         found = TermBlock(energy, self._validated.models[block.path], self.state, self.units)
         with self.placed(block.path):
             bound = (
-                self._staged_term(energy, found) if isinstance(energy, Staged) else self._local_term(found)
+                [self._staged_term(energy, found)] if isinstance(energy, Staged) else self._local_terms(found)
             )
-        self.bound[block.path] = bound
+        self.bound[block.path] = bound[-1]
         return bound
 
-    def _local_term(self, block: TermBlock) -> Term:
-        term = Term.of(block.spec(), self.fields)
-        if rounds(of_term(term)):  # raises for an energy that cannot be traced
-            self.suspects.add(term.name)
-        return term
+    def _local_terms(self, block: TermBlock) -> list[Term]:
+        terms = block.bound(self.fields)
+        if rounds(of_term(terms[-1])):  # raises for an energy that cannot be traced
+            self.suspects.update(term.name for term in terms)
+        return terms
 
     def _staged_term(self, energy: Staged, block: TermBlock) -> StagedTerm:
         model: Any = block.model
@@ -294,8 +300,11 @@ class Simulation:
         """The grid that each field over one lies on, by field."""
         places = {field: name for name, grid in self.state.grids.items() for field in grid.fields}
         of_grid = {id(grid): name for name, grid in self.state.grids.items()}
-        maps = self.potential.maps.values()
-        return places | {m.gives.name: of_grid[id(m.grid)] for m in maps if m.grid and m.gives}
+        terms = [part for part in self.potential.parts.values() if isinstance(part, Term)]
+        read = {f.name: of_grid[id(term.cells)] for term in terms if term.cells for f in term.fields.values()}
+        given = {m.gives.name: m.grid or m.cells for m in terms if m.gives}
+        written = {name: of_grid[id(grid)] for name, grid in given.items() if grid}
+        return read | places | written
 
     def _dissipation(self) -> Potential | None:
         """The sum of the dissipation terms. Raises `SceneError` for a term that depends on no velocity."""

@@ -23,13 +23,14 @@ def slope_of(
     Raises `EnergyError` for a map that is not above it, and as `Slope` does.
     """
     name = table.name or "_".join(["slope", *table.energies, *table.through])
-    if missing := [n for n in table.through if n not in maps]:
-        raise EnergyError(f"through: no map '{missing[0]}' stands above it{choices(missing[0], maps)}")
+    known = [n for n, m in maps.items() if m.owner in ("", n)]
+    if missing := [n for n in table.through if n not in known]:
+        raise EnergyError(f"through: no map '{missing[0]}' stands above it{choices(missing[0], known)}")
     if strange := [z for z in table.factor if z not in table.by] if isinstance(table.factor, dict) else []:
         raise EnergyError(f"factor: {unknown('field', strange[0], table.by)}")
-    through = [maps[n] for n in table.through]
+    through = [m for n, m in maps.items() if (m.owner or n) in table.through]
     energy = Potential(fields, [energies[n] for n in table.energies], through, frozen=True)
-    paired = {m.gives.name: table.through[m.name] for m in through if m.gives}
+    paired = {m.gives.name: table.through[m.name] for m in through if m.gives and m.name in table.through}
     given = table.factor if isinstance(table.factor, dict) else dict.fromkeys(table.by, table.factor)
     factors = {z: _number(given.get(z, 1.0), units) for z in table.by}
     return Slope(name, energy, table.by, factors, paired)

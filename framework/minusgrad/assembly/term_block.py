@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Body, Grid, State
+from ..energies.fields import Body, Fields, Grid, State
 from ..energies.local_energy import Datum, LocalEnergy, Table
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
+from ..energies.repeated_maps import sweeps
 from ..energies.staged_energy import Staged
+from ..energies.term import Term
 from ..energies.term_spec import TermSpec
 from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
@@ -57,8 +59,18 @@ class TermBlock:
             gives=getattr(model, "gives", None),
             grid=self._grid(energy, getattr(model, "grid", None)),
             sizes=getattr(model, "sizes", {}),
+            edges=getattr(model, "edges", None),
             units=self.units,
         )
+
+    def bound(self, fields: Fields) -> list[Term]:
+        """The term, bound to fields; of a map that is repeated its sweeps, the last of which has its name."""
+        times, begin = (getattr(self.model, key, None) for key in ("repeat", "begin"))
+        if times is not None:
+            return sweeps(self.spec(), fields, times, begin)
+        if begin is not None:
+            raise EnergyError(f"'{self.energy.name}' is not repeated, got `begin`; give `repeat`, too")
+        return [Term.of(self.spec(), fields)]
 
     def _tuples(self, named: Any, energy: LocalEnergy) -> tuple[Any, Mapping[str, np.ndarray]]:
         """The rows and the data of a list of the state, or the rows as written.
@@ -93,9 +105,10 @@ class TermBlock:
         return _with_values(self._given)
 
     def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
-        """The grid that a map gives to: as named, or the only one of the state."""
+        """The grid that a map gives to, or whose cells are the elements: as named, or the only one."""
         grids = self.state.grids
-        if not isinstance(energy, LocalMap) or energy.cell is None:
+        gives_to_cells = isinstance(energy, LocalMap) and energy.cell is not None
+        if not gives_to_cells and not energy.element_kind.cells:
             if named is not None:
                 raise EnergyError(
                     f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"

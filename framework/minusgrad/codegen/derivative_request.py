@@ -20,6 +20,8 @@ from .tracing import Trace
 
 ADJOINT = "lambda"
 """The adjoint as an argument of the map; a keyword of Python, so that no function has one of this name."""
+ADJOINT_OF = "0_"
+"""Begins the name of the adjoint of a field, as no name of a state's field begins."""
 
 
 @dataclass(frozen=True)

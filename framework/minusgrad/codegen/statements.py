@@ -20,7 +20,7 @@ from ..errors import EnergyError
 from ..symbolic.graph import reachable
 from ..symbolic.operations import OPERATIONS
 from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest
+from .derivative_request import ADJOINT_OF, DerivativeRequest
 
 WHOLE_TYPE = "ti.f64"
 """Integers are whole numbers of this type in every run: exact to 2^53, where f32 ends at 2^24."""
@@ -213,7 +213,13 @@ class Statements:
             for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", nodal)):
                 named |= {f"{letter}_{self._field(a)}": array for a, array in arrays.items()}
         used = set(re.findall(r"\w+", text))
-        return Code(text, {name: array for name, array in named.items() if name in used})
+        aliases = {
+            f"{kind}_{adjoint}{name}": f"{kind}_{adjoint}{alias}"
+            for name, alias in self.term.aliases.items()
+            for kind in ("f", "w", "g", "h", "quads_f", "quads_w")
+            for adjoint in ("", ADJOINT_OF)
+        }
+        return Code(text, {name: array for name, array in named.items() if name in used}, aliases=aliases)
 
 
 def template(node: Scalar) -> str:

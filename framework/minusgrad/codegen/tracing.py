@@ -8,7 +8,7 @@ results are merged by select (at most 64 runs). Anything else raises `TraceError
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import product
@@ -16,22 +16,21 @@ from operator import add
 from types import MappingProxyType
 from typing import Any
 
-from ..energies.local_energy import Datum, Linear, LocalEnergy, Node, Table, concrete
+from ..energies.local_energy import INSIDE, Datum, Linear, LocalEnergy, Node, Table, concrete
 from ..energies.local_map import Cell, LocalMap
 from ..energies.term import Term
 from ..errors import TraceError
+from ..symbolic.branch_paths import Paths
 from ..symbolic.graph import Graph
 from ..symbolic.operations import TRUTHS
 from ..symbolic.rewriting import copied, here, number, rebind, run
 from ..symbolic.scalar import Scalar
-from ..symbolic.taichi_standin import Symbolic, _rows
+from ..symbolic.taichi_standin import Symbolic, TableLookup, _rows
 from ..symbolic.tensors import Tensor, flat
 
 NO_TABLES: Mapping[str, tuple[int, ...]] = MappingProxyType({})
 OPERATIONS = 20_000
 """Most operations of an energy: its derivatives are several times as long, and compile in minutes."""
-PATHS = 64
-"""Most paths through the branches of one energy."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +62,14 @@ def trace(
 
     `tables`: their shapes by argument; `axes`: of the grid that a map adds to; `simplify`: see `Graph`.
     """
-    paths = _Paths()
+    paths = Paths()
     graph = Graph(paths.decide, simplify)
     inputs: dict[str, list[list[Scalar]]] = {}
     values: dict[str, Any] = {}
     functions = Symbolic(graph)
     for name, role in energy.roles.items():
         if isinstance(role, Table):
-            values[name] = _Table(graph, name, tables[name])
+            values[name] = TableLookup(graph, name, tables[name])
             continue
         shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
         integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
@@ -79,12 +78,15 @@ def trace(
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
         rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
-        values[name] = rows if isinstance(role, Node) else leaves[0] if isinstance(role, Cell) else rows[0]
-        if isinstance(role, Node) and energy.element_kind.several:
+        if not isinstance(role, Node):
+            values[name] = leaves[0] if isinstance(role, Cell) else rows[0]
+        elif energy.element_kind.several:
             at = dict(zip(energy.slots(name, k), range(len(rows)), strict=True))
             inputs[name] = [leaves[at[slot]] if slot in at else [] for slot in range(k)]
             own = {slot: rows[row] for slot, row in at.items()}
             values[name] = _NodesOfSet(name, energy.element_kind.sets, own)
+        else:
+            values[name] = energy.around(name, rows, partial(_or_zero, graph))
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]
@@ -101,8 +103,8 @@ def trace(
         return Trace(graph, value, inputs)
     mirrored = None
     if energy.element_kind.unordered:
-        exchanged = {a: v[::-1] if isinstance(energy.roles.get(a), Node) else v for a, v in values.items()}
-        mirrored = traced(exchanged)
+        nodal = energy.of_role(Node)
+        mirrored = traced({a: v[::-1] if a in nodal else v for a, v in values.items()})
     window = _window(energy, graph, functions, values, paths)
     graph.most = None
     return Trace(graph, value, inputs, window, mirrored)
@@ -116,7 +118,7 @@ def of_term(term: Term, simplify: bool = True) -> Trace:
 
 
 def _window(
-    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any], paths: "_Paths"
+    energy: LocalMap, graph: Graph, functions: "Symbolic", values: dict[str, Any], paths: Paths
 ) -> list[tuple[Scalar, Scalar]]:
     """The lowest and the highest cell along each axis, as whole numbers."""
     if energy.window is None:
@@ -185,20 +187,12 @@ class _NodesOfSet:
         return _NodesOfSet(self._name, self._sets, {slot: copied(v) for slot, v in self._values.items()})
 
 
-class _Table:
-    """A table while an energy is traced."""
-
-    def __init__(self, graph: Graph, name: str, shape: tuple[int, ...]):
-        self._graph, self._name, self.shape = graph, name, shape
-
-    def __getitem__(self, places: Any) -> Scalar:
-        places = places if isinstance(places, tuple) else (places,)
-        if len(places) != len(self.shape):
-            raise TypeError(
-                f"{self._name}: is a table with {len(self.shape)} axes, got {len(places)} numbers; give one"
-                " for each axis"
-            )
-        return self._graph.lookup(self._name, *places)
+def _or_zero(graph: Graph, slot: int, value: Any) -> Any:
+    """The value at a neighbour, zero beyond an edge."""
+    inside = graph.input(INSIDE, None, (slot,)) > 0.5
+    if isinstance(value, Tensor):
+        return value.map(lambda entry: graph.apply("select", inside, entry, 0.0))
+    return graph.apply("select", inside, value, 0.0)
 
 
 def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:
@@ -215,39 +209,3 @@ def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tenso
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, (int, float)) or (isinstance(value, Scalar) and value.op not in TRUTHS)
-
-
-class _Paths:
-    """Runs a function once for each path through its branches and merges the results."""
-
-    def __init__(self) -> None:
-        self.script: tuple[bool, ...] = ()
-        self.taken: list[tuple[Scalar, bool]] = []
-        self.ways = 1
-
-    def decide(self, condition: Scalar) -> bool:
-        """The truth of a condition on the present path: as before, as scripted, else True for now."""
-        for known, outcome in self.taken:
-            if known is condition:
-                return outcome
-        scripted = self.script[len(self.taken) :][:1]
-        self.ways += not scripted  # the other outcome takes another run
-        if self.ways > PATHS:
-            raise TraceError(
-                f"{here()}: branches: at most {PATHS} ways lead through an energy, got more; use ti.select"
-            )
-        outcome = scripted[0] if scripted else True
-        self.taken.append((condition, outcome))
-        return outcome
-
-    def merged(self, graph: Graph, run: Callable[[], Scalar], script: tuple[bool, ...] = ()) -> Scalar:
-        self.script, self.taken = script, []
-        value, taken = run(), self.taken
-        for depth in reversed(range(len(script), len(taken))):
-            condition = taken[depth][0]
-            other = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
-            value = graph.apply("select", condition, value, other)
-        return value
-
-
-# Stand-ins for `ti` and `ti.math` -------------------------------------------------------------------

@@ -4,6 +4,7 @@
 "pairs"    every unordered pair of nodes, once
 "tuples"   a list of tuples, all of one length; a number: of this length
 a tuple    of names: slot k of an element is a node of the set of the k-th name; equal names are one set
+"cells"    each cell of a grid, with neighbours at constant offsets
 """
 
 from collections.abc import Mapping, Sequence
@@ -27,13 +28,14 @@ class ElementKind:
 
     `arity`: nodes of one element, None for any number; `listed`: the elements come from a list of tuples;
     `unordered`: pairs with u(a, b) = u(b, a); `sets`: the name of the set of each slot's nodes, empty where
-    there is one set without a name.
+    there is one set without a name; `cells`: a cell of a grid and its neighbours.
     """
 
     arity: int | None
     listed: bool = False
     unordered: bool = False
     sets: tuple[str, ...] = ()
+    cells: bool = False
 
     @property
     def own_values(self) -> bool:
@@ -66,6 +68,7 @@ NAMED = {
     "nodes": ElementKind(1),
     "pairs": ElementKind(2, unordered=True),
     "tuples": ElementKind(None, listed=True),
+    "cells": ElementKind(None, cells=True),
 }
 
 
@@ -78,8 +81,8 @@ def kind_of(over: Over, name: str = "") -> ElementKind:
     if isinstance(over, tuple) and over and all(isinstance(s, str) and s.isidentifier() for s in over):
         return ElementKind(len(over), listed=True, sets=over)
     raise EnergyError(
-        f"{name}: over must be 'nodes', 'pairs', 'tuples', a number of nodes or names of sets, got {over!r};"
-        " choose one"
+        f"{name}: over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets, got"
+        f" {over!r}; choose one"
     )
 
 

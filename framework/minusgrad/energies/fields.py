@@ -192,7 +192,8 @@ class Fields(Mapping[str, Field]):
         fields = Fields({"x": x, "m": m}, {"x": "m", "m": "kg"}, precision="f64")
 
     values: arrays by name, which are copied. units: SI units by name (default: "1"). precision: "f64" or
-    "f32". `derived` are the names of fields that maps compute. Raises `EnergyError` for an empty array, for a
+    "f32". `derived` are the names of fields that maps compute, `zeros` those among them that stay zero, where
+    repeated maps begin. Raises `EnergyError` for an empty array, for a
     field called "t", and where a name is looked up that does not exist.
     """
 
@@ -205,6 +206,7 @@ class Fields(Mapping[str, Field]):
         self.dtype = PRECISIONS[precision]
         self.precision = precision
         self.derived: set[str] = set()
+        self.zeros: set[str] = set()
         units = units or {}
         for name in values:
             _refuse_the_time(name)
@@ -229,7 +231,7 @@ class Fields(Mapping[str, Field]):
         made = Fields(
             {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
         )
-        made.derived = set(self.derived)
+        made.derived, made.zeros = set(self.derived), set(self.zeros)
         return made
 
     def extended(self, values: Mapping[str, Any]) -> "Fields":
@@ -237,6 +239,7 @@ class Fields(Mapping[str, Field]):
         made = Fields({}, precision=self.precision)
         others = {name: Field.of(name, array, dtype=self.dtype) for name, array in values.items()}
         made._fields, made.derived = {**self._fields, **others}, self.derived
+        made.zeros = self.zeros
         return made
 
     def derive(self, name: str, count: int, unit: str, shape: tuple[int, ...] = ()) -> Field:

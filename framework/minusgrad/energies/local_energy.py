@@ -26,13 +26,20 @@ import numpy as np
 from ..elements.element_kind import ElementKind, Over, kind_of
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
+from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
 
 BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
+CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin")
+"""The same of blocks of energies over cells, and of maps."""
 Shape = tuple[int | str, ...]
 """The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for
 the nodes of a tuple."""
+INSIDE = "_inside"
+"""The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""
+EDGES = ("clamped", "zero", "periodic")
+"""What lies beyond an edge of a grid: the value of the cell at the edge, 0, or the grid once more."""
 SYMMETRIES = ("translation", "rotation", "permutation")
 """Symmetries that an energy may be declared to have."""
 
@@ -201,9 +208,11 @@ class Linear:
 class LocalEnergy:
     """A named local energy; made by `local_energy`.
 
-    `over`: "nodes", "pairs", "tuples" of any one length, the number of nodes of a tuple, or the names of the
-    sets that they are of. `arguments` are the function's, in its order; `linear` are those computed from
-    others. `symmetries`: those that it is declared to have.
+    `over`: "nodes", "pairs", "tuples" of any one length, the number of nodes of a tuple, the names of the
+    sets that they are of, or "cells". `arguments` are the function's, in its order; `linear` are those
+    computed from others. `symmetries`: those that it is declared to have. Over cells: `edges`, one of EDGES
+    for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
+    known once it is bound to a grid.
     """
 
     name: str
@@ -212,6 +221,8 @@ class LocalEnergy:
     roles: Mapping[str, Role] = field(hash=False)
     linear: Mapping[str, Linear] = field(hash=False, default_factory=dict)
     symmetries: tuple[str, ...] = field(default=(), kw_only=True)
+    edges: str | tuple[str, ...] = field(default="", kw_only=True)
+    offsets: tuple[Offset, ...] = field(default=(), kw_only=True)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -265,12 +276,34 @@ class LocalEnergy:
     def evaluator(self) -> Callable[[Mapping[str, Any]], float]:
         """The energy of one element in plain Python, from the values of its roles by name."""
         of_arguments, tables = evaluator(self.function), self.of_role(Table)
+        nodal = self.of_role(Node)
 
         def energy(values: Mapping[str, Any]) -> float:
             made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
+            made |= {a: self.received(a, values) for a in nodal if self.offsets}
             return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
 
         return energy
+
+    def around(self, name: str, rows: Sequence[Any], or_zero: Callable[[int, Any], Any]) -> Any:
+        """A node field as the function receives it: its values by slot, or over cells by offset.
+
+        or_zero(slot, value): the value at a neighbour that may lie beyond an edge where it is 0.
+        """
+        if not self.offsets:
+            return rows
+        slots = {offset: slot for slot, offset in enumerate(self.offsets)}
+
+        def at(offset: Offset) -> Any:
+            slot = slots[offset]
+            return or_zero(slot, rows[slot]) if slot and INSIDE in self.roles else rows[slot]
+
+        return Neighbours(name, len(self.offsets[0]), at)
+
+    def received(self, name: str, values: Mapping[str, Any]) -> Any:
+        """The same of numbers by argument."""
+        inside = values.get(INSIDE, ())
+        return self.around(name, values[name], lambda s, v: v if inside[s] > 0.5 else 0.0 * v)
 
     def sample(self, rng: np.random.Generator, d: int = 3) -> dict[str, Any]:
         """Node fields, data, parameters of one element at a random, unsymmetric state of the declared scales.
@@ -278,7 +311,7 @@ class LocalEnergy:
         Parameters are drawn within their bounds around their default; vectors get d components, tuples of
         any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
         """
-        k = self.element_kind.arity or d + 1
+        k = len(self.offsets) or self.element_kind.arity or d + 1
         values = {name: self._draw(name, rng, d, k) for name in self.roles}
         for made in self.linear.values():
             values[made.weights][0] = -values[made.weights][1:].sum(axis=0)
@@ -329,7 +362,12 @@ def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ..
 
 
 def local_energy(
-    name: str, *, over: Over, symmetries: Sequence[str] = (), **roles: Role | Linear
+    name: str,
+    *,
+    over: Over,
+    symmetries: Sequence[str] = (),
+    edges: str | Sequence[str] = "",
+    **roles: Role | Linear,
 ) -> Callable[[Callable], LocalEnergy]:
     """Make a function of one element an energy.
 
@@ -344,13 +382,18 @@ def local_energy(
     `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
     "permutation" of nodes; `check` tests the declared ones, and finds those of a given state.
 
+    Over "cells" `x[i, j]` is the value at the cell of the grid that lies i, j cells away, and `edges` says
+    what lies beyond an edge, along all axes or along each: the value of the cell at the edge ("clamped", the
+    default), 0 ("zero"), or the grid once more ("periodic").
+
     Raises `EnergyError` if the roles do not match the function's arguments, a unit or a symmetry is unknown,
     or a pair energy changes when its two nodes are exchanged.
     """
 
     def declare(function: Callable) -> LocalEnergy:
         kept = known_symmetries(f"energy '{name}'", symmetries)
-        energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept)
+        known_edges = declared_edges(f"energy '{name}'", over, edges)
+        energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept, edges=known_edges)
         known = (Node, Datum, Parameter, Time, Table)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(
@@ -363,13 +406,17 @@ def local_energy(
     return declare
 
 
-def refuse_block_keys(what: str, roles: Mapping[str, Role]) -> None:
-    """Raise `EnergyError` for a parameter or datum that a block of a scene could not have as a key."""
+def refuse_block_keys(what: str, roles: Mapping[str, Role], more: tuple[str, ...] = ()) -> None:
+    """Raise `EnergyError` for a parameter or datum that a block of a scene could not have as a key.
+
+    more: keys besides BLOCK_KEYS.
+    """
+    taken = BLOCK_KEYS + more
     keys = [a for a, role in roles.items() if isinstance(role, (Parameter, Datum))]
-    if unfit := [key for key in keys if key in BLOCK_KEYS or key.startswith("_")]:
+    if unfit := [key for key in keys if key in taken or key.startswith("_")]:
         raise EnergyError(
             f"{what}: an argument cannot be called '{unfit[0]}': a block in a scene has the keys"
-            f" {', '.join(BLOCK_KEYS)}, and none that begin with _; use another name"
+            f" {', '.join(taken)}, and none that begin with _; use another name"
         )
 
 
@@ -378,6 +425,17 @@ def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
     if strange := [one for one in symmetries if one not in SYMMETRIES]:
         raise EnergyError(f"{what}: {unknown('symmetry', strange[0], SYMMETRIES)}")
     return tuple(symmetries)
+
+
+def declared_edges(what: str, over: Over, edges: str | Sequence[str]) -> str | tuple[str, ...]:
+    """The edges of cells as declared. Raises `EnergyError` for unknown ones, and without cells."""
+    if over != "cells":
+        if edges:
+            raise EnergyError(f"{what}: has edges, but is not over 'cells', got {over!r}; leave `edges` out")
+        return ""
+    if strange := [one for one in ([edges] if isinstance(edges, str) else edges) if one not in ("", *EDGES)]:
+        raise EnergyError(f"{what}: {unknown('kind of edge', strange[0], EDGES)}")
+    return edges if isinstance(edges, str) else tuple(edges)
 
 
 def declared(
@@ -437,11 +495,13 @@ def _check_declaration(
     if not any(isinstance(role, Node) for role in roles.values()):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
+    if kind.cells:
+        _check_cells(name, roles, linear)
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
         raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
-    refuse_block_keys(name, roles)
+    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else ())
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
@@ -472,6 +532,19 @@ def _check_sets(
         raise EnergyError(
             f"{name}: {next(iter(linear))} is Linear in the nodes of an element, got nodes of several sets"
             f" ({', '.join(sets)}); write the sum in the function"
+        )
+
+
+def _check_cells(name: str, roles: Mapping[str, Role], linear: Mapping[str, Linear]) -> None:
+    if linear:
+        raise EnergyError(
+            f"{name}: {next(iter(linear))} is Linear, got elements that are cells; write differences of"
+            " neighbours"
+        )
+    if by_node := [a for a, role in roles.items() if "k" in role.shape]:
+        raise EnergyError(
+            f"{name}: {by_node[0]} has a value for each node of a tuple, got elements that are cells; use a"
+            " Node field"
         )
 
 

@@ -6,6 +6,7 @@
 over "nodes"    each node adds to itself
 over "pairs"    every node adds to every other: f(receiver, giver), in this order
 over tuples     each tuple adds to its first node; the output is over the set of that node
+over "cells"    each cell of a grid adds to itself, from its neighbours at constant offsets
 with a `Cell`   each element adds to the cells of a grid within its window
 
 Examples: the dose of a moving spot, particles on a grid, the electron density around atoms. A sum inside a
@@ -24,7 +25,18 @@ from ..elements.element_kind import Over
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
-from .local_energy import Linear, LocalEnergy, Parameter, Role, Table, declared, identifier
+from .local_energy import (
+    MAP_KEYS,
+    Linear,
+    LocalEnergy,
+    Parameter,
+    Role,
+    Table,
+    declared,
+    declared_edges,
+    identifier,
+    refuse_block_keys,
+)
 
 
 @dataclass(frozen=True)
@@ -78,7 +90,13 @@ class LocalMap(LocalEnergy):
 
 
 def local_map(
-    name: str, *, gives: str, over: Over, unit: str = "1", **roles: Role | Linear
+    name: str,
+    *,
+    gives: str,
+    over: Over,
+    unit: str = "1",
+    edges: str | Sequence[str] = "",
+    **roles: Role | Linear,
 ) -> Callable[[Callable], LocalMap]:
     """Make a function of one element a map to the field `gives` [`unit`].
 
@@ -93,12 +111,25 @@ def local_map(
         def weigh(s, w):
             return w * s[1]
 
+    Over "cells", `q[i, j]` is the value at the cell that lies i, j cells away; `edges` as in `local_energy`.
+
+        @local_map("smooth", gives="mean", over="cells", edges="periodic", q=Node())
+        def smooth(q):
+            return 0.25 * (q[1, 0] + q[-1, 0] + q[0, 1] + q[0, -1])
+
     Raises `EnergyError` if the roles do not match the function's arguments or the window's.
     """
 
     def declare(function: Callable) -> LocalMap:
-        made = LocalMap(*declared(name, function, over, roles, "map"), identifier(gives, "a field"), unit)
+        known_edges = declared_edges(f"map '{name}'", over, edges)
+        made = LocalMap(
+            *declared(name, function, over, roles, "map"),
+            identifier(gives, "a field"),
+            unit,
+            edges=known_edges,
+        )
         parse_unit(unit)
+        refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
         if made.cell:
             _check_cell(made, list(made.of_role(Cell)))
         return made
@@ -110,8 +141,8 @@ def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:
     what = f"map '{made.name}'"
     if len(cells) > 1:
         raise EnergyError(f"{what}: has the Cells {', '.join(cells)}; use one")
-    if made.element_kind.unordered:
-        raise EnergyError(f"{what}: pairs cannot add to cells; sum over nodes or tuples")
+    if made.element_kind.unordered or made.element_kind.cells:
+        raise EnergyError(f"{what}: {made.over} cannot add to cells; sum over nodes or tuples")
     if made.window is None:
         raise EnergyError(
             f"{what}: {cells[0]} has no window; give it a function that returns the cells reached"

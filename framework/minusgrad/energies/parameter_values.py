@@ -73,7 +73,8 @@ def parameter_values(
     given, index, form = value, None, ()
     if isinstance(value, Mapping):
         _refuse_sets(what, spec)
-        given, index = _by_body(what, elements, count, value, spec.bodies)
+        nodes = elements.nodes[:, :1] if spec.energy.element_kind.cells else elements.nodes
+        given, index = _by_body(what, elements, nodes, count, value, spec.bodies)
     rows = np.asarray(given, dtype=np.float64)
     if rows.shape == shape:
         rows = rows[None]
@@ -112,9 +113,9 @@ def _wrong_number(rows: np.ndarray, shape: tuple[int, ...], elements: Elements, 
 
 
 def _by_body(
-    what: str, elements: Elements, count: int, value: Mapping, bodies: Sequence[Body]
+    what: str, elements: Elements, members: np.ndarray, count: int, value: Mapping, bodies: Sequence[Body]
 ) -> tuple[list, np.ndarray]:
-    """The values of the bodies, and for each element the row of its body."""
+    """The values of the bodies, and for each element the row of the body that its `members` lie in."""
     if not elements.own_values:
         raise EnergyError(
             f"{what}: a pair may span two bodies, so it has no value of a body; use a Node field"
@@ -125,8 +126,8 @@ def _by_body(
     row_of_node = np.full(count, -1)
     for row, body in enumerate(bodies):
         row_of_node[body.nodes] = row
-    rows = row_of_node[elements.nodes]
+    rows = row_of_node[members]
     if (spans := (rows != rows[:, :1]).any(axis=1)).any():
-        nodes = elements.nodes[np.argmax(spans)].tolist()
+        nodes = members[np.argmax(spans)].tolist()
         raise EnergyError(f"{what}: the tuple {nodes} spans two bodies; give one value for each element")
     return [value[b.name] for b in bodies], rows[:, 0].astype(np.int32)

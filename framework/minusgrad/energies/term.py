@@ -33,6 +33,13 @@ class Term:
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     gives: Field | None = None
     grid: Grid | None = None
+    """The cells that a map adds to within windows."""
+    cells: Grid | None = None
+    """The grid whose cells are the elements."""
+    owner: str = ""
+    """The name that its arguments have in derivatives, if not its own: of a sweep of a repeated map."""
+    aliases: Mapping[str, str] = field(default_factory=dict)
+    """Names that fields have in the text of kernels, by their own: so that sweeps are compiled once."""
     shared: dict[str, Any] = field(default_factory=dict, repr=False)
     """The arrays of parameters' values, and of data in blocks, for all potentials that have this term."""
     writes: int = 0
@@ -44,8 +51,10 @@ class Term:
         spec = spec.checked()
         bound = node_fields(spec, fields)
         sizes = set_sizes(spec, bound)
+        spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
-        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, grid=spec.grid)
+        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype)
+        term.grid, term.cells = (None, spec.grid) if term.energy.offsets else (spec.grid, None)
         members = {argument: term.members(argument) for argument in bound}
         check_fields(spec.label, spec.energy, bound, fields.derived, members)
         term._take_data(spec, kept)
@@ -174,6 +183,10 @@ class Term:
         values, own = self.fields[argument].values, self.slots(argument)
         return [values[n].astype(np.float64) if slot in own else None for slot, n in enumerate(nodes)]
 
+    def sharing(self, other: "Term") -> "Term":
+        """The same term with the parameters and data of another one."""
+        return replace(self, data=other.data, parameters=other.parameters, shared=other.shared)
+
     def twin(self, fields: Fields) -> "Term":
         """The same term over other fields of the same names, with copies of its data and parameters."""
         return replace(
@@ -216,6 +229,7 @@ def bind(
     gives: str | None = None,
     grid: Grid | None = None,
     sizes: Mapping[str, int] | None = None,
+    edges: str | Sequence[str] | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
     """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
@@ -232,8 +246,9 @@ def bind(
                 fields
     tables      by argument, arrays of numbers
     gives       the name of the field that a map computes; default: the declared one
-    grid        the cells that a map adds to
+    grid        the cells that a map adds to, or that the energy is over
     sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
+    edges       over cells, what lies beyond an edge, along all axes or each; default: as declared
     units       the run's units, in which defaults are taken; default: SI
 
     Returns the term. Raises `EnergyError` naming the term and argument.
@@ -251,6 +266,7 @@ def bind(
         gives=gives,
         grid=grid,
         sizes=sizes or {},
+        edges=edges,
         units=units,
     )
     return Term.of(spec, fields)

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from ..elements import element_kind
+from ..elements.cell_stencils import cell_stencil
 from ..elements.elements import Elements
 from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
-from .fields import Body, Grid
-from .local_energy import Datum, LocalEnergy, Node, Parameter, Table, identifier
+from .cell_offsets import offsets_of
+from .fields import Body, Field, Grid
+from .local_energy import EDGES, INSIDE, Datum, LocalEnergy, Node, Parameter, Table, identifier
 from .local_map import LocalMap
 
 
@@ -31,6 +33,7 @@ class TermSpec:
     gives: str | None = None
     grid: Grid | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    edges: str | Sequence[str] | None = None
     units: UnitSystem | None = None
 
     @property
@@ -42,7 +45,62 @@ class TermSpec:
         """The same with the grid's spacing among the parameters. Raises `EnergyError` for names and grids."""
         identifier(self.label, "a term")
         refuse_strange(self.label, self.renamed, self.energy.of_role(Node))
+        if self.energy.element_kind.cells:
+            return self._over_a_grid()
+        if self.edges is not None:
+            raise EnergyError(f"{self.label}: is not over cells, got edges; leave `edges` out")
         return self._with_spacing()
+
+    def _over_a_grid(self) -> "TermSpec":
+        """The same, if there is a grid with known edges, and nothing else that makes elements."""
+        if self.grid is None:
+            raise EnergyError(f"{self.label}: is over the cells of a grid, got none; give a `grid`")
+        if self.elements is not None or self.tuples is not None:
+            raise EnergyError(f"{self.label}: is over cells of a grid, got other elements; leave them out")
+        self.edges_by_axis()
+        return self
+
+    def edges_by_axis(self) -> tuple[str, ...]:
+        """What lies beyond the edges, along each axis of the grid. Raises `EnergyError` for unknown edges."""
+        assert self.grid is not None
+        axes, given = len(self.grid.shape), self.edges or self.energy.edges or EDGES[0]
+        each = (given,) * axes if isinstance(given, str) else tuple(given)
+        if strange := [one for one in each if one not in EDGES]:
+            raise EnergyError(f"{self.label}.edges: {unknown('kind of edge', strange[0], EDGES)}")
+        if len(each) != axes:
+            raise EnergyError(
+                f"{self.label}.edges: needs one for all axes, or {axes}, one for each, got {len(each)}; give"
+                f" 1 or {axes}"
+            )
+        return each
+
+    def around_cells(self, fields: Mapping[str, Field]) -> "TermSpec":
+        """The same with the elements of the grid's cells, and the offsets that the function reads.
+
+        Unchanged for other energies. fields: by node argument. Raises `EnergyError` for fields of another
+        length, and `TraceError`.
+        """
+        energy, grid = self.energy, self.grid
+        if not energy.element_kind.cells or grid is None:
+            return self
+        count = len(next(iter(fields.values())))
+        if count != len(grid):
+            shape = " x ".join(map(str, grid.shape))
+            raise EnergyError(
+                f"{self.label}: its fields must have a value for each of the {len(grid)} cells of the grid"
+                f" ({shape}), got {count}; give another `grid`, or fields over this one"
+            )
+        nodal = energy.of_role(Node)
+        sizes = (f.shape[1 + nodal[a].shape.index("d")] for a, f in fields.items() if "d" in nodal[a].shape)
+        tables = {a: np.shape(values) for a, values in self.tables.items()}
+        offsets = offsets_of(energy, len(grid.shape), next(sizes, None), tables)
+        edges, cells = self.edges_by_axis(), self._nodes(count)
+        elements, inside = cell_stencil(grid.shape, offsets, edges, cells)
+        roles, data = dict(energy.roles), dict(self.data)
+        if "zero" in edges:
+            roles[INSIDE], data[INSIDE] = Datum(shape=("k",)), inside.astype(np.float64)
+        around = replace(energy, roles=roles, offsets=offsets, edges=edges)
+        return replace(self, energy=around, data=data, elements=elements)
 
     def _with_spacing(self) -> "TermSpec":
         of_map = self.energy
@@ -75,6 +133,8 @@ class TermSpec:
             self._refuse_one_set_alone()
             return element_kind.of_sets(kind, self.label, self.tuples, sizes)
         (count,) = sizes.values()
+        if kind.cells and self.elements is not None:
+            return self.elements, np.ones(self.elements.rows, bool)
         if self.elements is None:
             nodes = self._nodes(count)
             return element_kind.usual(kind, self.label, nodes, self.tuples, count)

@@ -48,11 +48,15 @@ SCALARS = {
 
 @dataclass(frozen=True)
 class Code:
-    """Loops as text, and the arrays that the text names; `slices`: how a launch of it can be divided."""
+    """Loops as text, and the arrays that the text names; `slices`: how a launch of it can be divided.
+
+    `aliases`: the names of arrays in a kernel of this code alone, so that equal loops are compiled once.
+    """
 
     text: str
     arrays: Mapping[str, Any] = field(default_factory=dict)
     slices: Slices | None = None
+    aliases: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def joined(cls, pieces: "Iterable[Code]") -> "Code":
@@ -88,7 +92,16 @@ class Code:
 
     def naming(self, **arrays: Any) -> "Code":
         """The same loops, with additional named arrays."""
-        return Code(self.text, {**self.arrays, **arrays}, self.slices)
+        return Code(self.text, {**self.arrays, **arrays}, self.slices, self.aliases)
+
+    def aliased(self) -> "Code":
+        """The same loops under the names of `aliases`."""
+        if not self.aliases:
+            return self
+        text = re.sub(r"\w+", lambda word: self.aliases.get(word[0], word[0]), self.text)
+        arrays = {self.aliases.get(name, name): array for name, array in self.arrays.items()}
+        assert len(arrays) == len(self.arrays), f"two arrays of one name: {self.aliases}"
+        return Code(text, arrays, self.slices)
 
     def inside(self, header: str) -> "Code":
         """The same loops as the body of `header`."""
@@ -107,6 +120,7 @@ class BoundKernel:
                 f"kernel: needs at most {MOST_ARRAYS} arrays, got {len(code.arrays)}; put several numbers"
                 " of an element into one Datum of shape (k,)"
             )
+        code = code.aliased()
         self._pace: Pace | None = None
         if code.slices is not None and code.slices.long(code.text):
             self._pace = Pace(code.slices.jobs, 4 * runtime.threads())

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.tracing import linear
-from ..energies.local_energy import LocalEnergy
+from ..energies.local_energy import INSIDE, LocalEnergy, Node
 from ..engine import runtime
 from ..errors import TraceError
 from ..lint.kernel_remarks import Remark, in_words
@@ -380,6 +380,9 @@ def _element(
 
     values = {name: leaf(name, value) for name, value in arguments.items()}
     values |= {name: linear(made, values, interpreter.functions) for name, made in energy.linear.items()}
+    if energy.offsets:
+        known = {INSIDE: arguments.get(INSIDE, ())}
+        values |= {a: energy.received(a, {a: values[a], **known}) for a in energy.of_role(Node)}
     names = list(inspect.signature(energy.function).parameters)
     if not values.keys() >= set(names):  # the cell of a map: a window of them, not one
         return interpreter, leaves, None

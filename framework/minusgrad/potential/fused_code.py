@@ -27,7 +27,7 @@ from ..errors import EnergyError
 from .potential import Potential
 from .slope import SlopeKernels
 from .term_kernels import MapKernels, TermKernels
-from .term_request import tangents_of, targets_of, term_request
+from .term_request import owner, tangents_of, targets_of, term_request
 
 
 class FusedCode:
@@ -176,7 +176,8 @@ class FusedSweep:
         pieces = [self._counted(kernels.emitter, kernels.emitter.sweep(wanted)[0])]
         for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
             for argument in arguments:
-                pieces += self._summed(kernels, argument, f"{buffer}_{argument}", into[f"{name}.{argument}"])
+                array = into[f"{owner(name, kernels.term)}.{argument}"]
+                pieces += self._summed(kernels, argument, f"{buffer}_{argument}", array)
         return pieces
 
     def _slope(self, kernels: SlopeKernels, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:

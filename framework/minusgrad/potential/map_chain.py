@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
+from ..codegen.derivative_request import ADJOINT_OF, DerivativeRequest
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..errors import EnergyError
@@ -32,9 +32,8 @@ class MapChain:
         self.maps = {n: part for n, part in self.parts.items() if isinstance(part, Term)}
         self.slopes = {n: part for n, part in self.parts.items() if isinstance(part, Slope)}
         self.outputs = {field.name: field for part in parts for field in outputs(part)}
-        # a name that no field of a state can have
         self.adjoints = {
-            n: Field.of(f"0_{n}", np.zeros(f.shape), dtype=f.dtype) for n, f in self.outputs.items()
+            n: Field.of(ADJOINT_OF + n, np.zeros(f.shape), dtype=f.dtype) for n, f in self.outputs.items()
         }
         self.adjoint_tangents = {n: f.twin() for n, f in self.adjoints.items()}
         self.output_tangents = {n: f.twin() for n, f in self.adjoints.items()}

@@ -29,7 +29,7 @@ from .request_validation import RequestValidation
 from .slope import Slope
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
-from .term_request import add_answer
+from .term_request import add_answer, owner
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -43,10 +43,10 @@ class Potential:
         potential.value(), potential.gradient("x"), potential.gradient("gravity.G")
 
     All is computed at the present values of the fields and parameters, and in their units. `terms` and
-    `maps` are by name, `parts` are both, `chain` the maps in order, `map_outputs` the fields that they
-    write, `kernels` the compiled code of each part. `frozen`: map outputs that none of `maps` writes keep
-    their values. Among `maps` there may be slopes (`Slope`), whose outputs are derivatives of other energies;
-    the terms of these are `parts`, too, but not summed.
+    `maps` are by name, `parts` are both (of a repeated map only the last sweep), `chain` the maps in order,
+    `map_outputs` the fields that they write, `kernels` the compiled code of each term and map. `frozen`: map
+    outputs that none of `maps` writes keep their values. Among `maps` there may be slopes (`Slope`), whose
+    outputs are derivatives of other energies; the terms of these are `parts`, too, but not summed.
 
     Raises `EnergyError` for two terms of one name, maps in an order in which one reads the output of a
     later one, and (unless `frozen`) map outputs without their map.
@@ -67,11 +67,12 @@ class Potential:
         self.fields = fields
         self.terms: dict[str, Any] = {term.name: term for term in terms}
         self.maps, self.slopes = self.chain.maps, self.chain.slopes
-        self.parts = self.terms | self.maps | self._parts_of_slopes()
+        self._every = self.terms | self.maps | self._parts_of_slopes()
+        self.parts = {n: part for n, part in self._every.items() if owner(n, part) == n}
         self.map_outputs = self.chain.outputs
         if not frozen:
             self._refuse_orphans()
-        self._changing = [p for p in self.parts.values() if isinstance(p, Term) and not p.elements.fixed]
+        self._changing = [p for p in self._every.values() if isinstance(p, Term) and not p.elements.fixed]
         self._elements = [term.elements for term in self._changing]
         self._reads_outputs = not self.chain.outputs.keys().isdisjoint(
             field.name for part in (*terms, *maps) for field in part.fields.values()
@@ -82,7 +83,7 @@ class Potential:
         self._compile()
 
     def __repr__(self) -> str:
-        parts = ", ".join([*self.terms, *(f"map {name}" for name in self.maps)])
+        parts = ", ".join([*self.terms, *(f"map {name}" for name in self.maps if name in self.parts)])
         return f"Potential({parts}; {self.fields})"
 
     def _compile(self) -> None:
@@ -91,7 +92,7 @@ class Potential:
         for slope in self.slopes.values():
             self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
         self._kernels = self.kernels | self.chain.differentiators
-        self._owners = self.parts | self.slopes
+        self._owners = self._every | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
@@ -114,9 +115,9 @@ class Potential:
 
     def _refuse_orphans(self) -> None:
         """Refuse a map output without its map: it would keep the values of another potential."""
-        for part in self.parts.values():
+        for part in self._every.values():
             for field in part.fields.values():
-                if field.name in self.fields.derived - set(self.map_outputs):
+                if field.name in self.fields.derived - set(self.map_outputs) - self.fields.zeros:
                     raise EnergyError(
                         f"{part.name}: reads '{field.name}', the output of a map that is missing here;"
                         " add the map to `maps`"
@@ -130,7 +131,12 @@ class Potential:
         """A copy over other fields of the same names. `twins`: the copies of terms made so far, by name."""
 
         def twin(part: Term | StagedTerm) -> Any:
-            return twins.setdefault(part.name, part.twin(fields))
+            if part.name not in twins:
+                made: Any = part.twin(fields)
+                if isinstance(part, Term) and part.owner:
+                    made = made.sharing(twins.setdefault(f"the sweeps of {part.owner}", made))
+                twins[part.name] = made
+            return twins[part.name]
 
         slopes = {n: slope.over(fields, twins) for n, slope in self.slopes.items()}
         maps = [slopes[n] if n in slopes else twin(part) for n, part in self.chain.parts.items()]
@@ -158,7 +164,7 @@ class Potential:
             return [(name, self.parts[term].energy.roles[argument])]
         return [
             (f"{part}.{argument}", role)
-            for part, bound in self.parts.items()
+            for part, bound in self._every.items()
             for argument, role in bound.energy.of_role(Node).items()
             if bound.fields[argument].name == name
         ]

@@ -71,7 +71,7 @@ class RequestValidation:
             if owners := [n for n, part in self._parts.items() if term in part.energy.roles]:
                 names = " or ".join(f"'{owner}.{term}'" for owner in owners)
                 raise EnergyError(f"'{term}': needs the name of its term in front, got none; write {names}")
-            raise EnergyError(unknown("term", term, self._kernels))
+            raise EnergyError(unknown("term", term, self._parts))
         return self._kernels[term]
 
     def _check_argument(self, name: str, tangents: Collection[str]) -> None:

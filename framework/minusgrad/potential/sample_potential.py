@@ -1,9 +1,11 @@
 """A small potential of one energy, with random fields, data and parameters of the declared scales."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
+from ..energies.cell_offsets import offsets_of
 from ..energies.fields import Fields, Grid
 from ..energies.local_energy import (
     Datum,
@@ -24,6 +26,8 @@ from .staged_binding import bind_staged
 
 CANVAS = (32, 40)
 """The grid for a map that is checked without a scene."""
+CELLS = (5, 4, 3)
+"""The grid, along as many axes as it needs, for an energy over cells that is checked without a scene."""
 
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
@@ -31,8 +35,11 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     kind = energy.element_kind
     k = kind.arity if kind.listed and kind.arity else d + 1
     nodes = max(nodes, k + 2)
-    sizes = {name: nodes + extra for extra, name in enumerate(kind.names)}
     grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
+    if kind.cells:
+        energy, grid = _over_a_grid(energy, d)
+        nodes = len(grid)
+    sizes = {name: nodes + extra for extra, name in enumerate(kind.names)}
     nodal = energy.of_role(Node)
     fields = Fields(
         {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
@@ -80,6 +87,13 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
     data = {a: given.pop(a) for a in energy.of_role(Datum)}
     parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
     return Potential(fields, [bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)])
+
+
+def _over_a_grid(energy: LocalEnergy, d: int) -> tuple[LocalEnergy, Grid]:
+    """An energy over cells with its offsets, and a grid with as many axes as they have."""
+    tables = {a: np.shape(role.draw(np.random.default_rng(0))) for a, role in energy.of_role(Table).items()}
+    offsets = offsets_of(energy, None, d, tables)
+    return replace(energy, offsets=offsets), Grid(CELLS[: len(offsets[0])])
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:

@@ -53,19 +53,24 @@ def _request(
     return DerivativeRequest(
         value=value,
         gradient=targets_of(part, request.gradient),
-        slopes=_arguments_of(name, part, request.slopes),
+        slopes=_arguments_of(owner(name, part), part, request.slopes),
         product=targets_of(part, request.product) if tangents else {},
-        changes=_arguments_of(name, part, request.changes) if tangents else (),
+        changes=_arguments_of(owner(name, part), part, request.changes) if tangents else (),
         tangents=tangents,
     )
+
+
+def owner(name: str, part: Term | StagedTerm) -> str:
+    """The name that a part's arguments have in requests: of the sweeps of a repeated map, one for all."""
+    return (part.owner if isinstance(part, Term) else "") or name
 
 
 def tangents_of(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:
     """The tangents of a term's own arguments, by argument."""
     found = {a: tangents[f.name] for a, f in part.fields.items() if f.name in tangents}
     for argument in part.energy.roles:
-        if f"{name}.{argument}" in tangents:
-            found[argument] = tangents[f"{name}.{argument}"]
+        if f"{owner(name, part)}.{argument}" in tangents:
+            found[argument] = tangents[f"{owner(name, part)}.{argument}"]
     return found | {a: tangents["t"] for a in part.energy.of_role(Time) if "t" in tangents}
 
 
@@ -92,4 +97,5 @@ def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, a
         for argument, values in found.items():
             if argument in clocks:
                 into["t"] = into.get("t", np.zeros(())) + values
-            into[f"{name}.{argument}"] = into.get(f"{name}.{argument}", 0.0) + values
+            known = f"{owner(name, part)}.{argument}"
+            into[known] = into.get(known, 0.0) + values

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from .graph import REAL_PLACE
+from .neighbours import Neighbours
 from .operations import OPERATIONS
 from .rewriting import Types, missing, number, rebind, run, unknown, unprinted
 
@@ -287,4 +288,6 @@ def _prepared(value: Any) -> Any:
         return [_prepared(v) for v in value]
     if value is None or isinstance(value, Lookup):  # None: a node of another set
         return value
+    if isinstance(value, Neighbours):
+        return value.mapped(_prepared)
     return value if isinstance(value, int) else int(value) if isinstance(value, np.integer) else _real(value)

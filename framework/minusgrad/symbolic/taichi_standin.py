@@ -235,3 +235,19 @@ class _Constructor:
 
     def cols(self, columns: Sequence[Any]) -> Tensor:
         return Tensor.of(columns, self.functions).transpose()
+
+
+class TableLookup:
+    """A table while an energy is traced."""
+
+    def __init__(self, graph: Graph, name: str, shape: tuple[int, ...]):
+        self._graph, self._name, self.shape = graph, name, shape
+
+    def __getitem__(self, places: Any) -> Scalar:
+        places = places if isinstance(places, tuple) else (places,)
+        if len(places) != len(self.shape):
+            raise TypeError(
+                f"{self._name}: is a table with {len(self.shape)} axes, got {len(places)} numbers; give one"
+                " for each axis"
+            )
+        return self._graph.lookup(self._name, *places)
