@@ -21,14 +21,17 @@ from minusgrad import (
     local_map,
     ti,
 )
+from minusgrad.adjoint.program_check import of_program
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.canonical_trace import canonical_trace
 from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.elements.node_tuples import NodeTuples
-from minusgrad.energies.fields import Body, Grid
+from minusgrad.energies.fields import Body, Grid, Motion
 from minusgrad.energies.local_energy import Linear
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, TraceError
+from minusgrad.steppers.integrator import Integrator
+from minusgrad.steppers.schemes import SCHEMES
 from tests.support.layouts import LIMITS, everything, in_lanes
 from tests.support.networks import (
     HIDDEN,
@@ -38,21 +41,11 @@ from tests.support.networks import (
     aim,
     controlled,
     in_numpy,
-    layers,
-    pull,
+    perceptron,
     weigh,
     weights,
 )
 from tests.support.programs import differences
-
-
-def perceptron(precision: str = "f64") -> tuple[Potential, dict[str, np.ndarray]]:
-    rng = np.random.default_rng(1)
-    s, goal = (rng.normal(size=n).astype(np.float32).astype(np.float64) for n in (INPUTS, OUTPUTS))
-    fields, given = Fields({"s": s, "goal": goal}, precision=precision), weights()
-    maps = layers(fields, given)
-    potential = Potential(fields, [bind(aim, fields)], maps)
-    return potential, {**given, "s": s, "goal": goal}
 
 
 def by_hand(at: Mapping[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
@@ -203,17 +196,40 @@ def any_threads() -> Iterator[None]:
     runtime.start(before)
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@local_energy("tied", over=("a", "b"), p=Node("m", ("d",), of="a"), q=Node("m", ("d",), of="b"))
+def tied(p, q):
+    """A stiff tie between nodes of two sets, both with vectors."""
+    return (p[0] - q[1]).norm_sqr() ** 2
+
+
+def ties(precision: str = "f64") -> Potential:
+    rng = np.random.default_rng(8)
+    fields = Fields({"p": rng.normal(size=(6, 3)), "q": rng.normal(size=(9, 3))}, precision=precision)
+    return Potential(fields, [bind(tied, fields)])
+
+
+def test_ties_against_numpy() -> None:
+    potential = ties()
+    d = potential.fields["p"].values[:, None] - potential.fields["q"].values[None]
+    square = (d * d).sum(axis=2)
+    assert potential.value() == pytest.approx((square**2).sum(), rel=1e-14)
+    pull = 4.0 * square[..., None] * d
+    np.testing.assert_allclose(potential.gradient("p"), pull.sum(axis=1), rtol=1e-13)
+    np.testing.assert_allclose(potential.gradient("q"), -pull.sum(axis=0), rtol=1e-13)
+
+
+@pytest.mark.parametrize(("made", "precision"), [(muscles, "f64"), (muscles, "f32"), (ties, "f64")])
 def test_rows_and_lanes_compute_the_same(
-    precision: str, monkeypatch: pytest.MonkeyPatch, any_threads: None
+    made: Callable, precision: str, monkeypatch: pytest.MonkeyPatch, any_threads: None
 ) -> None:
     found, hessians = {}, {}
     for wanted in (False, True):
         in_lanes(monkeypatch, wanted)
-        potential = muscles(precision)
-        assert isinstance(potential.kernels["muscle"].emitter, Lanes) == wanted
+        potential = made(precision)
+        (kernels,) = potential.kernels.values()
+        assert isinstance(kernels.emitter, Lanes) == wanted
         found[wanted] = everything(potential)
-        hessians[wanted] = potential.hessian(("x", "act")).toarray()
+        hessians[wanted] = potential.hessian(sorted(potential.reads)).toarray()
     for what, expected in {**found[False], "hessian": hessians[False]}.items():
         got = hessians[True] if what == "hessian" else found[True][what]
         assert got.shape == expected.shape
@@ -379,16 +395,42 @@ def test_the_gradient_of_a_run_by_the_weights() -> None:
         np.testing.assert_allclose(found[PLACES[name]], expected, atol=1e-8, err_msg=name)
 
 
+def test_a_step_of_a_controlled_program_is_checked() -> None:
+    """Taylor, and tangents against the adjoint, by all weights."""
+    findings = list(of_program(controlled()))
+    assert findings
+    assert [f.text for f in findings if not f.passed] == []
+
+
+def test_a_muscle_in_a_kernel_of_many_steps() -> None:
+    """Leapfrog of the masses, with the activations at rest, against NumPy."""
+    potential, h = muscles(), 0.01
+    x, act = (potential.fields[n].values.copy() for n in ("x", "act"))
+    fields = potential.fields.extended({"v": np.zeros_like(x)})
+    moving = Integrator(
+        Potential(fields, [potential.terms["muscle"]]), [Motion("x", "v")], SCHEMES["leapfrog"], h
+    )
+    assert moving.fused
+    moving.advance(20)
+    v = np.zeros_like(x)
+    for _ in range(20):
+        v = v - 0.5 * h * of_muscles(potential, x, act)[1]
+        x = x + h * v
+        v = v - 0.5 * h * of_muscles(potential, x, act)[1]
+    np.testing.assert_allclose(fields["x"].values, x, atol=1e-13)
+    np.testing.assert_array_equal(fields["act"].values, act)
+
+
 # Checks -------------------------------------------------------------------------------------------------
 
 
 def test_checks_of_energies_over_sets_pass() -> None:
-    for energy in (weigh, muscle, pull, deposit):
+    asked = set()
+    for energy in (weigh, muscle, deposit):
         findings = list(term_check.of_energy(energy, 2))
-        assert findings
         assert [f.text for f in findings if not f.passed] == [], energy.name
-    asked = {f.question for f in term_check.of_energy(muscle, 2)}
-    assert {"taylor", "product", "path", "value", "translation", "rotation"} <= asked
+        asked |= {f.question for f in findings}
+    assert {"taylor", "product", "path", "value", "translation", "rotation", "window"} <= asked
 
 
 def test_a_check_finds_a_wrong_symmetry_over_sets() -> None:
@@ -402,7 +444,11 @@ def test_a_check_finds_a_wrong_symmetry_over_sets() -> None:
 
 
 def test_single_precision_is_checked_over_sets() -> None:
-    for potential in (muscles("f32"), perceptron("f32")[0]):
+    fields = Fields({"s": [1.0, 2.0, -1.5]}, precision="f32")
+    of_map = bind(
+        weigh, fields, parameters={"w": np.array([[0.5, 2.0, 1.0], [1.0, -0.7, 3.0]])}, sizes={"hidden": 2}
+    )
+    for potential in (muscles("f32"), Potential(fields, [], [of_map])):
         findings = list(single_precision.of_single(potential))
         assert findings
         assert [f.text for f in findings if not f.passed] == []

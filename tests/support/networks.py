@@ -55,6 +55,15 @@ def layers(fields: Fields, given: Mapping[str, np.ndarray], inputs: str = "s") -
 PLACES = {"w1": "one.w", "b1": "h.b", "w2": "two.w", "b2": "y.b", "s": "s"}
 
 
+def perceptron(precision: str = "f64") -> tuple[Potential, dict[str, np.ndarray]]:
+    rng = np.random.default_rng(1)
+    s, goal = (rng.normal(size=n).astype(np.float32).astype(np.float64) for n in (INPUTS, OUTPUTS))
+    fields, given = Fields({"s": s, "goal": goal}, precision=precision), weights()
+    maps = layers(fields, given)
+    potential = Potential(fields, [bind(aim, fields)], maps)
+    return potential, {**given, "s": s, "goal": goal}
+
+
 @local_map("kick", gives="v_next", over="nodes", v=Node(), f=Node(), dt=TimeStep())
 def kick(v, f, dt):
     """Unit masses with friction."""

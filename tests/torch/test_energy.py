@@ -19,6 +19,7 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, SceneError, TensorError
 from minusgrad.torch import energy
 from minusgrad.torch import tensors as guests
+from tests.support import networks
 from tests.support.clumping import clumping
 from tests.support.command import SCENES
 from tests.support.engine import resident, restarted
@@ -189,6 +190,21 @@ def test_what_is_not_given_is_as_it_was_when_the_function_was_made() -> None:
     assert u().item() == before
     assert (potential.value(), float(potential.parameter("well.k"))) == (0.0, 7.0)
     assert u(x=x).item() == twice
+
+
+def test_layers_are_those_of_torch() -> None:
+    """A perceptron of maps, with weights as matrices, and the same in torch."""
+    potential, at = networks.perceptron()
+    u = energy(potential)
+    given = tensors(u, list(networks.PLACES.values()))
+    w1, b1, w2, b2, s = given.values()
+    h = torch.tanh(w1 @ s + b1)
+    left = torch.tanh(w2 @ h + b2) - torch.tensor(at["goal"])
+    found, expected = u(given), 0.5 * left @ left
+    assert found.item() == pytest.approx(expected.item(), rel=1e-14)
+    ours, theirs = (torch.autograd.grad(one, [*given.values()]) for one in (found, expected))
+    for name, one, other in zip(given, ours, theirs, strict=True):
+        torch.testing.assert_close(one, other, rtol=0.0, atol=1e-14, msg=name)
 
 
 def test_plain_numbers_stand_for_scalars() -> None:
