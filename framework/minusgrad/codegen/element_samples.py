@@ -90,9 +90,8 @@ class Sample:
         if not is_tangent(leaf):
             return array
         tangent = np.asarray(self.tangents[leaf.value[0]])
-        return np.broadcast_to(
-            tangent.reshape(array.shape) if tangent.size == array.size else tangent, array.shape
-        )
+        tangent = tangent.reshape(array.shape) if tangent.size == array.size else tangent  # from a matrix
+        return np.broadcast_to(tangent, array.shape)
 
     def known(self) -> dict[int, np.ndarray]:
         """The values of inner nodes of the graph (by serial) that kernels have stored."""

@@ -81,10 +81,10 @@ def trace(
         if not isinstance(role, Node):
             values[name] = leaves[0] if isinstance(role, Cell) else rows[0]
         elif energy.element_kind.several:
-            at = dict(zip(energy.slots(name, k), range(len(rows)), strict=True))
-            inputs[name] = [leaves[at[slot]] if slot in at else [] for slot in range(k)]
-            own = {slot: rows[row] for slot, row in at.items()}
-            values[name] = _NodesOfSet(name, energy.element_kind.sets, own)
+            own = energy.slots(name, k)
+            of_slot = dict(zip(own, leaves, strict=True))
+            inputs[name] = [of_slot.get(slot, []) for slot in range(k)]
+            values[name] = _NodesOfSet(name, energy.element_kind.sets, dict(zip(own, rows, strict=True)))
         else:
             values[name] = energy.around(name, rows, partial(_or_zero, graph))
     for name, made in energy.linear.items():
