@@ -91,7 +91,9 @@ def test_weights_keep_the_shape_in_which_they_were_given() -> None:
     assert potential.value() == pytest.approx(by_hand({**at, "w1": 2.0 * at["w1"]})[0], rel=1e-13)
     potential.set_parameter("one.w", np.arange(INPUTS))  # broadcast to every neuron
     rows = np.tile(np.arange(INPUTS), (HIDDEN, 1)).astype(float)
-    assert potential.twin().value() == pytest.approx(by_hand({**at, "w1": rows})[0], rel=1e-13)
+    twin = potential.twin()
+    assert twin.value() == pytest.approx(by_hand({**at, "w1": rows})[0], rel=1e-13)
+    assert twin.shape("one.w") == (HIDDEN, INPUTS)
 
 
 @pytest.mark.parametrize(("given", "shape"), [(0.3, ()), (np.arange(6.0), (6,)), (np.ones((2, 3)), (2, 3))])
@@ -290,8 +292,8 @@ def test_arguments_of_two_sets_may_be_one_field() -> None:
 
 
 def test_the_receivers_are_as_many_as_the_tuples_name() -> None:
-    fields = Fields({"s": [1.0, 2.0]})
-    of_map = bind(weigh, fields, tuples=[[3, 0], [1, 1], [3, 1]], parameters={"w": [10.0, 20.0, 30.0]})
+    fields = Fields({"s": [1.0, 0.0, 0.0, 0.0, 0.0, 2.0]})
+    of_map = bind(weigh, fields, tuples=[[3, 0], [1, 5], [3, 5]], parameters={"w": [10.0, 20.0, 30.0]})
     Potential(fields, [], [of_map]).refresh()
     assert fields["z"].values.tolist() == [0.0, 40.0, 0.0, 70.0]
     again = bind(weigh, fields, gives="z6", tuples=[[3, 0]], parameters={"w": 1.0}, sizes={"hidden": 6})
