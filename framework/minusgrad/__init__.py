@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State
     from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
-    from .energies.local_map import Cell, local_map
+    from .energies.local_map import Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
@@ -45,7 +45,7 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "energies.fields": "Body Fields Grid Hold Motion State",
     "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
-    "energies.local_map": "Cell local_map",
+    "energies.local_map": "Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
     "energies.staged_energy": "Between Stage Staged staged_energy",
@@ -61,7 +61,7 @@ _HOMES = {
 
 __all__ = [
     "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
-    "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "TimeStep",
+    "Output", "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "TimeStep",
     "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy",
     "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",
 ]  # fmt: skip

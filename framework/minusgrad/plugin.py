@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from .elements.node_numbers import node_numbers
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
     from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
-    from .energies.local_map import Cell, local_map
+    from .energies.local_map import Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
     from .engine import memory, random
@@ -56,7 +56,7 @@ _HOMES = {
     "elements.node_numbers": "node_numbers",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
     "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
-    "energies.local_map": "Cell local_map",
+    "energies.local_map": "Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
     "engine": "memory random",
@@ -84,8 +84,8 @@ __all__ = [
     "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError",
     "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
     "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
-    "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope",
-    "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
+    "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus",
+    "Slope", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
     "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "local_energy",
     "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities", "random",
     "staged_energy", "ti", "uniform_field", "vector_potential",

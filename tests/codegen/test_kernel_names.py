@@ -13,10 +13,9 @@ import numpy as np
 import pytest
 
 from minusgrad import Datum, Fields, Node, Parameter, Potential, Table, Time, bind, local_energy
-from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.codegen.derivative_request import ADJOINT, DerivativeRequest
 from minusgrad.codegen.hessian_loops import HessianLoops, LaneHessians
 from minusgrad.codegen.lane_loops import Lanes
-from minusgrad.codegen.map_loops import ADJOINT
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Motion
@@ -49,7 +48,7 @@ def pieces(potential: Potential) -> Iterator[Code]:
         yield emitter.total()[0]
         if name in potential.maps:
             yield emitter.forward()
-            yield emitter.forward(every.tangents, term.gives.array)
+            yield emitter.forward(every.tangents, {f.name: f.array for f in term.outputs.values()})
         elif not emitter.loop.per_target:
             hessians = (LaneHessians if isinstance(emitter, Lanes) else HessianLoops)(emitter)
             yield hessians.hessians(list(term.fields))[0]

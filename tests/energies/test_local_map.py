@@ -14,6 +14,7 @@ from minusgrad import (
     Fields,
     Motion,
     Node,
+    Output,
     Parameter,
     Potential,
     Table,
@@ -1125,7 +1126,7 @@ def test_a_given_field_is_called_as_the_term_says() -> None:
 
 def test_the_parts_of_a_declaration() -> None:
     made = energies.splines
-    assert (made.cell, made.spacing, made.gives, made.unit) == ("at", "h", "mass", "1")
+    assert (made.cell, made.spacing, made.outputs) == ("at", "h", {"mass": Output("1")})
     assert made.window is not None
     bare = energies.bonds
     assert (bare.cell, bare.spacing, bare.window) == (None, "", None)

@@ -6,7 +6,8 @@ tuples = "bonds"                      a list that the state provides, or the row
 sizes = { hidden = 32 }               over several sets of nodes: the sizes of those that no field is over
 body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
-gives = "dose_behind"                 of a map: what the field is called, if not as declared
+gives = "dose_behind"                 of a map: what the field is called, if not as declared; of several
+                                      fields { dv = "dv_next", dx = "dx_next" }
 grid = "canvas"                       of a map to cells, or over cells: the grid, if the state has several
 edges = "periodic"                    over cells: what lies beyond an edge, along all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
@@ -25,7 +26,7 @@ from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
 from ..scene.records import Quantity, Record
-from ..scene.tagged_unions import ByForm, one_or_each
+from ..scene.tagged_unions import ByForm, one_or_each, one_or_table
 
 
 class EnergyBlock(Record):
@@ -58,7 +59,7 @@ class CellBlock(EnergyBlock):
 class Giving(Record):
     """A map may say what it gives, to which grid, and how often it is repeated."""
 
-    gives: str | None = None
+    gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
     grid: str | None = None
     repeat: Annotated[int, Limits(ge=1)] | None = None
     begin: str | None = None

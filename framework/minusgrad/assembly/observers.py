@@ -257,6 +257,6 @@ class Frames(Observer):
         for field in self.shown:
             arrays = {self.labels.get(field.name, field.name): field.values}
             if field.name in self.grids:
-                self.recorder.record_grid(step, time, self.grids[field.name], arrays)
+                self.recorder.record_grid(step, time, self.grids[field.name], arrays, field.shape[1:])
             else:
                 self.recorder.record_frame(step, time, arrays)

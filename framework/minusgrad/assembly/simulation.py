@@ -302,7 +302,7 @@ class Simulation:
         of_grid = {id(grid): name for name, grid in self.state.grids.items()}
         terms = [part for part in self.potential.parts.values() if isinstance(part, Term)]
         read = {f.name: of_grid[id(term.cells)] for term in terms if term.cells for f in term.fields.values()}
-        given = {m.gives.name: m.grid or m.cells for m in terms if m.gives}
+        given = {f.name: m.grid or m.cells for m in terms for f in m.outputs.values()}
         written = {name: of_grid[id(grid)] for name, grid in given.items() if grid}
         return read | places | written
 

@@ -30,10 +30,27 @@ def slope_of(
         raise EnergyError(f"factor: {unknown('field', strange[0], table.by)}")
     through = [m for n, m in maps.items() if (m.owner or n) in table.through]
     energy = Potential(fields, [energies[n] for n in table.energies], through, frozen=True)
-    paired = {m.gives.name: table.through[m.name] for m in through if m.gives and m.name in table.through}
+    named = [m for m in through if m.name in table.through]
+    paired = {y: v for m in named for y, v in _pairs(m, table.through[m.name]).items()}
     given = table.factor if isinstance(table.factor, dict) else dict.fromkeys(table.by, table.factor)
     factors = {z: _number(given.get(z, 1.0), units) for z in table.by}
     return Slope(name, energy, table.by, factors, paired)
+
+
+def _pairs(of_map: Term, paired: str | Mapping[str, str]) -> dict[str, str]:
+    """The field with which each output of a map is paired, by the output's field."""
+    outputs = of_map.outputs
+    if isinstance(paired, str):
+        if len(outputs) > 1:
+            table = ", ".join(f'{name} = "..."' for name in outputs)
+            raise EnergyError(
+                f"through.{of_map.name}: this map gives {len(outputs)} fields ({', '.join(outputs)}), got one"
+                f" name '{paired}'; write {{ {table} }}, or some of these"
+            )
+        paired = dict.fromkeys(outputs, paired)
+    if strange := [name for name in paired if name not in outputs]:
+        raise EnergyError(f"through.{of_map.name}: {unknown('output', strange[0], outputs)}")
+    return {outputs[name].name: v for name, v in paired.items()}
 
 
 def _number(factor: float | str, units: UnitSystem) -> float:

@@ -1,6 +1,6 @@
-"""Probe of a map: the energy U = sum over p of w_p y_p of its output y, with random weights w.
+"""Probe of a map: the energy U = sum over p of w_p . y_p of its outputs y, with random weights w.
 
-The checks of energies apply to this U, which is a sum over elements and receivers.
+The checks of energies apply to this U, which is a sum over elements, receivers and components.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Fields
-from ..energies.local_energy import Node, local_energy
-from ..energies.local_map import LocalMap
+from ..energies.fields import Field, Fields
+from ..energies.local_energy import LocalEnergy, Node, local_energy
+from ..energies.local_map import LocalMap, numbers_of
 from ..energies.term import Term, bind
 from ..potential.potential import Potential
 
@@ -26,29 +26,75 @@ def probe(given, probe_weight):
     return given[0] * probe_weight[0]
 
 
+def probe_of(shape: tuple[int, ...]) -> LocalEnergy:
+    """The weighted sum of vectors or matrices."""
+    if not shape:
+        return probe
+
+    @local_energy("probe", over="nodes", given=Node(shape=shape), probe_weight=Node(shape=shape))
+    def of_tensors(given, probe_weight):
+        """The weighted sum of a map's output."""
+        return (given[0] * probe_weight[0]).sum()
+
+    return of_tensors
+
+
+def weight_of(output: int) -> str:
+    """The name of the weights of a map's output, by its number."""
+    return f"probe_weight_{output}" if output else "probe_weight"
+
+
 def probed(term: Term, rng: np.random.Generator, precision: str = "f64") -> Potential:
-    """A potential over copies of the map's fields: the map, and the weighted sum of its output."""
-    assert term.gives is not None
+    """A potential over copies of the map's fields: the map, and the weighted sums of its outputs.
+
+    The weights of several outputs are divided by the sizes of these, so that none hides another.
+    """
     values = {f.name: f.values for f in term.fields.values()}
     units = {f.name: f.unit for f in term.fields.values()}
-    fields = Fields(values | {"probe_weight": rng.normal(size=len(term.gives))}, units, precision)
-    given = fields.derive(term.gives.name, len(term.gives), "1")  # which the probe's role fits
+    outputs = list(term.outputs.values())
+    sizes = [float(np.abs(f.values).max(initial=0.0)) if len(outputs) > 1 else 1.0 for f in outputs]
+    weights = {
+        weight_of(k): rng.normal(size=f.shape) / (size if 0.0 < size < np.inf else 1.0)
+        for k, (f, size) in enumerate(zip(outputs, sizes, strict=True))
+    }
+    fields = Fields(values | weights, units, precision)
     own = {a: fields[f.name] for a, f in term.fields.items()}
-    made = replace(term, fields=own, gives=given, dtype=fields.dtype, shared={})
-    return Potential(fields, [bind(probe, fields, renamed={"given": given.name})], [made])
+    # "1" is a unit that the probe's role fits
+    given = {n: fields.derive(f.name, len(f), "1", f.shape[1:]) for n, f in term.outputs.items()}
+    made = replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={})
+    probes = [
+        bind(
+            probe_of(f.shape[1:]),
+            fields,
+            name="_".join(["probe", *[str(k)] * (k > 0)]),
+            renamed={"given": f.name, "probe_weight": weight_of(k)},
+        )
+        for k, f in enumerate(given.values())
+    ]
+    return Potential(fields, probes, [made])
 
 
-def pieces(term: Term, elements: Iterator[tuple[Any, Mapping[str, Any]]], weights: np.ndarray) -> list[float]:
-    """w_p f for each element and each receiver, in plain Python; elements as (nodes, values by name)."""
+def pieces(
+    term: Term, elements: Iterator[tuple[Any, Mapping[str, Any]]], fields: Mapping[str, Field]
+) -> list[float]:
+    """w_p . f for each element and each receiver, in plain Python; elements as (nodes, values by name).
+
+    `fields`: those of the probe, with the weights.
+    """
+    weights = [fields[weight_of(k)].values for k in range(len(term.outputs))]
     of_map, found = term.energy.evaluator(), []
+
+    def weighed(p: int, values: Mapping[str, Any]) -> float:
+        return float(numbers_of(of_map(values)) @ np.concatenate([w[p].reshape(-1) for w in weights]))
+
     for nodes, values in elements:
         if term.grid is not None:
-            found += [weights[p] * of_map({**values, **at}) for p, at in _cells(term, values)]
+            found += [weighed(p, {**values, **at}) for p, at in _cells(term, values)]
         else:
-            found.append(weights[nodes[0]] * of_map(values))
+            found.append(weighed(nodes[0], values))
             if term.elements.unordered:
                 exchanged = {a: v[::-1] if a in term.fields else v for a, v in values.items()}
-                found.append(weights[nodes[1]] * of_map(exchanged))
+                found.append(weighed(nodes[1], exchanged))
     return found
 
 
@@ -64,16 +110,19 @@ def _cells(term: Term, values: Mapping[str, Any]) -> Iterator[tuple[int, dict[st
 
 
 def cut_off(term: Term, values: Mapping[str, Any]) -> float:
-    """The largest value of an element outside its window, relative to the largest inside."""
+    """The largest value of an element outside its window, relative to the largest inside, of any output."""
     energy = term.energy
     assert isinstance(energy, LocalMap)
     of_map, ranges = energy.evaluator(), energy.reach()(values)
     wider = [range(r.start - 1, r.stop + 1) for r in ranges]
-    inside, outside = 0.0, 0.0
+    sizes = [int(np.prod(f.shape[1:], dtype=int)) for f in term.outputs.values()]
+    begins = np.cumsum([0, *sizes[:-1]])
+    inside, outside = np.zeros(len(begins)), np.zeros(len(begins))
     for place in product(*wider):
-        given = abs(of_map({**values, energy.cell or "": list(place)}))
+        given = np.abs(numbers_of(of_map({**values, energy.cell or "": list(place)})))
+        largest = np.maximum.reduceat(given, begins)
         if all(p in r for p, r in zip(place, ranges, strict=True)):
-            inside = max(inside, given)
+            inside = np.maximum(inside, largest)
         else:
-            outside = max(outside, given)
-    return outside / (inside or 1.0)
+            outside = np.maximum(outside, largest)
+    return float((outside / np.where(inside > 0.0, inside, 1.0)).max())

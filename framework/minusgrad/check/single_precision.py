@@ -56,7 +56,7 @@ def of_single(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[F
         rng = np.random.default_rng(seed)
         few = part(term, rng, nodes=NODES, tuples=8 if term.grid else TUPLES)
         try:
-            yield from _Pair.of(probed(few, rng, "f32") if term.gives else _alone(few), t).findings(rng)
+            yield from _Pair.of(probed(few, rng, "f32") if term.outputs else _alone(few), t).findings(rng)
         except (RangeError, MiscompiledError) as error:
             cause = "range" if isinstance(error, RangeError) else "value"
             yield Finding(term.name, "", cause, False, None, str(error), precision="f32")
@@ -199,8 +199,8 @@ def in_double(potential: Potential) -> Potential:
     """The same potential in f64: fields, data, parameters and tables have the same values."""
     old = [f for f in potential.fields.values() if f.name not in potential.fields.derived]
     fields = Fields({f.name: f.values.astype(np.float64) for f in old}, {f.name: f.unit for f in old})
-    outputs = {m.gives.name: m.gives for m in potential.maps.values() if m.gives}
-    made = {n: fields.derive(n, len(f), f.unit) for n, f in outputs.items()}
+    outputs = {f.name: f for m in potential.maps.values() for f in m.outputs.values()}
+    made = {n: fields.derive(n, len(f), f.unit, f.shape[1:]) for n, f in outputs.items()}
 
     def widened(term: Term) -> Term:
         return replace(
@@ -210,7 +210,7 @@ def in_double(potential: Potential) -> Potential:
             parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
             tables={a: _wide(v) for a, v in term.tables.items()},
             dtype=np.dtype(np.float64),
-            gives=made[term.gives.name] if term.gives else None,
+            outputs={n: made[f.name] for n, f in term.outputs.items()},
             shared={},
         )
 

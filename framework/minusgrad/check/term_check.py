@@ -242,9 +242,8 @@ def _value(subject: TermSubject) -> Finding:
     small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
         compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
-        weights = of.fields["probe_weight"].values
         each = np.array(
-            pieces(small, zip(small.elements.tuples(), arguments(small, subject.t), strict=True), weights)
+            pieces(small, zip(small.elements.tuples(), arguments(small, subject.t), strict=True), of.fields)
         )
     else:
         compiled = Potential(of.fields, [small], frozen=True).value(subject.t)

@@ -52,7 +52,7 @@ class TermSubject:
 
 def maps_and_terms(potential: Potential) -> tuple[list[Term], list[Term | StagedTerm]]:
     """All maps, and all terms; also those of slopes."""
-    maps = [part for part in potential.parts.values() if isinstance(part, Term) and part.gives]
+    maps = [part for part in potential.parts.values() if isinstance(part, Term) and part.outputs]
     names = {part.name for part in maps}
     return maps, [part for name, part in potential.parts.items() if name not in names]
 

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..energies.local_energy import Linear, Node, Role
+from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.scalar import Scalar
@@ -38,12 +39,14 @@ def canonical_trace(term: Term) -> CanonicalTrace:
     head = [f"over {energy.over!r}", f"d {term.dimension} k {term.arity}"]
     head += [f"role {name} {_declared(role)}" for name, role in energy.roles.items()]
     head += [f"linear {name} {_declared(made)}" for name, made in energy.linear.items()]
+    if isinstance(energy, LocalMap) and energy.several:
+        head += [f"gives {name} {output.unit} {output.shape}" for name, output in energy.outputs.items()]
     try:
         traced, kind = of_term(term, simplify=False), "graph"
     except TraceError:  # rules may decide a branch that otherwise has too many paths
         traced, kind = of_term(term), "simplified graph"
     cells = [cell for pair in traced.window for cell in pair]
-    outputs = [traced.value, *cells, *([] if traced.mirrored is None else [traced.mirrored])]
+    outputs = [*traced.values, *cells, *traced.mirrored]
     number = _numbered(outputs)
     lines = [
         " ".join([str(k), node.op, *(str(number[a]) for a in node.args), repr(node.value)])

@@ -10,6 +10,7 @@ in, fields out), both mixed ones (fields and parameters), and the one of paramet
 
 from collections.abc import Collection, Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count, takewhile
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,11 @@ ADJOINT = "lambda"
 """The adjoint as an argument of the map; a keyword of Python, so that no function has one of this name."""
 ADJOINT_OF = "0_"
 """Begins the name of the adjoint of a field, as no name of a state's field begins."""
+
+
+def adjoint_of(output: int) -> str:
+    """The adjoint of a map's output, by its number, as an argument: none of Python's begins with a digit."""
+    return f"{output}_{ADJOINT}" if output else ADJOINT
 
 
 @dataclass(frozen=True)
@@ -130,6 +136,12 @@ def tangents(traced: Trace, arguments: Sequence[str]) -> dict[int, Scalar]:
     """For each leaf of these arguments (by serial) its tangent: a leaf with the same key and "dot" behind."""
     leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
     return {leaf.serial: traced.graph.input(*leaf.value, "dot") for leaf in leaves}
+
+
+def weights_of(traced: Trace) -> list[Scalar]:
+    """The adjoints of a map's outputs as leaves of one element's trace, in the order of `traced.given`."""
+    names = takewhile(traced.inputs.__contains__, map(adjoint_of, count()))
+    return [leaf for name in names for leaf in traced.inputs[name][0]]
 
 
 def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:

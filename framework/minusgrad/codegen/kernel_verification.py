@@ -22,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from ..energies.local_map import numbers_of
 from ..engine import runtime, storage
 from ..errors import MiscompiledError, RangeError
 from ..symbolic.formulas import formula, operation
@@ -79,20 +80,24 @@ def compare(places: Places, wanted: Sequence[Number], found: Sequence[np.ndarray
 
 
 def compare_plainly(places: Places, traced: Trace) -> None:
-    """The graph of the energy against the function itself, for two elements. Raises `MiscompiledError`."""
+    """The graph of the energy against the function itself, for two elements. Raises `MiscompiledError`.
+
+    Of a map, the graphs of all components of its outputs.
+    """
     some = places.samples[-1]
     chosen = [0, len(some.rows) - 1 if some.counted is None else some.counted.sum() // 2]
     with np.errstate(all="ignore"):
-        (of_graph,), (moved,) = some.rounded([traced.value])
+        of_graph, moved = some.rounded(traced.values)
     evaluate = some.term.energy.evaluator()
     for k in chosen:
         try:
-            right = float(evaluate(some.term.arguments(some.rows[k], [n[k] for n in some.nodes], some.t)))
+            values = evaluate(some.term.arguments(some.rows[k], [n[k] for n in some.nodes], some.t))
         except ArithmeticError:
             continue
-        room = ROOM["float64"] * abs(right) + CONDITION * moved[k]
-        if np.isfinite(right) and np.isfinite(room) and not abs(of_graph[k] - right) <= room:
-            _raise(places, "u in the traced graph", some.rows[k], of_graph[k], right)
+        for graph, off, right in zip(of_graph[:, k], moved[:, k], numbers_of(values), strict=True):
+            room = ROOM["float64"] * abs(right) + CONDITION * off
+            if np.isfinite(right) and np.isfinite(room) and not abs(graph - right) <= room:
+                _raise(places, "u in the traced graph", some.rows[k], graph, float(right))
 
 
 # Causes ---------------------------------------------------------------------------------------------

@@ -6,46 +6,60 @@
 Along tangents, ydot_p += df/dq qdot, and the tangent of the adjoint is the Hessian product of that local
 energy, with lambdadot the tangent of lambda.
 
+Outputs may be several, each a number, a vector or a matrix: the local energy is then lambda . f, the sum over
+their components, and one launch computes them all.
+
 Every sum has a fixed order, at any number of threads; there are no atomics.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
+
+import numpy as np
 
 from ..elements.gather import Gather
 from ..energies.fields import Field
 from ..energies.local_energy import Node
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
+from ..engine import storage
 from ..engine.kernels import Code
 from ..errors import EnergyError
 from ..symbolic import differentiation, ties
 from ..symbolic.scalar import Scalar
-from .derivative_request import ADJOINT, WHOLE, DerivativeRequest, tangents
+from .derivative_request import WHOLE, DerivativeRequest, Place, adjoint_of, tangents
+from .element_samples import Number
+from .statements import subscript
 from .sweep_verification import relaunched, verify_map
 from .term_loops import Emitter
 from .tracing import Trace
 
 
 class MapLoops(Emitter):
-    """The loops of one map to nodes; `adjoint` is a field like its output.
+    """The loops of one map to nodes; `adjoints` are fields like its outputs, by the names of these.
 
+    `given`: the outputs, in order. `components`: of all outputs, the number of the output and the component.
     `forwarded`: the graph of the newest `forward`, until its kernel is verified.
     """
 
-    forwarded: tuple[Trace, Scalar] | None = None
+    forwarded: tuple[Trace, list[Scalar]] | None = None
 
-    def __init__(self, term: Term, adjoint: Field):
+    def __init__(self, term: Term, adjoints: Mapping[str, Field]):
         assert isinstance(term.energy, LocalMap)
-        assert term.gives is not None
         if term.elements.unordered and not term.elements.loop.per_target:
             kind = type(term.elements).__name__
             raise EnergyError(f"map '{term.name}': unordered pairs need a loop over targets, got {kind}")
-        self.map, self.given = term.energy, term.gives
-        adjoint_role = Node(self.map.unit, of=self.map.element_kind.names[0])
-        weighted = replace(self.map, roles={**self.map.roles, ADJOINT: adjoint_role})
-        super().__init__(replace(term, energy=weighted, fields={**term.fields, ADJOINT: adjoint}))
+        self.map, self.given = term.energy, list(term.outputs.values())
+        self.components = [(k, c) for k, f in enumerate(self.given) for c in np.ndindex(*f.shape[1:])]
+        fields = {adjoint_of(k): adjoints[f.name] for k, f in enumerate(self.given)}
+        receivers = self.map.element_kind.names[0]
+        units = [(f.unit, f.shape[1:]) for f in self.given]
+        roles = {a: Node(*unit, of=receivers) for a, unit in zip(fields, units, strict=True)}
+        weighted = replace(self.map, roles={**self.map.roles, **roles})
+        super().__init__(replace(term, energy=weighted, fields={**term.fields, **fields}))
 
     @property
     def gives_to_all(self) -> bool:
@@ -57,19 +71,25 @@ class MapLoops(Emitter):
         return Code("")
 
     def forward(
-        self, along: Mapping[str, Any] | None = None, into: Any = None, overwrite: bool = False
+        self,
+        along: Mapping[str, Any] | None = None,
+        into: Mapping[str, Any] | None = None,
+        overwrite: Collection[str] = (),
     ) -> Code:
-        """Loops that add the map's output to its field; or its tangent `along` directions to `into`.
+        """Loops that add the map's outputs to their fields; or their tangents `along` directions to `into`.
 
-        Directions are by the map's arguments. `overwrite`: store instead of adding; needs `gives_to_all`.
+        Directions are by the map's arguments, `into` by the names of the output fields. `overwrite`: names of
+        those that are stored instead of added to; needs `gives_to_all`.
         """
-        moved, out = (
-            DerivativeRequest(tangents=along or {}),
-            f"{'f' if into is None else 'w'}_{self.given.name}",
-        )
-        lines = self._forward(out, moved, overwrite)
+        moved, outs = DerivativeRequest(tangents=along or {}), self._outs(into is not None)
+        lines = self._forward(outs, moved, [f.name in overwrite for f in self.given])
         code = replace(self._code(lines, moved), slices=self._slices())
-        return code.naming(**{out: self.given.array if into is None else into})
+        arrays = [f.array if into is None else into[f.name] for f in self.given]
+        return code.naming(**dict(zip(outs, arrays, strict=True)))
+
+    def _outs(self, of_tangents: bool) -> list[str]:
+        """The names of the arrays that outputs, or their tangents, are added to."""
+        return [f"{'w' if of_tangents else 'f'}_{f.name}" for f in self.given]
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
         """Verify the output of the code of `forward`, after its launch.
@@ -77,65 +97,87 @@ class MapLoops(Emitter):
         Returns False if this state is not suitable for a verification. Raises `MiscompiledError` and
         `RangeError`.
         """
-        traced, value = self._given(along)
-        found: dict[str, Any] = {"tangents": along}
+        traced, values = self._given(along)
         if self.loop.per_target:
-            out = f"{'w' if along else 'f'}_{self.given.name}"
-            found["targets"] = relaunched(code, {out}, t)[out]
+            outs = self._outs(bool(along))
+            fresh, nodes = relaunched(code, {*outs}, t), self.term.elements.nodes.reshape(-1)
+            found = [storage.host(fresh[outs[k]])[(nodes, *c)] for k, c in self.components]
         else:
-            found["elements"] = self._arrays[WHOLE.buffer]
-        verify_map(self.term, traced, value, found, t)
+            found = list(storage.host(self._arrays[self._rows[0].buffer]).T)
+        verify_map(self.term, traced, self.numbers(values), found, t, along)
         return True
 
-    def _given(self, along: Mapping[str, Any]) -> tuple[Trace, Scalar]:
-        """The trace of the map, and its output or the tangent of it, as emitted last."""
+    def numbers(self, values: Sequence[Scalar], where: str = "") -> list[Number]:
+        """The components of the outputs as numbers to verify."""
+        names = [f" '{name}'" if len(self.given) > 1 else "" for name in self.map.outputs]
+        pairs = zip(self.components, values, strict=True)
+        return [Number(f"its output{names[k]}{where}", value) for (k, _), value in pairs]
+
+    @property
+    def _rows(self) -> list[Place]:
+        """The places of the outputs in an element's row."""
+        if len(self.components) == 1:
+            return [WHOLE]
+        return [Place("given", None, column=k) for k in range(len(self.components))]
+
+    def _given(self, along: Mapping[str, Any]) -> tuple[Trace, list[Scalar]]:
+        """The trace of the map, and its outputs or the tangents of them, as emitted last."""
         if self.forwarded is None:
             traced = Emitter._trace(self)
             return traced, given(traced, DerivativeRequest(tangents=along))
         forwarded, self.forwarded = self.forwarded, None
         return forwarded
 
-    def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
+    def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
         traced = Emitter._trace(self)
-        value = given(traced, moved)
-        self.forwarded = traced, value
+        values = given(traced, moved)
+        self.forwarded = traced, values
+        count = range(len(values))
+
+        def stored(node: str, texts: Sequence[str]) -> list[str]:
+            places = [f"{outs[k]}[{node}{subscript(c)}]" for k, c in self.components]
+            return [
+                f"{at} = {text}" if overwrite[k] else f"{at} = {at} + {text}"
+                for at, text, (k, _) in zip(places, texts, self.components, strict=True)
+            ]
+
         if self.loop.per_target:
-            after = [f"{out}[n0] = s0" if overwrite else f"{out}[n0] = {out}[n0] + s0"]
-            every = [(some, [0]) for some in self.loop.sources]
-            return self._target_loop([value], every, [f"s0 = {self.type}(0.0)"], ["s0 += {}"], after)
-        receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given)), self.prefix
+            begin, adds = [f"s{k} = {self.type}(0.0)" for k in count], [f"s{k} += {{}}" for k in count]
+            every = [(some, count) for some in self.loop.sources]
+            return self._target_loop(values, every, begin, adds, stored("n0", [f"s{k}" for k in count]))
+        receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given[0])), self.prefix
         self._own("giving_start", receivers.start)
         self._own("giving", receivers.slots)
-        self._buffers([WHOLE])
+        self._buffers(self._rows)
+        buffer = self._rows[0].buffer
+        sums = [f"a{k}" for k in count] if len(values) > 1 else ["a"]
         return [
-            *self._by_element(value, [WHOLE], {}),
+            *self._each_element(values, [f"{self.row(buffer, k)} = ti.f64({{}})" for k in count]),
             f"for n in range({p}giving_start.shape[0] - 1):",
-            "    a = ti.f64(0.0)",
+            *(f"    {one} = ti.f64(0.0)" for one in sums),
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",
-            f"        a += {p}value[{p}giving[q], 0]",
-            f"    {out}[n] = {self.type}(a)" if overwrite else f"    {out}[n] = {out}[n] + {self.type}(a)",
+            *(f"        {one} += {p}{buffer}[{p}giving[q], {k}]" for k, one in enumerate(sums)),
+            *(f"    {line}" for line in stored("n", [f"{self.type}({one})" for one in sums])),
         ]
 
     def _trace(self) -> Trace:
-        """The local energy lambda_p f; of unordered pairs both ways."""
+        """The local energy lambda_p . f; of unordered pairs both ways."""
         traced = super()._trace()
-        own = self.term.slots(ADJOINT)
-        weights = [traced.graph.input(ADJOINT, s, ()) for s in own]
-        value = weights[0] * traced.value
-        if traced.mirrored is not None:
-            value = value + weights[1] * traced.mirrored
-        at = dict(zip(own, weights, strict=True))
-        rows = [[at[s]] if s in at else [] for s in range(self.term.arity)]
-        return replace(traced, value=value, inputs={**traced.inputs, ADJOINT: rows})
+        parts = []
+        for n, ((k, c), value) in enumerate(zip(self.components, traced.given, strict=True)):
+            weights = [traced.graph.input(adjoint_of(k), s, c) for s in self.term.slots(adjoint_of(k))]
+            part = weights[0] * value
+            parts.append(part + weights[1] * traced.mirrored[n] if traced.mirrored else part)
+        return replace(traced, value=reduce(add, parts))
 
     def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         code = super()._code(lines, wanted)
-        out = f"f_{self.given.name}"
-        return code.naming(**{out: self.given.array}) if out in code.text else code
+        arrays = {f"f_{f.name}": f.array for f in self.given}
+        return code.naming(**{out: array for out, array in arrays.items() if out in code.text})
 
 
-def given(traced: Trace, moved: DerivativeRequest) -> Scalar:
-    """The output of an element; or, if the request has tangents, the tangent of it."""
+def given(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
+    """The outputs of an element, by component; or, if the request has tangents, the tangents of them."""
     if not moved.tangents:
-        return traced.value
-    return ties.settled(differentiation.tangent([traced.value], tangents(traced, list(moved.tangents))))[0]
+        return list(traced.given)
+    return ties.settled(differentiation.tangent(traced.given, tangents(traced, list(moved.tangents))))

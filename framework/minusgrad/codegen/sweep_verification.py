@@ -43,7 +43,7 @@ def verify_sweep(
     term = loops.term
     if (places := rows_or_none(term, t, tangents)) is None:
         return
-    if plainly and term.gives is None:
+    if plainly and not term.outputs:
         compare_plainly(places, sweep.traced)
     rows = np.asarray(places.labels)
     kept = [place for place in sweep.places if place is not TOTAL]
@@ -94,18 +94,20 @@ def relaunched(code: Code, names: set[str], t: float) -> dict[str, Any]:
     return fresh
 
 
-def verify_map(term: Term, traced: Trace, value: Scalar, found: Mapping[str, Any], t: float) -> None:
-    """Compare the output of a map to nodes with the graph of it, or of its tangent.
+def verify_map(
+    term: Term,
+    traced: Trace,
+    wanted: Sequence[Number],
+    found: Sequence[np.ndarray],
+    t: float,
+    tangents: Mapping[str, Any],
+) -> None:
+    """Compare the outputs of a map to nodes, `wanted`, with their graphs, or with those of their tangents.
 
-    `found`: "elements", the buffer with a row for each element, or "targets", the output field; "tangents".
+    `found`: of each the numbers of all elements, or of all targets.
     """
-    if (places := rows_or_none(term, t, found["tangents"])) is None:
+    if (places := rows_or_none(term, t, tangents)) is None:
         return
     compare_plainly(places, traced)
     rows = np.asarray(places.labels)
-    numbers = (
-        storage.host(found["elements"])[rows, 0]
-        if "elements" in found
-        else storage.host(found["targets"])[term.elements.nodes[rows]]
-    )
-    compare(places, [Number("its output", value)], [numbers])
+    compare(places, wanted, [one[rows] for one in found])

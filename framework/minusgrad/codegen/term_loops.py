@@ -312,7 +312,9 @@ class Emitter(Statements):
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
     ) -> list[str]:
         """For each element: load, compute, and `write` the number of each place (in place of {})."""
-        wanted = outputs(value, places, along)
+        return self._each_element(outputs(value, places, along), write)
+
+    def _each_element(self, wanted: list[Scalar], write: list[str]) -> list[str]:
         loads = self._loads(inputs(wanted))
         lines, texts = self._statements(wanted)
         return [

@@ -23,7 +23,7 @@ from ..errors import TraceError
 from ..symbolic.branch_paths import Paths
 from ..symbolic.graph import Graph
 from ..symbolic.operations import TRUTHS
-from ..symbolic.rewriting import copied, here, number, rebind, run
+from ..symbolic.rewriting import RETURNED, copied, here, number, rebind, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic, TableLookup, _rows
 from ..symbolic.tensors import Tensor, flat
@@ -39,15 +39,22 @@ class Trace:
 
     `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...; empty where the node is
     of another set), else one list; for an argument that is Linear in a field, its components. Of a map:
-    `window`, the lowest and the highest cell along each axis; of a map over unordered pairs `mirrored`, the
-    value with the two nodes exchanged.
+    `given`, the components of all outputs in order, the first of which is `value`; `window`, the lowest and
+    the highest cell along each axis; of a map over unordered pairs `mirrored`, the components with the two
+    nodes exchanged.
     """
 
     graph: Graph
     value: Scalar
     inputs: dict[str, list[list[Scalar]]]
     window: list[tuple[Scalar, Scalar]] = field(default_factory=list)
-    mirrored: Scalar | None = None
+    given: Sequence[Scalar] = ()
+    mirrored: Sequence[Scalar] = ()
+
+    @property
+    def values(self) -> list[Scalar]:
+        """All that the function returns: the energy, or the components of a map's outputs."""
+        return [*self.given] or [self.value]
 
 
 def trace(
@@ -92,22 +99,27 @@ def trace(
         inputs[name] = [list(flat(values[name]))]
     body = rebind(energy.function, functions)
 
-    def traced(values: dict[str, Any]) -> Scalar:
+    def returned(arguments: list[Any]) -> list[Any]:
+        if isinstance(energy, LocalMap) and energy.several:
+            return _components(energy, run(body, arguments), d, k)
+        return [number(body, arguments, _is_number)]
+
+    def traced(values: dict[str, Any]) -> list[Scalar]:
         arguments = [values[name] for name in energy.arguments]
-        return paths.merged(graph, lambda: graph.apply("to_real", number(body, arguments, _is_number)))
+        return paths.merged(graph, lambda: [graph.apply("to_real", one) for one in returned(arguments)])
 
     graph.most = OPERATIONS
-    value = traced(values)
+    given = traced(values)
     if not isinstance(energy, LocalMap):
         graph.most = None
-        return Trace(graph, value, inputs)
-    mirrored = None
+        return Trace(graph, given[0], inputs)
+    mirrored: list[Scalar] = []
     if energy.element_kind.unordered:
         nodal = energy.of_role(Node)
         mirrored = traced({a: v[::-1] if a in nodal else v for a, v in values.items()})
     window = _window(energy, graph, functions, values, paths)
     graph.most = None
-    return Trace(graph, value, inputs, window, mirrored)
+    return Trace(graph, given[0], inputs, window, given, mirrored)
 
 
 def of_term(term: Term, simplify: bool = True) -> Trace:
@@ -115,6 +127,39 @@ def of_term(term: Term, simplify: bool = True) -> Trace:
     tables = {a: table.shape for a, table in term.tables.items()}
     axes = len(term.grid.shape) if term.grid else 0
     return trace(term.energy, term.dimension, term.arity, tables, axes, simplify)
+
+
+def _components(energy: LocalMap, returned: Any, d: int | None, k: int) -> list[Any]:
+    """The components of what a map's function returned. Raises `TraceError` unless they are as declared."""
+    outputs, what = energy.outputs, f"map '{energy.name}'"
+    parts = [returned] if len(outputs) == 1 else returned
+    if not isinstance(parts, (tuple, list)) or len(parts) != len(outputs):
+        got = len(parts) if isinstance(parts, (tuple, list)) else _described(parts)
+        raise TraceError(
+            f"{what}: must return {len(outputs)} values ({', '.join(outputs)}), got {got}; return one for"
+            " each output, in their order"
+        )
+    components: list[Any] = []
+    for (name, output), part in zip(outputs.items(), parts, strict=True):
+        shape = concrete(output.shape, d, k)
+        found = part.shape if isinstance(part, Tensor) else ()
+        numbers = list(flat(part)) if isinstance(part, Tensor) else [part]
+        if found != shape or not all(map(_is_number, numbers)):
+            wanted = f"values of shape {list(shape)}" if shape else "one real number"
+            raise TraceError(
+                f"{what}: must return {wanted} for '{name}', got {_described(part)}; return"
+                f" {'a ti.Vector or ti.Matrix' if shape else 'a number'} of that shape, or correct the output"
+            )
+        components += numbers
+    return components
+
+
+def _described(value: Any) -> str:
+    """A returned value in words."""
+    if isinstance(value, Tensor):
+        return f"shape {list(value.shape)}"
+    kind = type(value).__name__
+    return "a number" if _is_number(value) else RETURNED.get(kind, f"a {kind}")
 
 
 def _window(
@@ -126,7 +171,7 @@ def _window(
     names = inspect.signature(energy.window).parameters
     body, axes = rebind(energy.window, functions), len(values[energy.cell or ""])
 
-    def corner(side: int, axis: int) -> Scalar:
+    def corner(side: int, axis: int) -> list[Scalar]:
         corners = run(body, [values[name] for name in names])
         try:
             low, high = ([*corner] for corner in corners)
@@ -137,10 +182,11 @@ def _window(
                 f"map '{energy.name}': its window must return the lowest and the highest cell; return two"
                 f" lists of {axes} numbers"
             ) from None
-        return graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])
+        return [graph.apply("ceil", high[axis]) if side else graph.apply("floor", low[axis])]
 
     def whole(side: int, axis: int) -> Scalar:
-        return graph.apply("to_int", paths.merged(graph, partial(corner, side, axis)))
+        (end,) = paths.merged(graph, partial(corner, side, axis))
+        return graph.apply("to_int", end)
 
     return [(whole(0, axis), whole(1, axis)) for axis in range(axes)]
 

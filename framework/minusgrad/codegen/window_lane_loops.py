@@ -10,7 +10,7 @@ that need them for every cell stay with plain loops, and those to one axis, whos
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -24,17 +24,22 @@ from ..symbolic.scalar import Scalar
 from .lane_statements import SMALL, Vectors, is_instruction
 from .statements import WHOLE_TYPE, indented, leaf_name
 from .tracing import Trace, of_term
-from .window_loops import Box, Read, WindowLoops
+from .window_loops import Box, OfCell, Read, WindowLoops
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """Other operations that a cell may have: leaves, and a few that are computed lane by lane."""
 
 
 def suits(term: Term) -> bool:
-    """True if the rows of a map's grid are as long as a vector, and cells need vector instructions only."""
+    """True if the rows of a map's grid are as long as a vector, and cells need vector instructions only.
+
+    And the map gives one number: components of vectors are not beside each other, as lanes are.
+    """
     assert term.grid is not None
     assert isinstance(term.energy, LocalMap)
-    if len(term.grid.shape) == 1 or not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
+    if term.energy.several or len(term.grid.shape) == 1:
+        return False
+    if not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
         return False
     traced = of_term(term)
     (places,) = traced.inputs[term.energy.cell or ""]
@@ -49,8 +54,8 @@ class WindowLanes(Vectors, WindowLoops):
     may stand out of a window.
     """
 
-    def __init__(self, term: Term, adjoint: Field):
-        super().__init__(term, adjoint)
+    def __init__(self, term: Term, adjoints: Mapping[str, Field]):
+        super().__init__(term, adjoints)
         self.wide, self.last = runtime.lanes(term.dtype), self.axes[-1]
         self._strides: dict[str, list[int]] = {}
         for name in term.tables:
@@ -68,7 +73,8 @@ class WindowLanes(Vectors, WindowLoops):
 
     # Loops
 
-    def _cleared(self, out: str, cells: str) -> list[str]:
+    def _cleared(self, numbers: Sequence[OfCell], cells: str) -> list[str]:
+        ((out, _),) = numbers
         number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
         return [
             f"begin, end = {cells}",
@@ -79,8 +85,11 @@ class WindowLanes(Vectors, WindowLoops):
             *indented(self._put_lanes(number, f"ti.select(begun, {self._by_lane(number)}, {zero})")),
         ]
 
-    def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
-        early, lines, (text,) = self._in_lanes([value], self._late(traced), dict(self._floors))
+    def _giving(
+        self, traced: Trace, values: Sequence[Scalar], box: Box, numbers: Sequence[OfCell]
+    ) -> tuple[list[str], list[str]]:
+        early, lines, (text,) = self._in_lanes(values, self._late(traced), dict(self._floors))
+        ((out, _),) = numbers
         number, zero = f"{out}[cell + {{lane}}]", self._to_all(f"{self.type}(0.0)")
         sums = f"{self._by_lane(number)} + ti.select(inside, {text}, {zero})"
         return early, self._vectors(traced, box, [], [*lines, *self._put_lanes(number, sums)])
@@ -91,7 +100,8 @@ class WindowLanes(Vectors, WindowLoops):
         late = self._late(traced) | {leaf.serial for leaf, _ in read}
         early, lines, texts = self._in_lanes(summed, late, names)
         zero = self._to_all(f"{self.type}(0.0)")
-        fetch = [f"{leaf_name(leaf)} = {self._by_lane(f'{array}[cell + {{lane}}]')}" for leaf, array in read]
+        arrays = [(leaf_name(leaf), array) for leaf, (array, _) in read]
+        fetch = [f"{name} = {self._by_lane(f'{array}[cell + {{lane}}]')}" for name, array in arrays]
         count = range(len(texts))
         begin = [f"a{k} = {zero}" for k in count]
         add = [f"a{k} += {text}" for k, text in enumerate(texts)]

@@ -15,6 +15,8 @@ other side of an integer, and read a neighbouring entry of a table.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -28,9 +30,9 @@ from ..symbolic.graph import inputs, reachable
 from ..symbolic.integer_forms import form, is_rounded
 from ..symbolic.operations import OPERATIONS
 from ..symbolic.scalar import Scalar
-from .derivative_request import ADJOINT, DerivativeRequest, Place, outputs
+from .derivative_request import DerivativeRequest, Place, adjoint_of, outputs, weights_of
 from .map_loops import MapLoops, given
-from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, within
+from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, subscript, within
 from .sweep_verification import relaunched
 from .term_loops import Emitter
 from .tracing import Trace
@@ -40,16 +42,20 @@ Meets = Sequence[tuple[Scalar, Scalar]]
 """A cut: each new leaf with the node that it replaces."""
 Box = tuple[list[str], list[str]]
 """Of cells: the lowest along each axis, and the one after the highest."""
-Read = Sequence[tuple[Scalar, str]]
-"""Leaves with the arrays over the cells that they are read from."""
+OfCell = tuple[str, tuple[int, ...]]
+"""A number of every cell: the array over the cells, and the component."""
+Read = Sequence[tuple[Scalar, OfCell]]
+"""Leaves with the numbers of a cell that they are read from."""
 BAND = {1: 256, 2: 16, 3: 4}
 """Cells along the first axis that make a band, at least, by the number of axes."""
 BANDS = 4
 """Bands for each thread: few, because each looks at all elements and prepares those that reach it."""
 SECTIONS = 64
 """Most bands of one axis: they cut windows, and the cuts must not depend on the number of threads."""
+Put = tuple[str, str]
+"""The beginning of a statement that stores a number of a cell, and the text of the number."""
 ROW = 32
-"""Windows of up to this many cells along the last axis are summed row by row."""
+"""Windows of up to this many cells along the last axis, times numbers of a cell, are summed row by row."""
 FARTHEST = 1 << 30
 """Windows end here: beyond every grid, and within what an i32 holds."""
 LOST = -FARTHEST - 1
@@ -63,8 +69,8 @@ class WindowLoops(MapLoops):
     the rounded numbers that they come from.
     """
 
-    def __init__(self, term: Term, adjoint: Field):
-        super().__init__(term, adjoint)
+    def __init__(self, term: Term, adjoints: Mapping[str, Field]):
+        super().__init__(term, adjoints)
         assert term.grid is not None
         self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
         bands = BANDS * runtime.threads() if len(self.shape) > 1 else SECTIONS
@@ -87,12 +93,11 @@ class WindowLoops(MapLoops):
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
         if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
             return False
-        out = f"{'w' if along else 'f'}_{self.given.name}"
-        found = storage.host(relaunched(code, {out}, t)[out])
-        traced = self._trace()
-        verify_cells(
-            self.term, given(traced, DerivativeRequest(tangents=along)), self._stored(), found, t, along
-        )
+        outs, values = self._outs(bool(along)), given(self._trace(), DerivativeRequest(tangents=along))
+        fresh = relaunched(code, {*outs}, t)
+        found = [storage.host(fresh[outs[k]])[(slice(None), *c)] for k, c in self.components]
+        wanted = self.numbers(values, " in this cell")
+        verify_cells(self.term, wanted, self._stored(), found, t, along)
         return True
 
     def verify(self, wanted: DerivativeRequest, code: Code, t: float) -> None:
@@ -132,14 +137,15 @@ class WindowLoops(MapLoops):
     def gives_to_all(self) -> bool:
         return True
 
-    def _forward(self, out: str, moved: DerivativeRequest, overwrite: bool) -> list[str]:
+    def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
         """The windows of all elements; then band by band, every element that reaches it, in their order."""
         p, traced = self.prefix, self._trace()
-        value, places = given(traced, moved), self._late(traced)
-        leaves = [leaf for leaf in inputs([value]) if leaf.serial not in places]
+        values, places = given(traced, moved), self._late(traced)
+        leaves = [leaf for leaf in inputs(values) if leaf.serial not in places]
         low, high = self._on_grid()
         low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
-        early, cells = self._giving(traced, value, (low, high), out)
+        numbers = [(outs[k], c) for k, c in self.components]
+        early, cells = self._giving(traced, values, (low, high), numbers)
         element = [*self._loads(leaves), *self._windows(), *early, *cells]
         each = [
             f"b0, c0 = {p}window[e, 0], {p}window[e, 1]",
@@ -147,22 +153,30 @@ class WindowLoops(MapLoops):
             *indented(element),
         ]
         if not moved.tangents:
-            each += [f"if (b0 == {LOST}) & (band == 0):", f"    {out}[0] = {self.type}(ti.math.nan)"]
+            nan = f"{self.type}(ti.math.nan)"
+            lost = [f"{out}[0{subscript(c)}] = {nan}" for out, c in numbers]
+            each += [f"if (b0 == {LOST}) & (band == 0):", *indented(lost)]
         row = int(np.prod(self.shape[1:], dtype=int))
         band = f"band * {self.band * row}, {self._end('band')} * {row}"
-        begin = self._cleared(out, band) if overwrite else []
+        cleared = [one for one, (k, _) in zip(numbers, self.components, strict=True) if overwrite[k]]
+        begin = self._cleared(cleared, band) if cleared else []
         elements = [f"for e in range({p}nodes.shape[0]):", *indented(each)]
         bands = dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
         return bands if moved.tangents else [*self._put_windows(), *bands]
 
-    def _cleared(self, out: str, cells: str) -> list[str]:
+    def _cleared(self, numbers: Sequence[OfCell], cells: str) -> list[str]:
         """Zeros in a range of cells."""
-        return [f"for cell in range({cells}):", f"    {out}[cell] = {self.type}(0.0)"]
+        zeros = [f"{out}[cell{subscript(c)}] = {self.type}(0.0)" for out, c in numbers]
+        return [f"for cell in range({cells}):", *indented(zeros)]
 
-    def _giving(self, traced: Trace, value: Scalar, box: Box, out: str) -> tuple[list[str], list[str]]:
-        """Statements for an element, and the loop that adds the value to the cells of a box."""
-        early, late, (text,) = self._hoisted([value], self._late(traced), dict(self._floors))
-        return early, self._over_cells(traced, *box, late, f"{out}[cell] = {out}[cell] + ", text)
+    def _giving(
+        self, traced: Trace, values: Sequence[Scalar], box: Box, numbers: Sequence[OfCell]
+    ) -> tuple[list[str], list[str]]:
+        """Statements for an element, and the loop that adds the values to the numbers of a box's cells."""
+        early, late, texts = self._hoisted(values, self._late(traced), dict(self._floors))
+        places = [f"{out}[cell{subscript(c)}]" for out, c in numbers]
+        puts = [(f"{at} = {at} + ", text) for at, text in zip(places, texts, strict=True)]
+        return early, self._over_cells(traced, *box, late, puts)
 
     def _summing(
         self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
@@ -170,7 +184,7 @@ class WindowLoops(MapLoops):
         """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ..."""
         late = self._late(traced) | {leaf.serial for leaf, _ in read}
         early, each, adds = self._hoisted(summed, late, names)
-        fetch = [f"{leaf_name(leaf)} = {array}[cell]" for leaf, array in read]
+        fetch = [f"{leaf_name(leaf)} = {array}[cell{subscript(c)}]" for leaf, (array, c) in read]
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(adds))]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
         cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
@@ -179,26 +193,26 @@ class WindowLoops(MapLoops):
     def _element_loop(
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
     ) -> list[str]:
-        """For each element the derivatives of sum over its cells of lambda f, and how they change."""
-        graph, traced = value.graph, self._traced
-        ((weight,),) = traced.inputs[ADJOINT]
-        its_tangent = along.get(weight.serial)
-        late = self._late(traced) | {leaf.serial for leaf in (weight, its_tangent) if leaf is not None}
+        """For each element the derivatives of sum over its cells of lambda . f, and how they change."""
+        graph, traced, values = value.graph, self._traced, list(self._traced.given)
+        weights = weights_of(traced)
+        weighed = {w.serial: along[w.serial] for w in weights if w.serial in along}
+        late = self._late(traced) | {leaf.serial for leaf in (*weights, *weighed.values())}
         wrt = [p.leaf for p in places if p.leaf is not None]
-        body, meets = differentiation.cut(
-            value, late | ties.kinked([value]), [*wrt, *(n for n in inputs([value]) if n.serial in along)]
+        bodies, meets = differentiation.cut(
+            values, late | ties.kinked(values), [*wrt, *(n for n in inputs(values) if n.serial in along)]
         )
-        of_cell = differentiation.gradient(weight * body, [leaf for leaf, _ in meets])
+        body = reduce(add, (weight * body for weight, body in zip(weights, bodies, strict=True)))
+        of_cell = differentiation.gradient(body, [leaf for leaf, _ in meets])
         dots = differentiation.tangent([node for _, node in meets], along)
         moving = [(leaf, dot) for (leaf, _), dot in zip(meets, dots, strict=True) if dot.number != 0.0]
         at_cell = {leaf.serial: graph.input(*leaf.value, "dot") for leaf, _ in moving}
-        weighed = {} if its_tangent is None else {weight.serial: its_tangent}
         changing = differentiation.tangent(of_cell, at_cell | weighed) if along else []
         summed = ties.settled([*of_cell, *changing])
 
         sums = [graph.input("the sum", None, (k,)) for k in range(len(summed))]
         first, second = sums[: len(of_cell)], sums[len(of_cell) :]
-        back = self._back(body, meets, first, second)
+        back = self._back(bodies, meets, first, second)
         chain = outputs(back, places, {**along, **{s.serial: d for s, d in zip(first, second, strict=False)}})
 
         names = self._floors | {s.serial: f"s{k}" for k, s in enumerate(sums)}
@@ -211,9 +225,13 @@ class WindowLoops(MapLoops):
                 strict=True,
             )
         )
-        read = [(weight, f"f_{self._field(ADJOINT)}")]
-        if its_tangent is not None:
-            read.append((its_tangent, f"w_{self._field(ADJOINT)}"))
+        of_cells = [(self._field(adjoint_of(k)), c) for k, c in self.components]
+        read = [(w, (f"f_{name}", c)) for w, (name, c) in zip(weights, of_cells, strict=True)]
+        read += [
+            (weighed[w.serial], (f"w_{name}", c))
+            for w, (name, c) in zip(weights, of_cells, strict=True)
+            if w.serial in weighed
+        ]
         early, cells = self._summing(traced, summed, read, names)
         _, after, results = self._hoisted(chain, None, names)
 
@@ -227,19 +245,22 @@ class WindowLoops(MapLoops):
             *indented([*lines, *filled(write, results)]),
         ]
 
-    def _back(self, body: Scalar, meets: Meets, first: Sequence[Scalar], second: Sequence[Scalar]) -> Scalar:
+    def _back(
+        self, bodies: Sequence[Scalar], meets: Meets, first: Sequence[Scalar], second: Sequence[Scalar]
+    ) -> Scalar:
         """The sum over the cut of a sum over cells times the node of the cut.
 
         A node behind a branch that no cell took is left out: it may be infinite there.
         """
-        guarded = any(OPERATIONS[node.op].branches is not None for node in reachable([body]))
-        back = body.graph.constant(0.0)
+        graph = bodies[0].graph
+        guarded = any(OPERATIONS[node.op].branches is not None for node in reachable(bodies))
+        back = graph.constant(0.0)
         for k, (_, node) in enumerate(meets):
             part = first[k] * node
             if guarded:
                 taken = first[k] != 0.0
                 taken = (taken | (second[k] != 0.0)) if second else taken
-                part = body.graph.apply("select", taken, part, 0.0)
+                part = graph.apply("select", taken, part, 0.0)
             back = back + part
         return back
 
@@ -248,8 +269,11 @@ class WindowLoops(MapLoops):
     def _trace(self) -> Trace:
         """f itself; lambda is a value of the cell and multiplies outside."""
         traced = Emitter._trace(self)
-        weight = traced.graph.input(ADJOINT, None, ())
-        self._traced = replace(traced, inputs={**traced.inputs, ADJOINT: [[weight]]})
+        weights: dict[str, list[list[Scalar]]] = {}
+        for k, c in self.components:
+            (leaves,) = weights.setdefault(adjoint_of(k), [[]])
+            leaves.append(traced.graph.input(adjoint_of(k), None, c))
+        self._traced = replace(traced, inputs={**traced.inputs, **weights})
         return self._traced
 
     def _places(self, traced: Trace) -> list[Scalar]:
@@ -284,26 +308,30 @@ class WindowLoops(MapLoops):
         return f"ti.min(({band} + 1) * {self.band}, {self.shape[0]})"
 
     def _over_cells(
-        self, traced: Trace, low: list[str], high: list[str], body: list[str], put: str = "", text: str = ""
+        self, traced: Trace, low: list[str], high: list[str], body: list[str], puts: Sequence[Put] = ()
     ) -> list[str]:
-        """For every cell of a box the body, and then, if anything is to be `put`, that with the text.
+        """For every cell of a box the body, and then the statements that put numbers.
 
         Where windows have one size, and this one does not leave the box along the last axis, the loop over
         that has a constant length, which compilers like. A row is computed before it is put: stores between
         loads, which might be to the same memory, would keep the compiler from making vectors of them.
         """
         last = self.axes[-1]
-        end = [f"{put}{text}"] if put else []
+        end = [f"{put}{text}" for put, text in puts]
         clipped = self._nested(low, high, self._last(traced, f"{low[last]}, {high[last]}", [*body, *end]))
         if (size := size_of(traced.window[last])) is None:
             return clipped
         ends = f"b{last}, b{last} + {size}"
-        if put and size <= ROW:
+        if puts and size * len(puts) <= ROW:
+            rows = [f"row{k}" for k in range(len(puts))] if len(puts) > 1 else ["row"]
+            named = list(zip(rows, puts, strict=True))
+            kept = [f"{one}[i{last} - b{last}] = {text}" for one, (_, text) in named]
+            added = [f"{put}{one}[k]" for one, (put, _) in named]
             row = [
-                f"row = ti.Vector([{self.type}(0.0)] * {size})",
-                *self._last(traced, ends, [*body, f"row[i{last} - b{last}] = {text}"]),
+                *(f"{one} = ti.Vector([{self.type}(0.0)] * {size})" for one in rows),
+                *self._last(traced, ends, [*body, *kept]),
                 f"for k in ti.static(range({size})):",
-                *indented([f"i{last} = b{last} + k", self._cell(), f"{put}row[k]"]),
+                *indented([f"i{last} = b{last} + k", self._cell(), *added]),
             ]
         else:
             row = self._last(traced, ends, [*body, *end])
@@ -347,7 +375,7 @@ class WindowLoops(MapLoops):
         reads: dict[int, list[tuple[int, int] | None]] = {}
         tables = self.term.tables
         pads = {name: [[0, 0] for _ in table.shape] for name, table in tables.items()}
-        for node in reachable([traced.value]):
+        for node in reachable(traced.given):
             if node.op == "lookup":
                 reads[node.serial] = [_relative(place, cells, traced.window) for place in node.args]
                 shape = tables[node.value].shape

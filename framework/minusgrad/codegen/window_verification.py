@@ -6,8 +6,10 @@
 Windows and the floors they come from are taken as the kernels have stored them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -16,7 +18,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import Code
 from ..symbolic.scalar import Scalar
-from .derivative_request import ADJOINT, Sweep, outputs
+from .derivative_request import Sweep, outputs, weights_of
 from .element_samples import Number, Places, Sample, rows_of
 from .kernel_verification import compare
 from .statements import is_tangent
@@ -54,19 +56,25 @@ class AtCells(Sample):
         argument = leaf.value[0]
         if argument == getattr(self.term.energy, "cell", None):
             return self.cells[leaf.value[2][0]].astype(np.float64)
-        if argument != ADJOINT:
+        if argument not in self.term.fields or leaf.value[1] is not None:
             return super().leaf(leaf)
-        array = self.tangents[argument] if is_tangent(leaf) else self.term.fields[argument].array
-        return storage.host(array)[np.ravel_multi_index(tuple(self.cells), self.windows.shape)].astype(float)
+        array = self.tangents[argument] if is_tangent(leaf) else self.term.fields[argument].array  # adjoints
+        cells = np.ravel_multi_index(tuple(self.cells), self.windows.shape)
+        return storage.host(array)[(cells, *leaf.value[2])].astype(float)
 
     def known(self) -> dict[int, np.ndarray]:
         return {serial: values[self.rows] for serial, values in self.windows.floors.items()}
 
 
 def verify_cells(
-    term: Term, value: Scalar, windows: Windows, found: np.ndarray, t: float, along: Mapping[str, Any]
+    term: Term,
+    wanted: Sequence[Number],
+    windows: Windows,
+    found: Sequence[np.ndarray],
+    t: float,
+    along: Mapping[str, Any],
 ) -> None:
-    """Compare the map's output at some cells, of the field `found`, with the graph `value` of it.
+    """Compare the map's outputs `wanted` at some cells, of the arrays `found`, with their graphs.
 
     Raises `MiscompiledError` and `RangeError`.
     """
@@ -82,7 +90,7 @@ def verify_cells(
     if samples:
         numbers = [int(np.ravel_multi_index(cell, windows.shape)) for cell in sorted(chosen)]
         places = Places(numbers, samples, sums=True)
-        compare(places, [Number("its output in this cell", value)], [found[numbers]])
+        compare(places, wanted, [one[numbers] for one in found])
 
 
 def verify_windows(
@@ -97,8 +105,8 @@ def verify_windows(
     rows = np.array([element for element, cells in inside.items() if cells.size], int)
     if not rows.size:
         return
-    ((weight,),) = sweep.traced.inputs[ADJOINT]
-    graphs = outputs(weight * sweep.traced.value, sweep.places, sweep.along)
+    pairs = zip(weights_of(sweep.traced), sweep.traced.given, strict=True)
+    graphs = outputs(reduce(add, (weight * value for weight, value in pairs)), sweep.places, sweep.along)
     samples = [_at(term, np.full(inside[e].shape[1], e), inside[e], windows, t, along) for e in rows]
     wanted, found = numbers_found(loops, list(zip(sweep.places, graphs, strict=True)), rows, code, t)
     compare(Places(rows, samples, sums=True), wanted, found)

@@ -9,6 +9,7 @@ from ..symbolic.branch_paths import Paths
 from ..symbolic.graph import Graph
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.rewriting import rebind, run
+from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic, TableLookup
 from ..symbolic.tensors import Tensor
 from .local_energy import Datum, LocalEnergy, Node, Role, Table, concrete
@@ -50,9 +51,9 @@ def offsets_of(
     values = {name: value(name, role) for name, role in energy.roles.items()}
     body = rebind(energy.function, functions)
 
-    def visited() -> Any:
+    def visited() -> list[Scalar]:
         run(body, [values[name] for name in energy.arguments])
-        return graph.constant(0.0)
+        return [graph.constant(0.0)]
 
     paths.merged(graph, visited)
     own = (0,) * (axes or len(next(iter(found), (0,))))

@@ -273,12 +273,20 @@ class LocalEnergy:
         varying = (Node, Parameter, Time)
         return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
 
-    def evaluator(self) -> Callable[[Mapping[str, Any]], float]:
-        """The energy of one element in plain Python, from the values of its roles by name."""
-        of_arguments, tables = evaluator(self.function), self.of_role(Table)
+    @property
+    def several(self) -> bool:
+        """True if the function returns more than one number, as that of a map may."""
+        return False
+
+    def evaluator(self) -> Callable[[Mapping[str, Any]], Any]:
+        """The energy of one element in plain Python, from the values of its roles by name.
+
+        Of a map what its function returns: a number, an array, or a tuple of these.
+        """
+        of_arguments, tables = evaluator(self.function, self.several), self.of_role(Table)
         nodal = self.of_role(Node)
 
-        def energy(values: Mapping[str, Any]) -> float:
+        def energy(values: Mapping[str, Any]) -> Any:
             made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
             made |= {a: self.received(a, values) for a in nodal if self.offsets}
             return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})

@@ -16,10 +16,12 @@ the gradient of the local energy lambda_p f with lambda = dU/dy.
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import ceil, floor
 from types import FunctionType
 from typing import Any
+
+import numpy as np
 
 from ..elements.element_kind import Over
 from ..errors import EnergyError
@@ -31,6 +33,7 @@ from .local_energy import (
     LocalEnergy,
     Parameter,
     Role,
+    Shape,
     Table,
     declared,
     declared_edges,
@@ -56,11 +59,34 @@ class Cell(Role):
 
 
 @dataclass(frozen=True)
-class LocalMap(LocalEnergy):
-    """A named local map; made by `local_map`. `gives` is the name of its output field, in `unit`."""
+class Output:
+    """An output field of a map: its unit, and the shape of one value.
 
-    gives: str = ""
+        gives={"dv": Output("m/s", ("d",)), "dx": Output("m", ("d",))}
+
+    unit: an SI unit. shape: () for a number; ("d",) for a vector, where "d" is the dimension of the scene's
+    space; ("d", "d"), (3, 2), ... for a matrix.
+    """
+
     unit: str = "1"
+    shape: Shape = ()
+
+
+@dataclass(frozen=True)
+class LocalMap(LocalEnergy):
+    """A named local map; made by `local_map`. `outputs`: what it gives, by the declared names of fields."""
+
+    outputs: Mapping[str, Output] = field(hash=False, default_factory=dict)
+
+    @property
+    def gives(self) -> str:
+        """The declared names of the outputs, in order."""
+        return ", ".join(self.outputs)
+
+    @property
+    def several(self) -> bool:
+        """True if the function returns more than one number."""
+        return len(self.outputs) > 1 or any(output.shape for output in self.outputs.values())
 
     @property
     def cell(self) -> str | None:
@@ -89,12 +115,19 @@ class LocalMap(LocalEnergy):
         return ranges
 
 
+def numbers_of(returned: Any) -> np.ndarray:
+    """All numbers that a map's function returned in plain Python, (n,), in the order of its outputs."""
+    parts = returned if isinstance(returned, tuple) else (returned,)
+    return np.concatenate([np.asarray(part, float).reshape(-1) for part in parts])
+
+
 def local_map(
     name: str,
     *,
-    gives: str,
+    gives: str | Mapping[str, Output],
     over: Over,
     unit: str = "1",
+    shape: Shape = (),
     edges: str | Sequence[str] = "",
     **roles: Role | Linear,
 ) -> Callable[[Callable], LocalMap]:
@@ -104,6 +137,12 @@ def local_map(
         def density(x, reach):
             r = x[0] - x[1]
             return ti.exp(-r.dot(r) / (reach * reach))
+
+    shape: of one value that the function returns: () a number, ("d",) a vector, ("d", "d") a matrix. Of
+    several fields, `gives` has an `Output` by the name of each, and the function returns a tuple of their
+    values in that order:
+
+        @local_map("impact", over="pairs", gives={"dv": Output("m/s", ("d",)), "hits": Output()}, ...)
 
     Between two sets of nodes, a layer of a network is a map to the first of them, here over all combinations:
 
@@ -117,24 +156,49 @@ def local_map(
         def smooth(q):
             return 0.25 * (q[1, 0] + q[-1, 0] + q[0, 1] + q[0, -1])
 
-    Raises `EnergyError` if the roles do not match the function's arguments or the window's.
+    Raises `EnergyError` if the roles do not match the function's arguments or the window's, and for outputs
+    that are no such fields.
     """
 
     def declare(function: Callable) -> LocalMap:
+        outputs = _outputs(f"map '{name}'", gives, Output(unit, shape))
         known_edges = declared_edges(f"map '{name}'", over, edges)
-        made = LocalMap(
-            *declared(name, function, over, roles, "map"),
-            identifier(gives, "a field"),
-            unit,
-            edges=known_edges,
-        )
-        parse_unit(unit)
+        made = LocalMap(*declared(name, function, over, roles, "map"), outputs=outputs, edges=known_edges)
         refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
         if made.cell:
             _check_cell(made, list(made.of_role(Cell)))
         return made
 
     return declare
+
+
+def _outputs(what: str, gives: Any, one: Output) -> dict[str, Output]:
+    """The declared outputs; `one`: that of a map to one field."""
+    several = isinstance(gives, Mapping)
+    found: dict[str, Any] = dict(gives) if several else {gives: one}
+    if several and one != Output():
+        raise EnergyError(f"{what}: has `unit` or `shape` beside outputs; give them to each `Output`")
+    if not found:
+        raise EnergyError(f"{what}: gives no field; name at least one")
+    for name, output in found.items():
+        identifier(name, "a field")
+        if not isinstance(output, Output):
+            raise EnergyError(
+                f"{what}: '{name}' needs an Output, got a {type(output).__name__}; write"
+                ' Output("m/s", ("d",))'
+            )
+        parse_unit(output.unit)
+        _check_shape(f"{what}: '{name}'", output.shape)
+    return found
+
+
+def _check_shape(what: str, shape: Any) -> None:
+    fits = isinstance(shape, tuple) and len(shape) <= 2
+    if not fits or not all(n in ("d", "k") or (type(n) is int and n > 0) for n in shape):
+        raise EnergyError(
+            f'{what} needs the shape () of a number, ("d",) of a vector or ("d", "d") of a matrix, got'
+            f" {shape!r}; correct it"
+        )
 
 
 def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:

@@ -57,7 +57,11 @@ def _own(spec: TermSpec, times: int) -> list[str]:
         raise EnergyError(f"{what}: only a map is repeated, got an energy; leave `repeat` out")
     if isinstance(times, bool) or not isinstance(times, int) or times < 1:
         raise EnergyError(f"{what}: needs a number of sweeps of 1 or more, got {times}; correct it")
-    gives = spec.gives or energy.gives
+    gives, *others = spec.output_names().values()
+    if others:
+        raise EnergyError(
+            f"{what}: needs a map with one output, got {len(energy.outputs)}; leave `repeat` out"
+        )
     read = {a: spec.renamed.get(a, a) for a in energy.of_role(Node)}
     if gives not in read.values():
         raise EnergyError(
@@ -86,7 +90,8 @@ def _zeros(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
     name = f"0_{spec.label}_0"
     fields.zeros.add(name)
     shape = concrete(role.shape, next(iter(sizes), None))
-    return fields.derive(name, counts[0], spec.energy.unit, shape).name  # type: ignore[attr-defined]
+    (output,) = spec.energy.outputs.values()  # type: ignore[attr-defined]
+    return fields.derive(name, counts[0], output.unit, shape).name
 
 
 def _refuse_unlike(term: Term, begin: Field) -> None:
@@ -109,7 +114,7 @@ def _sweep(term: Term, k: int, own: Sequence[str], read: Field, written: Field) 
         term,
         name=term.name if written is term.gives else f"{term.name} (sweep {k + 1})",
         fields={a: read if a in own else f for a, f in term.fields.items()},
-        gives=written,
+        outputs=dict.fromkeys(term.outputs, written),
         owner=term.name,
         aliases={read.name: READ, written.name: WRITTEN},
     )

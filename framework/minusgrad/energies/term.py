@@ -12,7 +12,7 @@ from ..errors import EnergyError
 from ..scene.units import UnitSystem
 from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
-from .local_energy import Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete, identifier
+from .local_energy import Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
 from .parameter_values import Values, parameter_values
@@ -21,7 +21,10 @@ from .term_spec import TermSpec
 
 @dataclass
 class Term:
-    """One summand of the potential, U = sum over `elements` of `energy`; or of a field that a map `gives`."""
+    """One summand of the potential, U = sum over `elements` of `energy`; or of the `outputs` of a map.
+
+    `outputs`: the fields that a map gives, by their declared names; empty of an energy.
+    """
 
     name: str
     energy: LocalEnergy
@@ -31,7 +34,7 @@ class Term:
     parameters: dict[str, Values]
     dtype: np.dtype
     tables: dict[str, np.ndarray] = field(default_factory=dict)
-    gives: Field | None = None
+    outputs: dict[str, Field] = field(default_factory=dict)
     grid: Grid | None = None
     """The cells that a map adds to within windows."""
     cells: Grid | None = None
@@ -62,7 +65,7 @@ class Term:
         spec.refuse_unknown()
         term._check_weights()
         term._take_tables(spec)
-        term._take_output(spec, fields, sizes)
+        term._take_outputs(spec, fields, sizes)
         return term
 
     def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
@@ -96,16 +99,17 @@ class Term:
             numbers = table(what, role, spec.tables.get(argument), self.dtype)
             self.tables[argument] = storage.locked(numbers)
 
-    def _take_output(self, spec: TermSpec, fields: Fields, sizes: Mapping[str, int]) -> None:
-        """Make the output field of a map. Raises `EnergyError` for an energy with an output field."""
+    def _take_outputs(self, spec: TermSpec, fields: Fields, sizes: Mapping[str, int]) -> None:
+        """Make the output fields of a map. Raises `EnergyError` for an energy with an output field."""
+        names = spec.output_names()
         if isinstance(self.energy, LocalMap):
             receivers = len(self.grid) if self.grid else self._receivers(sizes)
-            name = identifier(spec.gives or self.energy.gives, "a field")
-            self.gives = fields.derive(name, receivers, self.energy.unit)
-        elif spec.gives is not None:
-            raise EnergyError(
-                f"{self.name}: is an energy, got the output field '{spec.gives}'; leave `gives` out"
-            )
+            for declared, output in self.energy.outputs.items():
+                try:
+                    shape = concrete(output.shape, self.dimension, self.arity)
+                except EnergyError as error:
+                    raise EnergyError(f"{self.name}: '{declared}': {error}") from None
+                self.outputs[declared] = fields.derive(names[declared], receivers, output.unit, shape)
         elif self.elements.unordered:
             self._check_exchange()
 
@@ -194,9 +198,16 @@ class Term:
             fields={a: fields[f.name] for a, f in self.fields.items()},
             data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},
             parameters={a: replace(v) for a, v in self.parameters.items()},
-            gives=fields[self.gives.name] if self.gives else None,
+            outputs={name: fields[f.name] for name, f in self.outputs.items()},
             shared={},
         )
+
+    @property
+    def gives(self) -> Field | None:
+        """The output of a map that has one; None of an energy. Raises `EnergyError` for several outputs."""
+        if len(self.outputs) > 1:
+            raise EnergyError(f"{self.name}: gives {len(self.outputs)} fields; take them from `outputs`")
+        return next(iter(self.outputs.values()), None)
 
     @property
     def uses_time(self) -> bool:
@@ -226,7 +237,7 @@ def bind(
     data: Mapping[str, Any] | None = None,
     parameters: Mapping[str, Any] | None = None,
     tables: Mapping[str, Any] | None = None,
-    gives: str | None = None,
+    gives: str | Mapping[str, str] | None = None,
     grid: Grid | None = None,
     sizes: Mapping[str, int] | None = None,
     edges: str | Sequence[str] | None = None,
@@ -245,7 +256,8 @@ def bind(
                 (of all combinations also as a matrix, which is then kept in this shape); in the units of the
                 fields
     tables      by argument, arrays of numbers
-    gives       the name of the field that a map computes; default: the declared one
+    gives       the name of the field that a map computes; of several, names by the declared ones; default:
+                the declared ones
     grid        the cells that a map adds to, or that the energy is over
     sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
     edges       over cells, what lies beyond an edge, along all axes or each; default: as declared

@@ -30,7 +30,7 @@ class TermSpec:
     data: Mapping[str, Any] = field(default_factory=dict)
     parameters: Mapping[str, Any] = field(default_factory=dict)
     tables: Mapping[str, Any] = field(default_factory=dict)
-    gives: str | None = None
+    gives: str | Mapping[str, str] | None = None
     grid: Grid | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     edges: str | Sequence[str] | None = None
@@ -114,6 +114,29 @@ class TermSpec:
             raise EnergyError(f"{self.label}.{of_map.spacing}: is the grid's spacing; leave it out")
         spacing = {of_map.spacing: self.grid.spacing} if of_map.spacing else {}
         return replace(self, parameters={**self.parameters, **spacing})
+
+    def output_names(self) -> dict[str, str]:
+        """The names of a map's output fields, by the declared ones. Raises `EnergyError` for unfit names."""
+        if not isinstance(self.energy, LocalMap):
+            if self.gives is not None:
+                raise EnergyError(
+                    f"{self.label}: is an energy, got the output field '{self.gives}'; leave `gives` out"
+                )
+            return {}
+        declared = list(self.energy.outputs)
+        if isinstance(self.gives, str) and len(declared) > 1:
+            table = ", ".join(f'{name} = "..."' for name in declared)
+            raise EnergyError(
+                f"{self.label}: gives {len(declared)} fields ({', '.join(declared)}), got one name"
+                f" '{self.gives}'; write gives = {{ {table} }}"
+            )
+        given = {declared[0]: self.gives} if isinstance(self.gives, str) else self.gives or {}
+        if strange := [name for name in given if name not in declared]:
+            raise EnergyError(f"{self.label}: {unknown('output', strange[0], declared)}")
+        names = {name: identifier(given.get(name, name), "a field") for name in declared}
+        if twice := [one for one in names.values() if [*names.values()].count(one) > 1]:
+            raise EnergyError(f"{self.label}: gives '{twice[0]}' twice; name each output differently")
+        return names
 
     def refuse_unknown(self) -> None:
         """Raises `EnergyError` for data, parameters and tables that the energy does not have."""

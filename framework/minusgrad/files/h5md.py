@@ -7,7 +7,7 @@
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
     /cells/<list>/<label>/step, time, value       one array per tuple of that list, value [T, E, ...]
     /grids/<grid>                                 shape int64[d]; spacing float64, with its unit
-    /grids/<grid>/<label>/step, time, value       one number per cell, value [T, *shape] = [T, rows, columns]
+    /grids/<grid>/<label>/step, time, value       one value per cell, value [T, *shape, ...]
 
 Step and time have shape [T]. Each value, time and spacing has its unit in the attributes `unit_symbol` and
 `unit_si` (its size in SI). H5MD's own `unit` is written only for the few symbols that MDAnalysis reads; it

@@ -137,20 +137,29 @@ class Recorder:
                 )
             self._record(name, step, time, value)
 
-    def record_grid(self, step: int, time: float, grid: str, arrays: Mapping[str, np.ndarray]) -> None:
+    def record_grid(
+        self,
+        step: int,
+        time: float,
+        grid: str,
+        arrays: Mapping[str, np.ndarray],
+        of_one: tuple[int, ...] = (),
+    ) -> None:
         """Copy arrays over the cells of one grid at one moment, by label: flat (cells,) or of its shape.
 
-        Raises RunFailedError like `record_frame`, for an unknown grid and for any other shape.
+        `of_one`: the shape of the value of one cell, which follows these axes. Raises RunFailedError like
+        `record_frame`, for an unknown grid and for any other shape.
         """
         raster = self._grid(grid)
         for label, array in arrays.items():
             name, value = f"{GRIDS}/{grid}/{label}", np.asarray(array)
-            if value.shape not in ((raster.cells,), raster.shape):
+            if value.shape not in ((raster.cells, *of_one), (*raster.shape, *of_one)):
+                one = f"a value of shape {of_one}" if of_one else "one number"
                 raise RunFailedError(
                     f"step {step}: series '{name}' has shape {value.shape}; grid '{grid}' has shape "
-                    f"{raster.shape}: give one number for each of its {raster.cells} cells"
+                    f"{raster.shape}: give {one} for each of its {raster.cells} cells"
                 )
-            self._record(name, step, time, value.reshape(raster.shape))
+            self._record(name, step, time, value.reshape(*raster.shape, *of_one))
 
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Copy scalars or small vectors of one moment, as float64.

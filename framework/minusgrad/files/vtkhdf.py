@@ -50,7 +50,9 @@ def write(
     """Write the /VTKHDF group, if the run has data that VTK can show."""
     able = {name: track for name, track in tracks.items() if track.values[0].dtype.kind in "iuf"}
     for name, raster in sorted(grids.items()):
-        fields = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
+        numbers = 1 + len(raster.shape)  # fields of vectors and matrices are left out
+        of_grid = {n: track for n, track in able.items() if h5md.grid_of(n) == name}
+        fields = {n: track for n, track in of_grid.items() if len(track.values[0].shape) == numbers}
         if fields and len(raster.shape) in (2, 3):
             return _image(_Sheet.of(file, next(iter(fields.values()))), raster, fields)
     position = able.get(POSITION)

@@ -37,7 +37,7 @@ from ..symbolic.plain_python import Lookup
 from ..symbolic.rewriting import copied, here, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic
-from ..symbolic.tensors import TRUNCATES, Tensor, as_real, is_integer
+from ..symbolic.tensors import TRUNCATES, Tensor, as_real, flat, is_integer
 from .array_memory import Cut, Memory, Part, _entries
 from .kernel_rewriting import KernelRebinder
 
@@ -347,7 +347,8 @@ def ends(energy: LocalEnergy, arguments: Mapping[str, Any], argument: str) -> li
         return []
     nodes = {node.serial: node for node in interpreter.graph}
     found = list(interpreter.cuts.values())
-    live = interpreter.depending([*(nodes[c.serial] for c in found), as_real(value)], leaves[argument])
+    ways = [*(nodes[c.serial] for c in found), *map(as_real, flat(value))]
+    live = interpreter.depending(ways, leaves[argument])
     return [c for c in found if c.serial in live]
 
 

@@ -1,11 +1,14 @@
 """Plot of a field over a plane grid at the last recorded step: row 0 at the bottom, lengths to scale.
 
-The colour scale begins at zero for values of one sign, and is centred on zero for values of both signs.
+The colour scale begins at zero for values of one sign, and is centred on zero for values of both signs. Of
+vectors and matrices their norm is drawn.
 """
 
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
@@ -25,7 +28,9 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     """Draw the last frame (rows, columns) of a series over a grid."""
     raster = trajectory.grids(run)[h5md.grid_of(name)]
     first, last = next(trajectory.pieces(run, name)), trajectory.last(run, name)
-    value = last.value[0].astype(float)
+    value, label = last.value[0].astype(float), h5md.label(name).replace("_", " ")
+    if value.ndim > 2:
+        value, label = np.linalg.norm(value.reshape(*value.shape[:2], -1), axis=2), f"|{label}|"
     scale = mesh_artists.colours(value, "maps")
     (bottom, top), (left, right) = raster.edges
     axes = style.panel(figure, right - left, top - bottom, bar=True)
@@ -37,4 +42,4 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     unit, clock = trajectory.symbols(run, name)
     passes = first.time[0] != last.time[0] or first.step[0] == last.step[0]
     axes.set_title(style.moment(int(last.step[0]), float(last.time[0]), clock, passes), loc="left")
-    mesh_artists.draw_bar(figure, scale, units.with_unit(h5md.label(name).replace("_", " "), unit))
+    mesh_artists.draw_bar(figure, scale, units.with_unit(label, unit))

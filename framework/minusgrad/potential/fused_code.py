@@ -195,15 +195,12 @@ class FusedSweep:
         known: dict[str, Any] = dict(tangents)
         pieces: list[Code] = []
         for name, part in self.chain.maps.items() if known else ():
-            assert part.gives is not None
-            output = part.gives.name
-            array = self.chain.output_tangents[output].array
-            if output not in known:
-                pieces.append(zeroed("zeros", array))
+            arrays = {f.name: self.chain.output_tangents[f.name].array for f in part.outputs.values()}
+            pieces += [zeroed("zeros", array) for output, array in arrays.items() if output not in known]
             if along := tangents_of(name, part, known):
                 loops = self.chain.loops[name]
-                pieces.append(self._counted(loops, loops.forward(along, array)))
-            known[output] = array
+                pieces.append(self._counted(loops, loops.forward(along, arrays)))
+            known |= arrays
         return known, pieces
 
     def _summed(self, kernels: TermKernels, argument: str, buffer: str, array: Any) -> list[Code]:

@@ -1,6 +1,8 @@
 """Listing of an energy: the size of its graph, and the Taichi source of its kernels."""
 
 from dataclasses import asdict, dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -41,7 +43,8 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
         raise EnergyError(f"'{energy.name}' is a staged energy: it has no graph, Taichi reverses its kernels")
     potential = instance(energy, d, np.random.default_rng(0))
     (term,) = potential.parts.values()
-    emitter = loops_of(term, term.gives) if term.gives else Emitter(term)
+    given = {f.name: f for f in term.outputs.values()}
+    emitter = loops_of(term, given) if given else Emitter(term)
     arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
     sweeps = {
         "gradient": DerivativeRequest(gradient=arrays),
@@ -54,12 +57,15 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
 
 
 def _operations(traced: Trace, nodal: list[str]) -> dict[str, int]:
-    """The numbers of operations in the graphs of value, gradient and product."""
+    """The numbers of operations in the graphs of value, gradient and product.
+
+    Of a map with several components, gradient and product are those of their sum.
+    """
     leaves = [leaf for a in nodal for row in traced.inputs[a] for leaf in row]
-    gradient = differentiation.gradient(traced.value, leaves)
+    gradient = differentiation.gradient(reduce(add, traced.values), leaves)
     product = differentiation.tangent(gradient, tangents(traced, nodal))
     sizes = {"gradient": _size(ties.settled(gradient)), "product": _size(ties.settled(product))}
-    return {"value": _size([traced.value]), **sizes}
+    return {"value": _size(traced.values), **sizes}
 
 
 def _size(outputs: list[Scalar]) -> int:

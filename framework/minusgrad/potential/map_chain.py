@@ -42,13 +42,14 @@ class MapChain:
 
     def compile(self) -> None:
         """Make the kernels of all maps, for their present elements."""
-        self.loops = {n: loops_of(m, self.adjoints[m.gives.name]) for n, m in self.maps.items() if m.gives}
-        written = [loops.given for loops in self.loops.values()]
-        kernels = {
-            n: MapKernels(loops, loops.given not in written[:k])
-            for k, (n, loops) in enumerate(self.loops.items())
-        }
-        self.kernels: dict[str, Any] = {n: (kernels | self.differentiators)[n] for n in self.parts}
+        self.loops = {n: loops_of(m, self.adjoints) for n, m in self.maps.items()}
+        kernels: dict[str, Any] = dict(self.differentiators)
+        written: set[str] = set()
+        for n, loops in self.loops.items():
+            given = {field.name for field in loops.given}
+            kernels[n] = MapKernels(loops, given - written)
+            written |= given
+        self.kernels = {n: kernels[n] for n in self.parts}
 
     def refresh(self, t: float) -> None:
         """Recompute the outputs from the present fields."""
@@ -81,12 +82,13 @@ class MapChain:
                 self.differentiators[name].tangents(known, moved, t)
                 known |= {g.name: moved[z] for z, g in part.gives.items()}
                 continue
-            into = self.output_tangents[part.gives.name].array
-            if part.gives.name not in known:
-                into.fill(0)
+            into = {field.name: self.output_tangents[field.name].array for field in outputs(part)}
+            for output, array in into.items():
+                if output not in known:
+                    array.fill(0)
             if along := tangents_of(name, part, known):
                 self.kernels[name].along(along, into, t)
-            known[part.gives.name] = into
+            known |= into
         return known
 
     def requests(self, full: DerivativeRequest) -> dict[str, DerivativeRequest]:
@@ -96,15 +98,14 @@ class MapChain:
             if name in self.slopes:
                 found[name] = slope_request(part, full)
             else:
-                found[name] = map_request(name, part, full, self.adjoint_tangents[part.gives.name].array)
+                tangents = [self.adjoint_tangents[field.name].array for field in outputs(part)]
+                found[name] = map_request(name, part, full, tangents)
         return found
 
 
 def outputs(part: Term | Slope) -> list[Field]:
     """The fields that a map or a slope writes."""
-    if isinstance(part, Slope):
-        return list(part.gives.values())
-    return [part.gives] if part.gives else []
+    return list((part.gives if isinstance(part, Slope) else part.outputs).values())
 
 
 def _check_order(parts: Sequence[Term | Slope]) -> None:

@@ -202,6 +202,12 @@ class Potential:
             self._rebuild()
         self.chain.refresh(t)
 
+    def _prepare(self, t: float) -> None:
+        """What an adjoint needs of `refresh`, where nothing reads the outputs."""
+        if self._changing:
+            self._rebuild()
+        self.chain.locate(t)
+
     def _rebuild(self) -> None:
         elements = [term.rebuild() for term in self._changing]
         if any(new is not old for new, old in zip(elements, self._elements, strict=True)):
@@ -337,7 +343,7 @@ class Potential:
         if self.refreshes(request):
             self.refresh(t)  # where elements have changed, all plans are dropped
         else:
-            self.chain.locate(t)
+            self._prepare(t)
         plan = None if request.tangents else self._plans.get(key)
         if plan is None:
             tangents = self.chain.with_outputs(request.tangents, t)

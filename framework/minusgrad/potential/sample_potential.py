@@ -70,7 +70,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         grid=grid,
         sizes=sizes if kind.several else {},
     )
-    return Potential(fields, [], [term]) if term.gives else Potential(fields, [term])
+    return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
 
 
 def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:

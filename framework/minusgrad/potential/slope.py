@@ -112,9 +112,20 @@ class Slope:
                     f"{what}: '{y}' has shape {list(energy.fields[y].shape)}, got '{v}' of shape"
                     f" {list(energy.fields[v].shape)}; pair it with a field of its shape"
                 )
+        self._refuse_unlike_sums()
         if strange := [z for z in gives if z not in energy.reads]:
             known = choices(strange[0], sorted(energy.reads))
             raise EnergyError(f"{what}: its energy does not depend on '{strange[0]}'{known}")
+
+    def _refuse_unlike_sums(self) -> None:
+        """Refuse a sum of pairs in different units; a unit "1" may be an unknown one, and fits all."""
+        units = {y: (self.energy.fields[y].unit, self.energy.fields[v].unit) for y, v in self.paired.items()}
+        known = {y: parse_unit(a).times(parse_unit(b)) for y, (a, b) in units.items() if "1" not in (a, b)}
+        first, *others = known.items() or [("", ONE)]
+        for y, unit in others:
+            if unit.dimension != first[1].dimension:
+                pairs = [f"{n} . {self.paired[n]} in {base_units(known[n])}" for n in (first[0], y)]
+                raise EnergyError(f"slope '{self.name}': sums {' and '.join(pairs)}; make a slope of each")
 
     def _unit(self, of_z: Field) -> str:
         """That of E over that of z; "1", which fits all roles, if one of them is not known."""

@@ -1,6 +1,6 @@
 """The kernels of one term of a potential, compiled at their first use."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 import numpy as np
@@ -145,13 +145,15 @@ class TermKernels:
 
 
 class MapKernels:
-    """The kernels of one map; a call adds its output at the present fields; the `first` map overwrites."""
+    """The kernels of one map; a call adds its outputs at the present fields; those in `first` it overwrites.
 
-    def __init__(self, loops: MapLoops, first: bool):
+    `first`: the names of the outputs that no map before has written.
+    """
+
+    def __init__(self, loops: MapLoops, first: Collection[str]):
         self.loops = loops
-        self._overwrites = first and loops.gives_to_all
-        self._clears = first and not loops.gives_to_all
-        self._code = loops.forward(overwrite=self._overwrites)
+        self._cleared = [f for f in loops.given if f.name in first and not loops.gives_to_all]
+        self._code = loops.forward(overwrite=first if loops.gives_to_all else ())
         self._launch = BoundKernel(self._code, "t")
         self.located = loops.located()
         self._locate = BoundKernel(self.located, "t") if self.located.text else None
@@ -161,12 +163,11 @@ class MapKernels:
     @property
     def code(self) -> Code:
         """The loops of a call."""
-        given = self.loops.given
-        return Code.joined([*([zeroed(f"f_{given.name}", given.array)] * self._clears), self._code])
+        return Code.joined([*(zeroed(f"f_{f.name}", f.array) for f in self._cleared), self._code])
 
     def __call__(self, t: float) -> None:
-        if self._clears:
-            self.loops.given.array.fill(0)
+        for field in self._cleared:
+            field.array.fill(0)
         self._launch(t)
         self._proven = self._proven or self.loops.verify_forward(self._code, {}, t)
 
@@ -179,12 +180,13 @@ class MapKernels:
         """The time that a call takes, from some slices of it; 0 for one that is not long."""
         return self._launch.seconds(t)
 
-    def along(self, tangents: Mapping[str, Any], into: Any, t: float) -> None:
-        """Add the tangent of the map's output to `into`; `tangents` are by the map's arguments.
+    def along(self, tangents: Mapping[str, Any], into: Mapping[str, Any], t: float) -> None:
+        """Add the tangents of the map's outputs to arrays, by output; `tangents` are by the map's arguments.
 
         The fields must not have changed since the map was called.
         """
-        key = *DerivativeRequest(tangents=tangents).key(self.loops.term.fields), id(into)
+        arrays = (id(into[field.name]) for field in self.loops.given)
+        key = *DerivativeRequest(tangents=tangents).key(self.loops.term.fields), *arrays
         for argument, values in tangents.items():
             if argument not in self.loops.term.fields:
                 self.loops.set_tangent(argument, values)
@@ -198,8 +200,8 @@ class MapKernels:
         self._along[key][0](t)
 
 
-def loops_of(term: Term, adjoint: Field) -> MapLoops:
-    """The loops of a bound map."""
+def loops_of(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
+    """The loops of a bound map; `adjoints`: fields like its outputs, by the names of these."""
     if not term.grid:
-        return MapLoops(term, adjoint)
-    return (WindowLanes if suits(term) else WindowLoops)(term, adjoint)
+        return MapLoops(term, adjoints)
+    return (WindowLanes if suits(term) else WindowLoops)(term, adjoints)

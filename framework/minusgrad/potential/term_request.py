@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import ADJOINT, DerivativeRequest, Derivatives
+from ..codegen.derivative_request import DerivativeRequest, Derivatives, adjoint_of
 from ..energies.local_energy import Time
 from ..energies.term import Term
 from ..errors import EnergyError
@@ -21,11 +21,16 @@ def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest)
     return _request(name, part, request, tangents_of(name, part, request.tangents), request.value)
 
 
-def map_request(name: str, part: Term, request: DerivativeRequest, adjoint_tangent: Any) -> DerivativeRequest:
-    """The request to the local energy of a map, adjoint . output, which is no part of U."""
+def map_request(
+    name: str, part: Term, request: DerivativeRequest, adjoint_tangents: Sequence[Any]
+) -> DerivativeRequest:
+    """The request to the local energy of a map, adjoints . outputs, which is no part of U.
+
+    `adjoint_tangents`: the tangents of the adjoints, in the order of the outputs.
+    """
     tangents = tangents_of(name, part, request.tangents)
     if request.tangents:
-        tangents[ADJOINT] = adjoint_tangent
+        tangents |= {adjoint_of(k): array for k, array in enumerate(adjoint_tangents)}
     return _request(name, part, request, tangents, value=False)
 
 

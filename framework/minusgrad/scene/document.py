@@ -26,6 +26,7 @@ from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import parsing
 from .fit_table import FitTable
 from .records import AnyBlock, Quantity, Record, quantities
+from .tagged_unions import ByForm, one_or_table
 from .toml_positions import KeyPath, index
 from .units import UnitSystem
 from .validation_messages import mistakes
@@ -154,12 +155,13 @@ class SlopeTable(Record):
     """`[[slope]]`: fields that are derivatives of energies of the scene, or of maps (`potential.slope`).
 
     `of`: the names of `[[energy]]` blocks, which are then no part of U. `through`: the field with which the
-    output of each map is paired, by the map's name. `by`: the name of the derivative by each field. `factor`:
+    output of each map is paired, by the map's name; of a map with several outputs, fields by the declared
+    names of those that are paired. `by`: the name of the derivative by each field. `factor`:
     what all, or each, are multiplied by.
     """
 
     of: str | tuple[str, ...] = ()
-    through: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+    through: dict[str, Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))]] = {}  # noqa: RUF012
     by: dict[str, str] = Field(min_length=1)
     factor: float | str | dict[str, float | str] = 1.0
     name: str | None = None

@@ -79,6 +79,14 @@ def one_or_each(value: Any) -> str:
     return "each" if isinstance(value, (list, tuple)) else "one"
 
 
+def one_or_table(value: Any) -> str:
+    """The form of a value for `ByForm`: "table" if it is a table, else "one".
+
+    value: as it is written in the scene.
+    """
+    return "table" if isinstance(value, Mapping) else "one"
+
+
 def _union(
     members: Mapping[str, Any], tag: Callable[[Any], str], handler: GetCoreSchemaHandler
 ) -> CoreSchema:

@@ -34,11 +34,14 @@ class Paths:
         self.taken.append((condition, outcome))
         return outcome
 
-    def merged(self, graph: Graph, run: Callable[[], Scalar], script: tuple[bool, ...] = ()) -> Scalar:
+    def merged(
+        self, graph: Graph, run: Callable[[], list[Scalar]], script: tuple[bool, ...] = ()
+    ) -> list[Scalar]:
         self.script, self.taken = script, []
-        value, taken = run(), self.taken
+        values, taken = run(), self.taken
         for depth in reversed(range(len(script), len(taken))):
             condition = taken[depth][0]
-            other = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
-            value = graph.apply("select", condition, value, other)
-        return value
+            others = self.merged(graph, run, (*script, *(True,) * (depth - len(script)), False))
+            pairs = zip(values, others, strict=True)
+            values = [graph.apply("select", condition, value, other) for value, other in pairs]
+        return values

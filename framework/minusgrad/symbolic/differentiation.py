@@ -79,17 +79,19 @@ def _change(node: Scalar, moves: Mapping[int, Scalar], zero: Scalar) -> Scalar:
     return change
 
 
-def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, list[tuple[Scalar, Scalar]]]:
-    """The output as a function of late leaves (by serial) and of values that do not depend on them.
+def cut(
+    outputs: Sequence[Scalar], late: Set[int], wrt: Sequence[Scalar]
+) -> tuple[list[Scalar], list[tuple[Scalar, Scalar]]]:
+    """The outputs as functions of late leaves (by serial) and of values that do not depend on them.
 
     Every node that does not depend on the late leaves, but changes with some of `wrt`, and that a late node
-    reads, becomes a new leaf. Returns the output over those, and pairs of new leaf and old node. Chain rule:
+    reads, becomes a new leaf. Returns the outputs over those, and pairs of new leaf and old node. Chain rule:
 
         d(output)/d(leaf) = sum over the cut of d(output)/d(new leaf) d(old node)/d(leaf)
 
     so that a sum over many late values needs one adjoint for each new leaf, and one pass for the rest.
     """
-    nodes = reachable([output])
+    nodes = reachable(outputs)
     moving, live = set(late), {leaf.serial for leaf in wrt}
     for node in nodes:
         moving.update([node.serial] * any(a.serial in moving for a in node.args))
@@ -109,7 +111,7 @@ def cut(output: Scalar, late: Set[int], wrt: Sequence[Scalar]) -> tuple[Scalar, 
     for node in nodes:
         if node.serial in moving and node.args:
             new[node.serial] = node.graph.rebuilt(node, tuple(map(beyond, node.args)))
-    return beyond(output), list(found.values())
+    return [beyond(output) for output in outputs], list(found.values())
 
 
 def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:

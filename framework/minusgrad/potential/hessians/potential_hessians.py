@@ -81,7 +81,7 @@ class PotentialHessians:
         names = (wrt,) if isinstance(wrt, str) else tuple(wrt)
         for name in names:
             self._fields[name]  # raises for a name that no field has
-        outputs = {part.gives.name for part in self._maps.values() if part.gives}
+        outputs = {f.name for part in self._maps.values() for f in part.outputs.values()}
         if found := [n for n in names if n in outputs]:
             raise EnergyError(f"'{found[0]}' is computed by a map; give the fields that it depends on")
         if not names or len(set(names)) != len(names):
@@ -99,8 +99,8 @@ class PotentialHessians:
             )
         moved = set(names)
         for of_map in self._maps.values():
-            if of_map.gives and any(f.name in moved for f in of_map.fields.values()):
-                moved.add(of_map.gives.name)
+            if any(f.name in moved for f in of_map.fields.values()):
+                moved |= {f.name for f in of_map.outputs.values()}
         if found := [f.name for f in part.fields.values() if f.name in moved - set(names)]:
             raise EnergyError(
                 f"'{name}' reads '{found[0]}', which a map computes from {', '.join(names)}: this Hessian is"

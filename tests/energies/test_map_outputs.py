@@ -1,0 +1,727 @@
+"""Maps that give vectors, matrices and several fields: values, derivatives, transposes, what is refused.
+
+Two maps carry the tests: particles that give momentum and mass to a grid by quadratic B-splines (APIC), and
+pairs that push each other apart. Their references are NumPy loops over particles and cells, and differences.
+"""
+
+from collections.abc import Callable, Mapping
+from itertools import permutations, product
+from typing import Any
+
+import numpy as np
+import pytest
+
+from minusgrad import (
+    Cell,
+    Datum,
+    Fields,
+    Node,
+    Output,
+    Parameter,
+    Potential,
+    Rollout,
+    bind,
+    local_energy,
+    local_map,
+    ti,
+)
+from minusgrad.adjoint.losses import Loss
+from minusgrad.check import single_precision, term_check
+from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.energies.fields import Grid
+from minusgrad.energies.local_map import numbers_of
+from minusgrad.engine import runtime, storage
+from minusgrad.errors import EnergyError, TraceError
+from minusgrad.potential.slope import Slope
+from minusgrad.steppers.programs.evolution import Evolution
+
+runtime.start()
+X, V = Node("m", ("d",)), Node("m/s", ("d",))
+GRIDS = {2: Grid((7, 6), 0.75), 3: Grid((4, 5, 6), 1.25)}
+CLOSE = {"f64": 1e-13, "f32": 2e-6}
+SIZE, SOFT = 0.9, 0.5
+
+
+# The maps -----------------------------------------------------------------------------------------------
+
+
+def _reached(x, h):
+    low = [ti.floor(x[0][a] / h - 0.5) for a in ti.static(range(x[0].n))]
+    return low, [a + 2.0 for a in low]
+
+
+@local_map(
+    "scatter",
+    over="nodes",
+    gives={"p": Output("kg m/s", ("d",)), "mass": Output("kg")},
+    x=X,
+    v=V,
+    C=Node("s^-1", ("d", "d")),
+    m=Node("kg"),
+    at=Cell(window=_reached, spacing="h"),
+    h=Parameter("m"),
+)
+def scatter(x, v, C, m, at, h):
+    """w m (v + C (x_c - x)) and w m, with w a product of quadratic B-splines (APIC, Jiang et al. 2015)."""
+    weight, reach = m[0], 0.0 * x[0]
+    for a in ti.static(range(x[0].n)):
+        reach[a] = h * at[a] - x[0][a]
+        u = ti.abs(x[0][a] / h - at[a])
+        weight *= ti.select(u < 0.5, 0.75 - u * u, 0.5 * ti.max(1.5 - u, 0.0) ** 2)
+    return weight * (v[0] + C[0] @ reach), weight
+
+
+@local_map(
+    "impact",
+    over="pairs",
+    gives={"dv": Output("m/s", ("d",)), "dx": Output("m", ("d",)), "hits": Output()},
+    x=X,
+    v=V,
+    e=Parameter(default=0.4),
+    size=Parameter("m", default=SIZE),
+)
+def impact(x, v, e, size):
+    """Smooth impulses along the line between two balls, and how far they are pushed apart."""
+    r = x[0] - x[1]
+    near = ti.exp(-r.norm_sqr() / (size * size))
+    n = r / (r.norm() + 0.05)
+    closing = (v[0] - v[1]).dot(n)
+    return -0.5 * (1.0 + e) * near * closing * n, 0.1 * near * n, near
+
+
+@local_energy(
+    "kinetic", over="nodes", p=Node("kg m/s", ("d",)), mass=Node("kg"), soft=Parameter(default=SOFT)
+)
+def kinetic(p, mass, soft):
+    """|p|^2 / (2 (m + soft)) + |p|^4 / 8 of every cell."""
+    return 0.5 * p[0].norm_sqr() / (mass[0] + soft) + 0.125 * p[0].norm_sqr() ** 2
+
+
+@local_energy("after", over="nodes", dv=V, dx=X, hits=Node())
+def after(dv, dx, hits):
+    """An energy of all outputs of an impact."""
+    return dv[0].norm_sqr() * (1.0 + hits[0] ** 2) + dv[0].dot(dx[0]) + ti.sin(dx[0][0])
+
+
+def particles(d: int, precision: str = "f64", seed: int = 0, n: int = 5) -> Fields:
+    """Particles strewn over a grid and its edges, away from the knots of the splines; V and W of cells."""
+    rng, grid = np.random.default_rng(seed), GRIDS[d]
+    x = (rng.integers(-1, 1 + np.array(grid.shape), (n, d)) + rng.uniform(-0.4, 0.4, (n, d))) * grid.spacing
+    values = {
+        "x": x,
+        "v": rng.normal(size=(n, d)),
+        "C": rng.normal(size=(n, d, d)),
+        "m": rng.uniform(0.5, 1.5, n),
+        "V": rng.normal(size=(len(grid), d)),
+        "W": rng.normal(size=len(grid)),
+    }
+    units = {"x": "m", "v": "m/s", "C": "s^-1", "m": "kg", "V": "m/s", "W": "m^2/s^2"}
+    return Fields(values, units, precision)
+
+
+def balls(d: int, precision: str = "f64", n: int = 5) -> Fields:
+    rng = np.random.default_rng(4)
+    values = {"x": rng.normal(size=(n, d)), "v": rng.normal(size=(n, d))}
+    return Fields(values, {"x": "m", "v": "m/s"}, precision)
+
+
+def scattered(d: int, precision: str = "f64") -> Potential:
+    fields = particles(d, precision)
+    given = bind(scatter, fields, grid=GRIDS[d])
+    return Potential(fields, [bind(kinetic, fields)], [given])
+
+
+def collided(d: int, precision: str = "f64") -> Potential:
+    fields = balls(d, precision)
+    given = bind(impact, fields)
+    return Potential(fields, [bind(after, fields)], [given])
+
+
+CASES = {"scatter": scattered, "impact": collided}
+ALL = [pytest.param(name, d, id=f"{name}-{d}d") for name in CASES for d in (2, 3)]
+
+
+# References ---------------------------------------------------------------------------------------------
+
+
+def weights(fields: Fields, d: int) -> list[list[tuple[int, float, np.ndarray]]]:
+    """Of every particle the cells that it reaches: number, weight, and the way there."""
+    grid, found = GRIDS[d], []
+    for x in fields["x"].values.astype(float):
+        base, one = np.floor(x / grid.spacing - 0.5).astype(int), []
+        for offset in product(range(3), repeat=d):
+            cell = base + offset
+            if (cell < 0).any() or (cell >= grid.shape).any():
+                continue
+            u = np.abs(x / grid.spacing - cell)
+            w = np.where(u < 0.5, 0.75 - u**2, 0.5 * np.maximum(1.5 - u, 0.0) ** 2).prod()
+            one.append((int(np.ravel_multi_index(cell, grid.shape)), w, cell * grid.spacing - x))
+        found.append(one)
+    return found
+
+
+def on_grid(fields: Fields, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Momentum and mass of the cells."""
+    p, mass = np.zeros((len(GRIDS[d]), d)), np.zeros(len(GRIDS[d]))
+    v, C, m = (fields[n].values.astype(float) for n in ("v", "C", "m"))
+    for k, cells in enumerate(weights(fields, d)):
+        for cell, w, way in cells:
+            p[cell] += w * m[k] * (v[k] + C[k] @ way)
+            mass[cell] += w * m[k]
+    return p, mass
+
+
+def gathered(fields: Fields, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """m sum w V and m sum w V (x_c - x)': the velocities of a grid, read by particles."""
+    m, V = (fields[n].values.astype(float) for n in ("m", "V"))
+    v, C = np.zeros((len(m), d)), np.zeros((len(m), d, d))
+    for k, cells in enumerate(weights(fields, d)):
+        for cell, w, way in cells:
+            v[k] += m[k] * w * V[cell]
+            C[k] += m[k] * w * np.outer(V[cell], way)
+    return v, C
+
+
+def impulses(x: np.ndarray, v: np.ndarray, e: float = 0.4) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    dv, dx, hits = np.zeros_like(x), np.zeros_like(x), np.zeros(len(x))
+    for i, j in permutations(range(len(x)), 2):
+        r = x[i] - x[j]
+        near, n = np.exp(-(r @ r) / SIZE**2), r / (np.sqrt(r @ r) + 0.05)
+        dv[i] += -0.5 * (1.0 + e) * near * ((v[i] - v[j]) @ n) * n
+        dx[i] += 0.1 * near * n
+        hits[i] += near
+    return dv, dx, hits
+
+
+def error(found: Any, expected: Any) -> float:
+    found, expected = np.asarray(found, float), np.asarray(expected, float)
+    assert found.shape == expected.shape
+    return float(np.abs(found - expected).max() / np.abs(expected).max())
+
+
+def differences(
+    value: Callable[[], Any], values: np.ndarray, put: Callable[[np.ndarray], None]
+) -> np.ndarray:
+    """d(value)/d(values), with an error of order h^4."""
+    start, out = values.astype(float).copy(), []
+    for place in np.ndindex(start.shape):
+        found = []
+        for step in (1e-3, -1e-3, 2e-3, -2e-3):
+            moved = start.copy()
+            moved[place] += step
+            put(moved)
+            found.append(np.array(value(), float))
+        near, far = (found[0] - found[1]) / 2e-3, (found[2] - found[3]) / 4e-3
+        out.append((4.0 * near - far) / 3.0)
+    put(start)
+    return np.array(out).reshape((*start.shape, *out[0].shape))
+
+
+def _put(potential: Potential, name: str) -> Callable[[np.ndarray], None]:
+    if name in potential.fields:
+        return potential.fields[name].set
+    return lambda values: potential.set_parameter(name, values)
+
+
+def _values(potential: Potential, name: str) -> np.ndarray:
+    return np.array(potential.fields[name].values if name in potential.fields else potential.parameter(name))
+
+
+# Values and transposes ----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", CLOSE)
+@pytest.mark.parametrize("d", GRIDS)
+def test_momentum_and_mass_of_cells(d: int, precision: str) -> None:
+    fields = particles(d, precision)
+    given = bind(scatter, fields, grid=GRIDS[d])
+    Potential(fields, [], [given]).refresh()
+    p, mass = on_grid(fields, d)
+    assert {n: (f.name, f.unit, f.shape) for n, f in given.outputs.items()} == {
+        "p": ("p", "kg m/s", (len(GRIDS[d]), d)),
+        "mass": ("mass", "kg", (len(GRIDS[d]),)),
+    }
+    assert error(fields["p"].values, p) < CLOSE[precision]
+    assert error(fields["mass"].values, mass) < CLOSE[precision]
+
+
+@pytest.mark.parametrize("precision", CLOSE)
+@pytest.mark.parametrize("d", GRIDS)
+def test_the_transpose_of_a_scatter_is_the_gather(d: int, precision: str) -> None:
+    fields = particles(d, precision)
+    given = bind(scatter, fields, grid=GRIDS[d])
+    energy = Potential(fields, [], [given], frozen=True)
+    slope = Slope("gather", energy, {"v": "of_v", "C": "of_C"}, paired={"p": "V"})
+    Potential(fields, [], [slope]).refresh()
+    v, C = gathered(fields, d)
+    assert error(fields["of_v"].values, v) < CLOSE[precision]
+    assert error(fields["of_C"].values, C) < CLOSE[precision]
+    assert (fields["of_v"].unit, fields["of_C"].unit) == ("m kg s^-1", "m^2 kg s^-1")
+
+
+@pytest.mark.parametrize("precision", CLOSE)
+@pytest.mark.parametrize("d", [2, 3])
+def test_impulses_of_pairs(d: int, precision: str) -> None:
+    potential = collided(d, precision)
+    potential.refresh()
+    found = [potential.fields[n].values for n in ("dv", "dx", "hits")]
+    for ours, right in zip(
+        found, impulses(*(potential.fields[n].values.astype(float) for n in "xv")), strict=True
+    ):
+        assert error(ours, right) < CLOSE[precision]
+
+
+def test_two_maps_add_to_one_output_and_another_to_its_own() -> None:
+    fields = balls(2)
+    one = bind(impact, fields)
+    two = bind(impact, fields, name="again", gives={"hits": "more"}, parameters={"e": 0.9})
+    Potential(fields, [], [one, two]).refresh()
+    x, v = fields["x"].values, fields["v"].values
+    first, second = impulses(x, v), impulses(x, v, 0.9)
+    assert error(fields["dv"].values, first[0] + second[0]) < 1e-13
+    assert error(fields["more"].values, second[2]) < 1e-13
+    assert error(fields["hits"].values, first[2]) < 1e-13
+
+
+@local_map(
+    "stretch",
+    over="tuples",
+    gives="F",
+    shape=("d", "d"),
+    x=X,
+    weights=Datum("m^-1", ("k", "d")),
+    side=Parameter(default=0.5),
+)
+def stretch(x, weights, side):
+    """A deformation gradient at the first node of each tuple; of stretched ones with a branch."""
+    F = (x[1] - x[0]).outer_product(weights[1, :]) + (x[2] - x[0]).outer_product(weights[2, :])
+    if F.trace() > side:
+        F = 2.0 * F
+    return F
+
+
+def test_matrices_of_tuples_with_a_branch() -> None:
+    rng = np.random.default_rng(3)
+    rows, w = np.array([[0, 1, 2], [2, 1, 3], [0, 3, 1]]), rng.normal(size=(3, 3, 2))
+    fields = Fields({"x": rng.normal(size=(4, 2)), "A": rng.normal(size=(4, 2, 2))}, {"x": "m"})
+    given = bind(stretch, fields, tuples=rows, data={"weights": w})
+    slope = Slope("back", Potential(fields, [], [given], frozen=True), {"x": "g"}, paired={"F": "A"})
+    potential = Potential(fields, [], [given, slope])
+    potential.refresh()
+    F, g, x, sides = np.zeros((4, 2, 2)), np.zeros((4, 2)), fields["x"].values, []
+    for row, of_row in zip(rows, w, strict=True):
+        one = sum(np.outer(x[row[k]] - x[row[0]], of_row[k]) for k in (1, 2))
+        sides.append(2.0 if np.trace(one) > 0.5 else 1.0)
+        F[row[0]] += sides[-1] * one
+        for k in (1, 2):
+            force = sides[-1] * fields["A"].values[row[0]] @ of_row[k]
+            g[row[k]] += force
+            g[row[0]] -= force
+    assert set(sides) == {1.0, 2.0}
+    assert error(fields["F"].values, F) < 1e-14
+    assert error(fields["g"].values, g) < 1e-14
+
+
+# Derivatives --------------------------------------------------------------------------------------------
+
+NAMES = {"scatter": ("x", "v", "C", "m", "kinetic.soft"), "impact": ("x", "v", "impact.e", "impact.size")}
+
+
+@pytest.mark.parametrize(("name", "d"), ALL)
+def test_gradients_and_products_against_differences(name: str, d: int) -> None:
+    """The products are those of all tangents at once, Hessian and mixed derivatives in one."""
+    potential, names = CASES[name](d), NAMES[name]
+    rng = np.random.default_rng(7)
+    along = {n: rng.normal(size=potential.shape(n) if "." in n else potential.fields[n].shape) for n in names}
+    starts = {n: _values(potential, n) for n in names}
+
+    def slopes() -> dict[str, np.ndarray]:
+        return {n: potential.gradient(n).astype(float) for n in names}
+
+    def at(step: float) -> dict[str, np.ndarray]:
+        for n in names:
+            _put(potential, n)(starts[n] + step * along[n])
+        return slopes()
+
+    found, products = slopes(), {n: potential.product(along, n) for n in names}
+    for n in names:
+        expected = differences(potential.value, starts[n], _put(potential, n))
+        assert error(found[n], expected) < 2e-8, n
+    h = 1e-3
+    near, far = (_central(at, s, names) for s in (h, 2.0 * h))
+    for n in names:
+        assert error(products[n], (4.0 * near[n] - far[n]) / 3.0) < 2e-7, n
+
+
+def _central(at: Callable[[float], Mapping[str, np.ndarray]], s: float, names: Any) -> dict[str, np.ndarray]:
+    ahead, behind = at(s), at(-s)
+    return {n: (ahead[n] - behind[n]) / (2.0 * s) for n in names}
+
+
+@pytest.mark.parametrize(("name", "d"), ALL)
+def test_tangents_are_transposed_by_seeds(name: str, d: int) -> None:
+    """(s, J w) = (J' s, w) for all outputs at once, and J w against differences."""
+    potential = CASES[name](d)
+    fields = potential.fields
+    (given,) = potential.maps.values()
+    alone = Potential(fields, [], [given])
+    names = [n for n in NAMES[name] if not n.startswith("kinetic")]
+    rng = np.random.default_rng(5)
+    along = {n: rng.normal(size=alone.shape(n) if "." in n else fields[n].shape) for n in names}
+    seeds = {f.name: rng.normal(size=f.shape) for f in given.outputs.values()}
+    moved = alone.map_output_tangents(along)
+    stored = {n: storage.allocate(s) for n, s in seeds.items()}
+    into = {n: storage.allocate(np.zeros(fields[n].shape)) for n in names if n in fields}
+    asked = tuple(n for n in names if n not in fields)
+    slopes = alone.sweep(DerivativeRequest(gradient=into, slopes=asked, seeds=stored)).slopes
+    back = {n: storage.host(a) for n, a in into.items()} | slopes
+    there = sum((seeds[n] * moved[n]).sum() for n in seeds)
+    here = sum((back[n] * along[n]).sum() for n in names)
+    assert there == pytest.approx(here, rel=1e-12, abs=1e-12)
+    starts = {n: _values(alone, n) for n in names}
+
+    def at(step: float) -> dict[str, np.ndarray]:
+        for n in names:
+            _put(alone, n)(starts[n] + step * along[n])
+        alone.refresh()
+        return {n: fields[n].values.copy() for n in seeds}
+
+    near, far = _central(at, 1e-3, seeds), _central(at, 2e-3, seeds)
+    for n in seeds:
+        assert error(moved[n], (4.0 * near[n] - far[n]) / 3.0) < 2e-7, n
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_single_precision_has_the_same_derivatives(name: str) -> None:
+    wide, narrow = (CASES[name](2, precision) for precision in ("f64", "f32"))
+    rng, names = np.random.default_rng(6), NAMES[name]
+    for n in names:
+        if n in wide.fields:
+            wide.fields[n].set(narrow.fields[n].values)
+    along = {n: rng.normal(size=wide.shape(n) if "." in n else wide.fields[n].shape) for n in names}
+    for n in names:
+        assert error(narrow.gradient(n), wide.gradient(n)) < 2e-5, n
+    assert error(narrow.product(along, "x"), wide.product(along, "x")) < 5e-5
+
+
+def test_a_slope_has_tangents_and_an_adjoint() -> None:
+    """The gather depends on x, m and V: differences of a sum of its outputs."""
+    fields = particles(2)
+    given = bind(scatter, fields, grid=GRIDS[2])
+    energy = Potential(fields, [], [given], frozen=True)
+    slope = Slope("gather", energy, {"v": "of_v", "C": "of_C"}, paired={"p": "V"})
+    potential = Potential(fields, [], [slope])
+    rng = np.random.default_rng(3)
+    seeds = {n: rng.normal(size=fields[n].shape) for n in ("of_v", "of_C")}
+    names = ("x", "m", "V")
+    into = {n: storage.allocate(np.zeros(fields[n].shape)) for n in names}
+    stored = {n: storage.allocate(s) for n, s in seeds.items()}
+    potential.sweep(DerivativeRequest(gradient=into, seeds=stored))
+
+    def paired() -> float:
+        potential.refresh()
+        return float(sum((seeds[n] * fields[n].values).sum() for n in seeds))
+
+    for n in names:
+        expected = differences(paired, fields[n].values, fields[n].set)
+        assert error(storage.host(into[n]), expected) < 1e-8, n
+
+
+# Programs -----------------------------------------------------------------------------------------------
+
+
+@local_map("kick", gives="v_next", unit="m/s", shape=("d",), over="nodes", v=V, dv=V)
+def kick(v, dv):
+    """v + dv."""
+    return v[0] + dv[0]
+
+
+@local_map(
+    "drift",
+    gives="x_next",
+    unit="m",
+    shape=("d",),
+    over="nodes",
+    x=X,
+    v=V,
+    dx=X,
+    h=Parameter("s", default=0.1),
+)
+def drift(x, v, dx, h):
+    """x + h v + dx."""
+    return x[0] + h * v[0] + dx[0]
+
+
+@local_energy("goal", over="nodes", x=X)
+def goal(x):
+    """|x|^4 / 4."""
+    return 0.25 * x[0].norm_sqr() ** 2
+
+
+def program() -> Evolution:
+    fields = balls(2, n=4)
+    maps = [bind(impact, fields), bind(kick, fields), bind(drift, fields, renamed={"v": "v_next"})]
+    return Evolution(Potential(fields, [], maps), {"x": "x_next", "v": "v_next"})
+
+
+def test_a_program_takes_the_steps_of_numpy() -> None:
+    one = program()
+    x, v = (one.potential.fields[n].values.copy() for n in "xv")
+    one.advance(6)
+    for _ in range(6):
+        dv, dx, _ = impulses(x, v)
+        v = v + dv
+        x = x + 0.1 * v + dx
+    assert error(one.potential.fields["x"].values, x) < 1e-13
+    assert error(one.potential.fields["v"].values, v) < 1e-13
+
+
+def test_the_gradient_of_a_program() -> None:
+    one = program()
+    rollout = Rollout(
+        one, [Loss(Potential(one.potential.fields, [bind(goal, one.potential.fields)]), (3, 6))], 6
+    )
+    names = ("x", "v", "impact.e", "impact.size", "drift.h")
+    _, found = rollout.evaluate(names)
+    for n in names:
+        expected = differences(rollout.value, _values(one.potential, n), _put(one.potential, n))
+        assert error(found[n], expected) < 1e-8, n
+
+
+# Kernels and checks -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_threads_do_not_change_the_bits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def bits() -> list[bytes]:
+        potential = CASES[name](2)
+        potential.refresh()
+        outputs = [f.values.tobytes() for f in potential.map_outputs.values()]
+        return [*outputs, *(potential.gradient(n).tobytes() for n in NAMES[name])]
+
+    usual = bits()
+    monkeypatch.setattr(runtime, "threads", lambda: 1)
+    assert bits() == usual
+
+
+@pytest.mark.parametrize("energy", [scatter, impact, stretch], ids=lambda one: one.name)
+def test_the_check_finds_nothing_in_right_maps(energy: Any) -> None:
+    found = list(term_check.of_energy(energy, 2))
+    assert found
+    assert [f.text for f in found if not f.passed] == []
+    assert {f.argument for f in found} >= set(energy.differentiable) - {energy.spacing}
+
+
+def test_the_check_in_single_precision() -> None:
+    found = list(single_precision.of_single(collided(2, "f32")))
+    assert found
+    assert [f.text for f in found if not f.passed] == []
+
+
+def test_single_precision_in_double_keeps_the_shapes() -> None:
+    potential = single_precision.in_double(scattered(2, "f32"))
+    potential.refresh()
+    p, mass = on_grid(potential.fields, 2)
+    assert error(potential.fields["p"].values, p) < 1e-13
+    assert error(potential.fields["mass"].values, mass) < 1e-13
+
+
+def test_a_twin_has_outputs_of_its_own() -> None:
+    potential = scattered(2)
+    twin = potential.twin()
+    twin.fields["v"].set(0.0 * twin.fields["v"].values)
+    twin.fields["C"].set(0.0 * twin.fields["C"].values)
+    potential.refresh()
+    twin.refresh()
+    assert np.abs(potential.fields["p"].values).max() > 0.1
+    assert np.abs(twin.fields["p"].values).max() == 0.0
+
+
+def test_nodes_that_are_not_finite_are_named() -> None:
+    potential = collided(2)
+    x = potential.fields["x"].values.copy()
+    x[3, 1] = np.nan
+    potential.fields["x"].set(x)
+    assert potential.first_nonfinite(0.0, ["x"]) == "field 'x', node 3 is not finite"
+    potential.refresh()
+    assert potential.first_nonfinite_output() == "map 'impact', output 'dv', node 0 is not finite"
+
+
+def test_a_particle_at_nan_shows_in_all_outputs() -> None:
+    potential = scattered(2)
+    x = potential.fields["x"].values.copy()
+    x[1, 0] = np.nan
+    potential.fields["x"].set(x)
+    potential.refresh()
+    assert np.isnan(potential.fields["p"].values[0]).all()
+    assert np.isnan(potential.fields["mass"].values[0])
+
+
+def test_functions_in_plain_python() -> None:
+    values = {"x": [np.array([1.0, 2.0]), np.zeros(2)], "v": [np.zeros(2)] * 2, "e": 0.4, "size": 1.0}
+    dv, dx, hits = impact.evaluator()(values)
+    assert (dv.tolist(), hits) == ([0.0, 0.0], np.exp(-5.0))
+    assert numbers_of((dv, dx, hits)).shape == (5,)
+    assert impact.gives == "dv, dx, hits"
+
+
+# What is refused ----------------------------------------------------------------------------------------
+
+
+def a_number(x):
+    return x[0][0]
+
+
+def a_vector(x):
+    return x[0]
+
+
+def two_numbers(x):
+    return x[0][0], x[0][1]
+
+
+def three_numbers(x):
+    return x[0][0], x[0][1], x[0][0]
+
+
+def a_comparison(x):
+    return x[0][0] < 1.0, x[0][1]
+
+
+TWO = {"a": Output(), "b": Output()}
+
+
+@pytest.mark.parametrize(
+    ("function", "outputs", "message"),
+    [
+        (
+            a_number,
+            {"gives": "y", "shape": ("d",)},
+            "map 'odd': must return values of shape [2] for 'y', got a number; return a ti.Vector or"
+            " ti.Matrix of that shape, or correct the output",
+        ),
+        (
+            a_vector,
+            {"gives": "y", "shape": (3,)},
+            "map 'odd': must return values of shape [3] for 'y', got shape [2]; return a ti.Vector or"
+            " ti.Matrix of that shape, or correct the output",
+        ),
+        (
+            a_vector,
+            {"gives": {"y": Output("m", ("d", "d"))}},
+            "map 'odd': must return values of shape [2, 2] for 'y', got shape [2]; return a ti.Vector or"
+            " ti.Matrix of that shape, or correct the output",
+        ),
+        (
+            two_numbers,
+            {"gives": {"a": Output(), "b": Output(shape=("d",))}},
+            "map 'odd': must return values of shape [2] for 'b', got a number; return a ti.Vector or"
+            " ti.Matrix of that shape, or correct the output",
+        ),
+        (
+            three_numbers,
+            {"gives": TWO},
+            "map 'odd': must return 2 values (a, b), got 3; return one for each output, in their order",
+        ),
+        (
+            a_number,
+            {"gives": TWO},
+            "map 'odd': must return 2 values (a, b), got a number; return one for each output, in their"
+            " order",
+        ),
+        (
+            a_vector,
+            {"gives": TWO},
+            "map 'odd': must return 2 values (a, b), got shape [2]; return one for each output, in their"
+            " order",
+        ),
+        (
+            a_comparison,
+            {"gives": TWO},
+            "map 'odd': must return one real number for 'a', got a comparison; return a number of that shape,"
+            " or correct the output",
+        ),
+    ],
+)
+def test_functions_that_return_something_else(function: Callable, outputs: dict, message: str) -> None:
+    fields = Fields({"x": np.ones((3, 2))}, {"x": "m"})
+    term = bind(local_map("odd", over="nodes", x=X, **outputs)(function), fields)
+    with pytest.raises(TraceError) as caught:
+        Potential(fields, [], [term])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"gives": {}}, "map 'odd': gives no field; name at least one"),
+        (
+            {"gives": {"y": "m"}},
+            "map 'odd': 'y' needs an Output, got a str; write Output(\"m/s\", (\"d\",))",
+        ),
+        (
+            {"gives": TWO, "unit": "m"},
+            "map 'odd': has `unit` or `shape` beside outputs; give them to each `Output`",
+        ),
+        (
+            {"gives": "y", "shape": (2, 2, 2)},
+            'map \'odd\': \'y\' needs the shape () of a number, ("d",) of a vector or ("d", "d") of a matrix,'
+            " got (2, 2, 2); correct it",
+        ),
+        (
+            {"gives": "y", "shape": "d"},
+            'map \'odd\': \'y\' needs the shape () of a number, ("d",) of a vector or ("d", "d") of a matrix,'
+            " got 'd'; correct it",
+        ),
+    ],
+)
+def test_outputs_that_are_none(options: dict, message: str) -> None:
+    with pytest.raises(EnergyError) as caught:
+        local_map("odd", over="nodes", x=X, **options)(lambda x: x[0])
+    assert str(caught.value) == message
+
+
+@pytest.mark.parametrize(
+    ("gives", "message"),
+    [
+        (
+            "push",
+            "impact: gives 3 fields (dv, dx, hits), got one name 'push'; write gives = { dv = \"...\", dx ="
+            ' "...", hits = "..." }',
+        ),
+        ({"dw": "push"}, "impact: no output named 'dw' (there are: dv, dx, hits)"),
+        ({"dv": "dx"}, "impact: gives 'dx' twice; name each output differently"),
+    ],
+)
+def test_names_that_do_not_fit(gives: Any, message: str) -> None:
+    with pytest.raises(EnergyError) as caught:
+        bind(impact, balls(2), gives=gives)
+    assert str(caught.value) == message
+
+
+def test_a_vector_without_a_space() -> None:
+    fields = Fields({"m": np.ones(3)})
+    lonely = local_map("lonely", gives="y", shape=("d",), over="nodes", m=Node())(lambda m: m[0])
+    with pytest.raises(EnergyError) as caught:
+        bind(lonely, fields)
+    assert str(caught.value) == (
+        "lonely: 'y': the dimension of space is unknown; bind a node field of shape ('d',)"
+    )
+
+
+def test_the_one_output_of_several() -> None:
+    fields = balls(2)
+    with pytest.raises(EnergyError) as caught:
+        _ = bind(impact, fields).gives
+    assert str(caught.value) == "impact: gives 3 fields; take them from `outputs`"
+
+
+def test_pairs_in_different_units() -> None:
+    fields = particles(2)
+    energy = Potential(fields, [], [bind(scatter, fields, grid=GRIDS[2])], frozen=True)
+    Slope("both", energy, {"v": "g"}, paired={"p": "V", "mass": "W"})  # both in joules
+    with pytest.raises(EnergyError) as caught:
+        Slope("odd", energy, {"v": "f"}, paired={"p": "V", "mass": "mass"})
+    assert str(caught.value) == (
+        "slope 'odd': sums p . V in m^2 kg s^-2 and mass . mass in kg^2; make a slope of each"
+    )
