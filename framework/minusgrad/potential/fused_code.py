@@ -12,17 +12,15 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-import numpy as np
-
+from ..codegen.argument_sums import argument_sums
 from ..codegen.derivative_request import DerivativeRequest
 from ..codegen.lane_statements import AllVectors
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
 from ..codegen.window_loops import WindowLoops
-from ..energies.fields import MOST_COLUMNS, columns_of
 from ..energies.local_energy import Time
-from ..engine import storage
 from ..engine.kernels import Code, added, copied, zeroed
+from ..engine.shared_arrays import SharedArrays
 from ..errors import EnergyError
 from .potential import Potential
 from .slope import SlopeKernels
@@ -119,10 +117,11 @@ class FusedSweep:
     such code: terms that are staged or in lanes, elements that are rebuilt, slopes of energies of slopes.
     """
 
-    def __init__(self, potential: Potential):
+    def __init__(self, potential: Potential, shared: SharedArrays | None = None):
         self.potential, self.chain = potential, potential.chain
+        self._shared = shared or SharedArrays(_is_constant, _is_buffer)
         energies = [kernels.slope.energy for kernels in self.chain.differentiators.values()]
-        self._of_energies = {id(e): FusedSweep(cast(Potential, e)) for e in energies}
+        self._of_energies = {id(e): FusedSweep(cast(Potential, e), self._shared) for e in energies}
         nested = any(energy.chain.slopes for energy in cast(Sequence[Potential], energies))
         self._statements = 0.0 if not nested and _separable(potential) else math.inf
 
@@ -173,12 +172,13 @@ class FusedSweep:
             return self._slope(self.chain.differentiators[name], wanted, into)
         kernels = self.potential.kernels[name]
         assert isinstance(kernels, TermKernels)
-        pieces = [self._counted(kernels.emitter, kernels.emitter.sweep(wanted)[0])]
+        emitter = kernels.emitter
+        pieces = [self._counted(emitter, emitter.sweep(wanted)[0])]
         for buffer, arguments in (("d", wanted.slopes), ("dd", wanted.changes)):
-            for argument in arguments:
-                array = into[f"{owner(name, kernels.term)}.{argument}"]
-                pieces += self._summed(kernels, argument, f"{buffer}_{argument}", array)
-        return pieces
+            for a in arguments:
+                array = into[f"{owner(name, kernels.term)}.{a}"]
+                pieces += argument_sums(emitter, a, f"{buffer}_{a}", array)
+        return [self._shared(piece) for piece in pieces]
 
     def _slope(self, kernels: SlopeKernels, wanted: DerivativeRequest, into: Mapping[str, Any]) -> list[Code]:
         energy, pieces = self._of_energies[id(kernels.slope.energy)], [kernels.weighed]
@@ -203,19 +203,6 @@ class FusedSweep:
             known |= arrays
         return known, pieces
 
-    def _summed(self, kernels: TermKernels, argument: str, buffer: str, array: Any) -> list[Code]:
-        """Loops that add the sums over the rows of elements to an array, in the order of `TermKernels`."""
-        values, emitter = kernels.term.parameters.get(argument), kernels.emitter
-        if values is not None and values.index is None:
-            return [_ordered_sum(emitter, buffer, column, array) for column in range(array.shape[1])]
-        row = "e" if values is None else f"{emitter.prefix}row_of_{argument}[e]"
-        part = storage.allocate(np.zeros(tuple(array.shape)))
-        place, width = f"part[{row}, ", range(array.shape[1])
-        lines = [f"{place}{c}] = {place}{c}] + {emitter.row(buffer, c)}" for c in width]
-        text = "".join(f"    {line}\n" for line in lines)
-        loop = emitter.naming(f"for e in range({emitter.prefix}nodes.shape[0]):\n{text}")
-        return [zeroed("part", part), loop.naming(part=part), added(array, part)]
-
     def _counted(self, emitter: Emitter, code: Code) -> Code:
         """The code, whose statements are counted."""
         if isinstance(emitter, AllVectors) or not emitter.term.elements.fixed:
@@ -225,28 +212,19 @@ class FusedSweep:
             emitter.forwarded = None
         cells = emitter.cells if isinstance(emitter, WindowLoops) else 1
         self._statements += emitter.term.elements.count * cells * code.text.count("\n")
-        return code
+        return self._shared(code)
+
+
+def _is_constant(name: str) -> bool:
+    """True for the numbers of nodes, and of rows of values, in the names of `Emitter` and `MapLoops`."""
+    return name in ("nodes", "giving_start", "giving") or name.startswith(("start", "slots", "row_of_"))
+
+
+def _is_buffer(name: str) -> bool:
+    """True for numbers of elements, packed sources and partial sums, which are read by the same loops."""
+    return name in ("value", "source", "dot_source", "tree", "part") or name.startswith("slot_")
 
 
 def _separable(potential: Potential) -> bool:
     """True if all kernels of a potential are of terms and maps whose elements stay."""
     return potential.fixed and all(isinstance(k, TermKernels) for k in potential.kernels.values())
-
-
-def _ordered_sum(emitter: Emitter, buffer: str, column: int, array: Any) -> Code:
-    """Loops that add a column's sum over elements to row 0 of an array, in the order of `ordered_sum`."""
-    nodes = f"{emitter.prefix}nodes"
-    lines = [
-        "for k in range(tree.shape[0]):",
-        "    tree[k] = 0.0",
-        f"for e in range({nodes}.shape[0]):",
-        "    k = e & (tree.shape[0] - 1)",
-        f"    tree[k] = tree[k] + {emitter.row(buffer, column)}",
-        f"for level in range({int(math.log2(MOST_COLUMNS))}):",
-        "    half = tree.shape[0] >> (level + 1)",
-        "    for k in range(half):",
-        "        tree[k] = tree[k] + tree[k + half]",
-        f"into[0, {column}] = into[0, {column}] + tree[0]",
-    ]
-    tree = storage.allocate(np.zeros(columns_of(emitter.term.elements.rows)))
-    return emitter.naming("".join(f"{line}\n" for line in lines)).naming(tree=tree, into=array)

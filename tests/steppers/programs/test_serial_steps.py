@@ -283,14 +283,14 @@ def mixed(a, b, k):
 
 
 def long_chain(precision: str) -> Evolution:
-    """Twenty maps in a row: more arrays than a kernel may have."""
+    """Forty maps in a row: more arrays than a kernel may have."""
     of = Fields({"q": np.linspace(0.1, 0.9, 5)}, precision=precision)
-    names = ["q", *(f"y{k}" for k in range(20))]
+    names = ["q", *(f"y{k}" for k in range(40))]
     maps = []
     for k, (a, y) in enumerate(pairwise(names)):
         renamed = {"a": a, "b": names[max(k - 1, 0)]}
         maps.append(bind(mixed, of, name=f"m{k}", renamed=renamed, gives=y, parameters={"k": 0.01 * (k + 1)}))
-    return Evolution(Potential(of, [], maps), {"q": "y19"}, 0.1)
+    return Evolution(Potential(of, [], maps), {"q": "y39"}, 0.1)
 
 
 @local_map("grown", gives="q_next", over="nodes", q=Node())
@@ -299,7 +299,7 @@ def grown(q):
     return q[0] * q[0]
 
 
-NAMES[long_chain] = ["q", "m3.k", "m19.k"]
+NAMES[long_chain] = ["q", "m3.k", "m39.k"]
 
 
 def test_more_arrays_than_a_kernel_may_have_are_divided(
