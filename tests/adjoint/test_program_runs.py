@@ -70,6 +70,23 @@ def test_every_budget_gives_the_same_bits() -> None:
     assert "recomputing" in str(run.plan)
 
 
+def test_energies_that_are_only_observed_leave_the_derivatives_as_they_are() -> None:
+    """U is no part of the program, also where a step only exchanges two fields."""
+    of, found = fields(), []
+    parts, data = chain(of), {"aim": np.zeros(N)}
+    stages = [*parts.slopes.values(), *parts.maps.values()]
+    for updates in ({"x": "x_next", "v": "v_next"}, {"x": "v", "v": "x"}):
+        for terms in ([], [bind(seen, of, data=data, name="U")]):
+            if updates["x"] == "v":
+                of["v"].unit = "1"
+            one = Evolution(Potential(of, terms, stages), updates, DT)
+            found.append(rollout(one).evaluate(["x", "v", "link.k"]))
+        (value, gradient), (expected, plain) = found[-2:]
+        assert value == expected
+        assert {n: a.tobytes() for n, a in gradient.items()} == {n: a.tobytes() for n, a in plain.items()}
+    assert np.abs(found[0][1]["x"]).max() > 0.1
+
+
 def test_single_precision_follows_double() -> None:
     found = {p: rollout(program(fields(p))).evaluate(NAMES)[1] for p in ("f32", "f64")}
     for name in NAMES:

@@ -46,7 +46,7 @@ class ProgramAdjoint:
         outputs = dict.fromkeys(y for y in stepper.updates.values() if y in fields.derived)
         self._seeds = {y: storage.allocate(np.zeros_like(fields[y].values)) for y in outputs}
         self._request = DerivativeRequest(
-            gradient=self._found, slopes=tuple(self.parameters), seeds=self._seeds
+            gradient=self._found, slopes=tuple(self.parameters), seeds=self._seeds, only_seeds=True
         )
         self._arrived = {x: storage.allocate(np.zeros_like(fields[x].values)) for x in stepper.updates}
         self._before, self._after = (

@@ -40,7 +40,7 @@ class DerivativeRequest:
     field; of other arguments only the name counts.
 
     Of a whole potential: its arrays are overwritten, unless it `adds`. `seeds`: for outputs y of its maps,
-    arrays s; then all derivatives are those of U + sum of s.y.
+    arrays s; then all derivatives are those of U + sum of s.y; of the sum alone with `only_seeds`.
     """
 
     value: bool = False
@@ -52,6 +52,7 @@ class DerivativeRequest:
     overwrite: Collection[tuple[str, str]] = ()
     seeds: Mapping[str, Any] = field(default_factory=dict)
     adds: bool = False
+    only_seeds: bool = False
 
     def __bool__(self) -> bool:
         return bool(self.value or self.gradient or self.slopes or self.product or self.changes)
@@ -61,8 +62,9 @@ class DerivativeRequest:
         arrays = (self.gradient, self.product, self.tangents)
         named = (tuple((a, id(v) if a in nodal else 0) for a, v in some.items()) for some in arrays)
         seeded = tuple((a, id(v)) for a, v in self.seeds.items())
-        what = self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite), self.adds, seeded
-        return *what, *named
+        what = self.value, tuple(self.slopes), tuple(self.changes), tuple(self.overwrite)
+        whole = self.adds, self.only_seeds, seeded
+        return *what, *whole, *named
 
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
         """All numbers that are computed for an element, in a fixed order."""

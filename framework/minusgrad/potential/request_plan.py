@@ -41,6 +41,7 @@ class RequestPlan:
         kernels: Mapping[str, TermKernels | StagedTerm | SlopeKernels],
     ) -> "RequestPlan":
         """`tangents`: those of the request and of the map outputs that they change."""
+        terms = {} if request.only_seeds else terms
         adjoints = {n: f.array for n, f in chain.adjoints.items()}
         changes = {n: f.array for n, f in chain.adjoint_tangents.items()} if tangents else {}
         gradient, product = {**request.gradient, **adjoints}, {**request.product, **changes}
