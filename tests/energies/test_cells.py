@@ -469,13 +469,16 @@ def test_a_table_and_every_path_are_seen() -> None:
                 y += weights[i, j] * q[i - 1, j - 1]
         if q[0, 0] > 0.0:
             y = q[0, 3]
+        else:
+            y += q[-4, 0]
         return y
 
     of, weights = pond(), np.random.default_rng(6).normal(size=(3, 3))
     term = bind(kernel, of, tables={"weights": weights}, grid=Grid(SHAPE))
-    assert len(term.energy.offsets) == 10
+    assert len(term.energy.offsets) == 11
+    assert term.energy.offsets[0] == (0, 0)
     Potential(of, [], [term]).refresh()
     q = of["q"].values.reshape(SHAPE)
     sums = sum(w * moved(q, (i - 1, j - 1), "zero") for (i, j), w in np.ndenumerate(weights))
-    expected = np.where(q > 0.0, moved(q, (0, 3), "zero"), sums)
+    expected = np.where(q > 0.0, moved(q, (0, 3), "zero"), sums + moved(q, (-4, 0), "zero"))
     np.testing.assert_allclose(of["y"].values.reshape(SHAPE), expected, rtol=0.0, atol=1e-14)

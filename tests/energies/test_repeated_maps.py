@@ -25,7 +25,7 @@ from minusgrad import (
 from minusgrad.adjoint.program_check import of_program
 from minusgrad.check import term_check
 from minusgrad.engine import kernels
-from minusgrad.errors import EnergyError
+from minusgrad.errors import EnergyError, NonFiniteError
 from minusgrad.plugin import Evolution, Slope
 from tests.support.programs import differences
 
@@ -210,6 +210,40 @@ def test_the_transpose_of_sweeps() -> None:
         np.testing.assert_allclose(u.gradient(name), expected, rtol=1e-6, atol=1e-8)
     by_k = differences(u.value, lambda a: u.set_parameter("halved.k", a), np.array(0.7))
     assert u.gradient("halved.k") == pytest.approx(by_k, rel=1e-6)
+
+
+def test_a_function_of_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    import minusgrad.torch
+
+    u = poisson(plate(), 4)
+    energy = minusgrad.torch.energy(u)
+    inputs = {"div": u.fields["div"].values.copy(), "jacobi.k": np.array(0.25)}
+    given = {name: torch.tensor(values, requires_grad=True) for name, values in inputs.items()}
+    energy(**given).backward()
+    for name, tensor in given.items():
+        np.testing.assert_array_equal(tensor.grad.numpy(), u.gradient(name))
+
+
+@local_map("burst", gives="p", over="cells", edges="zero", p=Node(), q=Node())
+def burst(p, q):
+    """Leaves the range in the second sweep."""
+    return q[0, 0] + 1e200 * (p[1, 0] + q[0, 0]) + 1e200 * p[0, 0]
+
+
+@local_map("added", gives="q_next", over="nodes", p=Node(), q=Node())
+def added(p, q):
+    """What the sweeps give."""
+    return q[0] + p[0]
+
+
+def test_the_sweep_that_is_not_finite_is_named() -> None:
+    of = Fields({"q": np.ones(N)})
+    u = Potential(of, [], [*repeated(burst, of, 4, grid=Grid(SHAPE)), bind(added, of)])
+    with pytest.raises(
+        NonFiniteError, match=r"^step 1: map 'burst \(sweep 2\)', output '0_burst_2', node 0 is not"
+    ):
+        Evolution(u, {"q": "q_next"}).advance(2)
 
 
 @local_map("alone", gives="y", over="nodes", y=Node())
