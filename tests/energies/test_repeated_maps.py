@@ -212,6 +212,36 @@ def test_the_transpose_of_sweeps() -> None:
     assert u.gradient("halved.k") == pytest.approx(by_k, rel=1e-6)
 
 
+@local_map("mixed", gives="u", over="cells", edges="periodic", shape=("d",), u=Node(shape=("d",)),
+           f=Node(shape=("d",)), k=Parameter())  # fmt: skip
+def mixed(u, f, k):
+    """A sweep of vectors, whose components meet."""
+    return k * (u[1, 0] + u[0, -1] * u[0, 0][1]) + f[0, 0]
+
+
+@local_energy("length", over="nodes", u=Node(shape=("d",)))
+def length(u):
+    """Squares."""
+    return u[0].norm_sqr()
+
+
+def test_sweeps_of_vectors() -> None:
+    f = np.random.default_rng(5).normal(size=(N, 2))
+    of = Fields({"f": f})
+    maps = repeated(mixed, of, 3, parameters={"k": 0.3}, grid=Grid(SHAPE))
+    u = Potential(of, [bind(length, of)], maps)
+
+    def loss(k: float = 0.3) -> float:
+        v, g = np.zeros((*SHAPE, 2)), of["f"].values.reshape(*SHAPE, 2)
+        for _ in range(3):
+            v = k * (np.roll(v, -1, 0) + np.roll(v, 1, 1) * v[..., 1:]) + g
+        return float((v * v).sum())
+
+    assert u.value() == pytest.approx(loss(), rel=1e-14)
+    np.testing.assert_allclose(u.gradient("f"), differences(loss, of["f"].set, f), rtol=1e-6, atol=1e-7)
+    assert u.gradient("mixed.k") == pytest.approx((loss(0.3 + 1e-6) - loss(0.3 - 1e-6)) / 2e-6, rel=1e-7)
+
+
 def test_a_function_of_tensors() -> None:
     torch = pytest.importorskip("torch")
     import minusgrad.torch
