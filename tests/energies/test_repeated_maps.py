@@ -149,6 +149,23 @@ def test_sweeps_are_compiled_once() -> None:
     assert counts[1] == 0
 
 
+def test_fields_between_sweeps_have_names_of_their_own() -> None:
+    """Also where a map gives a field that is called like one of its sweeps, or like the adjoint of one."""
+
+    @local_map("p", gives="p_1", over="nodes", p_1=Node(), before=Node(), k=Parameter())
+    def p(p_1, before, k):
+        return k * p_1[0] * p_1[0] + before[0]
+
+    start = np.array([0.2, 0.5, -0.3])
+    of = Fields({"before": start, "w": np.ones(3)})
+    maps = repeated(p, of, 2, parameters={"k": 0.7})
+    u = Potential(of, [bind(pressure, of, renamed={"p": "p_1"})], maps)
+    x = of["before"].values
+    assert u.value() == pytest.approx(float(0.5 * ((0.7 * x * x + x) ** 2).sum()), rel=1e-14)
+    expected = (0.7 * x * x + x) * (1.4 * x + 1.0)
+    np.testing.assert_allclose(u.gradient("before"), expected, rtol=1e-14)
+
+
 def test_a_twin_has_parameters_of_its_own() -> None:
     u = poisson(plate())
     twin = u.twin()
@@ -271,7 +288,7 @@ def test_the_sweep_that_is_not_finite_is_named() -> None:
     of = Fields({"q": np.ones(N)})
     u = Potential(of, [], [*repeated(burst, of, 4, grid=Grid(SHAPE)), bind(added, of)])
     with pytest.raises(
-        NonFiniteError, match=r"^step 1: map 'burst \(sweep 2\)', output '0_burst_2', node 0 is not"
+        NonFiniteError, match=r"^step 1: map 'burst \(sweep 2\)', output '1_burst_2', node 0 is not"
     ):
         Evolution(u, {"q": "q_next"}).advance(2)
 

@@ -18,8 +18,10 @@ from .local_map import LocalMap
 from .term import Term
 from .term_spec import TermSpec
 
-READ, WRITTEN = "0_before", "0_after"
-"""Names of a sweep's own fields in kernels, which no field of a state can have: all sweeps have one text."""
+SWEEP = "1_"
+"""Begins the names of fields between sweeps, as no name of a state's field or of an adjoint begins."""
+READ, WRITTEN = f"{SWEEP}before", f"{SWEEP}after"
+"""Names of a sweep's own fields in kernels, so that all sweeps have one text."""
 
 
 def repeated(
@@ -87,7 +89,7 @@ def _zeros(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
             f"{spec.label}.repeat: needs to know the shape of zeros, got a map that reads nothing but its"
             " output; name a field in `begin`"
         )
-    name = f"0_{spec.label}_0"
+    name = f"{SWEEP}{spec.label}_0"
     fields.zeros.add(name)
     shape = concrete(role.shape, next(iter(sizes), None))
     (output,) = spec.energy.outputs.values()  # type: ignore[attr-defined]
@@ -104,9 +106,11 @@ def _refuse_unlike(term: Term, begin: Field) -> None:
 
 
 def _between(term: Term, fields: Fields, sweep: int) -> Field:
-    """The output of a sweep that is not the last, under a name that no field of a state can have."""
+    """The output of a sweep that is not the last."""
     assert term.gives is not None
-    return fields.derive(f"0_{term.name}_{sweep}", len(term.gives), term.gives.unit, term.gives.shape[1:])
+    return fields.derive(
+        f"{SWEEP}{term.name}_{sweep}", len(term.gives), term.gives.unit, term.gives.shape[1:]
+    )
 
 
 def _sweep(term: Term, k: int, own: Sequence[str], read: Field, written: Field) -> Term:
