@@ -13,6 +13,7 @@ from minusgrad import (
     Fields,
     Loss,
     Node,
+    Output,
     Parameter,
     Potential,
     Rollout,
@@ -354,6 +355,54 @@ def test_a_map_from_two_sets_to_cells() -> None:
     for name in step:
         about = (shifted(1e-6, name) - shifted(-1e-6, name)) / 2e-6
         np.testing.assert_allclose(u.product(step, name), about, atol=1e-6)
+
+
+@local_map(
+    "thrust",
+    over=("mass", "jet"),
+    gives={"push": Output(shape=("d",)), "near": Output()},
+    x=Node(shape=("d",), of="mass"),
+    y=Node(shape=("d",), of="jet"),
+    w=Parameter(),
+)
+def thrust(x, y, w):
+    """A vector and a number at each mass, of all jets."""
+    d = x[0] - y[1]
+    return w * d, ti.exp(-d.dot(d))
+
+
+@local_energy("felt", over="nodes", push=Node(shape=("d",)), near=Node())
+def felt(push, near):
+    return 0.5 * push[0].norm_sqr() + 0.5 * near[0] * near[0]
+
+
+def test_a_map_of_two_sets_to_a_vector_and_a_number() -> None:
+    rng = np.random.default_rng(9)
+    x, y, w = rng.normal(size=(4, 2)), rng.normal(size=(3, 2)), rng.normal(size=(4, 3))
+    fields = Fields({"x": x, "y": y})
+    of_map = bind(thrust, fields, parameters={"w": w})
+    u = Potential(fields, [bind(felt, fields)], [of_map])
+
+    def gradients(x: Any, y: Any, w: Any) -> tuple[Any, dict[str, Any]]:
+        d = x[:, None] - y[None]
+        bell = np.exp(-(d * d).sum(axis=2))
+        push, near = (w[..., None] * d).sum(axis=1), bell.sum(axis=1)
+        of_d = w[..., None] * push[:, None] - 2.0 * (near[:, None] * bell)[..., None] * d
+        of_w = (push[:, None] * d).sum(axis=2)
+        value = 0.5 * (push * push).sum() + 0.5 * (near * near).sum()
+        return value, {"x": of_d.sum(axis=1), "y": -of_d.sum(axis=0), "thrust.w": of_w}
+
+    value, expected = gradients(x, y, w)
+    step = {
+        "x": rng.normal(size=x.shape),
+        "y": rng.normal(size=y.shape),
+        "thrust.w": rng.normal(size=w.shape),
+    }
+    _, moved = gradients(x + 1e-30j * step["x"], y + 1e-30j * step["y"], w + 1e-30j * step["thrust.w"])
+    assert u.value() == pytest.approx(value, rel=1e-13)
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(u.gradient(name), gradient, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(u.product(step, name), moved[name].imag / 1e-30, rtol=0, atol=1e-11)
 
 
 # In time ------------------------------------------------------------------------------------------------
