@@ -80,6 +80,7 @@ ELSEWHERE = {
     "minusgrad bench": MEASURES,
     "python -m benchmarks.laser_optimum RUN": MEASURES,
     "minusgrad VERB ...": "the form of all",
+    "python -m minusgrad VERB ...": "the form of all",
     ".venv/bin/python -m pytest tests/steppers/test_integrator.py -k kepler": SUITE,
 }
 """Commands that are not run here, with the reason."""
@@ -135,7 +136,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "scenes").symlink_to(ROOT / "scenes")
     for name in ("two_body.toml", "torch/pyramid.obj", "data/silhouette.py"):
         (folder / Path(name).name).write_bytes((SCENES / name).read_bytes())
-    for page in ("README.md", "docs/parameter-estimation.md", "docs/gradient-check.md"):
+    for page in ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))):
         for _, name, text in blocks(page):
             if "." in name:
                 (folder / name).write_text(text)

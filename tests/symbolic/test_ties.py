@@ -104,6 +104,34 @@ def factored(f, a, b):
     return f.exp(f.abs(a)) * f.exp(f.max(a, 0.0)) + f.abs(b - 1.0) * f.abs(a)
 
 
+def again(f, a, b):
+    return f.max(f.max(a * a, b), a * a) * b
+
+
+def last_of_many(f, a, b):
+    return f.max(f.max(f.max(f.max(a * b, b), 0.1 * b), -a), a * b) ** 2
+
+
+def no_less(f, a, b):
+    return f.min(f.max(a * a, b), a * a) + f.min(f.abs(a), a) * b
+
+
+def no_more(f, a, b):
+    return f.max(f.abs(a), -a) ** 2 * f.abs(f.abs(a) - a) + f.max(f.abs(a), a) * b
+
+
+def both_have_one(f, a, b):
+    return f.max(f.max(a * a, b), f.max(a * a, 0.01)) + f.max(2.0 * f.max(a, b) - a, a) * b
+
+
+def under_a_root(f, a, b):
+    return f.max(f.sqrt(f.max(a * a, b * b) + 1.0), f.sqrt(a * a + 1.0)) * b
+
+
+def shifted(f, a, b):
+    return f.max(f.max(a * b, b) + 1.0, a * b + 1.0) * f.abs(f.max(a, b) - a)
+
+
 TABLE = [
     (softplus, (0.0, 0.3), [(1, 0)]),
     (absolute, (0.0, 0.3), [(1, 0)]),
@@ -124,8 +152,16 @@ TABLE = [
     (apart, (0.0, 0.0), [(1, 0), (0, 1)]),
     (kinked_root, (0.0, 0.3), [(1, 0)]),
     (factored, (0.0, 1.0), [(1, 0), (0, 1)]),
+    *(
+        (function, at, [])
+        for function in (again, last_of_many, no_less, no_more, both_have_one, under_a_root, shifted)
+        for at in ((1.3, 0.4), (-1.3, 0.4), (0.3, 0.7))
+    ),
 ]
-"""A function, a tie of it, and for each quantity that ties a direction across."""
+"""A function, a tie of it, and for each quantity that ties a direction across.
+
+The last ones compare numbers that are equal at all states of a region, without a tie at the place.
+"""
 IDS = [f"{function.__name__} at {at}" for function, at, _ in TABLE]
 
 

@@ -127,10 +127,10 @@ def _imported(name: str) -> ModuleType:
     os.environ.setdefault(f"ENABLE_{name.upper()}_HEADER_PRINT", "0")
     if "HOME" not in os.environ:  # both engines end the process without it
         os.environ["HOME"] = os.path.expanduser("~") if _has_home() else tempfile.gettempdir()
-    _refuse_small_address_space()  # without it the import of Quadrants ends the process
     try:
         with _muted():
             if name == "quadrants":
+                _refuse_small_address_space()  # its import ends the process there
                 import quadrants as module
             else:
                 import taichi as module

@@ -12,6 +12,9 @@ with D+ and D- the derivative on either side. Means of several switches that tie
 another: each combination counts alike. Sums are settled term by term, and products of factors without a
 common switch factor by factor, so that most derivatives grow by one select for each of theirs.
 
+Where the compared numbers are one at all states of a region, as in max(max(y, 0), y) for y > 0, there is no
+tie: the switches that they depend on are settled first.
+
 A side on which the derivative is not finite at the tie (the root of max(y, 0)) does not count. A branch that
 an energy makes itself, by `if` or `select`, is no tie: its condition says to which side a point belongs.
 """
@@ -25,6 +28,8 @@ from .scalar import Expressions, Number, Scalar
 
 MOST = 256
 """Switches that are settled in the derivatives of one request; beyond them each operation by itself."""
+BRANCHES = 256
+"""Branches of compared numbers that are looked at for a tie at all states."""
 TERMS = 64
 """Terms of a sum that are compared; longer sums are one quantity."""
 RISKY = ("recip", "log", "pow", "tan", "asin", "acos", "sqrt")
@@ -85,7 +90,7 @@ class _Means:
         if self.left <= 0:
             return self._one_by_one(node)
         self.left -= 1
-        switch = self.keys.first(node)
+        switch = self.keys.before(node, self.keys.first(node))
         up, down = (self.mean(_fixed(node, self.keys, switch, side)) for side in (True, False))
         return self._tied(switch, up, down)
 
@@ -163,6 +168,41 @@ class _Keys:
         free = [key for key in own if not depends[key] & own]
         return min(free or own)
 
+    def before(self, node: Scalar, switch: Key) -> Key:
+        """The switch to settle first where sides of this one may be tied at all states: max(max(y, 0), y).
+
+        It is one of those that the compared numbers depend on, by which the tie is no tie, but decided.
+        """
+        for one in reachable([node], self.above_sides):
+            if one.op == "side" and self.of(one)[0] == switch:
+                left = [BRANCHES]
+                for kink in self._outer_kinks(one.args):
+                    if (other := self.of(kink)[0]) != switch and self._same(one.args, other, left):
+                        return other
+        return switch
+
+    def _same(self, pair: Sequence[Scalar], switch: Key, left: list[int]) -> bool:
+        """True if both numbers are one on a branch of a switch, or of others below; or if too many are."""
+        for up in (True, False):
+            left[0] -= 1
+            if left[0] < 0:
+                return True
+            a, b = (_branch(value, self, switch, up) for value in pair)
+            if _difference(a, b) == ({}, 0.0):
+                return True
+            others = {self.of(kink)[0] for kink in self._outer_kinks((a, b))} - {
+                switch,
+                self.of_pair(a, b)[0],
+            }
+            if any(self._same((a, b), other, left) for other in sorted(others)):
+                return True
+        return False
+
+    def _outer_kinks(self, values: Sequence[Scalar]) -> list[Scalar]:
+        """The min, max and abs in these values that no other one of them contains."""
+        nodes = reachable(values, lambda one: () if one.op in KINKED else one.args)
+        return [one for one in nodes if one.op in KINKED]
+
     def above_sides(self, node: Scalar) -> Sequence[Scalar]:
         """The arguments of a node that may contain sides."""
         return node.args if self.own(node) and node.op != "side" else ()
@@ -183,6 +223,16 @@ def _quantity(a: Scalar, b: Scalar) -> tuple[Key, bool]:
 
     Of numbers that differ by a constant at every state the key is empty.
     """
+    left, constant = _difference(a, b)
+    if not left:
+        return (), constant >= 0.0
+    pairs = sorted(left.items())
+    first = pairs[0][1]
+    return (tuple((serial, factor / first) for serial, factor in pairs), constant / first), first > 0.0
+
+
+def _difference(a: Scalar, b: Scalar) -> tuple[dict[int, float], float]:
+    """a - b as factors of terms, by serial, and a constant."""
     terms: dict[int, float] = {}
     constant = 0.0
     waiting = [(a, 1.0), (b, -1.0)]
@@ -199,11 +249,7 @@ def _quantity(a: Scalar, b: Scalar) -> tuple[Key, bool]:
             waiting.append((node.args[0], factor))
         else:
             terms[node.serial] = terms.get(node.serial, 0.0) + factor
-    left = sorted((serial, factor) for serial, factor in terms.items() if factor)
-    if not left:
-        return (), constant >= 0.0
-    first = left[0][1]
-    return (tuple((serial, factor / first) for serial, factor in left), constant / first), first > 0.0
+    return {serial: factor for serial, factor in terms.items() if factor}, constant
 
 
 def _fixed(node: Scalar, keys: _Keys, switch: Key, up: bool) -> Scalar:
