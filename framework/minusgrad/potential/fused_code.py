@@ -222,7 +222,7 @@ def _is_constant(name: str) -> bool:
 
 def _is_buffer(name: str) -> bool:
     """True for numbers of elements, packed sources and partial sums, which are read by the same loops."""
-    return name in ("value", "source", "dot_source", "tree", "part") or name.startswith("slot_")
+    return name in ("value", "given", "source", "dot_source", "tree", "part") or name.startswith("slot_")
 
 
 def _separable(potential: Potential) -> bool:

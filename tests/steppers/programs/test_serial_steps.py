@@ -28,7 +28,7 @@ from minusgrad.energies.fields import Grid, Hold, Motion
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine import runtime
 from minusgrad.errors import MiscompiledError, NonFiniteError
-from minusgrad.plugin import Evolution, Holds, Slope
+from minusgrad.plugin import Evolution, Holds, Output, Slope
 from minusgrad.potential.fused_code import FusedSweep
 from minusgrad.steppers.programs.state_tape import StateTape
 from minusgrad.symbolic.operations import OPERATIONS
@@ -192,7 +192,47 @@ def cloud(precision: str) -> Evolution:
     return Evolution(Potential(of, [], maps), {"s": "s_next", "x": "x_next"}, 0.1)
 
 
+@local_map(
+    "paired",
+    over=2,
+    gives={"dy": Output("m", ("d",)), "ds": Output()},
+    y=Node("m", ("d",)),
+    s=Node(),
+    k=Parameter(shape=("d",)),
+)
+def paired(y, s, k):
+    """A vector and a number for the first node."""
+    d = y[1] - y[0]
+    w = ti.exp(-d.norm_sqr()) / (1.0 + s[1] * s[1])
+    return w * k * d, w * (s[1] - s[0]) * k[0]
+
+
+@local_map(
+    "led_on", gives="y_next", over="nodes", shape=("d",), unit="m", y=Node("m", ("d",)), dy=Node("m", ("d",))
+)
+def led_on(y, dy):
+    """A vector."""
+    return y[0] + 0.1 * dy[0]
+
+
+@local_map("drawn", gives="s_next", over="nodes", s=Node(), ds=Node())
+def drawn(s, ds):
+    """A number."""
+    return s[0] + 0.1 * ti.tanh(ds[0])
+
+
+def flock(precision: str) -> Evolution:
+    """A map that gives a vector and a number, and one that gives a vector; a parameter of two components."""
+    rng, n = np.random.default_rng(7), 5
+    of = Fields({"y": rng.normal(size=(n, 2)), "s": rng.normal(size=n)}, {"y": "m"}, precision)
+    every = np.array([[a, b] for a in range(n) for b in range(n) if a != b])
+    to = bind(paired, of, tuples=every, parameters={"k": [0.7, 0.4]})
+    maps = [to, bind(led_on, of), bind(drawn, of)]
+    return Evolution(Potential(of, [], maps), {"y": "y_next", "s": "s_next"}, 0.1)
+
+
 NAMES = {
+    flock: ["y", "s", "paired.k"],
     held_chain: ["x", "v", "link.k", "kick.push", "kick.omega"],
     ring: ["p", "q", "wave.c", "wave.gain", "damped.a", "well.k"],
     crowd: ["s", "x", "shoved.r"],
@@ -243,7 +283,7 @@ def bits(found: list[np.ndarray]) -> list[bytes]:
     return [values.tobytes() for values in found]
 
 
-@table((ring, "f64"), (held_chain, "f32"))
+@table((ring, "f64"), (held_chain, "f32"), (flock, "f64"))
 def test_the_bits_are_those_of_launches(
     row: tuple[Made, str], restarted: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
