@@ -153,7 +153,7 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
             problems += document.validate(block, Gravity)[1]
     keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
     tops = (
-        "checkpoint, dissipation, energy, fit, hold, magnetic, map, observe, plugins, run, runtime, state,"
+        "checkpoint, dissipation, energy, fit, hold, magnetic, map, observe, plugins, run, runtime, slope, state,"
         " stepper, title"
     )
     tops += ", units"
@@ -401,7 +401,8 @@ def test_schema_knows_the_kinds() -> None:
     assert defs["stepper_a"]["properties"]["kind"]["const"] == "a"
     assert defs["stepper_b"]["properties"]["waist"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
     assert schema["required"] == ["state", "stepper", "run"]
-    assert schema["anyOf"] == [{"required": ["energy"]}, {"required": ["magnetic"]}]
+    program = {"properties": {"stepper": {"properties": {"kind": {"const": "evolution"}}}}}
+    assert schema["anyOf"] == [{"required": ["energy"]}, {"required": ["magnetic"]}, program]
     assert "kind" in defs["energy_gravity"]["required"]
     json.dumps(schema, allow_nan=False)
 
