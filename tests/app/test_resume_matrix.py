@@ -12,7 +12,7 @@ import pytest
 
 from minusgrad.app.runs import build, fit, resume, run
 from minusgrad.errors import InterruptedRunError
-from minusgrad.scene.document import load
+from minusgrad.scene.document import PROGRAM, load
 from minusgrad.steppers import scheduler
 from minusgrad.steppers.integrator import Integrator
 from tests.support.command import SCENES, files, last_saved, minusgrad
@@ -81,12 +81,13 @@ SAMPLE = [
 
 
 def test_no_scene_and_no_stepper_is_left_out() -> None:
-    """Gauss-Newton takes misfits only, and the walker's loss is how far it walks."""
+    """Gauss-Newton takes misfits only, and the walker's loss is how far it walks. Programs are cut elsewhere:
+    `tests/assembly/test_program_scenes.py`, `test_set_scenes.py` and `tests/app/test_cell_scenes.py`."""
     assert {c.scene for c in CASES.values()} == {path.stem for path in SCENES.glob("*.toml")}
     from minusgrad.assembly.registry import Registry
 
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser"]).tables["stepper"])
-    assert {c.kind for c in CASES.values() if c.do is run} == steppers
+    assert {c.kind for c in CASES.values() if c.do is run} == steppers - {PROGRAM}
     assert len(CASES) == 2 * (5 * 11 + 4 * 4 + 3 + 3 + 2)
 
 
