@@ -574,6 +574,17 @@ def test_single_precision_in_double_keeps_the_shapes() -> None:
     assert error(potential.fields["mass"].values, mass) < 1e-13
 
 
+def test_energies_of_outputs_are_functions_of_tensors() -> None:
+    torch = pytest.importorskip("torch")
+    from minusgrad.torch import energy
+
+    potential = collided(2)
+    u = energy(potential)
+    x, v = (torch.tensor(potential.fields[n].values.copy(), requires_grad=True) for n in "xv")
+    assert torch.autograd.gradcheck(lambda x, v: u(x=x, v=v), (x, v), atol=1e-6)
+    assert torch.autograd.gradgradcheck(lambda x, v: u(x=x, v=v), (x, v), atol=1e-5)
+
+
 def test_a_twin_has_outputs_of_its_own() -> None:
     potential = scattered(2)
     twin = potential.twin()
