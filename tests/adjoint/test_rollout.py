@@ -56,7 +56,7 @@ def test_both_ways_are_taken(launches):
     rollout = judged(line())
     rollout.evaluate(["q"])
     rollout.curvature([])
-    (back,) = rollout._backward.values()
+    (back,) = rollout._adjoints.values()
     assert rollout.stepper.fused == (back._many is not None) == (launches == "fused")
 
 
@@ -344,7 +344,7 @@ def test_all_names_share_one_tape():
     rollout = judged(line())
     rollout.evaluate(["q"])
     rollout.evaluate(["m", "swing.k"])
-    first, second = rollout._backward.values()
+    first, second = rollout._adjoints.values()
     assert first.tape is second.tape
 
 

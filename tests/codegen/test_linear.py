@@ -598,7 +598,7 @@ MUTANTS = {
 
 def drawn(self, rng, d=3):
     k = self.over if isinstance(self.over, int) else d + 1
-    return {name: self._draw(role, rng, d, k) for name, role in self.roles.items()}
+    return {name: self._draw(name, rng, d, k) for name in self.roles}
 
 
 @pytest.mark.parametrize("name", MUTANTS)

@@ -401,7 +401,7 @@ def test_schema_knows_the_kinds() -> None:
     assert defs["stepper_a"]["properties"]["kind"]["const"] == "a"
     assert defs["stepper_b"]["properties"]["waist"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
     assert schema["required"] == ["state", "stepper", "run"]
-    program = {"properties": {"stepper": {"properties": {"kind": {"const": "evolution"}}}}}
+    program = {"allOf": [{"properties": {"stepper": {"properties": {"kind": {"const": "evolution"}}}}}]}
     assert schema["anyOf"] == [{"required": ["energy"]}, {"required": ["magnetic"]}, program]
     assert "kind" in defs["energy_gravity"]["required"]
     json.dumps(schema, allow_nan=False)

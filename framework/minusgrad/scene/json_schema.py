@@ -26,7 +26,7 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     model: type[BaseModel] = create_model("scene", __base__=Skeleton, **sections)
     whole = model.model_json_schema()
     whole["required"] = [key for key in whole["required"] if key != "energy"]
-    program = {"properties": {"stepper": {"properties": {"kind": {"const": PROGRAM}}}}}
+    program = {"allOf": [{"properties": {"stepper": {"properties": {"kind": {"const": PROGRAM}}}}}]}
     either = [{"required": ["energy"]}, {"required": ["magnetic"]}, program]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole | {"anyOf": either}
 
