@@ -120,7 +120,7 @@ class FirstStep:
         forward = np.concatenate([(self._weights[n] * moved[n]).ravel() for n in moved])
         back = np.concatenate([(self.gradient(n) * way[n]).ravel() for n in way])
         size = max(ordered_sum(np.abs(forward)), ordered_sum(np.abs(back))) or 1.0
-        error = abs(ordered_sum(forward) - ordered_sum(back)) / size
+        error = abs(ordered_sum(np.concatenate([forward, -back]))) / size
         wrong = "" if error < TRANSPOSE else ": the adjoint is not the transpose of the tangent"
         text = f"(l, J w) and (J' l, w) differ by {error:.1e}{wrong}"
         return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
