@@ -47,7 +47,32 @@ class _Place(NamedTuple):
     at: int
 
 
-class Backward:
+class RunAdjoint:
+    """The derivatives of a loss, by the state at a step of a run and by parameters.
+
+    `adjoints`: dL/d(field) by field; `parameters`: dL/d("term.argument"), in rows of values.
+    """
+
+    stepper: Any
+    adjoints: dict[str, Any]
+    parameters: dict[str, Any]
+
+    def add(self, slopes: Mapping[str, np.ndarray]) -> None:
+        """Add the derivatives of a loss with respect to the present state."""
+        for name, slope in slopes.items():
+            array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
+            storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
+
+    def found(self, name: str) -> np.ndarray:
+        """dL/d(name), in the shape of the field or of the argument's values."""
+        if name in self.adjoints:
+            return storage.host(self.adjoints[name]).copy()
+        potential = owner(self.stepper, name)
+        assert potential
+        return storage.host(self.parameters[name]).reshape(potential.shape(name)).copy()
+
+
+class Backward(RunAdjoint):
     """The adjoint of the steps on a stepper's tape.
 
     `adjoints`: dL/d(field) for moving fields and the fields among `names`; `parameters`:
@@ -88,20 +113,6 @@ class Backward:
         """Set all derivatives to zero, for the end of a run."""
         for array in (*self.adjoints.values(), *self.kicked.values(), *self.parameters.values()):
             array.fill(0)
-
-    def add(self, slopes: Mapping[str, np.ndarray]) -> None:
-        """Add the derivatives of a loss with respect to the present state."""
-        for name, slope in slopes.items():
-            array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
-            storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
-
-    def found(self, name: str) -> np.ndarray:
-        """dL/d(name), in the shape of the field or of the argument's values."""
-        if name in self.adjoints:
-            return storage.host(self.adjoints[name]).copy()
-        potential = owner(self.stepper, name)
-        assert potential
-        return storage.host(self.parameters[name]).reshape(potential.shape(name)).copy()
 
     def _arrays(self, names: Sequence[str]) -> dict[str, Any]:
         fields = self.stepper.potential.fields

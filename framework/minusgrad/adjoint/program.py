@@ -19,11 +19,11 @@ from ..engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
 from ..potential.fused_code import FusedSweep
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.serial_steps import SerialSteps
-from .backward import owner, rows_of
+from .backward import RunAdjoint, owner, rows_of
 from .tangents import shaped
 
 
-class ProgramAdjoint:
+class ProgramAdjoint(RunAdjoint):
     """The adjoint of the steps on an evolution's tape.
 
     `adjoints`: dL/d(field) for updated fields and the fields among `names`; `parameters`:
@@ -58,18 +58,6 @@ class ProgramAdjoint:
         """Set all derivatives to zero, for the end of a run."""
         for array in (*self.adjoints.values(), *self.parameters.values()):
             array.fill(0)
-
-    def add(self, slopes: Mapping[str, np.ndarray]) -> None:
-        """Add the derivatives of a loss with respect to the present state."""
-        for name, slope in slopes.items():
-            array = self.adjoints[name] if name in self.adjoints else self.parameters[name]
-            storage.store(array, storage.host(array) + slope.reshape(tuple(array.shape)))
-
-    def found(self, name: str) -> np.ndarray:
-        """dL/d(name), in the shape of the field or of the argument's values."""
-        if name in self.adjoints:
-            return storage.host(self.adjoints[name]).copy()
-        return storage.host(self.parameters[name]).reshape(self._potential.shape(name)).copy()
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
