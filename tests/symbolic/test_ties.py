@@ -219,7 +219,7 @@ CASES = [(row, "f64") for row in range(len(TABLE))] + [(row, "f32") for row in r
 @pytest.mark.parametrize(("row", "precision"), CASES, ids=[f"{IDS[row]} {p}" for row, p in CASES])
 def test_the_mean_of_both_sides(row: int, precision: str) -> None:
     if precision == "f32" and np.any(np.float32(TABLE[row][1]) != TABLE[row][1]) and len(TABLE[row][2]) == 2:
-        pytest.skip("the tie is no number of f32")
+        pytest.skip("f32 does not hold the tie exactly")
     found = derivatives(potential_of(row, 4, precision))
     size = max(np.abs(expected(row)).max(), 1.0)
     assert np.abs(found[[0, 3]] - expected(row)).max() <= LIMITS[precision] * size

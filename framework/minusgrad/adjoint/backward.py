@@ -57,6 +57,19 @@ class RunAdjoint:
     adjoints: dict[str, Any]
     parameters: dict[str, Any]
 
+    def clear(self) -> None:
+        """Set all derivatives to zero, for the end of a run."""
+        for array in (*self.adjoints.values(), *self.parameters.values()):
+            array.fill(0)
+
+    def back(self, last: int, steps: int) -> None:
+        """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """The end of the way back, at the initial state."""
+        raise NotImplementedError
+
     def add(self, slopes: Mapping[str, np.ndarray]) -> None:
         """Add the derivatives of a loss with respect to the present state."""
         for name, slope in slopes.items():
@@ -110,8 +123,8 @@ class Backward(RunAdjoint):
     # Adjoints
 
     def clear(self) -> None:
-        """Set all derivatives to zero, for the end of a run."""
-        for array in (*self.adjoints.values(), *self.kicked.values(), *self.parameters.values()):
+        super().clear()
+        for array in self.kicked.values():
             array.fill(0)
 
     def _arrays(self, names: Sequence[str]) -> dict[str, Any]:

@@ -15,27 +15,9 @@ from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
-from .backward import Backward
+from .backward import Backward, RunAdjoint
 from .program import ProgramAdjoint, ProgramTangents
 from .tangents import Sensitivity
-
-
-class Adjoint(Protocol):
-    """The adjoint of the steps on a tape of `stepper`."""
-
-    stepper: Any
-    adjoints: dict[str, Any]
-    parameters: dict[str, Any]
-
-    def clear(self) -> None: ...
-
-    def add(self, slopes: Mapping[str, np.ndarray]) -> None: ...
-
-    def found(self, name: str) -> np.ndarray: ...
-
-    def back(self, last: int, steps: int) -> None: ...
-
-    def finish(self) -> None: ...
 
 
 class Tangents(Protocol):
@@ -59,7 +41,7 @@ class Derivation(Protocol):
     def recorded(self, steps: int) -> Any:
         """The same stepper, recording on a tape of so many steps."""
 
-    def adjoint(self, recorded: Any, names: Sequence[str]) -> Adjoint: ...
+    def adjoint(self, recorded: Any, names: Sequence[str]) -> RunAdjoint: ...
 
     def tangents(self, names: Sequence[str]) -> Tangents: ...
 
@@ -86,7 +68,7 @@ class OfSplitting:
         tape = Tape.of(self._fields, motions, steps, self._drifts, self._friction, self._turned)
         return self.stepper.with_tape(tape)
 
-    def adjoint(self, recorded: SplittingStepper, names: Sequence[str]) -> Adjoint:
+    def adjoint(self, recorded: SplittingStepper, names: Sequence[str]) -> RunAdjoint:
         return Backward(recorded, names)
 
     def tangents(self, names: Sequence[str]) -> Tangents:
@@ -115,7 +97,7 @@ class OfProgram:
     def recorded(self, steps: int) -> Evolution:
         return self.stepper.with_tape(StateTape(self.stepper.moving, steps))
 
-    def adjoint(self, recorded: Evolution, names: Sequence[str]) -> Adjoint:
+    def adjoint(self, recorded: Evolution, names: Sequence[str]) -> RunAdjoint:
         return ProgramAdjoint(recorded, names)
 
     def tangents(self, names: Sequence[str]) -> Tangents:

@@ -28,8 +28,7 @@ class ProgramAdjoint(RunAdjoint):
 
     `adjoints`: dL/d(field) for updated fields and the fields among `names`; `parameters`:
     dL/d("term.argument"), in rows of values. They are derivatives with respect to the state at the step that
-    `back` has reached.
-    Raises `EnergyError` for names without a derivative.
+    `back` has reached. Raises `EnergyError` for names without a derivative.
     """
 
     def __init__(self, stepper: Evolution, names: Sequence[str]):
@@ -54,11 +53,6 @@ class ProgramAdjoint(RunAdjoint):
         )
         self._steps, self._verified = self._kernel_of_steps(), False
 
-    def clear(self) -> None:
-        """Set all derivatives to zero, for the end of a run."""
-        for array in (*self.adjoints.values(), *self.parameters.values()):
-            array.fill(0)
-
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
         if self._steps is None:
@@ -72,10 +66,7 @@ class ProgramAdjoint(RunAdjoint):
 
     def finish(self) -> None:
         """The initial state: held components are set before the first step, so they have no adjoint."""
-        for name, free in self._placed.items():
-            if name in self.adjoints:
-                array = self.adjoints[name]
-                storage.store(array, storage.host(array) * storage.host(free))
+        _clear_held(self.adjoints, self._placed)
 
     @property
     def fused(self) -> bool:
@@ -177,7 +168,7 @@ class ProgramTangents:
         """
         for name, array in (self.tangents | self.parameters).items():
             storage.store(array, shaped(name, direction.get(name), tuple(array.shape)))
-        self._hold()
+        _clear_held(self.tangents, self._placed)
 
     def advance(self, steps: int) -> None:
         """Advance the state and its tangent by `steps` steps."""
@@ -194,10 +185,12 @@ class ProgramTangents:
             after[x] = np.zeros_like(along[x]) if values is None else np.array(values)
         for name, values in after.items():
             storage.store(self.tangents[name], values)
-        self._hold()
+        _clear_held(self.tangents, self._placed)
 
-    def _hold(self) -> None:
-        for name, free in self._placed.items():
-            if name in self.tangents:
-                array = self.tangents[name]
-                storage.store(array, storage.host(array) * storage.host(free))
+
+def _clear_held(arrays: Mapping[str, Any], placed: Mapping[str, Any]) -> None:
+    """Set the held components of arrays to zero; `placed`: the free masks of fields with held components."""
+    for name, free in placed.items():
+        if name in arrays:
+            array = arrays[name]
+            storage.store(array, storage.host(array) * storage.host(free))

@@ -19,7 +19,8 @@ from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError
 from ..potential.non_finite import refuse_non_finite
 from ..steppers.stepper import DifferentiableStepper, Stepper
-from .derivation import Adjoint, Tangents, derivation
+from .backward import RunAdjoint
+from .derivation import Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
 
@@ -52,7 +53,7 @@ class Rollout:
         self._state_size = sum(a.nbytes for a in self._state(self.stepper).values())
         self.plan = Plan.of(steps, self._tape_size, self._state_size, budget, self._derivation.longest)
         self._tangents: dict[tuple[str, ...], Tangents] = {}
-        self._adjoints: dict[tuple[str, ...], Adjoint] = {}
+        self._adjoints: dict[tuple[str, ...], RunAdjoint] = {}
         self._recorded: DifferentiableStepper | None = None
 
     @property
@@ -174,7 +175,7 @@ class Rollout:
         self._forward(0, self.steps, values)
         return self._total(values)
 
-    def _forward_and_reverse(self, back: Adjoint) -> float:
+    def _forward_and_reverse(self, back: RunAdjoint) -> float:
         kept: dict[int, dict[str, np.ndarray]] = {}
         values: dict[int, float] = {}
         seeds: Seeds = {}
@@ -209,7 +210,9 @@ class Rollout:
                 values[stop] = sum(loss.value(stop, self._time(stop)) for loss in self.losses if stop in loss)
         self._go(self.stepper, end)
 
-    def _record(self, first: int, end: int, back: Adjoint, values: dict[int, float], seeds: "Seeds") -> None:
+    def _record(
+        self, first: int, end: int, back: RunAdjoint, values: dict[int, float], seeds: "Seeds"
+    ) -> None:
         """Record a block on the tape, and the derivatives of the losses at its steps."""
         recorded = back.stepper
         recorded.dt = self.stepper.dt
@@ -221,7 +224,7 @@ class Rollout:
             values.setdefault(stop, value)
         self._go(recorded, end)
 
-    def _losses_at(self, step: int, back: Adjoint) -> tuple[float, dict[str, np.ndarray]]:
+    def _losses_at(self, step: int, back: RunAdjoint) -> tuple[float, dict[str, np.ndarray]]:
         """The sum of the losses at an observed step, and its derivatives."""
         total = 0.0
         slopes: dict[str, np.ndarray] = {}
@@ -233,7 +236,7 @@ class Rollout:
                 slopes |= {n: slopes[n] + a if n in slopes else a for n, a in found.items()}
         return total, slopes
 
-    def _back(self, back: Adjoint, block: tuple[int, int], seeds: "Seeds") -> None:
+    def _back(self, back: RunAdjoint, block: tuple[int, int], seeds: "Seeds") -> None:
         first, here = block
         for stop in reversed(self._stops(*block)):
             back.back(here, here - stop)
@@ -275,7 +278,7 @@ class Rollout:
         seeds = sum(fields[n].values.nbytes for n in self._tracked)
         return self._derivation.tape_size(block) + int(most) * seeds
 
-    def _adjoint(self, names: Sequence[str]) -> Adjoint:
+    def _adjoint(self, names: Sequence[str]) -> RunAdjoint:
         """The adjoint for these names; all adjoints share one tape."""
         if self._recorded is None:
             self._recorded = self._derivation.recorded(self.plan.block)

@@ -18,7 +18,6 @@ from typing import Any, Protocol
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields
 from ..energies.local_energy import identifier
-from ..energies.term import Term
 from ..engine.kernels import BoundKernel, Code, at_each, real
 from ..errors import EnergyError, choices
 from ..scene.units import ONE, base_units, parse_unit
@@ -32,9 +31,6 @@ class Energy(Protocol):
 
     @property
     def terms(self) -> Mapping[str, Any]: ...
-
-    @property
-    def maps(self) -> Mapping[str, Term]: ...
 
     @property
     def parts(self) -> Mapping[str, Any]: ...
@@ -65,10 +61,9 @@ class Slope:
         Slope("gather", Potential(fields, [], [scatter], frozen=True), {"v": "new_v"}, paired={"p": "V"})
 
     energy: E. factor: c, one number or one for each z. paired: the field V for each output of the energy's
-    maps; without it E is the potential's value. unit: of g, of all or by z; default that of E
-    over that of z. Outputs have
-    the shape of z. Raises `EnergyError` for a z on which E does not depend, staged energies, an energy
-    beside pairs, V that do not fit, and a name of g that a state has.
+    maps; without it E is the potential's value. unit: of g, of all or by z; default that of E over that of z.
+    Outputs have the shape of z. Raises `EnergyError` for a z on which E does not depend, staged energies, an
+    energy beside pairs, V that do not fit, and a name of g that a state has.
     """
 
     def __init__(

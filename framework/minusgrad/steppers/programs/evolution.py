@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
-from ...engine.kernels import BoundKernel, Code, at_each
+from ...engine.kernels import BoundKernel, Code, copied
 from ...errors import EnergyError, NonFiniteError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
@@ -71,12 +71,11 @@ class Evolution(Stepper):
         if not self.updates:
             raise EnergyError("next: updates no field; give at least one, such as { x = 'x_next' }")
         for x, y in self.updates.items():
-            outputs = [n for n in fields if n in fields.derived]
             if x not in fields or x in fields.derived:
                 state = [n for n in fields if n not in fields.derived]
                 raise EnergyError(f"next: '{x}' is no field of the state{choices(x, state)}")
             if y not in fields:
-                names = dict.fromkeys([*outputs, *fields])
+                names = sorted(fields, key=lambda name: name not in fields.derived)  # outputs first
                 raise EnergyError(f"next.{x}: there is no field '{y}'{choices(y, names)}")
             if y in fields.derived and y not in self.potential.map_outputs:
                 raise EnergyError(f"next.{x}: no map or slope of this potential gives '{y}'; add it")
@@ -94,19 +93,11 @@ class Evolution(Stepper):
 
     def _copies(self) -> Code:
         """x <- y for all x at once: what is read and overwritten is kept first."""
-        fields, names = self.potential.fields, list(self.updates)
-        kept = [y for y in dict.fromkeys(self.updates.values()) if y in self.updates]
-        pieces = []
-        for k, y in enumerate(kept):
-            arrays = {f"k{k}": fields[y].twin().array, f"f{k}": fields[y].array}
-            pieces.append(Code(at_each(f"k{k}", fields[y].array, f"k{k}[{{at}}] = f{k}[{{at}}]"), arrays))
-        held = {f"k{k}": piece.arrays[f"k{k}"] for k, piece in enumerate(pieces)}
-        for k, x in enumerate(names):
-            y = self.updates[x]
-            source, array = (f"k{kept.index(y)}", None) if y in kept else (f"y{k}", fields[y].array)
-            arrays = {f"x{k}": fields[x].array, source: held[source] if array is None else array}
-            pieces.append(Code(at_each(f"x{k}", fields[x].array, f"x{k}[{{at}}] = {source}[{{at}}]"), arrays))
-        return Code.joined(pieces)
+        fields = self.potential.fields
+        kept = {y: fields[y].twin().array for y in self.updates.values() if y in self.updates}
+        saved = [copied(array, fields[y].array) for y, array in kept.items()]
+        sources = {x: kept.get(y, fields[y].array) for x, y in self.updates.items()}
+        return Code.merged([*saved, *(copied(fields[x].array, source) for x, source in sources.items())])
 
     def _kernel_of_steps(self) -> SerialSteps | None:
         """Many steps in one kernel, which also records them on the tape; None for a large program."""
