@@ -1,0 +1,1 @@
+"""Fields on the cells of a grid: waves and incompressible flow."""

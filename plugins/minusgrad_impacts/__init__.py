@@ -1,0 +1,1 @@
+"""Impacts with times of impact: balls, masses above a ground, rigid bodies."""
