@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib
@@ -14,13 +15,14 @@ from matplotlib.colors import LogNorm, to_rgb
 from matplotlib.figure import Figure
 
 from minusgrad.errors import RunFailedError, RunFolderError, UserError
-from minusgrad.files import trajectory
+from minusgrad.files import node_ranges, trajectory
 from minusgrad.files.checkpoint import Snapshot
 from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import grids as grid_pictures
 from minusgrad.plot import mesh_artists, meshes, orbits, pictures, style, surfaces
+from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 
 T = np.linspace(0, 6, 40)
@@ -108,10 +110,42 @@ def test_many_bodies(tmp_path):
 
 def test_first_and_last_frame_are_the_very_first_and_last(tmp_path):
     x = _circles(np.linspace(1, 9, 100), 3)
-    first, last = orbits._ends(_run(tmp_path / "run", {"position": x}))
-    assert (first[0], last[0]) == (T[0], T[-1])
-    np.testing.assert_array_equal(first[1], x[0, :, :2])
-    np.testing.assert_array_equal(last[1], x[-1, :, :2])
+    first, last = moments(_run(tmp_path / "run", {"position": x}), "particles/all/position", between=0)
+    assert (first[:2], last[:2]) == ((0, T[0]), (len(T) - 1, T[-1]))
+    np.testing.assert_array_equal(first.value, x[0])
+    np.testing.assert_array_equal(last.value, x[-1])
+
+
+def test_bodies_of_a_cloud_have_colours_and_four_panels(tmp_path):
+    x = np.zeros((len(T), 90, 2))
+    x[:, :, 0] = np.linspace(0, 1, 90) + 0.1 * T[:, None]  # everything stays in view
+    x[:, 40:, 1] = 0.5
+    bodies = {"left": node_ranges.ranges(np.arange(40)), "right": node_ranges.ranges(np.arange(40, 80))}
+    run = _run(tmp_path / "run", {"position": x}, meta={"bodies": bodies})
+    assert [path.name for path in pictures.plot(run)] == ["orbits.png"]
+    figure = _figure(partial(orbits.draw, run=run, names=[], bodies=bodies))
+    assert [axes.get_title() for axes in figure.axes] == ["t = 0 yr", "t = 2 yr", "t = 4 yr", "t = 6 yr"]
+    for axes, k in zip(figure.axes, (0, 13, 26, 39), strict=True):
+        (low, high), drawn = axes.get_xlim(), [points.get_offsets() for points in axes.collections]
+        assert low < x[..., 0].min() < x[..., 0].max() < high, "nothing is cut off"
+        for points, nodes in zip(drawn, (slice(80, 90), slice(40), slice(40, 80)), strict=True):
+            np.testing.assert_allclose(points, x[k, nodes])
+        assert len({tuple(points.get_facecolor()[0]) for points in axes.collections}) == 3
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["left", "right"]
+
+
+def test_strays_of_a_cluster_are_left_out(tmp_path):
+    x = _circles(np.r_[np.linspace(1, 2, 99), 500.0])
+    run = _run(tmp_path / "run", {"position": x})
+    for axes in _figure(partial(orbits.draw, run=run, names=[], bodies={})).axes:
+        assert max(map(abs, axes.get_xlim())) < 5
+
+
+@pytest.mark.parametrize("nodes", [[], [3], [0, 1, 2, 5, 7, 8], [8, 0, 7, 2]])
+def test_ranges_of_nodes(nodes):
+    ranges = node_ranges.ranges(np.array(nodes, int))
+    assert all(end <= first for (_, end), (first, _) in pairwise(ranges))
+    assert node_ranges.nodes(ranges).tolist() == sorted(nodes)
 
 
 @pytest.mark.parametrize("lowest", [-1.0, 0.0])
@@ -741,6 +775,21 @@ def test_a_map_shows_every_cell_of_the_last_frame_where_it_lies(tmp_path):
     assert axes.get_aspect() == 1
     assert (axes.get_xlabel(), axes.get_ylabel()) == ("x [AU]", "y [AU]")
     assert (axes.get_title(loc="left"), bar.get_ylabel()) == ("t = 2 yr", "dose [J m⁻²]")
+
+
+def test_a_field_that_changes_in_time_has_four_panels_of_one_scale(tmp_path):
+    values = np.cos(T)[:, None, None] * np.arange(15.0).reshape(3, 5)
+    figure = _map(_plate(tmp_path / "run", {"dose": values}, times=T))
+    *panels, bar = figure.axes
+    for axes, k in zip(panels, (0, 13, 26, 39), strict=True):
+        (image,) = axes.images
+        np.testing.assert_allclose(image.get_array(), values[k], rtol=1e-6)
+        assert image.get_clim() == (-14, 14)
+    assert panels[0].get_title(loc="left") == "t = 0 yr"
+    assert (panels[0].get_ylabel(), panels[3].get_xlabel()) == ("y [AU]", "x [AU]")
+    assert bar.get_ylabel() == "dose [J m⁻²]"
+    still = _map(_plate(tmp_path / "still", {"dose": values}, times=0 * T))
+    assert len(still.axes) == 2, "a search shows its result"
 
 
 def test_a_map_of_one_sign_begins_at_zero(tmp_path):

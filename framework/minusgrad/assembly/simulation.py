@@ -32,6 +32,7 @@ from ..errors import (
 )
 from ..files.checkpoint import Snapshot
 from ..files.h5md import Raster
+from ..files.node_ranges import ranges
 from ..files.trajectory import Recorder
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
@@ -410,7 +411,8 @@ class Simulation:
     def facts(self) -> dict[str, Any]:
         """What a checkpoint says of its origin."""
         facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
-        return facts | {"names": list(self.state.names), "origin": self.origin}
+        bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
+        return facts | {"names": list(self.state.names), "bodies": bodies, "origin": self.origin}
 
     @cached_property
     def origin(self) -> run_origin.Facts:

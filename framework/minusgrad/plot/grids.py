@@ -1,4 +1,4 @@
-"""Plot of a field over a plane grid at the last recorded step: row 0 at the bottom, lengths to scale.
+"""Plot of a field over a plane grid: row 0 at the bottom, lengths to scale.
 
 The colour scale begins at zero for values of one sign, and is centred on zero for values of both signs. Of
 vectors and matrices their norm is drawn.
@@ -13,9 +13,12 @@ import numpy as np
 from ..files import h5md, trajectory
 from ..scene import units
 from . import mesh_artists, style
+from .moments import Moment, moments
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+PANELS = 4
 
 
 def drawable(run: Path, names: Iterable[str]) -> list[str]:
@@ -25,21 +28,34 @@ def drawable(run: Path, names: Iterable[str]) -> list[str]:
 
 
 def draw(figure: "Figure", run: Path, name: str) -> None:
-    """Draw the last frame (rows, columns) of a series over a grid."""
+    """Draw the last frame (rows, columns) of a series over a grid, or four frames if time passes."""
+    frames = _frames(run, name)
+    values, label = np.stack([frame.value for frame in frames]), h5md.label(name).replace("_", " ")
+    if values.ndim > 3:
+        values, label = np.linalg.norm(values.reshape(*values.shape[:3], -1), axis=3), f"|{label}|"
+    scale = mesh_artists.colours(values, "maps")
     raster = trajectory.grids(run)[h5md.grid_of(name)]
-    first, last = next(trajectory.pieces(run, name)), trajectory.last(run, name)
-    value, label = last.value[0].astype(float), h5md.label(name).replace("_", " ")
-    if value.ndim > 2:
-        value, label = np.linalg.norm(value.reshape(*value.shape[:2], -1), axis=2), f"|{label}|"
-    scale = mesh_artists.colours(value, "maps")
     (bottom, top), (left, right) = raster.edges
-    axes = style.panel(figure, right - left, top - bottom, bar=True)
-    axes.imshow(
-        value, origin="lower", extent=(left, right, bottom, top), cmap=scale.cmap, norm=scale.norm, zorder=0
-    )
+    extent = (left, right, bottom, top)
+    panels = style.panels(figure, len(frames), right - left, top - bottom, bar=True)
     length = raster.unit[0] if raster.unit else ""
-    axes.set(xlabel=units.with_unit("x", length), ylabel=units.with_unit("y", length))
     unit, clock = trajectory.symbols(run, name)
-    passes = first.time[0] != last.time[0] or first.step[0] == last.step[0]
-    axes.set_title(style.moment(int(last.step[0]), float(last.time[0]), clock, passes), loc="left")
+    passes = len(frames) > 1 or _passes(run, name)
+    for axes, frame, value in zip(panels, frames, values, strict=True):
+        axes.imshow(value, origin="lower", extent=extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
+        axes.set(xlabel=units.with_unit("x", length), ylabel=units.with_unit("y", length))
+        axes.label_outer()
+        axes.set_title(style.moment(frame.step, frame.time, clock, passes), loc="left")
     mesh_artists.draw_bar(figure, scale, units.with_unit(label, unit))
+
+
+def _frames(run: Path, name: str) -> list[Moment]:
+    """Four frames of a field that changes in time, else the last one."""
+    found = moments(run, name, between=PANELS - 2)
+    return found if len(found) == PANELS else found[-1:]
+
+
+def _passes(run: Path, name: str) -> bool:
+    """True unless time stands still, as in a search for a minimum."""
+    first, last = next(trajectory.pieces(run, name)), trajectory.last(run, name)
+    return bool(first.time[0] != last.time[0] or first.step[0] == last.step[0])

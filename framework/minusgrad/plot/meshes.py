@@ -8,7 +8,7 @@ earlier states, which would hide it, are left out. In a run with a plane grid th
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from ..files import h5md, trajectory
 from ..scene import units
 from . import mesh_artists, style, surfaces
 from .mesh_artists import Part
+from .moments import Moment, moments
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,14 +26,6 @@ GHOSTS = 3  # outlines of a body in the plane, between the first and the last st
 FEW = 250  # up to this many polygons show all edges of their initial state; more only the contour
 FAR = 6.0  # a body that moved further, in units of its size, gets a second panel
 Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
-
-
-class Moment(NamedTuple):
-    """One frame: positions x (N, d)."""
-
-    step: int
-    time: float
-    x: np.ndarray
 
 
 def drawable(run: Path) -> dict[str, np.ndarray]:
@@ -68,13 +61,13 @@ def node_colourings(
 def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
     """Draw the lists in the final state, coloured by the last values of the series of one label, if any."""
     is_flat_body = any(tuples.shape[1] == 3 for tuples in lists.values())
-    moments = _moments(run, GHOSTS if is_flat_body else 0)
-    first, last = moments[0], moments[-1]
-    flat = last.x.shape[1] == 2
-    view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.x, last.x]))
-    seen = [moment.x @ view.T for moment in moments]
-    parts = {name: _part(first.x, tuples, view) for name, tuples in lists.items()}
-    free = np.setdiff1d(np.arange(len(last.x)), np.concatenate([t.ravel() for t in lists.values()]))
+    frames = moments(run, h5md.POSITION, GHOSTS if is_flat_body else 0)
+    first, last = frames[0], frames[-1]
+    flat = last.value.shape[1] == 2
+    view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
+    seen = [frame.value @ view.T for frame in frames]
+    parts = {name: _part(first.value, tuples, view) for name, tuples in lists.items()}
+    free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists)
     scale = _scale(values, parts, path) if values else None
@@ -93,7 +86,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
             axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
         else:
             mesh_artists.draw_compass(axes, view, unit)
-    figure.axes[0].set_title(_when(moments, clock, not path), loc="left")
+    figure.axes[0].set_title(_when(frames, clock, not path), loc="left")
     if scale:
         mesh_artists.draw_bar(figure, scale, _what(run, series) + f", step {step}" * (step != last.step))
 
@@ -104,28 +97,6 @@ def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: 
         return True
     lines = [lists[name] for name in series]
     return still and bool(lines) and all(t.shape[1] == 2 and (t[1:, 0] == t[:-1, 1]).all() for t in lines)
-
-
-def _moments(run: Path, between: int) -> list[Moment]:
-    """The first frame, the last, and some in between if time advances."""
-    first = next(trajectory.pieces(run, h5md.POSITION))
-    ends = [_moment(first, 0), _moment(trajectory.last(run, h5md.POSITION), -1)]
-    if ends[0].step == ends[1].step:
-        return ends[:1]
-    if not between or ends[0].time == ends[1].time:
-        return ends
-    count = sum(len(piece.step) for piece in trajectory.pieces(run, h5md.POSITION))
-    wanted = np.unique(np.linspace(0, count - 1, between + 2).round().astype(int))[1:-1]
-    found, start = [], 0
-    for piece in trajectory.pieces(run, h5md.POSITION):
-        inside = wanted[(wanted >= start) & (wanted < start + len(piece.step))]
-        found += [_moment(piece, k - start) for k in inside]
-        start += len(piece.step)
-    return [ends[0], *found, ends[1]]
-
-
-def _moment(piece: trajectory.Series, k: int) -> Moment:
-    return Moment(int(piece.step[k]), float(piece.time[k]), piece.value[k].astype(float))
 
 
 def _last_values(
@@ -200,10 +171,10 @@ def _panels(figure: "Figure", boxes: list[Box], bar: bool) -> "list[Axes]":
     return list(figure.subplots(1, 2, width_ratios=(along, 3.6)))
 
 
-def _when(moments: list[Moment], clock: str, past: bool) -> str:
+def _when(frames: list[Moment], clock: str, past: bool) -> str:
     """`t = 2 s, pale: t = 0 s`; iterations instead of times for a minimiser."""
-    first, last = moments[0], moments[-1]
-    passes = first.time != last.time or len(moments) == 1
-    now, then = (style.moment(moment.step, moment.time, clock, passes) for moment in (last, first))
-    pale = {1: "", 2: f", pale: {then}"}.get(len(moments), f", pale: from {then} on")
+    first, last = frames[0], frames[-1]
+    passes = first.time != last.time or len(frames) == 1
+    now, then = (style.moment(frame.step, frame.time, clock, passes) for frame in (last, first))
+    pale = {1: "", 2: f", pale: {then}"}.get(len(frames), f", pale: from {then} on")
     return now + pale * past

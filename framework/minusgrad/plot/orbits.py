@@ -1,4 +1,4 @@
-"""Plot of moving points: paths and names of a few, first and last positions of many."""
+"""Plot of a few moving points: their paths and names; of many, `clouds`."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -7,6 +7,7 @@ import numpy as np
 
 from ..files import h5md, trajectory
 from ..scene import units
+from . import clouds
 from .style import COLOURS
 
 if TYPE_CHECKING:
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
 FEW = 64  # up to this many nodes have paths and names; more are a cloud
 
 
-def draw(figure: "Figure", run: Path, names: list[str]) -> None:
-    """Draw the paths of the nodes, viewed along z, with the names of the first of them."""
+def draw(figure: "Figure", run: Path, names: list[str], bodies: clouds.Bodies) -> None:
+    """Draw the nodes, viewed along z: paths of a few with their names, or many coloured by their bodies."""
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
     if nodes <= FEW:
         _paths(figure, trajectory.series(run, h5md.POSITION).value[..., :2], names)
     else:
-        _clouds(figure, run)
+        clouds.draw(figure, run, bodies)
     unit = trajectory.symbols(run, h5md.POSITION)[0]
     for axes in figure.axes:
         axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit), aspect="equal")
@@ -87,30 +88,3 @@ def _crowd(x: np.ndarray) -> np.ndarray:
     far = np.sort(radius[radius > 1e-3 * radius.max()])
     gaps = [(far[i] / far[i - 1], far[i - 1]) for i in range(3, len(far)) if far[-1] > 4 * far[i - 1]]
     return radius <= max(gaps)[1] if gaps else np.zeros(len(radius), bool)
-
-
-def _clouds(figure: "Figure", run: Path) -> None:
-    """The first and the last frame side by side, with the same limits.
-
-    The farthest two in a hundred are left out.
-    """
-    frames = _ends(run)
-    figure.set_size_inches(9.2, 5.2)
-    points = np.concatenate([x for _, x in frames])
-    centre = np.median(points, axis=0)
-    reach = 1.1 * np.percentile(np.abs(points - centre).max(axis=1), 98)
-    unit = trajectory.symbols(run, h5md.POSITION)[1]
-    for axes, (time, x) in zip(figure.subplots(1, 2, sharex=True, sharey=True), frames, strict=True):
-        size = float(np.clip(2e4 / len(x), 0.3, 6))
-        alpha = float(np.clip(30 / np.sqrt(len(x)), 0.08, 0.6))
-        axes.scatter(*x.T, s=size, alpha=alpha, color=COLOURS[0], linewidths=0)
-        _square(axes, centre, reach)
-        axes.set_title(f"t = {units.number_with_unit(time, unit)}")
-
-
-def _ends(run: Path) -> list[tuple[float, np.ndarray]]:
-    """Time and positions (N, 2) of the first and the last frame, without holding all of them."""
-    ends: list[tuple[float, np.ndarray]] = []
-    for _, time, x in trajectory.pieces(run, h5md.POSITION):
-        ends = [*ends[:1], *[(float(time[i]), x[i, :, :2].astype(float)) for i in (0, -1)]]
-    return [ends[0], ends[-1]]

@@ -43,7 +43,9 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
         if lists := meshes.drawable(run):
             jobs |= _meshes(run, names, lists)
         else:
-            jobs["orbits"] = partial(orbits.draw, run=run, names=meta.get("names") or [])
+            jobs["orbits"] = partial(
+                orbits.draw, run=run, names=meta.get("names") or [], bodies=meta.get("bodies") or {}
+            )
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
     if energies := _energies(names):

@@ -62,6 +62,17 @@ def panel(figure: "Figure", width: float, height: float, bar: bool) -> "Axes":
     return figure.subplots()
 
 
+def panels(figure: "Figure", count: int, width: float, height: float, bar: bool) -> "list[Axes]":
+    """Panels with equal aspect for drawings of this width and height: one, or two beside each other."""
+    if count == 1:
+        return [panel(figure, width, height, bar)]
+    figure.set_layout_engine("compressed")
+    rows = -(-count // 2)
+    inch = min(3.6 / width, 3.6 / height)
+    figure.set_size_inches(2 * inch * width + 1.6, rows * (inch * height + 0.4) + 0.6)
+    return list(figure.subplots(rows, 2, sharex=True, sharey=True).flat)
+
+
 def moment(step: int, time: float, clock: str, passes: bool) -> str:
     """`t = 2 s`, or `iteration 300` if time does not advance."""
     return f"t = {units.number_with_unit(time, clock)}" if passes else f"iteration {step}"

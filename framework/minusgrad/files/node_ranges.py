@@ -1,0 +1,20 @@
+"""Node numbers as ranges [first, last + 1], as the meta of a checkpoint keeps the bodies of a state."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+
+def ranges(nodes: np.ndarray) -> list[list[int]]:
+    """The ranges of consecutive numbers among `nodes` (n,), in ascending order."""
+    numbers = np.unique(nodes)
+    if not numbers.size:
+        return []
+    gaps = np.flatnonzero(np.diff(numbers) > 1)
+    firsts, lasts = numbers[np.r_[0, gaps + 1]], numbers[np.r_[gaps, -1]]
+    return np.stack([firsts, lasts + 1], axis=1).tolist()
+
+
+def nodes(listed: Iterable[Sequence[int]]) -> np.ndarray:
+    """The node numbers (n,) in such ranges."""
+    return np.concatenate([np.arange(0), *(np.arange(first, end) for first, end in listed)])
