@@ -22,7 +22,7 @@ from tests.support.random_energies import ROLES
 from tests.support.random_programs import Program, drawn
 from tests.support.tiers import counts, sampled
 
-SHIPPED = Registry.load(["core", "elastic", "gravity", "laser"]).energies()
+SHIPPED = Registry.load().energies()
 FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)

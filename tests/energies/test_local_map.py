@@ -84,7 +84,9 @@ def lean_energy(potential: Potential, y: np.ndarray) -> float:
 
 
 def test_every_registered_map_sits_the_exam() -> None:
-    assert {"stencil_dose", "gaussian_dose"} <= Registry.load().tables["map"].keys() <= MAPS.keys()
+    registered = {name: entry.energy for name, entry in Registry.load().tables["map"].items()}
+    assert {"stencil_dose", "gaussian_dose"} <= registered.keys()
+    assert instances.missing(registered) == []
 
 
 def test_a_newcomer_without_an_instance_is_seen() -> None:
@@ -92,7 +94,7 @@ def test_a_newcomer_without_an_instance_is_seen() -> None:
     stranger.newcomer = local_map("newcomer", gives="y", over="nodes", x=Node())(lambda x: x[0])
     stranger.__file__ = __file__
     registry = Registry.load(files=[stranger])
-    assert list(registry.tables["map"]) == ["stencil_dose", "gaussian_dose", "newcomer"]
+    assert list(registry.tables["map"])[-1] == "newcomer"
     assert instances.missing(registry.energies()) == ["newcomer"]
 
 
@@ -108,6 +110,7 @@ def test_the_table_uses_every_kind_of_map() -> None:
     assert sizes == {
         "stencil_dose": [8, 7],
         "gaussian_dose": [None, None],
+        "neuron": [],
         "electron_density": [],
         "bonds": [],
         "threshold": [],

@@ -17,6 +17,7 @@ from minusgrad import (
     Parameter,
     Potential,
     Rollout,
+    Time,
     bind,
     local_energy,
     local_map,
@@ -355,6 +356,53 @@ def test_a_map_from_two_sets_to_cells() -> None:
     for name in step:
         about = (shifted(1e-6, name) - shifted(-1e-6, name)) / 2e-6
         np.testing.assert_allclose(u.product(step, name), about, atol=1e-6)
+
+
+@local_map(
+    "tides", gives="level", over=("gauge",), omega=Parameter("rad/s"), phase=Parameter("rad"), t=Time()
+)
+def tides(omega, phase, t):
+    """Sines of time, which read no field."""
+    return ti.sin(omega * t + phase)
+
+
+@pytest.mark.parametrize("lanes", [False, True])
+def test_a_map_that_reads_no_field(lanes: bool, monkeypatch: pytest.MonkeyPatch, any_threads: None) -> None:
+    """Its set has the size that is given."""
+    in_lanes(monkeypatch, lanes)
+    phase, goal, omega, t = 0.3 * np.arange(5), np.arange(5.0), 2.0, 0.7
+    fields = Fields({"goal": goal})
+    given = {"omega": omega, "phase": phase}
+    of_map = bind(tides, fields, sizes={"gauge": 5}, parameters=given)
+    u = Potential(fields, [bind(aim, fields, renamed={"y": "level"})], [of_map])
+
+    def gradients(omega: Any, phase: Any, t: Any) -> tuple[Any, dict[str, Any]]:
+        left, slope = np.sin(omega * t + phase) - goal, np.cos(omega * t + phase)
+        by_phase = left * slope
+        found = {"tides.phase": by_phase, "tides.omega": t * by_phase.sum(), "t": omega * by_phase.sum()}
+        return 0.5 * (left @ left), found
+
+    value, expected = gradients(omega, phase, t)
+    step = {"tides.phase": np.sin(np.arange(5.0)), "tides.omega": np.array(0.4), "t": np.array(1.3)}
+    moves = [at + 1e-30j * step[n] for n, at in (("tides.omega", omega), ("tides.phase", phase), ("t", t))]
+    _, moved = gradients(*moves)
+    assert u.value(t) == pytest.approx(value, rel=1e-14)
+    for name, gradient in expected.items():
+        np.testing.assert_allclose(u.gradient(name, t), gradient, rtol=0, atol=1e-13)
+        np.testing.assert_allclose(u.product(step, name, t), moved[name].imag / 1e-30, rtol=0, atol=1e-13)
+    assert u.reads == {"goal"}
+
+
+def test_a_map_that_reads_no_field_needs_the_size_of_its_set() -> None:
+    fields, given = Fields({"goal": [0.0]}), {"omega": 1.0, "phase": 0.0}
+    text = "tides: the number of nodes in 'gauge' is not known, got no field over it; give sizes = { gauge"
+    with pytest.raises(EnergyError, match=re.escape(text)):
+        bind(tides, fields, parameters=given)
+    assert len(bind(tides, fields, parameters=given, tuples=[[0], [3]]).gives) == 4
+    with pytest.raises(
+        EnergyError, match=re.escape("energy 'constant': has no Node field; give one argument")
+    ):
+        local_energy("constant", over=("gauge",), phase=Parameter("rad"))(lambda phase: phase)
 
 
 @local_map(

@@ -1,10 +1,12 @@
 """The canonical instances of all energies and maps, and how a random state of one is made.
 
-Every energy that is registered has an entry in `CANONICAL`, every map one in `MAPS`; `test_exam` and
-`test_maps` sit them through the exam.
+Every energy that is registered has an entry in `CANONICAL`, every map that gives a number to nodes or cells
+one in `MAPS`; `test_exam` and `test_maps` sit them through the exam. Maps over named sets or over cells, and
+those that give vectors or several fields, are examined by `minusgrad check` (`check/test_false_alarms`), and
+in the exams of their scenes.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,8 +23,10 @@ from minusgrad.energies.local_energy import (
     concrete,
     weights_at_rest,
 )
+from minusgrad.energies.local_map import LocalMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
+from minusgrad_control import layers
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 from minusgrad_laser import losses, spots
@@ -259,6 +263,7 @@ CANONICAL: dict[str, Instance] = {
 MAPS: dict[str, MapInstance] = {
     "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
+    "neuron": MapInstance(layers.neuron, each="b"),
     "electron_density": MapInstance(energies.electron_density),
     "bonds": MapInstance(energies.bonds, each="c"),
     "threshold": MapInstance(energies.threshold),
@@ -277,6 +282,15 @@ MAGNETIC = {"uniform_field"}
 """Magnetic fields, which are no energies; `tests/steppers/magnetic` examines their steps and derivatives."""
 
 
-def missing(names: Iterable[str]) -> list[str]:
-    """The energies, maps and magnetic fields without an exam."""
-    return [name for name in names if name not in CANONICAL and name not in MAPS and name not in MAGNETIC]
+def missing(registered: Mapping[str, Any]) -> list[str]:
+    """The energies, maps and magnetic fields without an exam, of those registered by name."""
+    known = {*CANONICAL, *MAPS, *MAGNETIC}
+    return [name for name, one in registered.items() if name not in known and not examined_by_check(one)]
+
+
+def examined_by_check(energy: Any) -> bool:
+    """True for a map that no `MapInstance` describes: over named sets or cells, or to several numbers."""
+    if not isinstance(energy, LocalMap):
+        return False
+    kind = energy.element_kind
+    return energy.several or kind.cells or bool(kind.sets)

@@ -13,6 +13,7 @@ edges = "periodic"                    over cells: what lies beyond an edge, alon
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
+w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 """
 
 from typing import Annotated, Any, Union, cast
@@ -21,12 +22,16 @@ from warnings import catch_warnings
 from pydantic import Field as Limits
 from pydantic import create_model
 
+from ..energies.drawn_values import DrawnValues
 from ..energies.local_energy import Datum, LocalEnergy, Parameter, TimeStep
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
 from ..scene.records import Quantity, Record
 from ..scene.tagged_unions import ByForm, one_or_each, one_or_table
+
+EACH = "each"
+"""The key that tells values drawn for each element from values of bodies."""
 
 
 class EnergyBlock(Record):
@@ -81,8 +86,10 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else _block(energy)
     bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
-    combined = isinstance(energy, LocalEnergy) and energy.element_kind.combined
-    definitions: dict[str, Any] = {a: definition(role, each, combined) for a, role in roles.items()}
+    kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
+    combined = kind is not None and kind.combined and kind.several
+    drawn = kind is not None and each and not isinstance(energy, MagneticField)
+    definitions: dict[str, Any] = {a: definition(role, each, combined, drawn) for a, role in roles.items()}
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
@@ -90,17 +97,20 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
 
 
 def _block(energy: LocalEnergy) -> type[EnergyBlock]:
-    if energy.element_kind.several:
+    if energy.element_kind.several or energy.element_kind.combined:
         return SetBlock
     if energy.element_kind.cells:
         return CellBlock
     return TupleBlock if energy.listed else EnergyBlock
 
 
-def definition(role: Parameter | Datum, each: bool, combined: bool = False) -> tuple[Any, Any]:
+def definition(
+    role: Parameter | Datum, each: bool, combined: bool = False, drawn: bool = False
+) -> tuple[Any, Any]:
     """Type and default of one key: one value; where elements can have their own (`each`), several.
 
-    `combined`: elements may be all combinations of two sets, whose parameters may be matrices.
+    `combined`: elements may be all combinations of two sets, whose parameters may be matrices. `drawn`: the
+    values of elements may be drawn at random.
     """
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
@@ -112,9 +122,21 @@ def definition(role: Parameter | Datum, each: bool, combined: bool = False) -> t
         forms["matrix"] = tuple[tuple[one, ...], ...]
     if isinstance(role, Parameter) and each:
         forms["by body"] = dict[str, one]
+    if isinstance(role, Parameter) and drawn:
+        forms["drawn"] = _drawn(role)
     several = _one_of(forms, len(role.shape))
     needed = isinstance(role, Parameter) and role.default is None
     return (several, ...) if needed else (several | None, None)
+
+
+def _drawn(role: Parameter) -> type[Record]:
+    """The table of values that are drawn for each element; components have the same distribution."""
+    distance = Annotated[float | str, Quantity(role.unit, "nonnegative")] | None
+    definitions: dict[str, Any] = {EACH: (Annotated[float | str, Quantity(role.unit)], ...)}
+    definitions |= dict.fromkeys(("deviation", "within"), (distance, None))
+    model = create_model("DrawnValues", __base__=Record, **definitions)
+    model.__doc__ = DrawnValues.__doc__
+    return cast("type[Record]", model)
 
 
 def _one_of(forms: dict[str, Any], depth: int) -> Any:
@@ -124,7 +146,9 @@ def _one_of(forms: dict[str, Any], depth: int) -> Any:
         first = value
         for _ in range(depth):
             first = first[0] if isinstance(first, (list, tuple)) and first else first
-        found = "by body" if isinstance(value, dict) else one_or_each(first)
+        found = one_or_each(first)
+        if isinstance(value, dict):
+            found = "drawn" if "drawn" in forms and EACH in value else "by body"
         if "matrix" in forms and found == "each" and first and one_or_each(first[0]) == "each":
             found = "matrix"
         return found if found in forms else "one"

@@ -268,8 +268,9 @@ class Simulation:
         """The same; of a map that is repeated all sweeps, the last of which has its name."""
         energy = self._validated.entries[block.path].energy
         assert energy is not None
-        found = TermBlock(energy, self._validated.models[block.path], self.state, self.units)
+        model, random = self._validated.models[block.path], self.starting.random
         with self.placed(block.path):
+            found = TermBlock(energy, model, self.state, self.units, random)
             bound = (
                 [self._staged_term(energy, found)] if isinstance(energy, Staged) else self._local_terms(found)
             )

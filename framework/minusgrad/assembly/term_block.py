@@ -1,10 +1,11 @@
 """From the block of an energy or a map to a term's specification: names become arrays of the state."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 
+from ..energies.drawn_values import DrawnValues
 from ..energies.fields import Body, Fields, Grid, State
 from ..energies.local_energy import Datum, LocalEnergy, Table
 from ..energies.local_map import LocalMap
@@ -17,15 +18,31 @@ from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
 from ..steppers.magnetic.force import MagneticTerm
+from .energy_block import EACH
 
 
 class TermBlock:
-    """An energy, the model of its block, and the state that the block names bodies, lists and grids of."""
+    """An energy, the model of its block, and the state that the block names bodies, lists and grids of.
 
-    def __init__(self, energy: LocalEnergy | Staged, model: Record, state: State, units: UnitSystem):
+    `random` gives a generator for the name of a stream, here "term.argument".
+    """
+
+    def __init__(
+        self,
+        energy: LocalEnergy | Staged,
+        model: Record,
+        state: State,
+        units: UnitSystem,
+        random: Callable[[str], np.random.Generator],
+    ):
         self.energy, self.model, self.state, self.units = energy, model, state, units
-        roles, written = energy.roles, quantities(model, units)
-        self._given = {a: v for a, v in written.items() if v is not None and a in roles}
+        label, roles = getattr(model, "name", None) or energy.name, energy.roles
+        self._given: dict[str, Any] = {}
+        for a, value in quantities(model, units).items():
+            if value is not None and a in roles:
+                drawn = isinstance(value, dict) and EACH in value and isinstance(energy, LocalEnergy)
+                stream = f"{label}.{a}"
+                self._given[a] = DrawnValues(stream, random(stream), **value) if drawn else value
 
     @property
     def data(self) -> dict[str, Any]:

@@ -27,7 +27,7 @@ PART = 4096
 
 def one_of_each(term: Term) -> bool:
     """True if element e is node e, every field and datum is a scalar, and parameters have no rows."""
-    count, wide = len(next(iter(term.fields.values()))), lane_blocks.lanes(term.dtype)
+    count, wide = len(next(iter(term.fields.values()), ())), lane_blocks.lanes(term.dtype)
     nodes, fields = term.elements.nodes, list(term.fields.values())
     data = [storage.host(values) for values in term.data.values()]
     return (

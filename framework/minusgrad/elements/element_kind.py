@@ -54,8 +54,8 @@ class ElementKind:
 
     @property
     def combined(self) -> bool:
-        """True if the elements can be all combinations: of two nodes, each of a set of its own."""
-        return self.several and len(self.sets) == 2
+        """True if the elements can be all combinations: of one or two nodes, each of a set of its own."""
+        return 0 < len(self.sets) == len(self.names) <= 2
 
     def slots(self, of: str, arity: int) -> Sequence[int]:
         """The slots whose nodes are of the set `of`; all of them where there is one set."""

@@ -60,14 +60,14 @@ class NodeTuples(Elements):
 
 @dataclass(frozen=True)
 class AllCombinations(NodeTuples):
-    """Every node of one set with every node of another: (0, 0), (0, 1), ..., (1, 0), (1, 1), ..."""
+    """Every node of one set, with every node of another: (0, 0), (0, 1), ..., (1, 0), (1, 1), ..."""
 
     @classmethod
-    def of_sizes(cls, first: int, second: int) -> "AllCombinations":
-        """The combinations of sets with so many nodes; the second one varies first."""
-        return cls(np.ascontiguousarray(np.indices((first, second), np.int32).reshape(2, -1).T))
+    def of_sizes(cls, *sizes: int) -> "AllCombinations":
+        """The combinations of sets with so many nodes; the last one varies first."""
+        rows = np.indices(sizes, np.int32).reshape(len(sizes), -1).T
+        return cls(np.ascontiguousarray(rows))
 
     @property
     def form(self) -> tuple[int, ...]:
-        first, second = self.nodes[-1] + 1
-        return int(first), int(second)
+        return tuple((self.nodes[-1] + 1).tolist())

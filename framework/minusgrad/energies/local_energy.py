@@ -461,7 +461,7 @@ def declared(
     linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
     own = {a: role for a, role in roles.items() if isinstance(role, Role)}
     _check_linear(f"{what} '{name}'", linear, own)
-    _check_declaration(f"{what} '{name}'", over, arguments, own, linear)
+    _check_declaration(f"{what} '{name}'", over, arguments, own, linear, what)
     identifier(name, f"{'an' if what[0] in 'aeiou' else 'a'} {what}")
     return name, plain, over, _in_order(own, arguments), _in_order(linear, arguments)
 
@@ -488,7 +488,12 @@ def _check_linear(name: str, linear: Mapping[str, Linear], roles: Mapping[str, R
 
 
 def _check_declaration(
-    name: str, over: Over, arguments: list[str], roles: Mapping[str, Role], linear: Mapping[str, Linear]
+    name: str,
+    over: Over,
+    arguments: list[str],
+    roles: Mapping[str, Role],
+    linear: Mapping[str, Linear],
+    what: str,
 ) -> None:
     kind = kind_of(over, name)
     if missing := [a for a in arguments if a not in roles and a not in linear]:
@@ -500,7 +505,7 @@ def _check_declaration(
         raise EnergyError(
             f"{name}: {', '.join(extra)} has a role, but is no argument of the function; leave the role out"
         )
-    if not any(isinstance(role, Node) for role in roles.values()):
+    if not any(isinstance(role, Node) for role in roles.values()) and not (kind.combined and what == "map"):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if kind.cells:

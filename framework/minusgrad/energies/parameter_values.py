@@ -1,4 +1,4 @@
-"""Values of a parameter: one for all elements, one for each body, or one for each element."""
+"""Values of a parameter: one for all elements, one for each body, or one for each element, given or drawn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,6 +9,7 @@ from ..elements.elements import Elements
 from ..engine import storage
 from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
+from .drawn_values import DrawnValues
 from .fields import Body
 from .local_energy import Parameter, Role, TimeStep
 from .precision_range import require_range
@@ -71,7 +72,12 @@ def parameter_values(
         return Values(np.full(1, np.nan, dtype), None)  # until a stepper sets it
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
     given, index, form = value, None, ()
-    if isinstance(value, Mapping):
+    forms = [(len(kept),), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
+    if isinstance(value, DrawnValues):
+        if not forms:
+            raise EnergyError(f"{what}: takes one value for all elements, got values for each; give one")
+        given = value.of_shape((*forms[-1], *shape))
+    elif isinstance(value, Mapping):
         _refuse_sets(what, spec)
         nodes = elements.nodes[:, :1] if spec.energy.element_kind.cells else elements.nodes
         given, index = _by_body(what, elements, nodes, count, value, spec.bodies)
@@ -79,7 +85,6 @@ def parameter_values(
     if rows.shape == shape:
         rows = rows[None]
     elif index is None:
-        forms = [(len(kept),), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
         if rows.shape not in [(*one, *shape) for one in forms]:
             raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, len(kept))}")
         form = rows.shape[: rows.ndim - len(shape)]

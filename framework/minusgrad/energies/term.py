@@ -221,8 +221,8 @@ def in_blocks(argument: str) -> str:
 
 
 def _length(bound: Mapping[str, Field]) -> int:
-    """The number of nodes."""
-    return len(next(iter(bound.values())))
+    """The number of nodes; 0 where no field says."""
+    return len(next(iter(bound.values()), ()))
 
 
 def bind(

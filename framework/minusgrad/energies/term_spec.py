@@ -152,7 +152,8 @@ class TermSpec:
         Tuples with nodes outside the bodies are left out. Raises `EnergyError`.
         """
         kind = self.energy.element_kind
-        if kind.several:
+        plain = self.tuples is None and self.elements is None and not self.bodies
+        if kind.several or not sizes or (kind.combined and plain):
             self._refuse_one_set_alone()
             return element_kind.of_sets(kind, self.label, self.tuples, sizes)
         (count,) = sizes.values()
