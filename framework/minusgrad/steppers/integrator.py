@@ -10,7 +10,6 @@ For H = sum p^2 / (2 inertia) + U(x, t) a step of length h is
 W is the work of an explicit dU/dt and of moving supports, which are an explicit dU/dt of the energy of the
 free components. Total energy minus W is conserved. W is the momentum conjugate to time, so it converges at
 the order of the scheme (at order 3 at most across the ends of a ramp, whose third derivative jumps there).
-Time is t0 + (step - since) h, never a running sum; `since` is 0 unless h was changed between two steps.
 
 A dissipation R(v, x, t) acts for half a step before and half a step after (Strang 1968, SIAM J. Numer.
 Anal. 5, 506), by the explicit midpoint rule at fixed x: the whole is of second order at most.
@@ -51,14 +50,15 @@ from .schemes import Scheme
 from .single_moves import SingleMoves
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
-from .stepper import Gradient, Stepper, refuse_time_steps, refuse_unlike
+from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
+from .time_stepper import TimeStepper
 
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
 
-class Integrator(Stepper):
+class Integrator(TimeStepper):
     """Advances the moving fields of a potential by a symplectic scheme, in place.
 
         Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt=0.01).advance(100)
@@ -75,7 +75,6 @@ class Integrator(Stepper):
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
     ) | {"friction", "magnetic", "moves"}
-    optional = frozenset({"since"})
     conserves = True
 
     def __init__(
@@ -96,9 +95,7 @@ class Integrator(Stepper):
         self.potential, self.motions = potential, tuple(motions)
         self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.magnetic = magnetic
-        self.t0, self.step, self.since = t0, 0, 0
-        self._start, self._dt = t0, self._checked(dt, t0)
-        self._made_with = self._dt
+        self._start_clock(dt, t0)
         fields = potential.fields
         self._forces = {
             m.position: storage.allocate(np.zeros_like(fields[m.position].values)) for m in motions
@@ -177,36 +174,7 @@ class Integrator(Stepper):
 
     # The stepper's interface
 
-    @property
-    def time(self) -> float:
-        return self.t0 + (self.step - self.since) * self.dt
-
-    @property
-    def dt(self) -> float:
-        """The time step. Setting it starts the clock again at the present step and time.
-
-        Raises `EnergyError` for a step by which the clock or the fields cannot move.
-        """
-        return self._dt
-
-    @dt.setter
-    def dt(self, dt: float) -> None:
-        dt = self._checked(dt, self.time)
-        if dt != self._dt:
-            self.t0, self.since = self.time, self.step
-            self._dt = dt
-            self._count_from_here()
-
-    def rewind(self) -> None:
-        self.t0, self.step, self.since = self._origin, 0, 0
-        self._count_from_here()
-
-    @property
-    def _origin(self) -> float:
-        """The time at step 0."""
-        return self._start if self.since else self.t0
-
-    def _count_from_here(self) -> None:
+    def _clock_changed(self) -> None:
         """Tell the bath how many steps came before those that kernels count."""
         if self.bath:
             self.bath.count_from(self.since)
@@ -259,20 +227,14 @@ class Integrator(Stepper):
         return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     def state(self) -> dict[str, np.ndarray]:
-        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock.
-
-        The clock has `since` only where dt was set after the stepper was made.
-        """
+        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
         self.update()
         return self._state()
 
     def _state(self) -> dict[str, np.ndarray]:
         """`state`, with the forces as they are."""
-        clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
-        if self.since or self._dt != self._made_with:
-            clock["since"] = np.array(self.since)
         forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
-        return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | clock
+        return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
@@ -284,17 +246,12 @@ class Integrator(Stepper):
         self.mark()
 
     def _restore(self, state: dict[str, np.ndarray]) -> None:
-        own = self._dt
         refuse_unlike({"since": np.array(0), **state}, self._state())
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
         for name, array in self._sums.items():
             storage.store(array, state[name])
-        self.step, self.since = int(state["step"]), int(state.get("since", 0))
-        self.t0, self._dt = float(state["t0"]), float(state["dt"])
-        self._count_from_here()
-        if "since" not in state:
-            self.dt = own
+        self._restore_clock(state)
 
     def advance(self, n: int) -> None:
         """Move the fields n steps.

@@ -22,12 +22,13 @@ from ...potential.non_finite import non_finite_field
 from ...potential.potential import Potential
 from ...scene.units import parse_unit
 from ..holds import Holds
-from ..stepper import Stepper, refuse_unlike
+from ..stepper import refuse_unlike
+from ..time_stepper import TimeStepper
 from .serial_steps import SerialSteps
 from .state_tape import StateTape
 
 
-class Evolution(Stepper):
+class Evolution(TimeStepper):
     """Updates fields by what a potential's maps and slopes compute, in place and all at once.
 
         Evolution(Potential(fields, [], [wave]), {"p": "q", "q": "q_next"}, dt=0.01).advance(100)
@@ -39,7 +40,6 @@ class Evolution(Stepper):
     """
 
     fixed = frozenset({"potential", "updates", "holds"})
-    optional = frozenset({"since"})
 
     def __init__(
         self,
@@ -52,9 +52,8 @@ class Evolution(Stepper):
     ):
         self.potential, self.updates = potential, dict(updates)
         self.holds = holds or Holds(potential.fields)
-        self.t0, self.step, self.since = t0, 0, 0
-        self._origin, self._made_with, self._dt = t0, dt, self._checked(dt)
-        self._hand_out()
+        self._start_clock(dt, t0)
+        self._clock_changed()
         self.gradient: dict[str, Any] = {}
         self._refuse_unlike()
         self.tape, self._rows = tape, tape or StateTape(self.moving, 1)
@@ -112,40 +111,15 @@ class Evolution(Stepper):
         """True if many steps are taken inside one kernel."""
         return self._steps is not None
 
-    # The clock
-
-    @property
-    def time(self) -> float:
-        return float(self.times(self.step))
-
-    def times(self, steps: Any) -> Any:
-        """The times at the start of steps, given by their numbers."""
-        return self.t0 + (steps - self.since) * self.dt
-
-    @property
-    def dt(self) -> float:
-        """The time step. Setting it starts the clock again at the present step and time."""
-        return self._dt
-
-    @dt.setter
-    def dt(self, dt: float) -> None:
-        if (dt := self._checked(dt)) != self._dt:
-            self.t0, self.since, self._dt = self.time, self.step, dt
-            self._hand_out()
-
-    def _hand_out(self) -> None:
+    def _clock_changed(self) -> None:
         """Set the arguments of maps that are the time step."""
         for name in self.potential.time_steps:
-            self.potential.set_parameter(name, self._dt)
+            self.potential.set_parameter(name, self.dt)
 
-    def _checked(self, dt: float) -> float:
+    def _checked(self, dt: float, now: float) -> float:
         if not np.isfinite(dt):
             raise EnergyError(f"dt: must be finite, got {dt:g}; correct it")
         return float(dt)
-
-    def rewind(self) -> None:
-        """Set the clock to step 0, at the time where the stepper began."""
-        self.t0, self.step, self.since = self._origin, 0, 0
 
     # Steps
 
@@ -218,26 +192,15 @@ class Evolution(Stepper):
 
     def state(self) -> dict[str, np.ndarray]:
         """The clock: a step reads nothing else but the fields."""
-        clock = {"step": np.array(self.step), "t0": np.array(self.t0), "dt": np.array(self.dt)}
-        return clock | ({"since": np.array(self.since)} if self._counted_again else {})
+        return self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned; a stepper made with another dt goes on with its own, from that time.
 
         Raises `CheckpointError` if anything is missing or does not fit.
         """
-        own = self._dt
         refuse_unlike({"since": np.array(0), **state}, self.state())
-        self.step, self.since = int(state["step"]), int(state.get("since", 0))
-        self.t0, self._dt = float(state["t0"]), float(state["dt"])
-        self._hand_out()
-        if "since" not in state:
-            self.dt = own
-
-    @property
-    def _counted_again(self) -> bool:
-        """True if dt was set after the stepper was made."""
-        return bool(self.since) or self._dt != self._made_with
+        self._restore_clock(state)
 
     def differentiable(self) -> "Evolution":
         """Itself: every program of maps and slopes has derivatives."""
