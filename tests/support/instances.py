@@ -29,6 +29,7 @@ from minusgrad.potential.potential import Potential
 from minusgrad_control import layers
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
+from minusgrad_impacts import balls
 from minusgrad_laser import losses, spots
 from tests.support import energies
 
@@ -241,6 +242,7 @@ CANONICAL: dict[str, Instance] = {
     "mass_damping": Instance(damping.mass_damping),
     "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
     "ground_friction": Instance(damping.ground_friction),
+    "pocket": Instance(balls.pocket),
     "trap": Instance(energies.trap),
     "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
     "site": Instance(energies.site),
