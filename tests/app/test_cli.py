@@ -333,7 +333,7 @@ def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, invoke) 
     data = load(scene).data
     assert unknown_keys(schema, schema, data) == []
     data["stepper"]["dtt"] = 1.0
-    data["energy"][0]["kind"] = "gravty"
+    data.setdefault("energy", [{}])[0]["kind"] = "gravty"
     del data["run"]["steps"]
     assert sorted(unknown_keys(schema, schema, data)) == [
         ".energy.0: 0 tables of kind gravty",

@@ -21,11 +21,13 @@ from tests.support.short_scenes import (
     FITTED,
     FITTERS,
     IN_TIME,
+    PROGRAMS,
     SEARCHES,
     SPLITTINGS,
     ctrl_c,
     cut,
     fitted,
+    fitted_program,
     moved,
     path_of,
     searched,
@@ -60,6 +62,10 @@ def cases() -> Iterator[Case]:
         for scene in FITTED:
             methods = [m for m in FITTERS if m != "gauss_newton" or scene != "walker"]
             yield from (Case(scene, kind, precision, fit, fitted(scene, kind)) for kind in methods)
+        for scene, overrides in PROGRAMS.items():
+            yield Case(scene, PROGRAM, precision, run, overrides)
+            if table := load(path_of(scene)).data.get("fit"):
+                yield Case(scene, table["method"], precision, fit, fitted_program(scene))
 
 
 CASES = {f"{c.scene} {c.do.__name__} {c.kind} {c.precision}": c for c in cases()}
@@ -81,14 +87,14 @@ SAMPLE = [
 
 
 def test_no_scene_and_no_stepper_is_left_out() -> None:
-    """Gauss-Newton takes misfits only, and the walker's loss is how far it walks. Programs are cut elsewhere:
-    `tests/assembly/test_program_scenes.py`, `test_set_scenes.py` and `tests/app/test_cell_scenes.py`."""
+    """Gauss-Newton takes misfits only, and the walker's loss is how far it walks."""
     assert {c.scene for c in CASES.values()} == {path.stem for path in SCENES.glob("*.toml")}
     from minusgrad.assembly.registry import Registry
 
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser"]).tables["stepper"])
-    assert {c.kind for c in CASES.values() if c.do is run} == steppers - {PROGRAM}
-    assert len(CASES) == 2 * (5 * 11 + 4 * 4 + 3 + 3 + 2)
+    assert {c.kind for c in CASES.values() if c.do is run} == steppers
+    programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
+    assert len(CASES) == 2 * (5 * 11 + 4 * 4 + 3 + 3 + 2 + programs)
 
 
 @pytest.fixture(scope="module")

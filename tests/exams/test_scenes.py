@@ -23,6 +23,7 @@ TESTS = Path(__file__).parents[1]
 SCENES = TESTS.parent / "scenes"
 
 CLAIMED = {
+    "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
     "crossed_fields": "exams/test_scenes.py::test_crossed_fields",

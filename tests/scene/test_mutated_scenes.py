@@ -485,11 +485,11 @@ def closing(text: str, at: int) -> int:
 def free(key: Key) -> str:
     """Why a key may be called anything; empty where it may not."""
     match key.table:
-        case ("stepper", "fields"):
+        case ("stepper", "fields" | "next") | ("slope", "by"):
             return "the name of a field: the state gives them"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
-        case ("state", "bodies"):
+        case ("state", "bodies" | "velocities"):
             return "a body's name: the scene gives it"
         case ("energy", "force") | ("magnetic", "charge"):
             return "a body's name: the state gives it"
@@ -574,6 +574,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("stretch", "x"),
         *(("laser_butterfly", name) for name in ("x", "y", "power", "speed")),
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
+        *(("billiards", name) for name in ("cue", "target", "x", "v")),
         *(("crossed_fields", name) for name in ("electron", "proton")),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),

@@ -61,6 +61,10 @@ FITTED: dict[str, dict[str, Any]] = {
     "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},
 }
 """What is fitted."""
+PROGRAMS: dict[str, dict[str, Any]] = {
+    "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
+}
+"""Programs in time; their fits take these steps, too."""
 
 
 def path_of(scene: str) -> Path:
@@ -85,6 +89,11 @@ def fitted(scene: str, method: str) -> dict[str, Any]:
     """Overrides for a scene that is fitted in this way."""
     own = {k: v for k, v in load(path_of(scene)).data["fit"].items() if k not in ("rate", "change")}
     return {"fit": own | {"method": method}} | FITTED[scene]
+
+
+def fitted_program(scene: str) -> dict[str, Any]:
+    """Overrides for the fit of a program, by its own method."""
+    return PROGRAMS[scene] | {"fit.iterations": 6, "fit.save_every": 2}
 
 
 @contextmanager

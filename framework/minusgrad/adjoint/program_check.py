@@ -90,6 +90,9 @@ class FirstStep:
     def value(self) -> float:
         return sum(ordered_sum(self._weights[n] * y) for n, y in self._after().items())
 
+    def decisions(self) -> None:
+        """None: a Taylor test meets no jump."""
+
     def rounding(self) -> float:
         """100 eps times the sum of the absolute summands."""
         sizes = {n: np.abs(self._weights[n] * y) for n, y in self._after().items()}

@@ -57,6 +57,9 @@ class KernelSubject:
     def value(self) -> float:
         return self.launches.value()
 
+    def decisions(self) -> None:
+        """None: a jump of a kernel is a finding."""
+
     def rounding(self) -> float:
         return max(100.0 * self.eps * self.usual, self.noise)
 

@@ -10,6 +10,7 @@ from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
+from .decisions import decisions
 from .questions import EPS, Finding
 
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
@@ -41,6 +42,10 @@ class TermSubject:
 
     def set_time(self, t: np.ndarray) -> None:
         self.t = float(t)
+
+    def decisions(self) -> tuple | None:
+        """The sides of the conditions of a map; None of an energy, whose jumps are mistakes."""
+        return None if isinstance(self.term, StagedTerm) else decisions(self.term, self.t)
 
     def rounding(self) -> float:
         """The size of rounding errors in differences of U: 100 eps sum|u|."""
