@@ -18,6 +18,7 @@ def estimate(fit, name: str):
 def test_weigh_a_planet(tmp_path) -> None:
     fit = minusgrad.fit(SCENES / "weigh_a_planet.toml", out=tmp_path / "fit")
     assert fit.outcome == "settled"
+    assert fit.remarks == ()
     truth, mass = minusgrad.build(SCENES / "outer_solar_system.toml").fields, estimate(fit, "m")
     assert abs(mass.values[0] - truth["m"].values[SATURN]) <= mass.errors[0]
     assert 2.0e-5 < mass.errors[0] / mass.values[0] < 3.0e-5
@@ -30,6 +31,7 @@ def test_weigh_a_planet(tmp_path) -> None:
 def test_spring_stiffness(tmp_path) -> None:
     fit = minusgrad.fit(SCENES / "spring_stiffness.toml", out=tmp_path / "fit")
     assert fit.outcome == "settled"
+    assert fit.remarks == ()
     (found,) = fit.estimates.parameters
     assert len(found.values) == 50
     np.testing.assert_allclose(found.values, inverse_scenes.stiffnesses(), rtol=1e-6)
@@ -39,6 +41,7 @@ def test_walker(tmp_path) -> None:
     fit = minusgrad.fit(SCENES / "walker.toml", out=tmp_path / "fit")
     loss = fit.series("observables/loss").value
     assert len(loss) == 101
+    assert fit.remarks == ()
     assert abs(loss[0] + 0.3) < 1e-9
     assert loss[-1] < -0.49
     phase, amplitude = estimate(fit, "muscle.phase").values, estimate(fit, "muscle.amplitude").values

@@ -1,15 +1,19 @@
 """Divergence of runs: dt against its stability limit at the start, a watch over the energy, a named end.
 
+Of fits: a watch over the gradient, whose norm jumps where the run is chaotic.
+
 A run that has diverged cannot be cured by resuming it: the same steps lead to the same numbers.
 """
 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ..assembly.fits.fit import ParameterFit
 from ..assembly.job import Job
 from ..assembly.simulation import Simulation
 from ..errors import DivergedError, NonFiniteError
 from ..files.run_folder import RunDir
+from ..steppers.minimisers.gradient_watch import GradientWatch
 from ..steppers.scheduler import Observer
 from ..steppers.stability.energy_balance import EnergyWatch
 from ..steppers.stability.step_size import StepSize, step_size
@@ -24,14 +28,16 @@ ELSEWHERE = "resuming cannot cure this; start a new run with other settings"
 class Watched:
     """The watch over the energy of a job, as `observers`; and its step size, if the job is `new`.
 
-    Only a run in time by one of our integrators has either. Texts are passed to `say` and written into the
-    journal; warnings are added to `remarks`.
+    Only a run in time by one of our integrators has either. A fit has a watch over its gradient. Texts are
+    passed to `say` and written into the journal; warnings are added to `remarks`.
     """
 
     def __init__(self, job: Job, folder: RunDir, remarks: list[str], say: Callable[[str], None], new: bool):
         self._folder, self._remarks, self._say = folder, remarks, say
         self.step_size: StepSize | None = None
         self.observers: Sequence[Observer] = ()
+        if isinstance(job, ParameterFit):
+            self._over_gradient(job, new)
         if not isinstance(job, Simulation) or not job.stepper.conserves:
             return
         if new and (found := step_size(job.stepper, job.last)):
@@ -40,6 +46,15 @@ class Watched:
         watch.begin(*(() if new else begun(folder)))
         if new:
             folder.journal("watched", energy=watch.start, scale=watch.scale)
+        self.observers = [watch]
+
+    def _over_gradient(self, fit: ParameterFit, new: bool) -> None:
+        events = [] if new else self._folder.events()
+        norms = [norm for e in events if isinstance(norm := e.get("gradient"), float)]
+        said = sum(e.get("event") == "warned" for e in events)
+        watch = GradientWatch(fit.search, self._warn, max(norms, default=0.0), said)
+        if new:
+            self._folder.journal("watched", gradient=watch.last)
         self.observers = [watch]
 
     def _estimated(self, found: StepSize, unit: str) -> None:

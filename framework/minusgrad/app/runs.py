@@ -114,7 +114,8 @@ def run(
     runs/NAME-2, ...). plugins: files, modules or energies, besides the installed plugins. force:
     overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
     manager whose value is called with each step. max_hours: stop after this time, resumably. say: called
-    with remarks as they arise: dt against its stability limit at the start, an energy that drifts.
+    with remarks as they arise: dt against its stability limit at the start, an energy that drifts, a gradient
+    that jumps.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
@@ -135,6 +136,7 @@ def fit(
     progress: Progress = quiet,
     announce: Callable[[ParameterFit], None] = lambda job: None,
     max_hours: float | None = None,
+    say: Say = unsaid,
 ) -> Fit:
     """Estimate the parameters of a scene by its table `[fit]`, in a new folder.
 
@@ -142,7 +144,7 @@ def fit(
     is runs/NAME-fit. Returns the finished `Fit`, with its `estimates`. Raises as `run` does, and `SceneError`
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
-    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say)
     job = _ready(_built(ParameterFit, options.validated()))
     announce(job)
     done = _begun(job, options.folder("-fit"), options)

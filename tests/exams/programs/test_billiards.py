@@ -111,6 +111,7 @@ def test_the_target_reaches_the_pocket(tmp_path: Path) -> None:
     fit = minusgrad.fit(SCENE, out=tmp_path / "fit")
     losses = fit.series("observables/loss").value
     assert fit.outcome == "converged"
+    assert fit.remarks == ()
     assert len(losses) == 10
     assert 0.2 < np.sqrt(losses[0]) < 0.22
     assert losses[-1] < 1e-7

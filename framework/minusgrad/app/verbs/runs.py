@@ -74,9 +74,10 @@ def fit(a: argparse.Namespace) -> int:
         if not a.json:
             print(job.plan, flush=True)
 
+    say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours)
-    return _report_fit(done, a.json)
+        done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
+    return _report_fit(done, a.json, say.said)
 
 
 def resume(a: argparse.Namespace) -> int:
@@ -86,7 +87,8 @@ def resume(a: argparse.Namespace) -> int:
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
         done = resume(a.folder, a.plugin, a.allow_changed, progress, a.max_hours, say)
-    return _report_fit(done, a.json) if isinstance(done, Fit) else _report_run(done, a.json, say.said)
+    report = _report_fit if isinstance(done, Fit) else _report_run
+    return report(done, a.json, say.said)
 
 
 class Aloud:
@@ -111,11 +113,11 @@ def _divergence_in_json(as_json: bool) -> Iterator[None]:
         raise
 
 
-def _report_fit(fit: Any, as_json: bool) -> int:
+def _report_fit(fit: Any, as_json: bool, said: Collection[str]) -> int:
     """Print the estimates, their errors, and the folder of a fit. Returns the exit code."""
     from ..tables import print_estimates
 
-    complain(*fit.remarks)
+    complain(*(remark for remark in fit.remarks if remark not in said))
     warn_of_broken(fit.simulation.registry)
     failed = int(fit.parameter_fit.search.failed)
     if as_json:

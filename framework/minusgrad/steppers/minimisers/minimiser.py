@@ -192,6 +192,13 @@ class Minimiser(Stepper):
         return self.status.residual
 
     @property
+    def gradient_norm(self) -> float:
+        """The Euclidean norm of the projected gradient."""
+        self.update()
+        p = self.projected(self._here())
+        return math.sqrt(dot(p, p))
+
+    @property
     def outcome(self) -> str | None:
         """The word for how the search has ended (`outcomes`); None while it has not."""
         return self.tolerances.outcome(self.status)
