@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State
-    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
+    from .energies.local_energy import (
+        Datum,
+        Linear,
+        Node,
+        Parameter,
+        Spacing,
+        Table,
+        Time,
+        TimeStep,
+        local_energy,
+    )
     from .energies.local_map import Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
@@ -44,7 +54,7 @@ _HOMES = {
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
     "energies.fields": "Body Fields Grid Hold Motion State",
-    "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
+    "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
     "energies.local_map": "Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
@@ -61,9 +71,9 @@ _HOMES = {
 
 __all__ = [
     "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
-    "Output", "Parameter", "Potential", "Rollout", "Stage", "Staged", "State", "Table", "Time", "TimeStep",
-    "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl", "local_energy",
-    "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",
+    "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
+    "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl",
+    "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",
 ]  # fmt: skip
 
 

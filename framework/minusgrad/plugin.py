@@ -5,8 +5,8 @@
     from minusgrad.plugin import hookimpl                                          its registration
 
 These names are kept from version to version, as those of `minusgrad` and `minusgrad.torch` are; every other
-module may change. `ti` is the engine in use, Taichi or Quadrants; `hookimpl` marks a hook; `memory` and
-`random` are modules; `SCHEMES` are the symplectic schemes by name.
+module may change. `ti` is the engine in use, Taichi or Quadrants; `hookimpl` marks a hook; `images`,
+`memory` and `random` are modules; `SCHEMES` are the symplectic schemes by name.
 
 Names are loaded when they are first used.
 """
@@ -24,13 +24,24 @@ if TYPE_CHECKING:
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
-    from .energies.local_energy import Datum, Linear, Node, Parameter, Table, Time, TimeStep, local_energy
+    from .energies.local_energy import (
+        Datum,
+        Linear,
+        Node,
+        Parameter,
+        Spacing,
+        Table,
+        Time,
+        TimeStep,
+        local_energy,
+    )
     from .energies.local_map import Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
     from .engine import memory, random
     from .engine.special_functions import erf
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
+    from .files import images
     from .files.csv_table import CsvTable
     from .potential.potential import Potential
     from .potential.slope import Slope
@@ -55,7 +66,7 @@ _HOMES = {
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
-    "energies.local_energy": "Datum Linear Node Parameter Table Time TimeStep local_energy",
+    "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
     "energies.local_map": "Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
@@ -63,6 +74,7 @@ _HOMES = {
     "engine.runtime": "ti",
     "engine.special_functions": "erf",
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
+    "files": "images",
     "files.csv_table": "CsvTable",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
@@ -85,10 +97,10 @@ __all__ = [
     "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
     "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
     "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus",
-    "Slope", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep",
-    "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "local_energy",
-    "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities", "random",
-    "staged_energy", "ti", "uniform_field", "vector_potential",
+    "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time",
+    "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "images",
+    "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities",
+    "random", "staged_energy", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

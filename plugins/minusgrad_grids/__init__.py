@@ -1,1 +1,28 @@
 """Fields on the cells of a grid: waves and incompressible flow."""
+
+from minusgrad.plugin import hookimpl
+
+
+@hookimpl
+def register_maps():
+    """Steps of a wave."""
+    from .waves import wave
+
+    return [wave]
+
+
+@hookimpl
+def register_energies():
+    """Membranes, and the misfit between a field and a target."""
+    from .misfits import height_l2, picture_l2
+    from .waves import surface_tension
+
+    return [surface_tension, height_l2, picture_l2]
+
+
+@hookimpl
+def register_states():
+    """Fields over the cells of a grid."""
+    from .states import STATES
+
+    return STATES

@@ -11,9 +11,8 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field
 
-from minusgrad.plugin import ByKind, CsvTable, Record, StateContext, UserError, memory, quantities
+from minusgrad.plugin import ByKind, CsvTable, Record, StateContext, UserError, images, memory, quantities
 
-from . import images
 from .canvas import Length
 
 PICTURES = (".png", ".tif", ".tiff", ".bmp", ".jpg", ".jpeg")

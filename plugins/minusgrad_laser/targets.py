@@ -4,9 +4,8 @@ from typing import Annotated, Literal
 
 import numpy as np
 
-from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, quantities
+from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, images, quantities
 
-from . import images
 from .canvas import CanvasTable, Length
 
 Place = Annotated[float | str, Quantity("m")]

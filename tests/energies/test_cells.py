@@ -20,6 +20,7 @@ from minusgrad import (
     Parameter,
     Potential,
     Rollout,
+    Spacing,
     Table,
     bind,
     local_energy,
@@ -27,6 +28,7 @@ from minusgrad import (
     ti,
 )
 from minusgrad.adjoint.program_check import of_program
+from minusgrad.assembly.energy_block import energy_model
 from minusgrad.check import single_precision, term_check
 from minusgrad.energies.local_energy import declared
 from minusgrad.engine import runtime
@@ -419,10 +421,41 @@ REFUSED = {
     " fields, gives, grid, sizes, repeat, begin, and none that begin with _; use another name": lambda: (
         local_map("m", gives="y", over="nodes", q=Node(), begin=Parameter())(begun)
     ),
+    "slope.side: is the grid's spacing; leave it out": lambda: bind(
+        slope, pond(), grid=Grid(SHAPE), parameters={"side": 0.5}
+    ),
+    "map 'm': side is a Spacing, but not over 'cells', got 'nodes'; make it a Parameter": lambda: local_map(
+        "m", gives="y", over="nodes", q=Node(), side=Spacing()
+    )(slope.function),
     "map 'm': cells cannot add to cells; sum over nodes or tuples": lambda: local_map(
         "m", gives="y", over="cells", q=Node(), at=Cell(window=_window)
     )(spread),
 }
+
+
+@local_map("slope", gives="y", over="cells", q=Node("m"), side=Spacing())
+def slope(q, side):
+    """The derivative along the first axis."""
+    return (q[1, 0] - q[-1, 0]) / (2.0 * side)
+
+
+def test_a_spacing_is_that_of_the_grid() -> None:
+    of = pond()
+    steep = bind(slope, of, grid=Grid(SHAPE, 0.25))
+    u = Potential(of, [bind(lean, of)], [steep])
+    u.refresh()
+    q = of["q"].values.reshape(SHAPE)
+    expected = (moved(q, (1, 0), "clamped") - moved(q, (-1, 0), "clamped")) / 0.5
+    np.testing.assert_allclose(of["y"].values.reshape(SHAPE), expected, rtol=0.0, atol=1e-13)
+    assert u.gradient("slope.side") == pytest.approx(-2.0 * u.value() / 0.25, rel=1e-12)
+    assert "side" not in energy_model(slope).model_fields
+    assert np.isfinite(instance(slope, 2, np.random.default_rng(0)).value())
+
+
+@local_energy("lean", over="nodes", y=Node())
+def lean(y):
+    """Quadratic in an output."""
+    return 0.5 * y[0] * y[0]
 
 
 def edged(q, edges):

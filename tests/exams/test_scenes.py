@@ -38,6 +38,8 @@ CLAIMED = {
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
     "walker": "exams/test_elastic_scenes.py::test_walker",
+    "wave": "exams/programs/test_wave.py::test_the_heron_appears",
+    "wave_energy": "exams/programs/test_wave.py::test_the_ring_wave_keeps_its_energy",
     "weigh_a_planet": "exams/test_fit_scenes.py::test_weigh_a_planet",
 }
 """Where the claim of each scene is asserted."""

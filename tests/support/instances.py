@@ -29,6 +29,7 @@ from minusgrad.potential.potential import Potential
 from minusgrad_control import layers
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
+from minusgrad_grids import misfits, waves
 from minusgrad_impacts import balls
 from minusgrad_laser import losses, spots
 from tests.support import energies
@@ -101,6 +102,8 @@ class Instance:
 
     def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
         """What else the term is bound with: its elements."""
+        if self.energy.element_kind.cells:
+            return {"grid": _rectangle(n)}
         if not self.energy.listed:
             return {}
         k = self.energy.over if isinstance(self.energy.over, int) else d + 1
@@ -150,6 +153,12 @@ class MapInstance(Instance):
         if name == self.of_body:
             return {"front": draw(), "back": draw()}
         return np.array([draw() for _ in range(count)]) if name == self.each else draw()
+
+
+def _rectangle(cells: int) -> Grid:
+    """As square as it can be."""
+    rows = max(k for k in range(1, int(cells**0.5) + 1) if cells % k == 0)
+    return Grid((rows, cells // rows))
 
 
 def _drawn(rng: np.random.Generator, role: Parameter, d: int) -> np.ndarray:
@@ -259,6 +268,9 @@ CANONICAL: dict[str, Instance] = {
     "readout": Instance(energies.readout),
     "dose_l2": Instance(losses.dose_l2),
     "dose_l1": Instance(losses.dose_l1),
+    "surface_tension": Instance(waves.surface_tension, compiles=False),
+    "height_l2": Instance(misfits.height_l2),
+    "picture_l2": Instance(misfits.picture_l2),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 

@@ -80,8 +80,8 @@ class StagedBlock(Record):
 
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block."""
-    spacing = energy.spacing if isinstance(energy, LocalMap) else ""
-    own = {a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a == spacing}
+    grids = energy.spacings if isinstance(energy, LocalEnergy) else ()
+    own = {a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a in grids}
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in own}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else _block(energy)

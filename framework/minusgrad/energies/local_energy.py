@@ -162,6 +162,18 @@ class TimeStep(Parameter):
 
 
 @dataclass(frozen=True)
+class Spacing(Parameter):
+    """Role of an argument that is the side of a cell, for functions over the cells of a grid.
+
+        h=Spacing()
+
+    The grid of the term has it; scenes do not set it. The unit is the run's unit of length.
+    """
+
+    unit: str = "m"
+
+
+@dataclass(frozen=True)
 class Time(Role):
     """Role of an argument that is the time t of the step, for energies that depend on it explicitly.
 
@@ -272,6 +284,11 @@ class LocalEnergy:
         """The arguments that have a gradient, in the function's order."""
         varying = (Node, Parameter, Time)
         return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
+
+    @property
+    def spacings(self) -> tuple[str, ...]:
+        """The arguments that are the spacing of the grid, which no scene sets."""
+        return tuple(self.of_role(Spacing))
 
     @property
     def several(self) -> bool:
@@ -510,6 +527,10 @@ def _check_declaration(
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if kind.cells:
         _check_cells(name, roles, linear)
+    elif sides := [a for a, role in roles.items() if isinstance(role, Spacing)]:
+        raise EnergyError(
+            f"{name}: {sides[0]} is a Spacing, but not over 'cells', got {over!r}; make it a Parameter"
+        )
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
         raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:

@@ -103,6 +103,11 @@ class LocalMap(LocalEnergy):
         """The argument that is the grid's spacing; empty if there is none."""
         return self.roles[self.cell].spacing if self.cell else ""  # type: ignore[attr-defined]
 
+    @property
+    def spacings(self) -> tuple[str, ...]:
+        """The arguments that are the spacing of the grid, which no scene sets."""
+        return (self.spacing,) if self.spacing else super().spacings
+
     def reach(self) -> Callable[[Mapping[str, Any]], list[range]]:
         """The cells that an element reaches along each axis, in plain Python, from its values by name."""
         assert self.window is not None

@@ -49,7 +49,7 @@ class TermSpec:
             return self._over_a_grid()
         if self.edges is not None:
             raise EnergyError(f"{self.label}: is not over cells, got edges; leave `edges` out")
-        return self._with_spacing()
+        return self._onto_a_grid()
 
     def _over_a_grid(self) -> "TermSpec":
         """The same, if there is a grid with known edges, and nothing else that makes elements."""
@@ -58,7 +58,7 @@ class TermSpec:
         if self.elements is not None or self.tuples is not None:
             raise EnergyError(f"{self.label}: is over cells of a grid, got other elements; leave them out")
         self.edges_by_axis()
-        return self
+        return self._with_spacing()
 
     def edges_by_axis(self) -> tuple[str, ...]:
         """What lies beyond the edges, along each axis of the grid. Raises `EnergyError` for unknown edges."""
@@ -102,7 +102,7 @@ class TermSpec:
         around = replace(energy, roles=roles, offsets=offsets, edges=edges)
         return replace(self, energy=around, data=data, elements=elements)
 
-    def _with_spacing(self) -> "TermSpec":
+    def _onto_a_grid(self) -> "TermSpec":
         of_map = self.energy
         if not isinstance(of_map, LocalMap) or of_map.cell is None:
             if self.grid is not None:
@@ -110,9 +110,13 @@ class TermSpec:
             return self
         if self.grid is None:
             raise EnergyError(f"{self.label}: adds to the cells of a grid, got none; give a `grid`")
-        if of_map.spacing in self.parameters:
-            raise EnergyError(f"{self.label}.{of_map.spacing}: is the grid's spacing; leave it out")
-        spacing = {of_map.spacing: self.grid.spacing} if of_map.spacing else {}
+        return self._with_spacing()
+
+    def _with_spacing(self) -> "TermSpec":
+        assert self.grid is not None
+        spacing = dict.fromkeys(self.energy.spacings, self.grid.spacing)
+        if given := [argument for argument in spacing if argument in self.parameters]:
+            raise EnergyError(f"{self.label}.{given[0]}: is the grid's spacing; leave it out")
         return replace(self, parameters={**self.parameters, **spacing})
 
     def output_names(self) -> dict[str, str]:

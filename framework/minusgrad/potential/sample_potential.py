@@ -57,7 +57,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     parameters = {
         a: role.draw(rng, concrete(role.shape, d))
         for a, role in energy.of_role(Parameter).items()
-        if not (isinstance(energy, LocalMap) and a == energy.spacing)
+        if a not in energy.spacings
     }
     tables = {a: samples[0][a] for a in energy.of_role(Table)}
     term = bind(

@@ -22,12 +22,13 @@ from minusgrad.assembly.contexts import ObserverContext, StateContext
 from minusgrad.energies.fields import State
 from minusgrad.engine import memory
 from minusgrad.errors import EnergyError, SceneError, UserError
+from minusgrad.files import images
 from minusgrad.files.h5md import Raster
 from minusgrad.files.trajectory import Recorder
 from minusgrad.scene.json_schema import schema_of
 from minusgrad.scene.units import UnitSystem
 from minusgrad.steppers.holds import Holds
-from minusgrad_laser import images, stencils
+from minusgrad_laser import stencils
 from minusgrad_laser.observers import OBSERVERS, travel
 from minusgrad_laser.states import LaserPath
 

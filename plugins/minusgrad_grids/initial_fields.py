@@ -1,0 +1,142 @@
+"""Initial fields over the cells of a grid: one value for all, a Gaussian, or a picture; row 0 is the bottom row.
+
+constant    q = value;  vector: one with components
+gaussian    q = value exp(-r^2 / (2 width^2)),  r the distance from `centre`
+picture     q = dark + (light - dark) L,        L in [0, 1] the light of a picture
+array       q = size times the numbers of a file
+"""
+
+from dataclasses import dataclass
+from io import BytesIO
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import AfterValidator
+
+from minusgrad.plugin import ByKind, Quantity, Record, StateContext, UserError, images
+
+Length = Annotated[float | str, Quantity("m")]
+Number = float | str
+
+
+@dataclass(frozen=True)
+class Cells:
+    """Rows and columns of cells with the side `spacing`, and the context that reads files and units."""
+
+    rows: int
+    columns: int
+    spacing: float
+    context: StateContext
+
+    def convert(self, value: Number, unit: str) -> float:
+        """A number of the run's units from a number or a quantity. Raises `UnitError`."""
+        return self.context.units.convert(value, unit)
+
+
+def _known(unit: str) -> str:
+    Quantity(unit)
+    if "/" in unit:
+        raise ValueError(f"needs powers, as in 'm s^-1', got '{unit}'")
+    return unit
+
+
+class InitialField(Record):
+    """A field over cells; `unit` is an SI unit, a product of powers."""
+
+    unit: Annotated[str, AfterValidator(_known)] = "1"
+
+    def values(self, cells: Cells) -> np.ndarray:
+        """Values (rows, columns) or (rows, columns, components) in the run's units. Raises `UserError`."""
+        raise NotImplementedError
+
+
+class Constant(InitialField):
+    """One value in all cells."""
+
+    kind: Literal["constant"] = "constant"
+    value: Number = 0.0
+
+    def values(self, cells: Cells) -> np.ndarray:
+        return np.full((cells.rows, cells.columns), cells.convert(self.value, self.unit))
+
+
+class Vector(InitialField):
+    """One vector in all cells."""
+
+    kind: Literal["vector"] = "vector"
+    value: tuple[Number, ...]
+
+    def values(self, cells: Cells) -> np.ndarray:
+        value = [cells.convert(one, self.unit) for one in self.value]
+        return np.broadcast_to(value, (cells.rows, cells.columns, len(value)))
+
+
+class Gaussian(InitialField):
+    """A bump of height `value` and standard deviation `width`, around `centre` (default: the middle)."""
+
+    kind: Literal["gaussian"] = "gaussian"
+    value: Number
+    width: Annotated[float | str, Quantity("m", "positive")]
+    centre: tuple[Length, Length] | None = None
+
+    def values(self, cells: Cells) -> np.ndarray:
+        last = np.array([cells.columns - 1, cells.rows - 1]) * cells.spacing
+        x, y = [cells.convert(c, "m") for c in self.centre] if self.centre else 0.5 * last
+        dx, dy = (
+            np.arange(cells.columns) * cells.spacing - x,
+            np.arange(cells.rows)[:, None] * cells.spacing - y,
+        )
+        width = cells.convert(self.width, "m")
+        return cells.convert(self.value, self.unit) * np.exp(-0.5 * (dx**2 + dy**2) / width**2)
+
+
+class Picture(InitialField):
+    """The light of a picture, from `dark` to `light`; opaque where it has transparency.
+
+    A picture with several pixels to a cell is averaged over them.
+    """
+
+    kind: Literal["picture"] = "picture"
+    file: str
+    dark: Number = 0.0
+    light: Number = 1.0
+
+    def values(self, cells: Cells) -> np.ndarray:
+        light, opaque = images.read(self.file, cells.context.read(self.file))
+        dark, full = (cells.convert(one, self.unit) for one in (self.dark, self.light))
+        return dark + (full - dark) * self._averaged(light * opaque + 1.0 - opaque, cells)
+
+    def _averaged(self, light: np.ndarray, cells: Cells) -> np.ndarray:
+        (height, width), (rows, columns) = light.shape, (cells.rows, cells.columns)
+        if height % rows or width % columns:
+            raise UserError(
+                f"'{self.file}': {width} x {height} pixels are no whole number for each of {columns} x {rows}"
+                " cells; scale the picture"
+            )
+        return light.reshape(rows, height // rows, columns, width // columns).mean(axis=(1, 3))
+
+
+class Array(InitialField):
+    """Numbers of a file in NumPy's format .npy, (rows, columns) or (rows, columns, components), times `size`."""
+
+    kind: Literal["array"] = "array"
+    file: str
+    size: Number = 1.0
+
+    def values(self, cells: Cells) -> np.ndarray:
+        data = cells.context.read(self.file)
+        try:
+            array = np.load(BytesIO(data), allow_pickle=False)
+        except (ValueError, EOFError, OSError):
+            raise UserError(
+                f"'{self.file}' is no array in NumPy's format .npy; save it with numpy.save"
+            ) from None
+        if array.shape[:2] != (cells.rows, cells.columns) or array.ndim > 3 or array.dtype.kind not in "fiu":
+            raise UserError(
+                f"'{self.file}' holds an array of shape {array.shape} of {array.dtype}; needs numbers for"
+                f" ({cells.rows}, {cells.columns}) cells"
+            )
+        return cells.convert(self.size, self.unit) * array.astype(np.float64)
+
+
+AnyField = Annotated[Constant | Vector | Gaussian | Picture | Array, ByKind()]
