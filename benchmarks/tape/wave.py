@@ -16,7 +16,7 @@ from minusgrad import ti
 def program(
     n: int, steps: int, k: float, precision: str = "f64"
 ) -> Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]:
-    """A function of the first height (n, n) and the target (n, n) that returns loss and its gradient (n, n)."""
+    """A function of first height and target, (n, n) each, that returns the loss and its gradient (n, n)."""
     real = getattr(ti, precision)
     h, target = ti.field(real, (steps + 1, n, n), needs_grad=True), ti.field(real, (n, n))
     loss = ti.field(real, (), needs_grad=True)

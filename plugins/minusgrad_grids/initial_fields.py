@@ -1,4 +1,6 @@
-"""Initial fields over the cells of a grid: one value for all, a Gaussian, or a picture; row 0 is the bottom row.
+"""Initial fields over the cells of a grid: one value for all, a Gaussian, a picture, or an array of a file.
+
+Row 0 is the bottom row.
 
 constant    q = value;  vector: one with components
 gaussian    q = value exp(-r^2 / (2 width^2)),  r the distance from `centre`
@@ -6,9 +8,8 @@ picture     q = dark + (light - dark) L,        L in [0, 1] the light of a pictu
 array       q = size times the numbers of a file
 """
 
-from dataclasses import dataclass
 from io import BytesIO
-from typing import Annotated, Literal
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
 from pydantic import AfterValidator
@@ -19,18 +20,12 @@ Length = Annotated[float | str, Quantity("m")]
 Number = float | str
 
 
-@dataclass(frozen=True)
-class Cells:
-    """Rows and columns of cells with the side `spacing`, and the context that reads files and units."""
+class Cells(NamedTuple):
+    """Rows and columns of cells with the side `spacing`."""
 
     rows: int
     columns: int
     spacing: float
-    context: StateContext
-
-    def convert(self, value: Number, unit: str) -> float:
-        """A number of the run's units from a number or a quantity. Raises `UnitError`."""
-        return self.context.units.convert(value, unit)
 
 
 def _known(unit: str) -> str:
@@ -45,7 +40,7 @@ class InitialField(Record):
 
     unit: Annotated[str, AfterValidator(_known)] = "1"
 
-    def values(self, cells: Cells) -> np.ndarray:
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         """Values (rows, columns) or (rows, columns, components) in the run's units. Raises `UserError`."""
         raise NotImplementedError
 
@@ -56,8 +51,8 @@ class Constant(InitialField):
     kind: Literal["constant"] = "constant"
     value: Number = 0.0
 
-    def values(self, cells: Cells) -> np.ndarray:
-        return np.full((cells.rows, cells.columns), cells.convert(self.value, self.unit))
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
+        return np.full((cells.rows, cells.columns), context.units.convert(self.value, self.unit))
 
 
 class Vector(InitialField):
@@ -66,8 +61,8 @@ class Vector(InitialField):
     kind: Literal["vector"] = "vector"
     value: tuple[Number, ...]
 
-    def values(self, cells: Cells) -> np.ndarray:
-        value = [cells.convert(one, self.unit) for one in self.value]
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
+        value = [context.units.convert(one, self.unit) for one in self.value]
         return np.broadcast_to(value, (cells.rows, cells.columns, len(value)))
 
 
@@ -79,15 +74,15 @@ class Gaussian(InitialField):
     width: Annotated[float | str, Quantity("m", "positive")]
     centre: tuple[Length, Length] | None = None
 
-    def values(self, cells: Cells) -> np.ndarray:
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
         last = np.array([cells.columns - 1, cells.rows - 1]) * cells.spacing
-        x, y = [cells.convert(c, "m") for c in self.centre] if self.centre else 0.5 * last
+        x, y = [context.units.convert(c, "m") for c in self.centre] if self.centre else 0.5 * last
         dx, dy = (
             np.arange(cells.columns) * cells.spacing - x,
             np.arange(cells.rows)[:, None] * cells.spacing - y,
         )
-        width = cells.convert(self.width, "m")
-        return cells.convert(self.value, self.unit) * np.exp(-0.5 * (dx**2 + dy**2) / width**2)
+        width = context.units.convert(self.width, "m")
+        return context.units.convert(self.value, self.unit) * np.exp(-0.5 * (dx**2 + dy**2) / width**2)
 
 
 class Picture(InitialField):
@@ -101,9 +96,9 @@ class Picture(InitialField):
     dark: Number = 0.0
     light: Number = 1.0
 
-    def values(self, cells: Cells) -> np.ndarray:
-        light, opaque = images.read(self.file, cells.context.read(self.file))
-        dark, full = (cells.convert(one, self.unit) for one in (self.dark, self.light))
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
+        light, opaque = images.read(self.file, context.read(self.file))
+        dark, full = (context.units.convert(one, self.unit) for one in (self.dark, self.light))
         return dark + (full - dark) * self._averaged(light * opaque + 1.0 - opaque, cells)
 
     def _averaged(self, light: np.ndarray, cells: Cells) -> np.ndarray:
@@ -117,14 +112,17 @@ class Picture(InitialField):
 
 
 class Array(InitialField):
-    """Numbers of a file in NumPy's format .npy, (rows, columns) or (rows, columns, components), times `size`."""
+    """Numbers of a file in NumPy's format .npy, (rows, columns) or (rows, columns, components).
+
+    The values are the numbers times `size`.
+    """
 
     kind: Literal["array"] = "array"
     file: str
     size: Number = 1.0
 
-    def values(self, cells: Cells) -> np.ndarray:
-        data = cells.context.read(self.file)
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
+        data = context.read(self.file)
         try:
             array = np.load(BytesIO(data), allow_pickle=False)
         except (ValueError, EOFError, OSError):
@@ -136,7 +134,7 @@ class Array(InitialField):
                 f"'{self.file}' holds an array of shape {array.shape} of {array.dtype}; needs numbers for"
                 f" ({cells.rows}, {cells.columns}) cells"
             )
-        return cells.convert(self.size, self.unit) * array.astype(np.float64)
+        return context.units.convert(self.size, self.unit) * array.astype(np.float64)
 
 
 AnyField = Annotated[Constant | Vector | Gaussian | Picture | Array, ByKind()]

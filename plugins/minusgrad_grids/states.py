@@ -4,8 +4,8 @@
     NAME        (cells,) or (cells, d)      as declared
     share       (cells,)                    1: 1 / cells everywhere; a sum of cells times share is a mean
 
-Cell (row, column) is number row columns + column, centred at y = row spacing, x = column spacing; row 0 is the
-bottom row. The grid is called `cells`.
+Cell (row, column) is number row columns + column, centred at y = row spacing, x = column spacing; row 0 is
+the bottom row. The grid is called `cells`.
 """
 
 from math import prod
@@ -59,10 +59,10 @@ class GridOfCells(Record):
 
     def make(self, context: StateContext) -> State:
         (columns, rows), spacing = self.size, context.units.convert(self.spacing, "m")
-        cells, n = Cells(rows, columns, spacing, context), rows * columns
+        cells, n = Cells(rows, columns, spacing), rows * columns
         if "share" in self.fields:
             raise UserError("fields: 'share' is the share of a cell in a mean; give the field another name")
-        drawn = {name: field.values(cells) for name, field in self.fields.items()}
+        drawn = {name: field.values(cells, context) for name, field in self.fields.items()}
         fields = {name: values.reshape(n, *values.shape[2:]) for name, values in drawn.items()}
         return State(
             fields={**fields, "share": np.full(n, 1.0 / n)},

@@ -6,11 +6,12 @@ c [m/s] is the speed of waves, s [m] the side of a cell. A step of symplectic Eu
 
     u' = u + dt c^2 laplace(h),      h' = h + dt u'
 
-is the leapfrog scheme h_{n+1} = 2 h_n - h_{n-1} + (c dt)^2 laplace(h_n) (Courant, Friedrichs & Lewy 1928, Math.
-Ann. 100, 32), stable while c dt <= s / sqrt(2). The same wave has an energy: that of springs between
-neighbouring cells of mass m,
+is the leapfrog scheme h_{n+1} = 2 h_n - h_{n-1} + (c dt)^2 laplace(h_n) (Courant, Friedrichs & Lewy 1928,
+Math. Ann. 100, 32), stable while c dt <= s / sqrt(2). The same wave has an energy, that of a surface with the
+tension sigma [N/m], for small slopes; m [kg] is the mass of a cell:
 
-    U = k/2 sum over neighbours (h_i - h_j)^2,      c^2 = k s^2 / m
+    U = sigma/2 sum over cells s^2 |grad h|^2 = sigma/2 sum over neighbours (h_i - h_j)^2,
+    c^2 = sigma s^2 / m
 
 At a clamped edge the surface is level (dh/dn = 0); beyond an edge with zeros it is at rest.
 """
@@ -39,5 +40,8 @@ def wave(height, speed, c, s, dt):
 
 @local_energy("surface_tension", over="cells", height=Node("m"), tension=Parameter("N/m", bounds=(0.0, inf)))
 def surface_tension(height, tension):
-    """Springs between neighbouring cells: U = k/2 sum of (h_i - h_j)^2; its edges are clamped or periodic."""
+    """A surface under tension: U = sigma/2 sum of (h_i - h_j)^2 over neighbours; its edges are clamped.
+
+    Periodic edges are possible, too; zeros beyond an edge would leave out half of its differences.
+    """
     return 0.5 * tension * ((height[1, 0] - height[0, 0]) ** 2 + (height[0, 1] - height[0, 0]) ** 2)

@@ -214,5 +214,6 @@ READ_FROM_BYTES = (
     "states.py: gmsh.read(self.file, data)",
     "targets.py: images.read(self.file, context.read(self.file))",
     "stencils.py: images.read(self.file, data)",
+    "initial_fields.py: images.read(self.file, context.read(self.file))",
 )
 """Calls with bytes that came from the context; the first, with a copy of them in a folder of its own."""

@@ -33,6 +33,7 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "two_body": {"run.steps": 80, "checkpoint.every": 20},
     "walker": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 4, 4),
     "warm_crystal": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4, 12),
+    "wave_energy": {"run.steps": 60, "checkpoint.every": 20} | looking(4, 10),
     "weigh_a_planet": {"run.steps": 60, "checkpoint.every": 20},
 }
 """What moves in time. A Plummer sphere of this size is stepped by many launches on all threads, the others
@@ -63,6 +64,9 @@ FITTED: dict[str, dict[str, Any]] = {
 """What is fitted."""
 PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
+    "wave": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
+    | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
+    | looking(4, 4),
 }
 """Programs in time; their fits take these steps, too."""
 

@@ -46,7 +46,7 @@ class TermSpec:
         identifier(self.label, "a term")
         refuse_strange(self.label, self.renamed, self.energy.of_role(Node))
         if self.energy.element_kind.cells:
-            return self._over_a_grid()
+            return self._over_a_grid()._with_spacing()
         if self.edges is not None:
             raise EnergyError(f"{self.label}: is not over cells, got edges; leave `edges` out")
         return self._onto_a_grid()
@@ -58,7 +58,7 @@ class TermSpec:
         if self.elements is not None or self.tuples is not None:
             raise EnergyError(f"{self.label}: is over cells of a grid, got other elements; leave them out")
         self.edges_by_axis()
-        return self._with_spacing()
+        return self
 
     def edges_by_axis(self) -> tuple[str, ...]:
         """What lies beyond the edges, along each axis of the grid. Raises `EnergyError` for unknown edges."""

@@ -17,7 +17,7 @@ from ..errors import UserError
 
 FORMATS = ("PNG", "TIFF", "BMP", "JPEG")
 CELL_BYTES = 200
-"""Bytes for a pixel that becomes a cell of a grid: some fields, their adjoints, and copies for a checkpoint."""
+"""Bytes for a pixel that becomes a cell of a grid: some fields, their adjoints, copies for a checkpoint."""
 _FULL = {"1": 1.0, "L": 255.0, "RGB": 255.0, "I;16": 65535.0, "I": 65535.0, "F": 1.0}
 """Full light in those of Pillow's modes that are taken as they are."""
 

@@ -122,7 +122,8 @@ def complaint(path: Path) -> str:
         ),
         (
             '{ kind = "array", unit = "m", file = "long.npy" }',
-            "5:2: state: 'long.npy' holds an array of shape (3, 2) of float64; needs numbers for (2, 3) cells",
+            "5:2: state: 'long.npy' holds an array of shape (3, 2) of float64; needs numbers for (2, 3)"
+            " cells",
         ),
         (
             '{ kind = "array", unit = "m", file = "words.npy" }',
