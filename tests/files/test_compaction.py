@@ -13,6 +13,7 @@ from minusgrad.files.run_folder import RECORDER, RunDir
 from minusgrad.files.trajectory import Recorder
 from tests.support.long_runs import KEEP, SERIES, files, go_on, moment, record, recorder, simulate, started
 from tests.support.masters import through_master
+from tests.support.tiers import sampled
 
 
 @pytest.fixture(autouse=True)
@@ -85,7 +86,7 @@ def test_levels_join_too(tmp_path):
 
 
 @pytest.mark.usefixtures("few")
-@pytest.mark.parametrize("stops", [(3,), (4, 5, 6, 7), (18, 19), (16, 64, 67)])
+@pytest.mark.parametrize("stops", sampled([(3,), (4, 5, 6, 7), (18, 19), (16, 64, 67)], [(16, 64, 67)]))
 def test_a_run_that_was_cut_has_the_same_files(tmp_path, stops):
     with started(tmp_path / "whole") as run:
         simulate(run, recorder(), 0, 70)

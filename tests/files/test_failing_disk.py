@@ -14,6 +14,7 @@ from minusgrad.files import checkpoint, compaction
 from minusgrad.files.run_folder import RECORDER, RunDir
 from tests.support.long_runs import KEEP, files, go_on, moment, record, recorder, started
 from tests.support.long_runs import simulate as simulated
+from tests.support.tiers import sampled
 
 JOINED, LAST, END = 2, 5, 7
 """The next save joins on two levels."""
@@ -90,9 +91,9 @@ def _assert_saved(path: Path, least: int) -> None:
 
 
 @pytest.mark.exam
-@pytest.mark.parametrize(("reason", "lasts"), FAULTS)
-def test_a_save_that_fails_at_any_request_loses_nothing(tmp_path, runs, reason, lasts):
-    begun, whole = runs
+@pytest.mark.parametrize("refused", sampled(FAULTS, [(errno.ENOSPC, True)]))
+def test_a_save_that_fails_at_any_request_loses_nothing(tmp_path, runs, refused):
+    (begun, whole), (reason, lasts) = runs, refused
     failed = 0
     for number in range(1, 1000):
         path = shutil.copytree(begun, tmp_path / str(number))

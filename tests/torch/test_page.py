@@ -49,6 +49,7 @@ def test_the_kernel_shown_is_that_of_the_example() -> None:
     assert body in (SCENES / "torch" / "mesh.py").read_text()
 
 
+@pytest.mark.long
 def test_the_network_learns_to_draw(tmp_path: Path) -> None:
     """A part of the way: in 60 iterations the loss falls to a fifth, and a picture is left."""
     torch.manual_seed(0)
