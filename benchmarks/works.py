@@ -14,6 +14,7 @@ WORKS = {
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
     "laser_deposit": "one iteration of laser deposition on the butterfly",
+    "evolution": "programs in time: value and gradient of a whole run",
     "first_call": "the cold first call",
     "energies": "every shipped energy",
     "scaling": "time against size and cores",
