@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from minusgrad.adjoint.rollout import Rollout
 from minusgrad.app.runs import build
 
 from . import evolution_in_jax
@@ -33,8 +34,8 @@ class Program:
     """A shipped scene and its counterparts, which return the gradient as one row of numbers.
 
     sought: what the gradient is by, fields and parameters of the start. steps, quick: of a run, and of one
-    that only shows that it works. ratio: the goal against the Tape. tolerance: of f32, in parts of the largest
-    number.
+    that only shows that it works. ratio: the goal against the Tape. tolerance: of f32, in parts of the
+    largest number.
     """
 
     sought: Sequence[str]
@@ -125,17 +126,20 @@ def case(name: str, precision: str) -> Case:
 
 
 def _ours(name: str, steps: int, precision: str) -> Call:
-    """The rollout of the scene's fit, as `minusgrad fit` calls it."""
+    """The rollout of the scene's fit, as `minusgrad fit` calls it; it is built by the first call."""
     from minusgrad.app.run_options import RunOptions
     from minusgrad.assembly.fits.fit import ParameterFit
 
     program = PROGRAMS[name]
     changes = {"run.steps": steps, "runtime.precision": precision, "runtime.threads": session.threads()}
     options = RunOptions(ROOT / f"scenes/{name}.toml", {**changes, **program.changes})
-    fit = ParameterFit(options.validated())
+
+    @cache
+    def rollout() -> Rollout:
+        return ParameterFit(options.validated()).rollout
 
     def call() -> np.ndarray:
-        _, found = fit.rollout.evaluate(list(program.sought))
+        _, found = rollout().evaluate(list(program.sought))
         return np.concatenate([np.ravel(found[one]) for one in program.sought])
 
     return call
