@@ -33,7 +33,7 @@ if TYPE_CHECKING:
         TimeStep,
         local_energy,
     )
-    from .energies.local_map import Cell, Output, local_map
+    from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
@@ -55,7 +55,7 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "energies.fields": "Body Fields Grid Hold Motion State",
     "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
-    "energies.local_map": "Cell Output local_map",
+    "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
     "energies.staged_energy": "Between Stage Staged staged_energy",
@@ -70,7 +70,7 @@ _HOMES = {
 """The public names by the module that defines them; a test compares them with the imports above."""
 
 __all__ = [
-    "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
+    "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
     "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl",
     "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",

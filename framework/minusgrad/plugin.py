@@ -35,7 +35,7 @@ if TYPE_CHECKING:
         TimeStep,
         local_energy,
     )
-    from .energies.local_map import Cell, Output, local_map
+    from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
     from .engine import memory, random
@@ -67,7 +67,7 @@ _HOMES = {
     "elements.node_numbers": "node_numbers",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
     "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
-    "energies.local_map": "Cell Output local_map",
+    "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
     "engine": "memory random",
@@ -93,7 +93,7 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError",
+    "SCHEMES", "At", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError",
     "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
     "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
     "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus",

@@ -9,7 +9,8 @@ fields = { x = "position" }           for an argument whose field has another na
 gives = "dose_behind"                 of a map: what the field is called, if not as declared; of several
                                       fields { dv = "dv_next", dx = "dx_next" }
 grid = "canvas"                       of a map to cells, or over cells: the grid, if the state has several
-edges = "periodic"                    over cells: what lies beyond an edge, along all axes or along each
+edges = "periodic"                    over cells, and of windows of cells: what lies beyond an edge, along
+                                      all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
@@ -61,6 +62,12 @@ class CellBlock(EnergyBlock):
     edges: str | tuple[str, ...] | None = None
 
 
+class Windows(Record):
+    """A map with windows of cells may say what lies beyond the rim of the grid."""
+
+    edges: str | tuple[str, ...] | None = None
+
+
 class Giving(Record):
     """A map may say what it gives, to which grid, and how often it is repeated."""
 
@@ -85,7 +92,9 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in own}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
     bases: Any = StagedBlock if isinstance(energy, Staged) else _block(energy)
-    bases = (bases, Giving) if isinstance(energy, LocalMap) else bases
+    if isinstance(energy, LocalMap):
+        windows = energy.cell is not None and not energy.element_kind.cells
+        bases = (bases, *[Windows] * windows, Giving)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
     combined = kind is not None and kind.combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)

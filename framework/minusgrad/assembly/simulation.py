@@ -303,9 +303,9 @@ class Simulation:
         places = {field: name for name, grid in self.state.grids.items() for field in grid.fields}
         of_grid = {id(grid): name for name, grid in self.state.grids.items()}
         terms = [part for part in self.potential.parts.values() if isinstance(part, Term)]
-        read = {f.name: of_grid[id(term.cells)] for term in terms if term.cells for f in term.fields.values()}
-        given = {f.name: m.grid or m.cells for m in terms for f in m.outputs.values()}
-        written = {name: of_grid[id(grid)] for name, grid in given.items() if grid}
+        over = {f.name: term.grid_of(a) for term in terms for a, f in term.fields.items()}
+        given = {f.name: m.receiving_grid for m in terms for f in m.outputs.values()}
+        read, written = ({n: of_grid[id(g)] for n, g in some.items() if g} for some in (over, given))
         return read | places | written
 
     def _dissipation(self) -> Potential | None:

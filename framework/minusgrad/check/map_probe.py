@@ -5,7 +5,6 @@ The checks of energies apply to this U, which is a sum over elements, receivers 
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -89,7 +88,9 @@ def pieces(
 
     for nodes, values in elements:
         if term.grid is not None:
-            found += [weighed(p, {**values, **at}) for p, at in _cells(term, values)]
+            cells = [(number, at) for _, number, at in term.in_window(values) if number is not None]
+            gathers = isinstance(term.energy, LocalMap) and term.energy.from_cells
+            found += [weighed(nodes[0] if gathers else cell, {**values, **at}) for cell, at in cells]
         else:
             found.append(weighed(nodes[0], values))
             if term.elements.unordered:
@@ -98,28 +99,16 @@ def pieces(
     return found
 
 
-def _cells(term: Term, values: Mapping[str, Any]) -> Iterator[tuple[int, dict[str, list[int]]]]:
-    """The cells of the grid in an element's window: their numbers, and their places as the map's argument."""
-    energy, grid = term.energy, term.grid
-    assert isinstance(energy, LocalMap)
-    assert grid is not None
-    ranges = energy.reach()(values)
-    clipped = [range(max(r.start, 0), min(r.stop, n)) for r, n in zip(ranges, grid.shape, strict=True)]
-    for place in product(*clipped):
-        yield int(np.ravel_multi_index(place, grid.shape)), {energy.cell or "": list(place)}
-
-
 def cut_off(term: Term, values: Mapping[str, Any]) -> float:
     """The largest value of an element outside its window, relative to the largest inside, of any output."""
     energy = term.energy
     assert isinstance(energy, LocalMap)
     of_map, ranges = energy.evaluator(), energy.reach()(values)
-    wider = [range(r.start - 1, r.stop + 1) for r in ranges]
     sizes = [int(np.prod(f.shape[1:], dtype=int)) for f in term.outputs.values()]
     begins = np.cumsum([0, *sizes[:-1]])
     inside, outside = np.zeros(len(begins)), np.zeros(len(begins))
-    for place in product(*wider):
-        given = np.abs(numbers_of(of_map({**values, energy.cell or "": list(place)})))
+    for place, _, at in term.in_window(values, wider=1):
+        given = np.abs(numbers_of(of_map({**values, **at})))
         largest = np.maximum.reduceat(given, begins)
         if all(p in r for p, r in zip(place, ranges, strict=True)):
             inside = np.maximum(inside, largest)

@@ -287,7 +287,7 @@ def _distance(term: Term | StagedTerm, name: str, values: np.ndarray) -> float:
     if isinstance(term, StagedTerm) or term.elements.loop.dense:
         return spread(values)
     slots = next(term.slots(a) for a, f in term.fields.items() if f.name == name)
-    if len(slots) == 1:
+    if len(slots) < 2:
         return spread(values)
     corners = values[term.elements.tuples()[:, list(slots)]].astype(np.float64)
     legs = corners[:, 1:] - corners[:, :1]

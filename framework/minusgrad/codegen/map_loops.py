@@ -12,9 +12,9 @@ their components, and one launch computes them all.
 Every sum has a fixed order, at any number of threads; there are no atomics.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from operator import add
 from typing import Any
 
@@ -133,26 +133,34 @@ class MapLoops(Emitter):
         values = given(traced, moved)
         self.forwarded = traced, values
         count = range(len(values))
-
-        def stored(node: str, texts: Sequence[str]) -> list[str]:
-            places = [f"{outs[k]}[{node}{subscript(c)}]" for k, c in self.components]
-            return [
-                f"{at} = {text}" if overwrite[k] else f"{at} = {at} + {text}"
-                for at, text, (k, _) in zip(places, texts, self.components, strict=True)
-            ]
-
+        stored = partial(self._stored_outputs, outs, overwrite)
         if self.loop.per_target:
             begin, adds = [f"s{k} = {self.type}(0.0)" for k in count], [f"s{k} += {{}}" for k in count]
             every = [(some, count) for some in self.loop.sources]
             return self._target_loop(values, every, begin, adds, stored("n0", [f"s{k}" for k in count]))
+        buffer = self._rows[0].buffer
+        self._buffers(self._rows)
+        rows = [f"{self.row(buffer, k)} = ti.f64({{}})" for k in count]
+        return [*self._each_element(values, rows), *self._received(stored)]
+
+    def _stored_outputs(
+        self, outs: Sequence[str], overwrite: Sequence[bool], node: str, texts: Sequence[str]
+    ) -> list[str]:
+        """Statements that store the outputs of a node, or add to them."""
+        places = [f"{outs[k]}[{node}{subscript(c)}]" for k, c in self.components]
+        return [
+            f"{at} = {text}" if overwrite[k] else f"{at} = {at} + {text}"
+            for at, text, (k, _) in zip(places, texts, self.components, strict=True)
+        ]
+
+    def _received(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
+        """The loop that sums the outputs of elements by receiver; `stored(node, texts)` stores the sums."""
         receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given[0])), self.prefix
         self._own("giving_start", receivers.start)
         self._own("giving", receivers.slots)
-        self._buffers(self._rows)
-        buffer = self._rows[0].buffer
-        sums = [f"a{k}" for k in count] if len(values) > 1 else ["a"]
+        buffer, count = self._rows[0].buffer, range(len(self.components))
+        sums = [f"a{k}" for k in count] if len(count) > 1 else ["a"]
         return [
-            *self._each_element(values, [f"{self.row(buffer, k)} = ti.f64({{}})" for k in count]),
             f"for n in range({p}giving_start.shape[0] - 1):",
             *(f"    {one} = ti.f64(0.0)" for one in sums),
             f"    for q in range({p}giving_start[n], {p}giving_start[n + 1]):",

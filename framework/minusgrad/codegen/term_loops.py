@@ -204,7 +204,7 @@ class Emitter(Statements):
     @property
     def _count(self) -> int:
         """The nodes of the fields."""
-        return len(next(iter(self.term.fields.values())))
+        return self.term.nodes
 
     def _gather(self, argument: str) -> Gather:
         """The slots that contribute to each node of a field."""

@@ -38,10 +38,10 @@ class Trace:
     """A traced energy: its value, and the input nodes of every role.
 
     `inputs[role]`: one list of components per slot for node fields (slot 0, 1, ...; empty where the node is
-    of another set), else one list; for an argument that is Linear in a field, its components. Of a map:
-    `given`, the components of all outputs in order, the first of which is `value`; `window`, the lowest and
-    the highest cell along each axis; of a map over unordered pairs `mirrored`, the components with the two
-    nodes exchanged.
+    of another set; of a field in a window its own in the place of slot 0), else one list; for an argument
+    that is Linear in a field, its components. Of a map: `given`, the components of all outputs in order, the
+    first of which is `value`; `window`, the lowest and the highest cell along each axis; of a map over
+    unordered pairs `mirrored`, the components with the two nodes exchanged.
     """
 
     graph: Graph
@@ -80,13 +80,16 @@ def trace(
             continue
         shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
         integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
-        slots: Sequence[int | None] = energy.slots(name, k) if isinstance(role, Node) else [None]
+        with_slots = isinstance(role, Node) and not role.in_window
+        slots: Sequence[int | None] = energy.slots(name, k) if with_slots else [None]
         components = list(product(*map(range, shape)))
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
         rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
         if not isinstance(role, Node):
             values[name] = leaves[0] if isinstance(role, Cell) else rows[0]
+        elif role.in_window:
+            values[name], inputs[name] = rows[0], [leaves[0], *([] for _ in range(1, k))]
         elif energy.element_kind.several:
             own = energy.slots(name, k)
             of_slot = dict(zip(own, leaves, strict=True))

@@ -37,7 +37,7 @@ def suits(term: Term) -> bool:
     """
     assert term.grid is not None
     assert isinstance(term.energy, LocalMap)
-    if term.energy.several or len(term.grid.shape) == 1:
+    if term.energy.several or len(term.grid.shape) == 1 or {*term.window_edges} != {"zero"}:
         return False
     if not 0 < runtime.lanes(term.dtype) <= term.grid.shape[-1]:
         return False

@@ -13,7 +13,7 @@ other side of an integer, and read a neighbouring entry of a table.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -73,6 +73,8 @@ class WindowLoops(MapLoops):
         super().__init__(term, adjoints)
         assert term.grid is not None
         self.shape, self.axes = term.grid.shape, range(len(term.grid.shape))
+        self.edges = term.window_edges
+        self.beyond = [a for a in self.axes if self.edges[a] != "zero"]
         bands = BANDS * runtime.threads() if len(self.shape) > 1 else SECTIONS
         self.band = max(BAND[len(self.shape)], -(-self.shape[0] // bands))
         self._reads, self._begin = self._known_reads()
@@ -110,7 +112,7 @@ class WindowLoops(MapLoops):
     def _stored(self) -> Windows:
         floors = storage.host(self._arrays["floors"])
         known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
-        return Windows(storage.host(self._arrays["window"]), known, self.shape)
+        return Windows(storage.host(self._arrays["window"]), known, self.shape, self.edges)
 
     # Loops
 
@@ -139,30 +141,46 @@ class WindowLoops(MapLoops):
 
     def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
         """The windows of all elements; then band by band, every element that reaches it, in their order."""
-        p, traced = self.prefix, self._trace()
+        traced = self._trace()
         values, places = given(traced, moved), self._late(traced)
         leaves = [leaf for leaf in inputs(values) if leaf.serial not in places]
-        low, high = self._on_grid()
-        low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
         numbers = [(outs[k], c) for k, c in self.components]
-        early, cells = self._giving(traced, values, (low, high), numbers)
-        element = [*self._loads(leaves), *self._windows(), *early, *cells]
-        each = [
-            f"b0, c0 = {p}window[e, 0], {p}window[e, 1]",
-            f"if (b0 < {self._end('band')}) & (c0 >= band * {self.band}):",
-            *indented(element),
-        ]
+        early, cells = self._giving(traced, values, self._in_band(), numbers)
+        each = self._reaching([*self._loads(leaves), *self._windows(), *early, *cells])
         if not moved.tangents:
             nan = f"{self.type}(ti.math.nan)"
             lost = [f"{out}[0{subscript(c)}] = {nan}" for out, c in numbers]
             each += [f"if (b0 == {LOST}) & (band == 0):", *indented(lost)]
+        cleared = [one for one, (k, _) in zip(numbers, self.components, strict=True) if overwrite[k]]
+        bands = self._in_bands(cleared, each)
+        return bands if moved.tangents else [*self._put_windows(), *bands]
+
+    def _in_band(self) -> Box:
+        """The cells of element e's window that lie in a band of rows; all of a window that leaves the grid
+        where there are cells beyond the rim.
+        """
+        low, high = self._on_grid()
+        low[0], high[0] = f"ti.max(b0, band * {self.band})", f"ti.min(c0 + 1, {self._end('band')})"
+        return low, high
+
+    def _reaching(self, element: list[str]) -> list[str]:
+        """The statements for element e, if its window may have rows of the band."""
+        reaches = f"(b0 < {self._end('band')}) & (c0 >= band * {self.band})"
+        if 0 in self.beyond:
+            reaches = f"({reaches}) | (b0 < 0) | (c0 >= {self.shape[0]})"
+        return [
+            f"b0, c0 = {self.prefix}window[e, 0], {self.prefix}window[e, 1]",
+            f"if {reaches}:",
+            *indented(element),
+        ]
+
+    def _in_bands(self, cleared: Sequence[OfCell], each: list[str]) -> list[str]:
+        """Band by band, with one thread each: zeros in some numbers of its cells, and then each element."""
         row = int(np.prod(self.shape[1:], dtype=int))
         band = f"band * {self.band * row}, {self._end('band')} * {row}"
-        cleared = [one for one, (k, _) in zip(numbers, self.components, strict=True) if overwrite[k]]
         begin = self._cleared(cleared, band) if cleared else []
-        elements = [f"for e in range({p}nodes.shape[0]):", *indented(each)]
-        bands = dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
-        return bands if moved.tangents else [*self._put_windows(), *bands]
+        elements = [f"for e in range({self.prefix}nodes.shape[0]):", *indented(each)]
+        return dealt("band", f"{-(-self.shape[0] // self.band)}", [*begin, *elements])
 
     def _cleared(self, numbers: Sequence[OfCell], cells: str) -> list[str]:
         """Zeros in a range of cells."""
@@ -184,30 +202,34 @@ class WindowLoops(MapLoops):
         """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ..."""
         late = self._late(traced) | {leaf.serial for leaf, _ in read}
         early, each, adds = self._hoisted(summed, late, names)
-        fetch = [f"{leaf_name(leaf)} = {array}[cell{subscript(c)}]" for leaf, (array, c) in read]
+        fetch = self._fetched(read)
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(adds))]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
         cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
         return early, [*begin, *cells]
 
+    def _fetched(self, read: Read) -> list[str]:
+        """Statements that read the numbers of a cell."""
+        return [f"{leaf_name(leaf)} = {array}[cell{subscript(c)}]" for leaf, (array, c) in read]
+
     def _element_loop(
         self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar], write: list[str]
     ) -> list[str]:
         """For each element the derivatives of sum over its cells of lambda . f, and how they change."""
-        graph, traced, values = value.graph, self._traced, list(self._traced.given)
-        weights = weights_of(traced)
-        weighed = {w.serial: along[w.serial] for w in weights if w.serial in along}
-        late = self._late(traced) | {leaf.serial for leaf in (*weights, *weighed.values())}
+        graph, traced = value.graph, self._traced
+        values, paired = self._pairing(value)
+        read = self._read(traced, along)
+        moving_late = {leaf.serial: along[leaf.serial] for leaf, _ in read if leaf.serial in along}
+        late = self._late(traced) | {leaf.serial for leaf, _ in read}
         wrt = [p.leaf for p in places if p.leaf is not None]
         bodies, meets = differentiation.cut(
             values, late | ties.kinked(values), [*wrt, *(n for n in inputs(values) if n.serial in along)]
         )
-        body = reduce(add, (weight * body for weight, body in zip(weights, bodies, strict=True)))
-        of_cell = differentiation.gradient(body, [leaf for leaf, _ in meets])
+        of_cell = differentiation.gradient(paired(bodies), [leaf for leaf, _ in meets])
         dots = differentiation.tangent([node for _, node in meets], along)
         moving = [(leaf, dot) for (leaf, _), dot in zip(meets, dots, strict=True) if dot.number != 0.0]
         at_cell = {leaf.serial: graph.input(*leaf.value, "dot") for leaf, _ in moving}
-        changing = differentiation.tangent(of_cell, at_cell | weighed) if along else []
+        changing = differentiation.tangent(of_cell, at_cell | moving_late) if along else []
         summed = ties.settled([*of_cell, *changing])
 
         sums = [graph.input("the sum", None, (k,)) for k in range(len(summed))]
@@ -225,13 +247,6 @@ class WindowLoops(MapLoops):
                 strict=True,
             )
         )
-        of_cells = [(self._field(adjoint_of(k)), c) for k, c in self.components]
-        read = [(w, (f"f_{name}", c)) for w, (name, c) in zip(weights, of_cells, strict=True)]
-        read += [
-            (weighed[w.serial], (f"w_{name}", c))
-            for w, (name, c) in zip(weights, of_cells, strict=True)
-            if w.serial in weighed
-        ]
         early, cells = self._summing(traced, summed, read, names)
         _, after, results = self._hoisted(chain, None, names)
 
@@ -276,6 +291,21 @@ class WindowLoops(MapLoops):
         self._traced = replace(traced, inputs={**traced.inputs, **weights})
         return self._traced
 
+    def _pairing(self, value: Scalar) -> tuple[list[Scalar], Callable[[Sequence[Scalar]], Scalar]]:
+        """The graphs that are cut, and their sum with lambda, which is a number of the cell."""
+        weights = weights_of(self._traced)
+
+        def paired(bodies: Sequence[Scalar]) -> Scalar:
+            return reduce(add, (weight * body for weight, body in zip(weights, bodies, strict=True)))
+
+        return list(self._traced.given), paired
+
+    def _read(self, traced: Trace, along: Mapping[int, Scalar]) -> Read:
+        """The leaves that are numbers of a cell, and then their tangents."""
+        of_cells = [(f"f_{self._field(adjoint_of(k))}", c) for k, c in self.components]
+        every = list(zip(weights_of(traced), of_cells, strict=True))
+        return with_tangents(every, along)
+
     def _places(self, traced: Trace) -> list[Scalar]:
         """The leaves that are the cell's place: known late, within the innermost loop."""
         (places,) = traced.inputs[self.map.cell or ""]
@@ -318,6 +348,8 @@ class WindowLoops(MapLoops):
         """
         last = self.axes[-1]
         end = [f"{put}{text}" for put, text in puts]
+        if self.beyond:
+            return self._beyond_the_rim(traced, low, high, [*body, *end])
         clipped = self._nested(low, high, self._last(traced, f"{low[last]}, {high[last]}", [*body, *end]))
         if (size := size_of(traced.window[last])) is None:
             return clipped
@@ -338,6 +370,33 @@ class WindowLoops(MapLoops):
         inside = f"if (b{last} >= {low[last]}) & (c{last} < {high[last]}):"
         return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
 
+    def _beyond_the_rim(self, traced: Trace, low: list[str], high: list[str], body: list[str]) -> list[str]:
+        """The body for every cell of a box; beyond the rim that of the cell which the edges say.
+
+        Of a window that leaves the grid all cells are visited, and those of other bands left out. One whose
+        place is NaN has none.
+        """
+        inside = " & ".join(f"(b{a} >= 0) & (c{a} < {self.shape[a]})" for a in self.beyond)
+        named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
+        banded = "band" in low[0]
+        lines = [self._cell("j"), *named, *body]
+        for a in reversed(self.axes):
+            wrapped = {
+                "zero": f"i{a}",
+                "clamped": f"ti.min(ti.max(i{a}, 0), {self.shape[a] - 1})",
+                "periodic": f"i{a} % {self.shape[a]}",
+            }
+            if a == 0 and banded and a in self.beyond:
+                lines = [f"if (j0 >= band * {self.band}) & (j0 < {self._end('band')}):", *indented(lines)]
+            ends = f"b{a}, c{a} + 1" if a in self.beyond else f"{low[a]}, {high[a]}"
+            lines = [f"for i{a} in range({ends}):", *indented([f"j{a} = {wrapped[self.edges[a]]}", *lines])]
+        last = self.axes[-1]
+        size = size_of(traced.window[last]) if last in self.beyond and not (last == 0 and banded) else None
+        ends = f"{low[last]}, {high[last]}" if size is None else f"b{last}, b{last} + {size}"
+        plain = self._nested(low, high, self._last(traced, ends, body))
+        known = f"b0 != {LOST}"
+        return [f"if {inside}:", *indented(plain), f"elif {known}:", *indented(lines)]
+
     def _last(self, traced: Trace, ends: str, body: list[str]) -> list[str]:
         """The loop over the last axis."""
         named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
@@ -349,11 +408,11 @@ class WindowLoops(MapLoops):
             lines = [f"for i{a} in range({low[a]}, {high[a]}):", *indented(lines)]
         return lines
 
-    def _cell(self) -> str:
+    def _cell(self, index: str = "i") -> str:
         """The number of the cell at i0, i1, ..."""
-        text = "i0"
+        text = f"{index}0"
         for a in self.axes[1:]:
-            text = f"({text}) * {self.shape[a]} + i{a}"
+            text = f"({text}) * {self.shape[a]} + {index}{a}"
         return f"cell = {text}"
 
     def _rounded(self) -> dict[int, str]:
@@ -409,6 +468,12 @@ class WindowLoops(MapLoops):
             for read, text in zip(reads, places, strict=True)
         ]
         return within(table, texts, self.term.tables[node.value].shape, self.type, begin)
+
+
+def with_tangents(every: Read, along: Mapping[int, Scalar]) -> Read:
+    """Leaves with the numbers that they are read from, and then those of their tangents."""
+    moving = [(along[leaf.serial], (f"w{name[1:]}", c)) for leaf, (name, c) in every if leaf.serial in along]
+    return [*((leaf, number) for leaf, number in every), *moving]
 
 
 def _relative(

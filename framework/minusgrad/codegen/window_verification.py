@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from ..elements import window_edges
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import Code
@@ -32,17 +33,39 @@ class Windows:
     ends: np.ndarray
     floors: Mapping[int, np.ndarray]
     shape: tuple[int, ...]
+    edges: tuple[str, ...]
 
-    def holding(self, cell: tuple[int, ...]) -> np.ndarray:
-        """The elements whose windows a cell lies in."""
-        low, high = self.ends[:, 0::2], self.ends[:, 1::2]
-        return np.flatnonzero(((low <= cell) & (high >= cell)).all(axis=1))
+    def holding(self, number: int) -> tuple[np.ndarray, np.ndarray]:
+        """The elements whose windows have the cell of this number, (n,), and its places there, (axes, n)."""
+        if {*self.edges} == {"zero"}:
+            near, cell = self._near(number), np.array(np.unravel_index(number, self.shape))
+            return near, np.repeat(cell[:, None], len(near), 1)
+        rows, places = [np.zeros(0, int)], [np.zeros((len(self.shape), 0), int)]
+        for element in self._near(number):
+            cells = self.cells(element)
+            cells = cells[:, self.numbers(cells) == number]
+            rows.append(np.full(cells.shape[1], element))
+            places.append(cells)
+        return np.concatenate(rows), np.concatenate(places, axis=1)
+
+    def _near(self, number: int) -> np.ndarray:
+        """The elements whose windows hold a cell, or leave the grid."""
+        low, high, cell = self.ends[:, 0::2], self.ends[:, 1::2], np.unravel_index(number, self.shape)
+        beyond = np.array([edge != "zero" for edge in self.edges]) & ((low < 0) | (high >= self.shape))
+        return np.flatnonzero((((low <= cell) & (high >= cell)) | beyond).all(axis=1))
 
     def cells(self, element: int) -> np.ndarray:
-        """The cells of an element's window that lie on the grid, (axes, cells)."""
-        ends = zip(self.ends[element, 0::2], self.ends[element, 1::2], self.shape, strict=True)
-        ranges = [np.arange(max(low, 0), min(high + 1, n)) for low, high, n in ends]
+        """The places of an element's window where cells are, (axes, cells); they count on beyond the rim."""
+        ends = zip(self.ends[element, 0::2], self.ends[element, 1::2], self.shape, self.edges, strict=True)
+        ranges = [
+            np.arange(max(low, 0), min(high + 1, n)) if edge == "zero" else np.arange(low, high + 1)
+            for low, high, n, edge in ends
+        ]
         return np.stack([axis.ravel() for axis in np.meshgrid(*ranges, indexing="ij")])
+
+    def numbers(self, places: np.ndarray) -> np.ndarray:
+        """The numbers of the cells at some places, (axes, n)."""
+        return window_edges.numbers(places, self.shape, self.edges)
 
 
 @dataclass(frozen=True)
@@ -59,7 +82,7 @@ class AtCells(Sample):
         if argument not in self.term.fields or leaf.value[1] is not None:
             return super().leaf(leaf)
         array = self.tangents[argument] if is_tangent(leaf) else self.term.fields[argument].array  # adjoints
-        cells = np.ravel_multi_index(tuple(self.cells), self.windows.shape)
+        cells = self.windows.numbers(self.cells)
         return storage.host(array)[(cells, *leaf.value[2])].astype(float)
 
     def known(self) -> dict[int, np.ndarray]:
@@ -82,15 +105,11 @@ def verify_cells(
     for element in rows_of(term):
         cells = windows.cells(element)
         if cells.size:
-            chosen.add(tuple(int(c) for c in cells[:, cells.shape[1] // 2]))
-    samples = []
-    for cell in sorted(chosen):
-        rows = windows.holding(cell)
-        samples.append(_at(term, rows, np.repeat(np.array(cell)[:, None], len(rows), 1), windows, t, along))
+            chosen.add(int(windows.numbers(cells[:, [cells.shape[1] // 2]])[0]))
+    numbers = sorted(chosen)
+    samples = [_at(term, *windows.holding(cell), windows, t, along) for cell in numbers]
     if samples:
-        numbers = [int(np.ravel_multi_index(cell, windows.shape)) for cell in sorted(chosen)]
-        places = Places(numbers, samples, sums=True)
-        compare(places, wanted, [one[numbers] for one in found])
+        compare(Places(numbers, samples, sums=True), wanted, [one[numbers] for one in found])
 
 
 def verify_windows(
@@ -107,9 +126,34 @@ def verify_windows(
         return
     pairs = zip(weights_of(sweep.traced), sweep.traced.given, strict=True)
     graphs = outputs(reduce(add, (weight * value for weight, value in pairs)), sweep.places, sweep.along)
-    samples = [_at(term, np.full(inside[e].shape[1], e), inside[e], windows, t, along) for e in rows]
     wanted, found = numbers_found(loops, list(zip(sweep.places, graphs, strict=True)), rows, code, t)
-    compare(Places(rows, samples, sums=True), wanted, found)
+    compare(_in_windows(term, rows, windows, t, along), wanted, found)
+
+
+def verify_sums(
+    term: Term,
+    wanted: Sequence[Number],
+    windows: Windows,
+    found: Sequence[np.ndarray],
+    t: float,
+    along: Mapping[str, Any],
+) -> None:
+    """Compare sums over the windows of some elements, of `found` for all elements, with their graphs.
+
+    Raises `MiscompiledError` and `RangeError`.
+    """
+    rows = rows_of(term)
+    compare(_in_windows(term, rows, windows, t, along), wanted, [one[rows] for one in found])
+
+
+def _in_windows(term: Term, rows: np.ndarray, windows: Windows, t: float, along: Mapping[str, Any]) -> Places:
+    """Some elements, each with all cells of its window."""
+    inside = [windows.cells(e) for e in rows]
+    samples = [
+        _at(term, np.full(cells.shape[1], e), cells, windows, t, along)
+        for e, cells in zip(rows, inside, strict=True)
+    ]
+    return Places(rows, samples, sums=True)
 
 
 def _at(

@@ -1,6 +1,7 @@
 """Offsets of neighbouring cells that a function reads, found by running it with symbolic scalars."""
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import product
 from typing import Any
@@ -13,6 +14,10 @@ from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic, TableLookup
 from ..symbolic.tensors import Tensor
 from .local_energy import Datum, LocalEnergy, Node, Role, Table, concrete
+from .local_map import Cell, LocalMap
+
+MOST_AXES = 3
+"""The most axes of a grid."""
 
 
 def offsets_of(
@@ -20,16 +25,20 @@ def offsets_of(
 ) -> tuple[Offset, ...]:
     """The offsets that the function of an energy over cells reads on any path: that of the cell itself first.
 
-    axes: of the grid; None: as many as the first offset has. d: the dimension of space. tables: the shapes of
-    tables by argument. Raises `TraceError`, with file and line, for offsets that are not constant, or not one
-    for each axis.
+    Those that the window of a map reads are among them.
+
+    axes: of the grid; None: as many as the window's corners have, or the first offset. d: the dimension of
+    space. tables: the shapes of tables by argument. Raises `TraceError`, with file and line, for offsets that
+    are not constant, or not one for each axis.
     """
-    paths, found = Paths(), set[Offset]()
+    paths, found, of_window = Paths(), set[Offset](), set[int]()
     graph = Graph(paths.decide)
     functions = Symbolic(graph)
 
     def leaf(name: str, role: Role, offset: Offset | None = None) -> Any:
-        shape, whole = concrete(role.shape, d), isinstance(role, Datum) and role.integer
+        cell = isinstance(role, Cell)
+        shape = (axes or MOST_AXES,) if cell else concrete(role.shape, d)
+        whole = cell or (isinstance(role, Datum) and role.integer)
         entries = [graph.input(name, offset, c, integer=whole) for c in product(*map(range, shape))]
         return Tensor(shape, entries, functions) if shape else entries[0]
 
@@ -44,17 +53,29 @@ def offsets_of(
     def value(name: str, role: Role) -> Any:
         if isinstance(role, Table):
             return TableLookup(graph, name, tables[name])
-        if isinstance(role, Node):
+        if isinstance(role, Node) and not role.in_window:
             return Neighbours(name, axes, partial(neighbour, name, role))
         return leaf(name, role)
 
     values = {name: value(name, role) for name, role in energy.roles.items()}
-    body = rebind(energy.function, functions)
+    body, window = rebind(energy.function, functions), _window(energy)
 
     def visited() -> list[Scalar]:
         run(body, [values[name] for name in energy.arguments])
+        if window:
+            corners = run(rebind(window, functions), [values[name] for name in _arguments(window)])
+            if isinstance(corners, tuple) and isinstance(corners[0], list):  # else refused where it is traced
+                of_window.add(len(corners[0]))
         return [graph.constant(0.0)]
 
     paths.merged(graph, visited)
-    own = (0,) * (axes or len(next(iter(found), (0,))))
+    own = (0,) * (axes or min(of_window, default=0) or len(next(iter(found), (0,))))
     return own, *sorted(found - {own})
+
+
+def _window(energy: LocalEnergy) -> Callable | None:
+    return energy.window if isinstance(energy, LocalMap) else None
+
+
+def _arguments(function: Callable) -> tuple[str, ...]:
+    return tuple(inspect.signature(function).parameters)

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -38,6 +38,8 @@ Shape = tuple[int | str, ...]
 the nodes of a tuple."""
 INSIDE = "_inside"
 """The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""
+WINDOW = "cells of windows"
+"""The set that fields read in windows are over; no name, so that no declared set is called like this."""
 EDGES = ("clamped", "zero", "periodic")
 """What lies beyond an edge of a grid: the value of the cell at the edge, 0, or the grid once more."""
 SYMMETRIES = ("translation", "rotation", "permutation")
@@ -99,6 +101,8 @@ class Node(Bounded):
     """
 
     of: str = ""
+    in_window: ClassVar[bool] = False
+    """True if the field is over the cells of windows; elements have no slot for it."""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
         """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds."""
@@ -254,10 +258,14 @@ class LocalEnergy:
     def set_of(self, argument: str) -> str:
         """The name of the set of nodes that a field is over; '' where the only set has no name."""
         role = self.roles[argument]
+        if _in_window(role):
+            return WINDOW
         return getattr(role, "of", "") or self.element_kind.names[0]
 
     def slots(self, argument: str, arity: int) -> Sequence[int]:
         """The slots of an element of so many nodes at which a node field may be read."""
+        if _in_window(self.roles[argument]):
+            return ()
         return self.element_kind.slots(self.set_of(argument), arity)
 
     @property
@@ -305,7 +313,7 @@ class LocalEnergy:
 
         def energy(values: Mapping[str, Any]) -> Any:
             made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
-            made |= {a: self.received(a, values) for a in nodal if self.offsets}
+            made |= {a: self.received(a, values) for a in nodal}
             return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
 
         return energy
@@ -327,6 +335,8 @@ class LocalEnergy:
 
     def received(self, name: str, values: Mapping[str, Any]) -> Any:
         """The same of numbers by argument."""
+        if _in_window(self.roles[name]):
+            return values[name]
         inside = values.get(INSIDE, ())
         return self.around(name, values[name], lambda s, v: v if inside[s] > 0.5 else 0.0 * v)
 
@@ -349,10 +359,14 @@ class LocalEnergy:
     def _draw(self, name: str, rng: np.random.Generator, d: int, k: int) -> Any:
         role = self.roles[name]
         shape = concrete(role.shape, d, k)
-        if isinstance(role, Node):
+        if isinstance(role, Node) and not role.in_window:
             own = self.slots(name, k)
             return [_one(role.draw(rng, shape)) if slot in own else None for slot in range(k)]
         return _one(role.draw(rng, shape))
+
+
+def _in_window(role: Role) -> bool:
+    return isinstance(role, Node) and role.in_window
 
 
 def _differentiable(role: Role) -> bool:
@@ -452,9 +466,14 @@ def known_symmetries(what: str, symmetries: Sequence[str]) -> tuple[str, ...]:
     return tuple(symmetries)
 
 
-def declared_edges(what: str, over: Over, edges: str | Sequence[str]) -> str | tuple[str, ...]:
-    """The edges of cells as declared. Raises `EnergyError` for unknown ones, and without cells."""
-    if over != "cells":
+def declared_edges(
+    what: str, over: Over, edges: str | Sequence[str], window: bool = False
+) -> str | tuple[str, ...]:
+    """The edges of cells as declared. Raises `EnergyError` for unknown ones, and without cells.
+
+    window: elements have windows of cells.
+    """
+    if over != "cells" and not window:
         if edges:
             raise EnergyError(f"{what}: has edges, but is not over 'cells', got {over!r}; leave `edges` out")
         return ""
@@ -522,7 +541,9 @@ def _check_declaration(
         raise EnergyError(
             f"{name}: {', '.join(extra)} has a role, but is no argument of the function; leave the role out"
         )
-    if not any(isinstance(role, Node) for role in roles.values()) and not (kind.combined and what == "map"):
+    nodal = [role for role in roles.values() if isinstance(role, Node)]
+    own = [role for role in nodal if kind.cells or not role.in_window]
+    if not own and not (kind.combined and what == "map"):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if kind.cells:
@@ -550,6 +571,8 @@ def _check_sets(
     """Refuse node fields over sets that `over` does not name, or over none where it names several."""
     sets = kind.names
     for argument, role in nodal.items():
+        if role.in_window:
+            continue
         if role.of and sets == [""]:
             raise EnergyError(
                 f"{name}: {argument} is a field of '{role.of}', but `over` names no sets of nodes; leave `of`"

@@ -8,6 +8,7 @@ over "pairs"    every node adds to every other: f(receiver, giver), in this orde
 over tuples     each tuple adds to its first node; the output is over the set of that node
 over "cells"    each cell of a grid adds to itself, from its neighbours at constant offsets
 with a `Cell`   each element adds to the cells of a grid within its window
+with `At`       each element sums over the cells of its window, and reads fields there
 
 Examples: the dose of a moving spot, particles on a grid, the electron density around atoms. A sum inside a
 function becomes a map and an energy of its output. The derivative of U with respect to the arguments of f is
@@ -19,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import ceil, floor
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -31,6 +32,7 @@ from .local_energy import (
     MAP_KEYS,
     Linear,
     LocalEnergy,
+    Node,
     Parameter,
     Role,
     Shape,
@@ -44,18 +46,36 @@ from .local_energy import (
 
 @dataclass(frozen=True)
 class Cell(Role):
-    """Role of a map's argument that is the receiving cell of a grid: `at[0]` is its row, `at[1]` its column.
+    """Role of a map's argument that is a cell of a grid: `at[0]` is its row, `at[1]` its column.
 
         at=Cell(window=reached, spacing="pixel")
 
     `window(...)` takes some of the map's arguments, by their names, and returns the lowest and the highest
     cell that the element reaches, one number for each axis: `return [low, low], [high, high]`; they are
-    rounded outward. Values of f outside are cut off. `spacing`: the parameter that receives the grid's
-    spacing [m].
+    rounded outward. Values of f outside are cut off. Each element adds to the cells of its window; or reads
+    fields there (`At`), and sums over them. What lies beyond the rim of the grid, `edges` of the map say;
+    `at` goes on counting there. `spacing`: the parameter that receives the grid's spacing [m].
+
+    Without a window, and `over` "cells", it is the cell that is the element:
+
+        here=Cell()
     """
 
     window: Callable | None = None
     spacing: str = ""
+
+
+@dataclass(frozen=True)
+class At(Node):
+    """Role of an argument that is a field over the cells of a grid, read at the cell `at` of a window.
+
+        q=At("m/s", ("d",)), at=Cell(window=reached)
+
+    The map then sums f over the cells of each element's window: interpolation from a grid to particles, or
+    from a grid to places between its cells. unit, shape, scale, bounds and reason are those of `Node`.
+    """
+
+    in_window: ClassVar[bool] = True
 
 
 @dataclass(frozen=True)
@@ -90,8 +110,13 @@ class LocalMap(LocalEnergy):
 
     @property
     def cell(self) -> str | None:
-        """The argument that is the receiving cell, if there is a grid."""
-        return next(iter(self.of_role(Cell)), None)
+        """The argument that is the cell of a window, if elements have windows."""
+        return next((a for a, role in self.of_role(Cell).items() if role.window), None)
+
+    @property
+    def from_cells(self) -> bool:
+        """True if elements read the cells of their windows, and give to nodes; else they add to them."""
+        return bool(self.of_role(At))
 
     @property
     def window(self) -> FunctionType | None:
@@ -101,12 +126,12 @@ class LocalMap(LocalEnergy):
     @property
     def spacing(self) -> str:
         """The argument that is the grid's spacing; empty if there is none."""
-        return self.roles[self.cell].spacing if self.cell else ""  # type: ignore[attr-defined]
+        return next((role.spacing for role in self.of_role(Cell).values() if role.spacing), "")
 
     @property
     def spacings(self) -> tuple[str, ...]:
         """The arguments that are the spacing of the grid, which no scene sets."""
-        return (self.spacing,) if self.spacing else super().spacings
+        return *super().spacings, *([self.spacing] if self.spacing else [])
 
     def reach(self) -> Callable[[Mapping[str, Any]], list[range]]:
         """The cells that an element reaches along each axis, in plain Python, from its values by name."""
@@ -114,7 +139,8 @@ class LocalMap(LocalEnergy):
         corners, tables = evaluator(self.window, several=True), self.of_role(Table)
 
         def ranges(values: Mapping[str, Any]) -> list[range]:
-            low, high = corners({**values, **{a: Lookup(values[a]) for a in tables}})
+            around = {a: self.received(a, values) for a in self.of_role(Node) if a in values}
+            low, high = corners({**values, **around, **{a: Lookup(values[a]) for a in tables}})
             return [range(floor(a), ceil(b) + 1) for a, b in zip(low, high, strict=True)]
 
         return ranges
@@ -161,17 +187,20 @@ def local_map(
         def smooth(q):
             return 0.25 * (q[1, 0] + q[-1, 0] + q[0, 1] + q[0, -1])
 
+    With a window (`Cell`) `edges` say what an element reaches beyond the rim of the grid: no cell ("zero",
+    the default unless over "cells"), the cell at the rim ("clamped"), or that at the other rim ("periodic").
+
     Raises `EnergyError` if the roles do not match the function's arguments or the window's, and for outputs
     that are no such fields.
     """
 
     def declare(function: Callable) -> LocalMap:
         outputs = _outputs(f"map '{name}'", gives, Output(unit, shape))
-        known_edges = declared_edges(f"map '{name}'", over, edges)
+        windowed = any(isinstance(role, Cell) and role.window for role in roles.values())
+        known_edges = declared_edges(f"map '{name}'", over, edges, windowed)
         made = LocalMap(*declared(name, function, over, roles, "map"), outputs=outputs, edges=known_edges)
         refuse_block_keys(f"map '{name}'", made.roles, MAP_KEYS)
-        if made.cell:
-            _check_cell(made, list(made.of_role(Cell)))
+        _check_cells(made)
         return made
 
     return declare
@@ -206,20 +235,31 @@ def _check_shape(what: str, shape: Any) -> None:
         )
 
 
-def _check_cell(made: LocalMap, cells: Sequence[str]) -> None:
-    what = f"map '{made.name}'"
-    if len(cells) > 1:
-        raise EnergyError(f"{what}: has the Cells {', '.join(cells)}; use one")
-    if made.element_kind.unordered or made.element_kind.cells:
-        raise EnergyError(f"{what}: {made.over} cannot add to cells; sum over nodes or tuples")
-    if made.window is None:
+def _check_cells(made: LocalMap) -> None:
+    """Refuse Cells and Ats that do not fit the elements, or each other."""
+    what, kind, fields = f"map '{made.name}'", made.element_kind, list(made.of_role(At))
+    windows = [a for a, role in made.of_role(Cell).items() if role.window]
+    own = [a for a in made.of_role(Cell) if a not in windows]
+    if own and not kind.cells:
         raise EnergyError(
-            f"{what}: {cells[0]} has no window; give it a function that returns the cells reached"
+            f"{what}: {own[0]} has no window; give it a function that returns the cells reached"
         )
+    for cells in (windows, own):
+        if len(cells) > 1:
+            raise EnergyError(f"{what}: has the Cells {', '.join(cells)}; use one")
+    if fields and not windows:
+        raise EnergyError(f"{what}: {fields[0]} is read in a window, got none; add at=Cell(window=...)")
+    if made.spacing and not isinstance(made.roles.get(made.spacing), Parameter):
+        raise EnergyError(f"{what}: its spacing must be a Parameter, got '{made.spacing}'; give it that role")
+    if not windows:
+        return
+    if kind.unordered or (kind.cells and not fields):
+        raise EnergyError(f"{what}: {made.over} cannot add to cells; sum over nodes or tuples")
+    if fields and kind.several:
+        raise EnergyError(f"{what}: {fields[0]} is read in windows, got several sets of nodes; use one set")
+    assert made.window is not None
     taken = inspect.signature(made.window).parameters
-    if strange := [a for a in taken if a not in made.roles or a in cells]:
+    if strange := [a for a in taken if a not in made.roles or a in (*windows, *fields)]:
         raise EnergyError(
             f"{what}: its window must take arguments of the map, got {', '.join(strange)}; rename them"
         )
-    if made.spacing and not isinstance(made.roles.get(made.spacing), Parameter):
-        raise EnergyError(f"{what}: its spacing must be a Parameter, got '{made.spacing}'; give it that role")

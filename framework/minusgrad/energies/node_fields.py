@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .fields import Field, Fields
-from .local_energy import LocalEnergy, Node, Role
+from .local_energy import WINDOW, LocalEnergy, Node, Role
 from .term_spec import TermSpec
 
 
@@ -22,6 +22,7 @@ def set_sizes(spec: TermSpec, bound: Mapping[str, Field]) -> dict[str, int]:
     Raises `EnergyError` if fields over one set differ in length, or from the size that is given.
     """
     kind = spec.energy.element_kind
+    _check_windows(spec, bound)
     found: dict[str, int] = {}
     for of in kind.names:
         over = {a: f for a, f in bound.items() if spec.energy.set_of(a) == of}
@@ -33,7 +34,21 @@ def set_sizes(spec: TermSpec, bound: Mapping[str, Field]) -> dict[str, int]:
             )
         if over:
             found[of] = len(next(iter(over.values())))
+    if kind.cells and not found:
+        found[""] = len(spec.grid or ())
     return found | _given_sizes(spec, found)
+
+
+def _check_windows(spec: TermSpec, bound: Mapping[str, Field]) -> None:
+    """Refuse fields that windows read, unless they have a value for each cell of the grid."""
+    for argument, field in bound.items():
+        if spec.energy.set_of(argument) == WINDOW and len(field) != len(spec.grid or ()):
+            assert spec.grid is not None
+            shape = " x ".join(map(str, spec.grid.shape))
+            raise EnergyError(
+                f"{spec.label}.{argument}: field '{field.name}' is read at the {len(spec.grid)} cells of the"
+                f" grid ({shape}), got {len(field)} values; give another `grid`, or a field over this one"
+            )
 
 
 def _given_sizes(spec: TermSpec, found: Mapping[str, int]) -> dict[str, int]:

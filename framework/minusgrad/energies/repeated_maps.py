@@ -13,7 +13,7 @@ from typing import Any
 
 from ..errors import EnergyError
 from .fields import Field, Fields
-from .local_energy import LocalEnergy, Node, concrete
+from .local_energy import WINDOW, LocalEnergy, Node, concrete
 from .local_map import LocalMap
 from .term import Term
 from .term_spec import TermSpec
@@ -79,7 +79,7 @@ def _zeros(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
     others = {a: fields[spec.renamed.get(a, a)] for a in nodal if a not in own}
     counts = (
         [len(spec.grid)]
-        if spec.grid
+        if spec.grid and _over_cells(spec, own[0])
         else [len(f) for a, f in others.items() if spec.energy.set_of(a) == spec.energy.set_of(own[0])]
     )
     sizes = [f.shape[1 + nodal[a].shape.index("d")] for a, f in others.items() if "d" in nodal[a].shape]
@@ -94,6 +94,12 @@ def _zeros(spec: TermSpec, fields: Fields, own: Sequence[str]) -> str:
     shape = concrete(role.shape, next(iter(sizes), None))
     (output,) = spec.energy.outputs.values()  # type: ignore[attr-defined]
     return fields.derive(name, counts[0], output.unit, shape).name
+
+
+def _over_cells(spec: TermSpec, argument: str) -> bool:
+    """True if a field is over the cells of the grid; those of elements that read a window need not be."""
+    from_cells = isinstance(spec.energy, LocalMap) and spec.energy.from_cells
+    return not from_cells or spec.energy.element_kind.cells or spec.energy.set_of(argument) == WINDOW
 
 
 def _refuse_unlike(term: Term, begin: Field) -> None:

@@ -1,18 +1,20 @@
 """A term: an energy with its elements, and each argument bound to an array."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import product
 from typing import Any
 
 import numpy as np
 
+from ..elements import window_edges
 from ..elements.elements import Elements
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
 from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
-from .local_energy import Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete
+from .local_energy import WINDOW, Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
 from .parameter_values import Values, parameter_values
@@ -36,7 +38,7 @@ class Term:
     tables: dict[str, np.ndarray] = field(default_factory=dict)
     outputs: dict[str, Field] = field(default_factory=dict)
     grid: Grid | None = None
-    """The cells that a map adds to within windows."""
+    """The cells that a map adds to, or reads, within windows."""
     cells: Grid | None = None
     """The grid whose cells are the elements."""
     owner: str = ""
@@ -57,7 +59,9 @@ class Term:
         spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
         term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype)
-        term.grid, term.cells = (None, spec.grid) if term.energy.offsets else (spec.grid, None)
+        windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
+        term.grid = spec.grid if windowed else None
+        term.cells = spec.grid if term.energy.offsets else None
         members = {argument: term.members(argument) for argument in bound}
         check_fields(spec.label, spec.energy, bound, fields.derived, members)
         term._take_data(spec, kept)
@@ -83,7 +87,7 @@ class Term:
 
     def _take_parameters(self, spec: TermSpec, kept: np.ndarray) -> None:
         for argument, role in self.energy.of_role(Parameter).items():
-            shape, count = concrete(role.shape, self.dimension), _length(self.fields)
+            shape, count = concrete(role.shape, self.dimension), self.nodes
             self.parameters[argument] = parameter_values(
                 spec, argument, shape, self.elements, kept, count, self.dtype
             )
@@ -103,7 +107,8 @@ class Term:
         """Make the output fields of a map. Raises `EnergyError` for an energy with an output field."""
         names = spec.output_names()
         if isinstance(self.energy, LocalMap):
-            receivers = len(self.grid) if self.grid else self._receivers(sizes)
+            adds_to = self.receiving_grid
+            receivers = len(adds_to) if adds_to else self._receivers(sizes)
             for declared, output in self.energy.outputs.items():
                 try:
                     shape = concrete(output.shape, self.dimension, self.arity)
@@ -131,6 +136,22 @@ class Term:
             check_exchange(self.energy, fields | parameters | dict.fromkeys(self.energy.of_role(Time), 0.0))
 
     @property
+    def nodes(self) -> int:
+        """The nodes of the fields that elements have slots for; of a grid's cells, if they have none."""
+        own = (len(f) for a, f in self.fields.items() if self.energy.set_of(a) != WINDOW)
+        return next(own, len(self.cells or ()))
+
+    @property
+    def receiving_grid(self) -> Grid | None:
+        """The grid that the outputs of a map are over, if they are."""
+        assert isinstance(self.energy, LocalMap)
+        return self.cells if self.energy.from_cells else self.grid or self.cells
+
+    def grid_of(self, argument: str) -> Grid | None:
+        """The grid that a node field is over, if it is."""
+        return self.grid if self.energy.set_of(argument) == WINDOW else self.cells
+
+    @property
     def dimension(self) -> int | None:
         """d: the components of node fields that are vectors of space; without any, of data that are."""
         shapes = {a: f.shape for a, f in self.fields.items()} | {a: v.shape for a, v in self.data.items()}
@@ -148,6 +169,8 @@ class Term:
 
     def members(self, argument: str) -> np.ndarray:
         """The nodes at which elements read a field, each once, in increasing order."""
+        if self.energy.set_of(argument) == WINDOW:
+            return np.arange(len(self.fields[argument]))
         if not self.energy.element_kind.several:
             return self.elements.members
         return np.unique(self.elements.nodes[:, list(self.slots(argument))])
@@ -184,8 +207,34 @@ class Term:
         return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
 
     def _at(self, argument: str, nodes: Sequence[int]) -> list[Any]:
+        """The values of a field at the nodes; none of one that is read in a window (`in_window`)."""
         values, own = self.fields[argument].values, self.slots(argument)
         return [values[n].astype(np.float64) if slot in own else None for slot, n in enumerate(nodes)]
+
+    def in_window(
+        self, values: Mapping[str, Any], wider: int = 0
+    ) -> Iterator[tuple[tuple[int, ...], int | None, dict[str, Any]]]:
+        """The cells of an element's window, from its arguments: place, number, and arguments of the cell.
+
+        The place counts on beyond the rim of the grid. A cell that does not exist has the number None, and
+        fields are zero there. wider: so many cells on every side.
+        """
+        energy, grid = self.energy, self.grid
+        assert isinstance(energy, LocalMap)
+        assert grid is not None
+        for place in product(*(range(r.start - wider, r.stop + wider) for r in energy.reach()(values))):
+            number = window_edges.number(place, grid.shape, self.window_edges)
+            given: dict[str, Any] = {energy.cell or "": list(place)}
+            for a in (a for a in self.fields if energy.set_of(a) == WINDOW):
+                at = self.fields[a].values.astype(np.float64)
+                given[a] = 0.0 * at[0] if number is None else at[number]
+            yield place, number, given
+
+    @property
+    def window_edges(self) -> tuple[str, ...]:
+        """What lies beyond the rim of the grid that windows reach, along each axis."""
+        assert self.grid is not None
+        return tuple(self.energy.edges) or ("zero",) * len(self.grid.shape)
 
     def sharing(self, other: "Term") -> "Term":
         """The same term with the parameters and data of another one."""
@@ -218,11 +267,6 @@ class Term:
 def in_blocks(argument: str) -> str:
     """The name of a datum's copy in blocks of lanes."""
     return f"blocks_of_{argument}"
-
-
-def _length(bound: Mapping[str, Field]) -> int:
-    """The number of nodes; 0 where no field says."""
-    return len(next(iter(bound.values()), ()))
 
 
 def bind(
@@ -258,9 +302,10 @@ def bind(
     tables      by argument, arrays of numbers
     gives       the name of the field that a map computes; of several, names by the declared ones; default:
                 the declared ones
-    grid        the cells that a map adds to, or that the energy is over
+    grid        the cells that a map adds to or reads, or that the energy is over
     sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
-    edges       over cells, what lies beyond an edge, along all axes or each; default: as declared
+    edges       over cells, and of windows of cells: what lies beyond an edge, along all axes or each;
+                default: as declared
     units       the run's units, in which defaults are taken; default: SI
 
     Returns the term. Raises `EnergyError` naming the term and argument.

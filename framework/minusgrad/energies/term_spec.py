@@ -13,8 +13,8 @@ from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
 from .fields import Body, Field, Grid
-from .local_energy import EDGES, INSIDE, Datum, LocalEnergy, Node, Parameter, Table, identifier
-from .local_map import LocalMap
+from .local_energy import EDGES, INSIDE, WINDOW, Datum, LocalEnergy, Node, Parameter, Table, identifier
+from .local_map import Cell, LocalMap
 
 
 @dataclass(frozen=True)
@@ -47,9 +47,14 @@ class TermSpec:
         refuse_strange(self.label, self.renamed, self.energy.of_role(Node))
         if self.energy.element_kind.cells:
             return self._over_a_grid()._with_spacing()
-        if self.edges is not None:
+        if self.edges is not None and not self._windowed:
             raise EnergyError(f"{self.label}: is not over cells, got edges; leave `edges` out")
         return self._onto_a_grid()
+
+    @property
+    def _windowed(self) -> bool:
+        """True if elements reach the cells of a grid within windows."""
+        return isinstance(self.energy, LocalMap) and self.energy.cell is not None
 
     def _over_a_grid(self) -> "TermSpec":
         """The same, if there is a grid with known edges, and nothing else that makes elements."""
@@ -63,7 +68,8 @@ class TermSpec:
     def edges_by_axis(self) -> tuple[str, ...]:
         """What lies beyond the edges, along each axis of the grid. Raises `EnergyError` for unknown edges."""
         assert self.grid is not None
-        axes, given = len(self.grid.shape), self.edges or self.energy.edges or EDGES[0]
+        usual = EDGES[0] if self.energy.element_kind.cells else EDGES[1]
+        axes, given = len(self.grid.shape), self.edges or self.energy.edges or usual
         each = (given,) * axes if isinstance(given, str) else tuple(given)
         if strange := [one for one in each if one not in EDGES]:
             raise EnergyError(f"{self.label}.edges: {unknown('kind of edge', strange[0], EDGES)}")
@@ -77,13 +83,16 @@ class TermSpec:
     def around_cells(self, fields: Mapping[str, Field]) -> "TermSpec":
         """The same with the elements of the grid's cells, and the offsets that the function reads.
 
-        Unchanged for other energies. fields: by node argument. Raises `EnergyError` for fields of another
-        length, and `TraceError`.
+        Of other energies only the edges are settled. fields: by node argument. Raises `EnergyError` for
+        fields of another length, and `TraceError`.
         """
         energy, grid = self.energy, self.grid
-        if not energy.element_kind.cells or grid is None:
+        if grid is None:
             return self
-        count = len(next(iter(fields.values())))
+        if not energy.element_kind.cells:
+            edges = self.edges_by_axis()
+            return replace(self, energy=replace(energy, edges=edges if {*edges} - {"zero"} else ""))
+        count = next((len(f) for a, f in fields.items() if energy.set_of(a) != WINDOW), len(grid))
         if count != len(grid):
             shape = " x ".join(map(str, grid.shape))
             raise EnergyError(
@@ -99,6 +108,10 @@ class TermSpec:
         roles, data = dict(energy.roles), dict(self.data)
         if "zero" in edges:
             roles[INSIDE], data[INSIDE] = Datum(shape=("k",)), inside.astype(np.float64)
+        for argument, role in energy.of_role(Cell).items():
+            if role.window is None:
+                roles[argument] = Datum(shape=(len(grid.shape),), integer=True)
+                data[argument] = np.stack(np.unravel_index(cells, grid.shape), axis=1)
         around = replace(energy, roles=roles, offsets=offsets, edges=edges)
         return replace(self, energy=around, data=data, elements=elements)
 
@@ -109,7 +122,8 @@ class TermSpec:
                 raise EnergyError(f"{self.label}: does not add to cells, got a grid; leave it out")
             return self
         if self.grid is None:
-            raise EnergyError(f"{self.label}: adds to the cells of a grid, got none; give a `grid`")
+            does = "reads" if of_map.from_cells else "adds to"
+            raise EnergyError(f"{self.label}: {does} the cells of a grid, got none; give a `grid`")
         return self._with_spacing()
 
     def _with_spacing(self) -> "TermSpec":

@@ -8,6 +8,7 @@ import numpy as np
 from ..energies.cell_offsets import offsets_of
 from ..energies.fields import Fields, Grid
 from ..energies.local_energy import (
+    WINDOW,
     Datum,
     LocalEnergy,
     Node,
@@ -39,7 +40,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     if kind.cells:
         energy, grid = _over_a_grid(energy, d)
         nodes = len(grid)
-    sizes = {name: nodes + extra for extra, name in enumerate(kind.names)}
+    sizes = {name: nodes + extra for extra, name in enumerate(kind.names)} | {WINDOW: len(grid or ())}
     nodal = energy.of_role(Node)
     fields = Fields(
         {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
@@ -68,7 +69,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         parameters=parameters,
         tables=tables,
         grid=grid,
-        sizes=sizes if kind.several else {},
+        sizes={name: sizes[name] for name in kind.names} if kind.several else {},
     )
     return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
 

@@ -8,10 +8,12 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
+from ..codegen.window_gather_loops import GatherLoops
 from ..codegen.window_lane_loops import WindowLanes, suits
 from ..codegen.window_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
+from ..energies.local_map import LocalMap
 from ..energies.parameter_values import Values
 from ..energies.precision_range import require_range
 from ..energies.term import Term
@@ -204,4 +206,7 @@ def loops_of(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
     """The loops of a bound map; `adjoints`: fields like its outputs, by the names of these."""
     if not term.grid:
         return MapLoops(term, adjoints)
+    assert isinstance(term.energy, LocalMap)
+    if term.energy.from_cells:
+        return GatherLoops(term, adjoints)
     return (WindowLanes if suits(term) else WindowLoops)(term, adjoints)
