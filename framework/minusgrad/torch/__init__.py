@@ -4,6 +4,7 @@ Enters: tensors, a scene file or a potential. Leaves: tensors whose `backward` t
 import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adjoint`, `assembly`, `app`.
 
     energy      U of a scene, with first and second derivatives
+    outputs     the outputs of maps, with first derivatives
     rollout     the states of a run, as a function of how it starts and of its parameters
     Layer       either as a module, some of whose fields and parameters are learnt
     kernel      any differentiable Taichi kernel
@@ -26,9 +27,10 @@ except ModuleNotFoundError as error:
 from .energy_function import energy
 from .kernel_function import kernel, staged
 from .layer import Layer
+from .output_function import outputs
 from .run_function import rollout
 
-__all__ = ["Layer", "energy", "kernel", "rollout", "staged"]
+__all__ = ["Layer", "energy", "kernel", "outputs", "rollout", "staged"]
 
 
 def __dir__() -> list[str]:

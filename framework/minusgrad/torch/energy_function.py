@@ -140,11 +140,13 @@ class Energy(guests.Lasting):
         tensors: Sequence[torch.Tensor],
         into: Mapping[str, torch.Tensor],
         along: Mapping[str, torch.Tensor],
+        others: Sequence[tuple[ArraySlot, torch.Tensor]] = (),
     ) -> "Visit":
         given = dict(zip(names, tensors, strict=True))
         seats = [(self._seats[n], tensor) for n, tensor in given.items() if n in self._seats]
         seats += [(self._into[n], tensor) for n, tensor in into.items()]
         seats += [(self._along[n], tensor) for n, tensor in along.items() if n in self._seats]
+        seats += others
         for name, one in self._inputs.items():
             one.put(given.get(name))
         return Visit(seats, given["t"].item() if "t" in given else 0.0)

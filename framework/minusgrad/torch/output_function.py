@@ -1,0 +1,128 @@
+"""The outputs of maps as a function of tensors: y = sum of f, at given fields, parameters and time.
+
+Backward is a sweep that begins with the slopes as adjoints of the outputs: dL/dz = (dy/dz)' dL/dy.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from torch.autograd.function import Function
+
+import torch
+
+from ..app.runs import Overrides, Plugins, build
+from ..assembly.plugin_blame import blaming
+from ..assembly.simulation import Simulation
+from ..codegen.derivative_request import DerivativeRequest
+from ..engine import storage
+from ..errors import PluginFailedError, TensorError, choices
+from ..potential.potential import Potential
+from . import tensors as guests
+from .energy_function import ENGINE, Blame, Energy, Last, applied
+
+NO_SECOND = "outputs of maps have first derivatives here, and no second ones"
+
+
+class Outputs(Energy):
+    """Outputs of maps as functions of tensors, by name: fields ("x"), "term.argument", the time "t".
+
+        seen = minusgrad.torch.outputs("scenes/water_renderer.toml", ["seen"])
+        seen(height=height)["seen"]                     # (cells,)
+
+    The inputs are those of an energy, and checked like them. A result is a tensor for each output, of the
+    shape of the field. Outputs have first derivatives; second ones raise `TensorError`.
+    """
+
+    def __init__(self, potential: Potential, names: Sequence[str] | None, blamed: Blame = nullcontext):
+        super().__init__(potential, blamed)
+        known = list(self._potential.map_outputs)
+        if not known:
+            raise TensorError("outputs: there is no map, got energies alone; use minusgrad.torch.energy")
+        if strange := [name for name in names or () if name not in known]:
+            raise TensorError(f"no output named '{strange[0]}'{choices(strange[0], known)}")
+        self.names = tuple(known if names is None else names)
+        arrays = {n: self._potential.map_outputs[n].array for n in self.names}
+        self._results = arrays
+        dtype = self._potential.fields.dtype
+        self._slopes = {n: storage.vacant(array.shape, dtype) for n, array in arrays.items()}
+        self._requests: dict[tuple[tuple[str, ...], tuple[str, ...]], DerivativeRequest] = {}
+
+    @guests.eager
+    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> Any:
+        given = guests.taken(self.guests, guests.named(tensors, more))
+        return dict(zip(self.names, applied(_Outputs, self, given), strict=True))
+
+    # Called by autograd
+
+    def results(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The outputs at these tensors."""
+        with ENGINE, self._blamed(), self._at(tuple(given), tuple(given.values()), {}, {}) as t:
+            self._potential.refresh(t)
+            found = [guests.tensor(storage.host(array), self._precision) for array in self._results.values()]
+        return tuple(found)
+
+    def gradients(
+        self, given: Mapping[str, torch.Tensor], wanted: Sequence[str], slopes: Mapping[str, torch.Tensor]
+    ) -> list[torch.Tensor]:
+        """dL/d(name) for each name in `wanted`, from dL/dy of some outputs."""
+        asked = self._request(tuple(wanted), tuple(slopes))
+        found = {n: guests.empty(self._into[n].shape, self.guests[n].dtype) for n in asked.gradient}
+        seeds = [(self._slopes[n], slope) for n, slope in slopes.items()]
+        with ENGINE, self._blamed(), self._at(tuple(given), tuple(given.values()), found, {}, seeds) as t:
+            swept = self._potential.sweep(asked, t)
+        found |= {n: guests.tensor(swept.slopes[n], self.guests[n].dtype) for n in asked.slopes}
+        return [found[n] for n in wanted]
+
+    def _request(self, wanted: tuple[str, ...], sloped: tuple[str, ...]) -> DerivativeRequest:
+        """One object for each set of names: kernels are kept by their request."""
+        if (wanted, sloped) not in self._requests:
+            self._requests[wanted, sloped] = DerivativeRequest(
+                gradient={n: self._into[n] for n in wanted if n in self._seats},
+                slopes=tuple(n for n in wanted if n not in self._seats),
+                seeds={n: self._slopes[n] for n in sloped},
+                only_seeds=True,
+            )
+        return self._requests[wanted, sloped]
+
+
+class _Outputs(Function):
+    @staticmethod
+    def forward(ctx: Any, outputs: Outputs, names: tuple[str, ...], *tensors: torch.Tensor) -> Any:
+        ctx.outputs, ctx.names = outputs, names
+        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+        ctx.save_for_backward(*tensors)
+        ctx.set_materialize_grads(False)
+        return outputs.results(dict(zip(names, tensors, strict=True)))
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
+        saved = ctx.saved_tensors
+        given = dict(zip(ctx.names, saved, strict=True))
+        pairs = zip(ctx.outputs.names, slopes, strict=True)
+        known = {n: s.contiguous() for n, s in pairs if s is not None}
+        found = ctx.outputs.gradients(given, ctx.wanted, known)
+        if torch.is_grad_enabled():
+            found = Last.apply(NO_SECOND, found, *saved, *known.values())
+        by_name = dict(zip(ctx.wanted, found, strict=True))
+        return None, None, *(by_name.get(n) for n in ctx.names)
+
+
+def outputs(
+    scene: Path | str | Simulation | Potential,
+    names: Sequence[str] | None = None,
+    overrides: Overrides = (),
+    plugins: Plugins = (),
+) -> Outputs:
+    """The outputs of a scene's maps, or of a potential's, as a function of tensors.
+
+    names: of the output fields; default: all. `overrides` and `plugins` are those of `minusgrad.run`. Raises
+    `SceneError` with all mistakes of a scene, and `TensorError` for names that no map gives.
+    """
+    if isinstance(scene, Path | str):
+        scene = build(scene, overrides, plugins)
+    if isinstance(scene, Simulation):
+        return Outputs(scene.potential, names, partial(blaming, scene.registry, PluginFailedError))
+    return Outputs(scene, names)
