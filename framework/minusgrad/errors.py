@@ -116,6 +116,10 @@ class NonFiniteError(RunFailedError):
     """A state, force or energy became infinite or NaN. The message names step, term and node."""
 
 
+class OutsideError(RunFailedError):
+    """The window of an element left its grid, in a map that refuses it. The message names step and node."""
+
+
 class RangeError(UserError):
     """A number of a kernel underflows or overflows in the run's precision; says which, and the cure."""
 

@@ -124,7 +124,7 @@ def test_a_program_that_was_cut_ends_with_the_same_files(scene: Path, tmp_path: 
 def test_units_of_a_factor_and_of_the_step(scene: Path) -> None:
     """In milliseconds and grams."""
     scene.write_text(scene.read_text().replace("[state]", '[units]\ntime = "ms"\nmass = "g"\n[state]'))
-    scene.write_text(scene.read_text().replace("-1.0", '"-2 kg"'))
+    scene.write_text(scene.read_text().replace("-1.0", '"-2 kg/g"'))
     scene.write_text(scene.read_text().replace('kind = "kick"', 'kind = "kick"\ndrag = "0.3 s^-1"'))
     simulation = build(scene, **options(scene))
     assert simulation.stepper.dt == pytest.approx(50.0)

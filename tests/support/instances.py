@@ -32,6 +32,7 @@ from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
 from minusgrad_impacts import balls
 from minusgrad_laser import losses, spots
+from minusgrad_mpm import materials
 from tests.support import energies
 
 State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
@@ -219,6 +220,15 @@ def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"inverse_rest": np.eye(2) + 0.1 * rng.normal(size=(count, 2, 2))}
 
 
+def _deformed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    """Deformation gradients near the unit matrix."""
+    return {"F": np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (n, d, d))}
+
+
+def _deformed_in_the_plane(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
+    return _deformed(rng, n, 2)
+
+
 def _path(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Points on a canvas of 9 x 11 pixels and beyond its edges, none near a pixel's; written with power."""
     return {
@@ -271,6 +281,10 @@ CANONICAL: dict[str, Instance] = {
     "surface_tension": Instance(waves.surface_tension, compiles=False),
     "height_l2": Instance(misfits.height_l2),
     "picture_l2": Instance(misfits.picture_l2),
+    "corotated": Instance(materials.corotated, state=_deformed_in_the_plane),
+    "neo_hookean_particles": Instance(materials.neo_hookean_particles, state=_deformed),
+    "fluid": Instance(materials.fluid, state=_deformed),
+    "particle_muscle": Instance(materials.particle_muscle, state=_deformed),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 

@@ -7,7 +7,6 @@ J is the Jacobian of the first step; J w comes from the tangent, J' l from the a
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from functools import partial
 
 import numpy as np
@@ -15,7 +14,7 @@ import numpy as np
 from ..check.questions import EPS, Finding, Variable, inside, taylor
 from ..energies.fields import ordered_sum
 from ..engine import storage
-from ..errors import NonFiniteError
+from ..errors import NonFiniteError, OutsideError
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from .backward import arguments
@@ -129,10 +128,13 @@ class FirstStep:
         return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
 
     def _after(self) -> dict[str, np.ndarray]:
-        """The state after the step."""
+        """The state after the step; NaN where there is none."""
         before = self._memory()
-        self._record()
-        found = {f.name: f.values.astype(np.float64) for f in self._stepper.moving}
+        taken = self._record()
+        found = {
+            f.name: f.values.astype(np.float64) if taken else np.full(f.shape, np.nan)
+            for f in self._stepper.moving
+        }
         self._recall(before)
         return found
 
@@ -140,10 +142,14 @@ class FirstStep:
         self._stepper.rewind()
         self._stepper.begin_tape(0)
 
-    def _record(self) -> None:
+    def _record(self) -> bool:
+        """Take the step; False if it is refused, and the fields are those before it."""
         self._begin()
-        with suppress(NonFiniteError):  # the fields are then those before it
+        try:
             self._stepper.advance(1)
+        except (NonFiniteError, OutsideError):
+            return False
+        return True
 
     def _memory(self) -> dict[str, np.ndarray]:
         return {f.name: f.values.copy() for f in self._stepper.moving}

@@ -9,6 +9,7 @@ fields = { x = "position" }           for an argument whose field has another na
 gives = "dose_behind"                 of a map: what the field is called, if not as declared; of several
                                       fields { dv = "dv_next", dx = "dx_next" }
 grid = "canvas"                       of a map to cells, or over cells: the grid, if the state has several
+outside = "cut"                       of a map to cells: windows that leave the grid are cut off; or "refuse"
 edges = "periodic"                    over cells, and of windows of cells: what lies beyond an edge, along
                                       all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
@@ -69,10 +70,11 @@ class Windows(Record):
 
 
 class Giving(Record):
-    """A map may say what it gives, to which grid, and how often it is repeated."""
+    """A map may say what it gives, to which grid and not beyond it, and how often it is repeated."""
 
     gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
     grid: str | None = None
+    outside: str | None = None
     repeat: Annotated[int, Limits(ge=1)] | None = None
     begin: str | None = None
 

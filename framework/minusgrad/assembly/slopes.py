@@ -33,8 +33,10 @@ def slope_of(
     named = [m for m in through if m.name in table.through]
     paired = {y: v for m in named for y, v in _pairs(m, table.through[m.name]).items()}
     given = table.factor if isinstance(table.factor, dict) else dict.fromkeys(table.by, table.factor)
-    factors = {z: _number(given.get(z, 1.0), units) for z in table.by}
-    return Slope(name, energy, table.by, factors, paired)
+    quantities = {z: _quantity(given.get(z, 1.0), units) for z in table.by}
+    factors = {z: number for z, (number, _) in quantities.items()}
+    of_factors = {z: unit for z, (_, unit) in quantities.items()}
+    return Slope(name, energy, table.by, factors, paired, factor_unit=of_factors)
 
 
 def _pairs(of_map: Term, paired: str | Mapping[str, str]) -> dict[str, str]:
@@ -53,9 +55,9 @@ def _pairs(of_map: Term, paired: str | Mapping[str, str]) -> dict[str, str]:
     return {outputs[name].name: v for name, v in paired.items()}
 
 
-def _number(factor: float | str, units: UnitSystem) -> float:
-    """A factor in the units of the run: a number, or a quantity of any dimension."""
+def _quantity(factor: float | str, units: UnitSystem) -> tuple[float, str]:
+    """A factor, which is a number or a quantity of any dimension: in the run's units, and its SI unit."""
     if not isinstance(factor, str):
-        return factor
+        return factor, "1"
     _, unit = parse_quantity(factor)
-    return units.convert(factor, base_units(unit))
+    return units.convert(factor, base_units(unit)), base_units(unit)

@@ -77,6 +77,7 @@ class TermBlock:
             grid=self._grid(energy, getattr(model, "grid", None)),
             sizes=getattr(model, "sizes", {}),
             edges=getattr(model, "edges", None),
+            outside=getattr(model, "outside", None),
             units=self.units,
         )
 

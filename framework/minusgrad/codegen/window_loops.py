@@ -59,7 +59,7 @@ ROW = 32
 FARTHEST = 1 << 30
 """Windows end here: beyond every grid, and within what an i32 holds."""
 LOST = -FARTHEST - 1
-"""Both ends of a NaN window: it reaches no cell, and cell 0 becomes NaN."""
+"""Both ends of a NaN window, or of one that left the grid: it reaches no cell, and cell 0 becomes NaN."""
 
 
 class WindowLoops(MapLoops):
@@ -81,6 +81,8 @@ class WindowLoops(MapLoops):
         self._floors = self._rounded()
         self._own("floors", np.zeros((term.elements.count, max(len(self._floors), 1))))
         self._own("window", np.zeros((term.elements.count, 2 * len(self.shape)), np.int32))
+        if term.outside == "refuse" and len(self.beyond) < len(self.shape):
+            self._own("outside", np.zeros(1, np.int32))
 
     @property
     def cells(self) -> int:
@@ -90,10 +92,20 @@ class WindowLoops(MapLoops):
             n if size is None else min(size, n) for size, n in zip(sizes, self.shape, strict=True)
         )
 
+    @property
+    def exits(self) -> Any | None:
+        """One number, not 0 if a window has left the grid; None where that is not refused."""
+        return self._arrays.get("outside")
+
+    @property
+    def windows(self) -> np.ndarray:
+        """The lowest and the highest cell of each element along each axis, (E, 2 axes)."""
+        return storage.host(self._arrays["window"])
+
     # Verification
 
     def verify_forward(self, code: Code, along: Mapping[str, Any], t: float) -> bool:
-        if (storage.host(self._arrays["window"])[:, 0] == LOST).any():
+        if (self.windows[:, 0] == LOST).any():
             return False
         outs, values = self._outs(bool(along)), given(self._trace(), DerivativeRequest(tangents=along))
         fresh = relaunched(code, {*outs}, t)
@@ -112,7 +124,7 @@ class WindowLoops(MapLoops):
     def _stored(self) -> Windows:
         floors = storage.host(self._arrays["floors"])
         known = {serial: floors[:, k] for k, serial in enumerate(self._floors)}
-        return Windows(storage.host(self._arrays["window"]), known, self.shape, self.edges)
+        return Windows(self.windows, known, self.shape, self.edges)
 
     # Loops
 
@@ -129,11 +141,24 @@ class WindowLoops(MapLoops):
         of_floors = texts[len(corners) + len(reals) :]
         put = [self._corner(k // 2, k % 2, text, window[k // 2]) for k, text in enumerate(of_corners)]
         put += [f"{self.prefix}floors[e, {k}] = ti.f64({text})" for k, text in enumerate(of_floors)]
+        if self.exits is not None:
+            put += self._refused()
         if of_reals:
             lost = " | ".join(f"ti.math.isnan({text}) | ti.math.isinf({text})" for text in of_reals)
             put += [f"if {lost}:", *(f"    {self.prefix}window[e, {k}] = {LOST}" for k in (0, 1))]
         loop = [*self._loads(inputs(corners)), *lines, *put]
         return [f"for e in range({self.prefix}nodes.shape[0]):", *indented(loop)]
+
+    def _refused(self) -> list[str]:
+        """Statements that make a window that is not within the grid a lost one, and keep that it was."""
+        p = self.prefix
+        beyond = " | ".join(
+            f"({p}window[e, {2 * a}] < 0) | ({p}window[e, {2 * a + 1}] >= {n})"
+            for a, n in enumerate(self.shape)
+            if a not in self.beyond
+        )
+        lost = [f"{p}window[e, {k}] = {LOST}" for k in (0, 1)]
+        return [f"if {beyond}:", *indented([*lost, f"{p}outside[0] = 1"])]
 
     @property
     def gives_to_all(self) -> bool:

@@ -43,6 +43,9 @@ from .local_energy import (
     refuse_block_keys,
 )
 
+OUTSIDE = ("cut", "refuse")
+"""What becomes of windows that leave the grid: they are cut off, or the run ends with an error."""
+
 
 @dataclass(frozen=True)
 class Cell(Role):
@@ -52,7 +55,8 @@ class Cell(Role):
 
     `window(...)` takes some of the map's arguments, by their names, and returns the lowest and the highest
     cell that the element reaches, one number for each axis: `return [low, low], [high, high]`; they are
-    rounded outward. Values of f outside are cut off. Each element adds to the cells of its window; or reads
+    rounded outward. Values of f outside are cut off, or
+    refused (`outside` of `bind`). Each element adds to the cells of its window; or reads
     fields there (`At`), and sums over them. What lies beyond the rim of the grid, `edges` of the map say;
     `at` goes on counting there. `spacing`: the parameter that receives the grid's spacing [m].
 

@@ -41,6 +41,8 @@ class Term:
     """The cells that a map adds to, or reads, within windows."""
     cells: Grid | None = None
     """The grid whose cells are the elements."""
+    outside: str | None = None
+    """Of a map with windows: "cut" or "refuse" what leaves the grid; None: cut, or as the stepper says."""
     owner: str = ""
     """The name that its arguments have in derivatives, if not its own: of a sweep of a repeated map."""
     aliases: Mapping[str, str] = field(default_factory=dict)
@@ -54,6 +56,7 @@ class Term:
     def of(cls, spec: TermSpec, fields: Fields) -> "Term":
         """A specification bound to fields, checked. Raises `EnergyError` naming term and argument."""
         spec = spec.checked()
+        outside = spec.way_out()
         bound = node_fields(spec, fields)
         sizes = set_sizes(spec, bound)
         spec = spec.around_cells(bound)
@@ -62,6 +65,7 @@ class Term:
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
         term.grid = spec.grid if windowed else None
         term.cells = spec.grid if term.energy.offsets else None
+        term.outside = outside
         members = {argument: term.members(argument) for argument in bound}
         check_fields(spec.label, spec.energy, bound, fields.derived, members)
         term._take_data(spec, kept)
@@ -285,6 +289,7 @@ def bind(
     grid: Grid | None = None,
     sizes: Mapping[str, int] | None = None,
     edges: str | Sequence[str] | None = None,
+    outside: str | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
     """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
@@ -306,6 +311,8 @@ def bind(
     sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
     edges       over cells, and of windows of cells: what lies beyond an edge, along all axes or each;
                 default: as declared
+    outside     of a map with windows that leave its grid: "cut" them off, or "refuse" the state with an
+                error; default: cut, in a program (`Evolution`) refuse, unless the map has edges
     units       the run's units, in which defaults are taken; default: SI
 
     Returns the term. Raises `EnergyError` naming the term and argument.
@@ -324,6 +331,7 @@ def bind(
         grid=grid,
         sizes=sizes or {},
         edges=edges,
+        outside=outside,
         units=units,
     )
     return Term.of(spec, fields)

@@ -14,7 +14,7 @@ from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
 from .fields import Body, Field, Grid
 from .local_energy import EDGES, INSIDE, WINDOW, Datum, LocalEnergy, Node, Parameter, Table, identifier
-from .local_map import Cell, LocalMap
+from .local_map import OUTSIDE, Cell, LocalMap
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,7 @@ class TermSpec:
     grid: Grid | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
     edges: str | Sequence[str] | None = None
+    outside: str | None = None
     units: UnitSystem | None = None
 
     @property
@@ -115,6 +116,15 @@ class TermSpec:
         around = replace(energy, roles=roles, offsets=offsets, edges=edges)
         return replace(self, energy=around, data=data, elements=elements)
 
+    def way_out(self) -> str | None:
+        """What becomes of windows that leave the grid; None where it is not declared, not by edges either."""
+        of_map = self.energy
+        if not isinstance(of_map, LocalMap) or of_map.cell is None or of_map.from_cells:
+            if self.outside is not None:
+                raise EnergyError(f"{self.label}: does not add to cells, got `outside`; leave it out")
+            return OUTSIDE[0]
+        return self.outside or (OUTSIDE[0] if self.edges or of_map.edges else None)
+
     def _onto_a_grid(self) -> "TermSpec":
         of_map = self.energy
         if not isinstance(of_map, LocalMap) or of_map.cell is None:
@@ -124,6 +134,8 @@ class TermSpec:
         if self.grid is None:
             does = "reads" if of_map.from_cells else "adds to"
             raise EnergyError(f"{self.label}: {does} the cells of a grid, got none; give a `grid`")
+        if self.outside not in (None, *OUTSIDE):
+            raise EnergyError(f"{self.label}.outside: {unknown('way', self.outside or '', OUTSIDE)}")
         return self._with_spacing()
 
     def _with_spacing(self) -> "TermSpec":

@@ -215,6 +215,15 @@ class Potential:
             self.chain.compile()
             self._compile()
 
+    def refuse_exits(self) -> None:
+        """Refuse windows that leave their grids, of all maps that do not declare what becomes of them."""
+        undeclared = [m for m in self.maps.values() if m.grid and m.outside is None]
+        for of_map in undeclared:
+            of_map.outside = "refuse"
+        if undeclared:
+            self.chain.compile()
+            self._compile()
+
     @property
     def fixed(self) -> bool:
         """True if no term's elements are ever rebuilt, so that a kernel may take several steps."""
@@ -424,7 +433,7 @@ class Potential:
         if found := non_finite_field(self.fields[name] for name in sorted(self.reads)):
             return found
         self._update_adjoints(t)
-        if found := non_finite_field(self.map_outputs.values(), "map output"):
+        if found := self.chain.first_exit(t) or non_finite_field(self.map_outputs.values(), "map output"):
             return found
         fields = [*(self.fields[name] for name in wrt), *self.map_outputs.values()]
         for name, part in (self.terms | self.maps).items():

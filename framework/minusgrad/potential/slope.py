@@ -61,7 +61,8 @@ class Slope:
         Slope("gather", Potential(fields, [], [scatter], frozen=True), {"v": "new_v"}, paired={"p": "V"})
 
     energy: E. factor: c, one number or one for each z. paired: the field V for each output of the energy's
-    maps; without it E is the potential's value. unit: of g, of all or by z; default that of E over that of z.
+    maps; without it E is the potential's value. unit: of g, of all or by z; default that of E over that of z,
+    times that of c, which `factor_unit` gives by z (default 1).
     Outputs have the shape of z. Raises `EnergyError` for a z on which E does not depend, staged energies, an
     energy beside pairs, V that do not fit, and a name of g that a state has.
     """
@@ -74,6 +75,7 @@ class Slope:
         factor: float | Mapping[str, float] = 1.0,
         paired: Mapping[str, str] | None = None,
         unit: str | Mapping[str, str] | None = None,
+        factor_unit: Mapping[str, str] | None = None,
     ):
         self.name, self.energy, self.paired = identifier(name, "a slope"), energy, dict(paired or {})
         self._refuse_unlike(gives)
@@ -82,7 +84,9 @@ class Slope:
         self.gives: dict[str, Field] = {}
         for z, given in gives.items():
             of_z = fields[z]
-            of_g = (unit.get(z) if isinstance(unit, Mapping) else unit) or self._unit(of_z)
+            of_g = (unit.get(z) if isinstance(unit, Mapping) else unit) or self._unit(
+                of_z, (factor_unit or {}).get(z, "1")
+            )
             self.gives[z] = fields.derive(identifier(given, "a field"), len(of_z), of_g, of_z.shape[1:])
 
     def _refuse_unlike(self, gives: Mapping[str, str]) -> None:
@@ -122,14 +126,15 @@ class Slope:
                 pairs = [f"{n} . {self.paired[n]} in {base_units(known[n])}" for n in (first[0], y)]
                 raise EnergyError(f"slope '{self.name}': sums {' and '.join(pairs)}; make a slope of each")
 
-    def _unit(self, of_z: Field) -> str:
-        """That of E over that of z; "1", which fits all roles, if one of them is not known."""
+    def _unit(self, of_z: Field, of_factor: str) -> str:
+        """That of c E over that of z; "1", which fits all roles, if one of them is not known."""
         fields = self.energy.fields
         pairs = [parse_unit(fields[y].unit).times(parse_unit(fields[v].unit)) for y, v in self.paired.items()]
         of_energy = pairs[0] if pairs else parse_unit("J")
         if of_z.unit == "1" or of_energy.dimension == ONE.dimension:
             return "1"
-        return base_units(of_energy.times(parse_unit(of_z.unit).power(Fraction(-1))))
+        of_g = of_energy.times(parse_unit(of_z.unit).power(Fraction(-1))).times(parse_unit(of_factor))
+        return base_units(of_g)
 
     def over(self, fields: Fields, twins: dict[str, Any]) -> "Slope":
         """A copy over other fields of the same names. `twins`: the copies of terms made so far, by name."""

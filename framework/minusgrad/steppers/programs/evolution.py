@@ -16,7 +16,7 @@ import numpy as np
 
 from ...energies.fields import Field
 from ...engine.kernels import BoundKernel, Code, copied
-from ...errors import EnergyError, NonFiniteError, choices
+from ...errors import EnergyError, NonFiniteError, OutsideError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
 from ...potential.potential import Potential
@@ -50,6 +50,7 @@ class Evolution(TimeStepper):
         holds: Holds | None = None,
         tape: StateTape | None = None,
     ):
+        potential.refuse_exits()
         self.potential, self.updates = potential, dict(updates)
         self.holds = holds or Holds(potential.fields)
         self._start_clock(dt, t0)
@@ -131,25 +132,31 @@ class Evolution(TimeStepper):
     def advance(self, n: int) -> None:
         """Take n steps.
 
-        Raises `NonFiniteError` naming step, map and node; the fields are then those of the last finite step.
+        Raises `NonFiniteError` naming step, map and node, and `OutsideError` for a window that leaves its
+        grid; the fields are then those before that step.
         """
-        before = self._memory()
+        chain, before = self.potential.chain, self._memory()
+        chain.forget_exits()
         self._run(n)
-        if non_finite_field(self.moving) is None:
+        if non_finite_field(self.moving) is None and not chain.exits:
             return
         self._recall(before)
         for _ in range(n):
             before = self._memory()
+            chain.forget_exits()
             self._run(1)
-            if found := non_finite_field(self.moving):
+            found = non_finite_field(self.moving)
+            if found or chain.exits:
                 self._recall(before)
                 self.potential.refresh(self.time)
+                if left := chain.first_exit(self.time):
+                    raise OutsideError(f"step {self.step + 1}: {left}")
                 trouble = self.potential.first_nonfinite_output() or found
                 raise NonFiniteError(f"step {self.step + 1}: {trouble}")
 
     def _run(self, n: int) -> None:
+        self._verify()
         if self._steps is not None:
-            self._verify()
             row = self.step - self.tape.first if self.tape else 0
             self._steps(self.times(np.arange(self.step, self.step + n + 1)), row)
             self.step += n
@@ -171,10 +178,12 @@ class Evolution(TimeStepper):
     def _verify(self) -> None:
         """Compute all maps and slopes once by kernels of their own, which are verified and judge the range.
 
-        The kernel of many steps has the same loops.
+        The kernel of many steps has the same loops. Raises `EnergyError` for windows that never meet a grid.
         """
         if not self._verified:
             self.potential.refresh(self.time)
+            if not self.potential.chain.exits:
+                self.potential.chain.refuse_idle()
             self._verified = True
 
     def evaluate(self, t: float | None = None) -> None:

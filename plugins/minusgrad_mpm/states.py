@@ -1,0 +1,207 @@
+"""Initial states of particles above a grid.
+
+    field      shape         unit
+    x, v       (n, d)        m, m s^-1      places and velocities
+    C          (n, d, d)     s^-1           the affine velocity, 0
+    m          (n,)          kg             the mass of each particle
+    F          (n, d, d)     1              deformation gradients, 1          of blocks
+    volume     (n,)          m^3            of each particle at rest          of blocks
+    wall       (cells, d)    1              1 in the lower wall of an axis, -1 in the upper one, else 0
+    obstacle   (cells, d)    1              outward normals within obstacles, else 0    where there are some
+
+Grid `grid`, whose axes are those of space in reverse order: x runs along the last one. Cell (0, 0) lies at
+the origin. A block is a body, whose particles may belong to a muscle: list `muscles` of (particle, number of
+the muscle). A sheet has the list `cells` of triangles, with `gradients` and `volume`.
+"""
+
+from itertools import pairwise
+from typing import Annotated
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.plugin import (
+    Body,
+    Grid,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UserError,
+    memory,
+    quantities,
+)
+
+Length = Annotated[float | str, Quantity("m", "positive")]
+Place = Annotated[float | str, Quantity("m")]
+Speed = Annotated[float | str, Quantity("m s^-1")]
+Mass = Annotated[float | str, Quantity("kg", "positive")]
+Count = Annotated[int, Field(ge=1)]
+PARTICLE_BYTES, CELL_BYTES = 4000, 400
+"""Bytes for a particle and for a cell: fields, outputs of maps and their adjoints."""
+UNITS = {"x": "m", "v": "m s^-1", "C": "s^-1", "m": "kg", "F": "1", "volume": "m^3"} | dict.fromkeys(
+    ("wall", "obstacle"), "1"
+)
+
+
+class Ball(Record):
+    """An obstacle."""
+
+    centre: tuple[Place, ...]
+    radius: Length
+
+
+class GridTable(Record):
+    """`grid`: the number of cells along x, y (and z), their spacing, walls of so many cells, and balls."""
+
+    cells: tuple[Count, ...]
+    spacing: Length
+    walls: Annotated[int, Field(ge=0)] = 3
+    balls: tuple[Ball, ...] = ()
+
+    def make(self, context: StateContext) -> tuple[Grid, dict[str, np.ndarray]]:
+        """The grid, and the fields over it."""
+        d = len(self.cells)
+        if d not in (2, 3):
+            raise UserError(f"grid.cells: needs 2 or 3 numbers, for x, y (and z), got {d}; correct it")
+        memory.require(CELL_BYTES * int(np.prod(self.cells)), f"{np.prod(self.cells)} cells", "take fewer")
+        number = np.indices(tuple(reversed(self.cells))).reshape(d, -1)[::-1].T
+        upper = np.array(self.cells) - self.walls
+        fields = {"wall": (number < self.walls) * 1.0 - (number > upper) * 1.0}
+        h = quantities(self, context.units)["spacing"]
+        if self.balls:
+            fields["obstacle"] = np.zeros(number.shape)
+        for ball in self.balls:
+            own = quantities(ball, context.units)
+            if len(own["centre"]) != d:
+                raise UserError(
+                    f"grid.balls: centre needs {d} numbers, as the grid has axes, got {len(own['centre'])};"
+                    " correct it"
+                )
+            away = number * h - np.array(own["centre"])
+            far = np.linalg.norm(away, axis=1)
+            inside = (far < own["radius"]) & (far > 0.0)
+            fields["obstacle"][inside] = away[inside] / far[inside, None]
+        return Grid(tuple(reversed(self.cells)), h, tuple(fields)), fields
+
+
+class Block(Record):
+    """A block of particles: `corner` is its lowest one; `counts` particles fill `size` evenly.
+
+    With a `seed` they are placed in it by chance.
+    """
+
+    name: str
+    corner: tuple[Place, ...]
+    size: tuple[Length, ...]
+    counts: tuple[Count, ...]
+    mass: Mass = 1.0
+    velocity: tuple[Speed, ...] | None = None
+    seed: Annotated[int, Field(ge=0)] | None = None
+    muscle: Annotated[int, Field(ge=0)] | None = None
+
+    def points(self, d: int, context: StateContext) -> np.ndarray:
+        """Places (n, d), along the last axis first."""
+        own = quantities(self, context.units)
+        given = {key: own[key] for key in ("corner", "size", "counts", "velocity") if own[key] is not None}
+        if wrong := [key for key, value in given.items() if len(value) != d]:
+            raise UserError(
+                f"blocks: '{self.name}': {wrong[0]} needs {d} numbers, as the grid has axes, got"
+                f" {len(given[wrong[0]])}; correct it"
+            )
+        n = int(np.prod(self.counts))
+        memory.require(PARTICLE_BYTES * n, f"{n} particles", "take fewer")
+        if self.seed is None:
+            steps = [(np.arange(k) + 0.5) * s / k for k, s in zip(self.counts, own["size"], strict=True)]
+            within = np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1).reshape(-1, d)
+        else:
+            within = np.random.default_rng(self.seed).random((n, d)) * np.array(own["size"])
+        return np.array(own["corner"]) + within
+
+
+class ParticleBlocks(Record):
+    """Blocks of particles, each a body."""
+
+    grid: GridTable
+    blocks: Annotated[tuple[Block, ...], Field(min_length=1)]
+    volume: Annotated[float | str, Quantity("m^3", "positive")] = 1.0
+
+    def make(self, context: StateContext) -> State:
+        grid, over_grid = self.grid.make(context)
+        d = len(grid.shape)
+        x = [block.points(d, context) for block in self.blocks]
+        ends = np.cumsum([0, *map(len, x)])
+        n = int(ends[-1])
+        spans = [np.arange(a, b, dtype=np.int32) for a, b in pairwise(ends)]
+        own = [quantities(block, context.units) for block in self.blocks]
+        v = [np.tile(o["velocity"] or [0.0] * d, (len(p), 1)) for o, p in zip(own, x, strict=True)]
+        fields = {
+            "x": np.concatenate(x),
+            "v": np.concatenate(v),
+            "C": np.zeros((n, d, d)),
+            "F": np.tile(np.eye(d), (n, 1, 1)),
+            "m": np.concatenate([np.full(len(p), o["mass"]) for o, p in zip(own, x, strict=True)]),
+            "volume": np.full(n, quantities(self, context.units)["volume"]),
+            **over_grid,
+        }
+        driven = [
+            (nodes, b.muscle) for b, nodes in zip(self.blocks, spans, strict=True) if b.muscle is not None
+        ]
+        pairs = [np.stack([nodes, np.full_like(nodes, muscle)], axis=1) for nodes, muscle in driven]
+        return State(
+            fields=fields,
+            units={name: UNITS[name] for name in fields},
+            tuples={"muscles": np.concatenate(pairs)} if pairs else {},
+            bodies=tuple(Body(b.name, nodes) for b, nodes in zip(self.blocks, spans, strict=True)),
+            labels=LABELS,
+            grids={"grid": grid},
+        )
+
+
+class ParticleSheet(Record):
+    """A sheet of triangles whose nodes are particles: `counts` nodes, `spacing` apart, from `corner` on.
+
+    Each cell of the sheet is cut along the diagonal that leaves out its lowest corner. `mass`: of a particle.
+    """
+
+    grid: GridTable
+    counts: tuple[Annotated[int, Field(ge=2)], Annotated[int, Field(ge=2)]]
+    spacing: Length
+    corner: tuple[Place, Place]
+    mass: Mass = 1.0
+    velocity: tuple[Speed, Speed] = (0.0, 0.0)
+
+    def make(self, context: StateContext) -> State:
+        grid, over_grid = self.grid.make(context)
+        if len(grid.shape) != 2:
+            raise UserError("grid.cells: a sheet lies in the plane, got 3 axes; give 2 numbers of cells")
+        own, (nx, ny) = quantities(self, context.units), self.counts
+        n, h = nx * ny, own["spacing"]
+        memory.require(PARTICLE_BYTES * n, f"{n} particles", "take fewer")
+        number = np.arange(n, dtype=np.int32).reshape(nx, ny)
+        x = np.array(own["corner"]) + h * np.stack(np.divmod(number.ravel(), ny), axis=1)
+        a, b, c, d = (number[i : nx - 1 + i, j : ny - 1 + j].ravel() for i, j in CORNERS)
+        triangles = np.concatenate([np.stack([a, b, c], axis=1), np.stack([d, c, b], axis=1)])
+        gradients = np.array([[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]) / h
+        turned = np.concatenate([np.tile(gradients, (len(a), 1, 1)), np.tile(-gradients, (len(a), 1, 1))])
+        fields = {
+            "x": x,
+            "v": np.tile(own["velocity"], (n, 1)),
+            "C": np.zeros((n, 2, 2)),
+            "m": np.full(n, own["mass"]),
+            **over_grid,
+        }
+        return State(
+            fields=fields,
+            units={name: UNITS[name] for name in fields},
+            tuples={"cells": triangles},
+            data={"cells": {"gradients": turned, "volume": np.full(len(triangles), 0.5 * h * h)}},
+            labels=LABELS,
+            shown=("cells",),
+            grids={"grid": grid},
+        )
+
+
+CORNERS = ((0, 0), (1, 0), (0, 1), (1, 1))
+LABELS = {"x": "position", "v": "velocity"}
+STATES = {"particle_blocks": ParticleBlocks, "particle_sheet": ParticleSheet}
