@@ -5,10 +5,11 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """Steps of a wave."""
+    """A step of a wave, and the stages of a step of incompressible flow."""
+    from .flow import advected, divergence, pressure, projection, velocity_advected
     from .waves import wave
 
-    return [wave]
+    return [wave, velocity_advected, divergence, pressure, projection, advected]
 
 
 @hookimpl

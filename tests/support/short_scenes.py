@@ -65,6 +65,9 @@ FITTED: dict[str, dict[str, Any]] = {
 PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
     "mpm_lagrangian": {"state.counts": [12, 4], "run.steps": 30, "checkpoint.every": 10} | looking(5),
+    "smoke": {"state.size": [8, 8], "run.steps": 24, "checkpoint.every": 8, "map.2.repeat": 3}
+    | {"state.fields.velocity": {"kind": "vector", "unit": "m s^-1", "value": [0.3, 0.2]}}
+    | looking(4, 4),
     "wave": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
     | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
     | looking(4, 4),
