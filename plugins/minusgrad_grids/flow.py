@@ -20,7 +20,7 @@ Where x - dt v is the centre of a cell, derivatives are those towards larger x.
 
 from minusgrad.plugin import At, Cell, Node, Spacing, TimeStep, local_map, ti
 
-VELOCITY = Node("m s^-1", ("d",))
+VELOCITY = Node("m s^-1", (2,))
 
 
 def departure(velocity, s, dt, here):
@@ -44,10 +44,10 @@ def linear(place, cell):
     "velocity_advected",
     gives="velocity_advected",
     unit="m s^-1",
-    shape=("d",),
+    shape=(2,),
     over="cells",
     edges="periodic",
-    u=At("m s^-1", ("d",)),
+    u=At("m s^-1", (2,)),
     velocity=VELOCITY,
     s=Spacing(),
     dt=TimeStep(),
@@ -114,7 +114,7 @@ def pressure(pressure, divergence, s):
     "projection",
     gives="velocity_next",
     unit="m s^-1",
-    shape=("d",),
+    shape=(2,),
     over="cells",
     edges="periodic",
     velocity=VELOCITY,

@@ -452,6 +452,16 @@ def test_a_spacing_is_that_of_the_grid() -> None:
     assert np.isfinite(instance(slope, 2, np.random.default_rng(0)).value())
 
 
+def test_a_map_that_reads_its_own_output_is_checked_without_a_scene() -> None:
+    @local_map("sweep", gives="q", over="cells", q=Node(), k=Parameter())
+    def sweep(q, k):
+        return k * (q[0, 1] + q[0, -1]) - q[0, 0] ** 2
+
+    found = list(term_check.of_energy(sweep))
+    assert len(found) > 8
+    assert [f.text for f in found if not f.passed] == []
+
+
 @local_energy("lean", over="nodes", y=Node())
 def lean(y):
     """Quadratic in an output."""

@@ -70,6 +70,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         tables=tables,
         grid=grid,
         sizes={name: sizes[name] for name in kind.names} if kind.several else {},
+        gives=_other_names(energy),
     )
     return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
 
@@ -95,6 +96,12 @@ def _over_a_grid(energy: LocalEnergy, d: int) -> tuple[LocalEnergy, Grid]:
     tables = {a: np.shape(role.draw(np.random.default_rng(0))) for a, role in energy.of_role(Table).items()}
     offsets = offsets_of(energy, None, d, tables)
     return replace(energy, offsets=offsets), Grid(CELLS[: len(offsets[0])])
+
+
+def _other_names(energy: LocalEnergy) -> dict[str, str] | None:
+    """New names for the outputs of a map that reads its own ones, as repeated maps do."""
+    own = [name for name in getattr(energy, "outputs", {}) if name in energy.of_role(Node)]
+    return {name: f"{name}_of_sweep" for name in own} or None
 
 
 def _tuple(nodes: int, k: int, x: np.ndarray | None, rng: np.random.Generator) -> np.ndarray:
