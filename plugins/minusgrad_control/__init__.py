@@ -18,3 +18,11 @@ def register_maps():
     from .sensors import centre, goal_offset, offset, sines, velocity
 
     return [dense, dense_vectors, neuron, sines, centre, offset, velocity, goal_offset]
+
+
+@hookimpl
+def register_energies():
+    """How far nodes went."""
+    from .losses import travel
+
+    return [travel]

@@ -5,23 +5,26 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """Impulses of contacts, and the motion that they change."""
+    """Impulses of contacts and the motion that they change; free flight and landings of masses."""
     from .balls import impact, roll
+    from .masses import damped_kick, landing
 
-    return [impact, roll]
+    return [impact, roll, damped_kick, landing]
 
 
 @hookimpl
 def register_energies():
-    """Distances to a goal."""
+    """Distances to a goal; springs of variable length."""
     from .balls import pocket
+    from .masses import actuated_spring
 
-    return [pocket]
+    return [pocket, actuated_spring]
 
 
 @hookimpl
 def register_states():
-    """Balls at given places."""
+    """Balls at given places; robots of boxes."""
+    from .robots import ROBOTS
     from .tables import BALLS
 
-    return BALLS
+    return BALLS | ROBOTS

@@ -316,12 +316,15 @@ def test_adam_begins_with_steps_of_its_rate():
     np.testing.assert_allclose(found(search)[1:], [-0.8, 0.8], rtol=1e-8)
 
 
-def test_adam_by_hand():
+@pytest.mark.parametrize("clip", [None, 3.0])
+def test_adam_by_hand(clip: float | None):
+    """The first slopes are clipped: their norm is 8.1."""
     k, start = np.array([1.0, 4.0]), np.array([1.0, -2.0])
-    search = Adam(single([bowl], start, bowl={"k": k}), q(), rate=0.1)
+    search = Adam(single([bowl], start, bowl={"k": k}), q(), rate=0.1, clip=clip)
     z, m, v = start.copy(), np.zeros(2), np.zeros(2)
     for n in range(1, 31):
         g = k * z
+        g *= min(1.0, clip / np.linalg.norm(g)) if clip else 1.0
         m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
         root = np.sqrt(v / (1.0 - 0.999**n))
         z -= 0.1 * (m / (1.0 - 0.9**n)) / (root + 1e-8 * root.max())
@@ -773,6 +776,7 @@ def test_refused(unknowns, free, message):
         (lambda p: LBFGS(p, q(), first=0.0), "first must be positive and finite, got 0"),
         (lambda p: GradientDescent(p, q(), first=-1.0), "first must be positive and finite, got -1"),
         (lambda p: Adam(p, q(), rate=0.0), "rate must be positive and finite, got 0"),
+        (lambda p: Adam(p, q(), clip=0.0), "clip must be positive and finite, got 0"),
         (lambda p: FIRE(p, q(), longest=np.inf), "longest must be positive and finite, got inf"),
         (
             lambda p: Tolerances(gradient=-1.0),

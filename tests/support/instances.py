@@ -27,6 +27,7 @@ from minusgrad.energies.local_map import LocalMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
 from minusgrad_control import layers
+from minusgrad_control import losses as aims
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
@@ -262,6 +263,7 @@ CANONICAL: dict[str, Instance] = {
     "strain_rate_damping": Instance(damping.strain_rate_damping, state=_general),
     "ground_friction": Instance(damping.ground_friction),
     "pocket": Instance(balls.pocket),
+    "travel": Instance(aims.travel),
     "trap": Instance(energies.trap),
     "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
     "site": Instance(energies.site),
@@ -317,8 +319,8 @@ def missing(registered: Mapping[str, Any]) -> list[str]:
 
 
 def examined_by_check(energy: Any) -> bool:
-    """True for a map that no `MapInstance` describes: over named sets or cells, or to several numbers."""
-    if not isinstance(energy, LocalMap):
+    """True for one that no instance describes: over named sets, or a map over cells or to several numbers."""
+    if not isinstance(energy, LocalEnergy):
         return False
     kind = energy.element_kind
-    return energy.several or kind.cells or bool(kind.sets)
+    return bool(kind.sets) or (isinstance(energy, LocalMap) and (energy.several or kind.cells))

@@ -139,10 +139,14 @@ class GradientDescentBlock(Search):
 
 
 class AdamBlock(Search):
-    """Adam: steps of about `rate` in each z, independent of the size of its slope."""
+    """Adam: steps of about `rate` in each z, independent of the size of its slope.
+
+    Slopes p whose norm exceeds `clip` are shortened to it.
+    """
 
     method = Adam
     rate: Annotated[float, Limits(gt=0.0)] = 1e-3
+    clip: Annotated[float | str, Quantity("J", "positive")] | None = None
 
 
 class LBFGSBlock(Search):

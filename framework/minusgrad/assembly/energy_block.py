@@ -100,7 +100,10 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
     combined = kind is not None and kind.combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)
-    definitions: dict[str, Any] = {a: definition(role, each, combined, drawn) for a, role in roles.items()}
+    bodies = kind is None or not kind.several
+    definitions: dict[str, Any] = {
+        a: definition(role, each, combined, drawn, bodies) for a, role in roles.items()
+    }
     with catch_warnings(action="ignore"):  # a key may be called like one of pydantic's methods
         model = create_model(f"{energy.name}_block", __base__=bases, **definitions)
     model.__doc__ = energy.claim
@@ -116,12 +119,12 @@ def _block(energy: LocalEnergy) -> type[EnergyBlock]:
 
 
 def definition(
-    role: Parameter | Datum, each: bool, combined: bool = False, drawn: bool = False
+    role: Parameter | Datum, each: bool, combined: bool = False, drawn: bool = False, bodies: bool = True
 ) -> tuple[Any, Any]:
     """Type and default of one key: one value; where elements can have their own (`each`), several.
 
     `combined`: elements may be all combinations of two sets, whose parameters may be matrices. `drawn`: the
-    values of elements may be drawn at random.
+    values of elements may be drawn at random. `bodies`: the nodes of an element may be of a body.
     """
     one: Any = Annotated[float | str, Quantity(role.unit, _sign(role))]
     for _ in role.shape:
@@ -131,7 +134,7 @@ def definition(
         forms["each"] = tuple[one, ...]
     if isinstance(role, Parameter) and combined:
         forms["matrix"] = tuple[tuple[one, ...], ...]
-    if isinstance(role, Parameter) and each:
+    if isinstance(role, Parameter) and each and bodies:
         forms["by body"] = dict[str, one]
     if isinstance(role, Parameter) and drawn:
         forms["drawn"] = _drawn(role)
@@ -159,7 +162,7 @@ def _one_of(forms: dict[str, Any], depth: int) -> Any:
             first = first[0] if isinstance(first, (list, tuple)) and first else first
         found = one_or_each(first)
         if isinstance(value, dict):
-            found = "drawn" if "drawn" in forms and EACH in value else "by body"
+            found = "drawn" if "drawn" in forms and (EACH in value or "by body" not in forms) else "by body"
         if "matrix" in forms and found == "each" and first and one_or_each(first[0]) == "each":
             found = "matrix"
         return found if found in forms else "one"

@@ -1,7 +1,7 @@
 """`[fit]`: the parameters, losses and method of a parameter estimation.
 
 [fit]
-method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate)
+method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip)
 iterations = 30
 memory = "1 GB"                for the stored states of the adjoint
 
@@ -28,7 +28,7 @@ Positive = Annotated[float, Field(gt=0.0)]
 
 SQUARES = ("misfit",)
 """Losses that are sums of squares."""
-OWNERS = {"rate": "adam", "pairs": "lbfgs", "first": "lbfgs"}
+OWNERS = {"rate": "adam", "clip": "adam", "pairs": "lbfgs", "first": "lbfgs"}
 """The method that a key belongs to."""
 
 
@@ -58,6 +58,7 @@ class FitTable(Record):
     gradient: Annotated[float, Field(ge=0.0)] | None = None
     change: Annotated[float, Field(ge=0.0)] | None = None
     rate: Positive | None = None
+    clip: Positive | None = None
     pairs: Annotated[int, Field(ge=1)] | None = None
     first: Positive | None = None
     memory: int | str = "1 GB"
@@ -74,7 +75,7 @@ class FitTable(Record):
             )
         return method
 
-    @field_validator("rate", "pairs", "first")
+    @field_validator("rate", "clip", "pairs", "first")
     @classmethod
     def _belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
         owner, method = OWNERS[str(info.field_name)], info.data.get("method")
@@ -101,7 +102,7 @@ class FitTable(Record):
     @property
     def own(self) -> dict[str, float | int]:
         """The keys of the method that were given, by the names of its arguments."""
-        names = {"rate": "rate", "pairs": "memory", "first": "first"}
+        names = {"rate": "rate", "clip": "clip", "pairs": "memory", "first": "first"}
         return {a: v for key, a in names.items() if (v := getattr(self, key)) is not None}
 
 

@@ -80,6 +80,9 @@ class GradientDescent(Minimiser):
 class Adam(Minimiser):
     """Adam: steps of about `rate` along each component, independent of the size of its slope.
 
+    `clip`: the largest norm |p|; longer slopes are shortened to it, so that a single one, as behind a
+    contact, does not outweigh all others in the means (Pascanu, Mikolov & Bengio 2013, ICML).
+
     Its means outlast a change of U: they fade by themselves, and a method for noisy slopes expects such.
     """
 
@@ -92,23 +95,34 @@ class Adam(Minimiser):
         tolerances: Tolerances = NO_TOLERANCES,
         *,
         rate: float = 1e-3,
+        clip: float | None = None,
         **options: Any,
     ):
         super().__init__(objective, unknowns, tolerances, **options)
         self.rate = positive("rate", rate)
+        self.clip = None if clip is None else positive("clip", clip)
         self.mean = np.zeros(len(self.coordinates))
         self.square = np.zeros(len(self.coordinates))
 
     def _next(self, here: Point) -> Point:
         b1, b2 = DECAYS
         k = self.step + 1
-        mean = b1 * self.mean + (1.0 - b1) * here.slope
-        square = b2 * self.square + (1.0 - b2) * here.slope * here.slope
+        slope = self._clipped(here)
+        mean = b1 * self.mean + (1.0 - b1) * slope
+        square = b2 * self.square + (1.0 - b2) * slope * slope
         root = np.sqrt(square / (1.0 - b2**k))
         move = mean / (1.0 - b1**k) / (root + 1e-8 * largest(root))
         there = self.finite_at(here, here.z - self.rate * self.coordinates.rate * move, "a smaller rate")
         self.mean, self.square = mean, square
         return there
+
+    def _clipped(self, here: Point) -> np.ndarray:
+        """The slopes, shortened where the projected ones are longer than `clip`."""
+        if self.clip is None:
+            return here.slope
+        p = self.projected(here)
+        norm = math.sqrt(dot(p, p))
+        return here.slope * (self.clip / norm) if norm > self.clip else here.slope
 
 
 class FIRE(Minimiser):

@@ -1,0 +1,12 @@
+"""Losses of controllers.
+
+travel    L = -sum over nodes of a . x            x (n, d) [m], a (d,) [1/m]: how far nodes are along a
+"""
+
+from minusgrad.plugin import Node, Parameter, local_energy
+
+
+@local_energy("travel", over="nodes", x=Node("m", ("d",)), along=Parameter("m^-1", ("d",)))
+def travel(x, along):
+    """How far nodes went along a direction: less is farther."""
+    return -along.dot(x[0])
