@@ -7,6 +7,8 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.map_loops import MapLoops
+from ..codegen.stencil_lane_loops import StencilLanes
+from ..codegen.stencil_lane_loops import suits as in_stencil_lanes
 from ..codegen.term_loops import Emitter
 from ..codegen.window_gather_loops import GatherLoops
 from ..codegen.window_lane_loops import WindowLanes, suits
@@ -205,7 +207,7 @@ class MapKernels:
 def loops_of(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
     """The loops of a bound map; `adjoints`: fields like its outputs, by the names of these."""
     if not term.grid:
-        return MapLoops(term, adjoints)
+        return (StencilLanes if in_stencil_lanes(term) else MapLoops)(term, adjoints)
     assert isinstance(term.energy, LocalMap)
     if term.energy.from_cells:
         return GatherLoops(term, adjoints)
