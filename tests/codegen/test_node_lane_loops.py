@@ -11,7 +11,7 @@ from minusgrad import Body, Cell, Fields, Node, Parameter, Potential, Table, bin
 from minusgrad.codegen import node_lane_loops as rooms
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
-from minusgrad.codegen.window_lane_loops import WindowLanes
+from minusgrad.codegen.windows.scatter_lane_loops import WindowLanes
 from minusgrad.energies.fields import Grid
 from minusgrad.energies.local_energy import LocalEnergy
 from minusgrad.engine import runtime, storage

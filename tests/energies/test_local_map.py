@@ -28,7 +28,7 @@ from minusgrad.assembly.energy_block import energy_model
 from minusgrad.assembly.registry import Registry
 from minusgrad.check import term_check
 from minusgrad.codegen.map_loops import MapLoops
-from minusgrad.codegen.window_loops import WindowLoops, size_of
+from minusgrad.codegen.windows.scatter_loops import WindowLoops, size_of
 from minusgrad.energies.fields import Grid
 from minusgrad.energies.local_energy import Linear
 from minusgrad.engine import runtime, storage

@@ -34,7 +34,7 @@ from .statements import DOT, dealt, indented, is_tangent, leaf_name, subscript
 from .sweep_verification import relaunched, verify_map, verify_sweep
 from .term_loops import Emitter
 from .tracing import of_term
-from .window_loops import OfCell
+from .windows.scatter_loops import OfCell
 
 LEAST_CELLS = 16_384
 """Smaller grids have plain loops, of which many steps can stand in one kernel."""

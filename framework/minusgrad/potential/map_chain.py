@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen import window_exits
 from ..codegen.derivative_request import ADJOINT_OF, DerivativeRequest
+from ..codegen.windows import exits
 from ..energies.fields import Field
 from ..energies.term import Term
 from ..errors import EnergyError
@@ -66,22 +66,22 @@ class MapChain:
     @property
     def exits(self) -> bool:
         """True if a window has left its grid, where that is refused, since `forget_exits`."""
-        return any(window_exits.have_exits(loops) for loops in self.loops.values())
+        return any(exits.have_exits(loops) for loops in self.loops.values())
 
     def forget_exits(self) -> None:
         """Reset `exits`."""
         for loops in self.loops.values():
-            window_exits.forget_exits(loops)
+            exits.forget_exits(loops)
 
     def first_exit(self, t: float) -> str | None:
         """The first window that has left its grid, at the present fields, and its node; after `refresh`."""
-        found = (window_exits.first_exit(loops, t) for loops in self.loops.values())
+        found = (exits.first_exit(loops, t) for loops in self.loops.values())
         return next((text for text in found if text), None)
 
     def refuse_idle(self) -> None:
         """Raise `EnergyError` for a map none of whose windows meets the grid; after `refresh`."""
         for loops in self.loops.values():
-            window_exits.refuse_idle(loops)
+            exits.refuse_idle(loops)
 
     def first_nonfinite(self) -> str | None:
         """The first output, in the order in which they are computed, that is not finite, and its node."""

@@ -10,9 +10,9 @@ from ..codegen.map_loops import MapLoops
 from ..codegen.stencil_lane_loops import StencilLanes
 from ..codegen.stencil_lane_loops import suits as in_stencil_lanes
 from ..codegen.term_loops import Emitter
-from ..codegen.window_gather_loops import GatherLoops
-from ..codegen.window_lane_loops import WindowLanes, suits
-from ..codegen.window_loops import WindowLoops
+from ..codegen.windows.gather_loops import GatherLoops
+from ..codegen.windows.scatter_lane_loops import WindowLanes, suits
+from ..codegen.windows.scatter_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import Time
 from ..energies.local_map import LocalMap

@@ -14,17 +14,17 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.local_map import LocalMap
-from ..energies.term import Term
-from ..engine import lane_blocks, runtime, storage
-from ..symbolic.graph import reachable
-from ..symbolic.operations import TRUTHS
-from ..symbolic.scalar import Scalar
-from .lane_statements import SMALL, Vectors, is_instruction
-from .statements import WHOLE_TYPE, indented, leaf_name
-from .tracing import Trace, of_term
-from .window_loops import Box, OfCell, Read, WindowLoops
+from ...energies.fields import Field
+from ...energies.local_map import LocalMap
+from ...energies.term import Term
+from ...engine import lane_blocks, runtime, storage
+from ...symbolic.graph import reachable
+from ...symbolic.operations import TRUTHS
+from ...symbolic.scalar import Scalar
+from ..lane_statements import SMALL, Vectors, is_instruction
+from ..statements import WHOLE_TYPE, indented, leaf_name
+from ..tracing import Trace, of_term
+from .scatter_loops import Box, OfCell, Read, WindowLoops
 
 BY_LANE = {"input", "lookup", "to_int", "to_real"}
 """Other operations that a cell may have: leaves, and a few that are computed lane by lane."""

@@ -9,10 +9,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..engine import storage
-from ..errors import EnergyError
-from .map_loops import MapLoops
-from .window_loops import LOST, WindowLoops
+from ...engine import storage
+from ...errors import EnergyError
+from ..map_loops import MapLoops
+from .scatter_loops import LOST, WindowLoops
 
 CURE = (
     "take a larger grid, keep what moves within walls, or give the map"

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from ..elements import window_edges
-from ..energies.term import Term
-from ..engine import storage
-from ..engine.kernels import Code
-from ..symbolic.scalar import Scalar
-from .derivative_request import Sweep, outputs, weights_of
-from .element_samples import Number, Places, Sample, rows_of
-from .kernel_verification import compare
-from .statements import is_tangent
-from .sweep_verification import Swept, numbers_found
+from ...elements import window_edges
+from ...energies.term import Term
+from ...engine import storage
+from ...engine.kernels import Code
+from ...symbolic.scalar import Scalar
+from ..derivative_request import Sweep, outputs, weights_of
+from ..element_samples import Number, Places, Sample, rows_of
+from ..kernel_verification import compare
+from ..statements import is_tangent
+from ..sweep_verification import Swept, numbers_found
 
 
 @dataclass(frozen=True)

@@ -21,22 +21,22 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..energies.term import Term
-from ..engine import runtime, storage
-from ..engine.kernels import Code
-from ..symbolic import differentiation, ties
-from ..symbolic.graph import inputs, reachable
-from ..symbolic.integer_forms import form, is_rounded
-from ..symbolic.operations import OPERATIONS
-from ..symbolic.scalar import Scalar
-from .derivative_request import DerivativeRequest, Place, adjoint_of, outputs, weights_of
-from .map_loops import MapLoops, given
-from .statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, subscript, within
-from .sweep_verification import relaunched
-from .term_loops import Emitter
-from .tracing import Trace
-from .window_verification import Windows, verify_cells, verify_windows
+from ...energies.fields import Field
+from ...energies.term import Term
+from ...engine import runtime, storage
+from ...engine.kernels import Code
+from ...symbolic import differentiation, ties
+from ...symbolic.graph import inputs, reachable
+from ...symbolic.integer_forms import form, is_rounded
+from ...symbolic.operations import OPERATIONS
+from ...symbolic.scalar import Scalar
+from ..derivative_request import DerivativeRequest, Place, adjoint_of, outputs, weights_of
+from ..map_loops import MapLoops, given
+from ..statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, subscript, within
+from ..sweep_verification import relaunched
+from ..term_loops import Emitter
+from ..tracing import Trace
+from .verification import Windows, verify_cells, verify_windows
 
 Meets = Sequence[tuple[Scalar, Scalar]]
 """A cut: each new leaf with the node that it replaces."""
