@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
+    from .energies.staged_map import staged_map
     from .energies.term import bind
     from .engine.special_functions import erf
     from .errors import UserError
@@ -59,6 +60,7 @@ _HOMES = {
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
     "energies.staged_energy": "Between Stage Staged staged_energy",
+    "energies.staged_map": "staged_map",
     "energies.term": "bind",
     "engine.runtime": "ti",
     "engine.special_functions": "erf",
@@ -73,7 +75,8 @@ __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
     "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl",
-    "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "ti", "vector_potential",
+    "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "staged_map", "ti",
+    "vector_potential",
 ]  # fmt: skip
 
 

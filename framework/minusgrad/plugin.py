@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.staged_energy import Between, Stage, staged_energy
+    from .energies.staged_map import staged_map
     from .engine import memory, random
     from .engine.special_functions import erf
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
@@ -70,6 +71,7 @@ _HOMES = {
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
+    "energies.staged_map": "staged_map",
     "engine": "memory random",
     "engine.runtime": "ti",
     "engine.special_functions": "erf",
@@ -100,7 +102,7 @@ __all__ = [
     "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time",
     "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "images",
     "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities",
-    "random", "staged_energy", "ti", "uniform_field", "vector_potential",
+    "random", "staged_energy", "staged_map", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

@@ -91,10 +91,10 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     assert {c.scene for c in CASES.values()} == {path.stem for path in SCENES.glob("*.toml")}
     from minusgrad.assembly.registry import Registry
 
-    steppers = set(Registry.load(["core", "elastic", "gravity", "laser"]).tables["stepper"])
+    steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    assert len(CASES) == 2 * (5 * 12 + 4 * 4 + 3 + 3 + 2 + programs)
+    assert len(CASES) == 2 * (5 * 12 + 4 * 5 + 3 + 3 + 2 + programs)
 
 
 @pytest.fixture(scope="module")

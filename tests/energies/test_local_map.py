@@ -1153,7 +1153,7 @@ def test_a_map_is_no_energy_and_an_energy_no_map() -> None:
     for hook, given, said in (
         ("register_energies", far, "an energy made by @local_energy"),
         ("register_dissipations", far, "an energy made by @local_energy"),
-        ("register_maps", embedding, "a map made by @local_map"),
+        ("register_maps", embedding, "a map made by @local_map or staged_map"),
     ):
         with pytest.raises(PluginError) as caught:
             Registry.load([], files=[plugin(**{hook: lambda given=given: [given]})])

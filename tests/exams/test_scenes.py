@@ -41,6 +41,7 @@ CLAIMED = {
     "stretch": "exams/test_elastic_scenes.py::test_stretch",
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
+    "volume_renderer": "exams/programs/test_volume_renderer.py::test_volume_renderer",
     "walker": "exams/test_elastic_scenes.py::test_walker",
     "wave": "exams/programs/test_wave.py::test_the_heron_appears",
     "wave_energy": "exams/programs/test_wave.py::test_the_ring_wave_keeps_its_energy",

@@ -263,7 +263,7 @@ def test_several_outputs_are_summed_and_seeded_apart() -> None:
     term = of_x(stages, outputs=("one", "two"))
     x = term.fields["x"].values
     assert term.value() == pytest.approx(np.sum(x**2 + x))
-    assert {n: float(v) for n, v in term.outputs().items()} == pytest.approx({"one": 10.24, "two": 2.6})
+    assert {n: float(v) for n, v in term.output_values().items()} == pytest.approx({"one": 10.24, "two": 2.6})
     np.testing.assert_allclose(term.gradient("x"), 2 * x + 1, rtol=1e-15)
     np.testing.assert_array_equal(term.gradients(("x",), seeds={"two": 4.0})["x"], np.full(5, 4.0))
 
@@ -271,7 +271,7 @@ def test_several_outputs_are_summed_and_seeded_apart() -> None:
 def test_an_output_may_be_an_array_and_its_seed_too() -> None:
     term = of_x([Stage(sines, ("y",))], {"y": N}, outputs=("y",))
     x, seed = term.fields["x"].values, np.arange(5.0)
-    np.testing.assert_allclose(term.outputs()["y"], np.sin(x), rtol=1e-15)
+    np.testing.assert_allclose(term.output_values()["y"], np.sin(x), rtol=1e-15)
     np.testing.assert_allclose(term.gradients(("x",), seeds={"y": seed})["x"], seed * np.cos(x), rtol=1e-14)
 
 

@@ -1,9 +1,9 @@
 """The canonical instances of all energies and maps, and how a random state of one is made.
 
 Every energy that is registered has an entry in `CANONICAL`, every map that gives a number to nodes or cells
-one in `MAPS`; `test_exam` and `test_maps` sit them through the exam. Maps over named sets or over cells, and
-those that give vectors or several fields, are examined by `minusgrad check` (`check/test_false_alarms`), and
-in the exams of their scenes.
+one in `MAPS`; `test_exam` and `test_maps` sit them through the exam. Maps over named sets or over cells,
+those that give vectors or several fields, and staged ones are examined by `minusgrad check`
+(`check/test_false_alarms`), and in the exams of their scenes.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,6 +24,7 @@ from minusgrad.energies.local_energy import (
     weights_at_rest,
 )
 from minusgrad.energies.local_map import LocalMap
+from minusgrad.energies.staged_map import StagedMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
 from minusgrad_control import layers
@@ -34,6 +35,7 @@ from minusgrad_grids import misfits, waves
 from minusgrad_impacts import balls
 from minusgrad_laser import losses, spots
 from minusgrad_mpm import materials
+from minusgrad_rendering.losses import view_l2
 from tests.support import energies
 
 State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
@@ -287,6 +289,7 @@ CANONICAL: dict[str, Instance] = {
     "neo_hookean_particles": Instance(materials.neo_hookean_particles, state=_deformed),
     "fluid": Instance(materials.fluid, state=_deformed),
     "particle_muscle": Instance(materials.particle_muscle, state=_deformed),
+    "view_l2": Instance(view_l2),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 
@@ -319,8 +322,8 @@ def missing(registered: Mapping[str, Any]) -> list[str]:
 
 
 def examined_by_check(energy: Any) -> bool:
-    """True for one that no instance describes: over named sets, or a map over cells or to several numbers."""
+    """True for one without an instance: over named sets; or a map over cells, to several numbers, staged."""
     if not isinstance(energy, LocalEnergy):
-        return False
+        return isinstance(energy, StagedMap)
     kind = energy.element_kind
     return bool(kind.sets) or (isinstance(energy, LocalMap) and (energy.several or kind.cells))

@@ -54,6 +54,9 @@ AT_REST: dict[str, dict[str, Any]] = {
     "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
     | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
+    "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
+    | {"run.steps": 24, "checkpoint.every": 8}
+    | looking(2, 10),
 }
 """What is minimised."""
 FITTED: dict[str, dict[str, Any]] = {

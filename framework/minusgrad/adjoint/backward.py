@@ -497,8 +497,14 @@ def zeros(asked: DerivativeRequest) -> list[Code]:
 
 def arguments(potential: Potential) -> list[str]:
     """The parameters and differentiable data of a potential, by their names "term.argument"."""
-    parts = [part for part in potential.parts.values() if isinstance(part, Term)]
-    return [f"{p.name}.{a}" for p in parts for a in p.energy.differentiable if {*p.parameters, *p.data} & {a}]
+    found = []
+    for part in potential.parts.values():
+        if isinstance(part, Term):
+            values = {*part.parameters, *part.data}
+            found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in values]
+        elif part.outputs:
+            found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in part.inputs]
+    return found
 
 
 def _felt(potential: Potential, moved: set[str]) -> set[str]:

@@ -15,6 +15,7 @@ from ..check.questions import EPS, Finding, Variable, inside, taylor
 from ..energies.fields import ordered_sum
 from ..engine import storage
 from ..errors import NonFiniteError, OutsideError
+from ..potential.staged_term import StagedTerm
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from .backward import arguments
@@ -33,7 +34,11 @@ def of_program(stepper: Evolution, seed: int = 0) -> Iterator[Finding]:
     step = FirstStep(stepper, rng)
     start = step.state()
     try:
-        yield step.transpose({n: rng.normal(size=v.shape) * _size(v) for n, v in start.items()})
+        if staged := list(stepper.potential.chain.staged):
+            text = f"not asked: the staged kernels of '{staged[0]}' have no tangents"
+            yield step.finding("", "transpose", True, None, text)
+        else:
+            yield step.transpose({n: rng.normal(size=v.shape) * _size(v) for n, v in start.items()})
         for name, values in start.items():
             step.put(start)
             put, gradient = partial(step.put_one, name), partial(step.gradient, name)
@@ -66,8 +71,10 @@ class FirstStep:
         if name in self._fields:
             return self._fields[name].values
         term, _, argument = name.partition(".")
-        data = self._potential.parts[term].data
-        return storage.host(data[argument]) if argument in data else self._potential.parameter(name)
+        part = self._potential.parts[term]
+        if isinstance(part, StagedTerm):
+            return part.inputs[argument]
+        return storage.host(part.data[argument]) if argument in part.data else self._potential.parameter(name)
 
     def put(self, state: Values) -> None:
         """Set fields, parameters and data."""
@@ -75,8 +82,10 @@ class FirstStep:
             term, _, argument = name.partition(".")
             if name in self._fields:
                 self._fields[name].set(values)
-            elif argument in self._potential.parts[term].data:
-                self._potential.parts[term].set_datum(argument, values)
+            elif isinstance(part := self._potential.parts[term], StagedTerm):
+                part.set_input(argument, values)
+            elif argument in part.data:
+                part.set_datum(argument, values)
             else:
                 self._potential.set_parameter(name, values)
 

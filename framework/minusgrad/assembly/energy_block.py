@@ -29,6 +29,7 @@ from ..energies.local_energy import Datum, LocalEnergy, Parameter, TimeStep
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.staged_energy import Staged
+from ..energies.staged_map import StagedMap
 from ..scene.records import Quantity, Record
 from ..scene.tagged_unions import ByForm, one_or_each, one_or_table
 
@@ -87,13 +88,20 @@ class StagedBlock(Record):
     sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
 
 
+class StagedMapBlock(StagedBlock):
+    """A staged map may say what it gives, and over the cells of which grid."""
+
+    gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
+    grid: str | None = None
+
+
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block."""
     grids = energy.spacings if isinstance(energy, LocalEnergy) else ()
     own = {a for a, role in energy.roles.items() if isinstance(role, TimeStep) or a in grids}
     roles = {a: r for a, r in energy.roles.items() if isinstance(r, (Parameter, Datum)) and a not in own}
     each = isinstance(energy, Staged) or energy.element_kind.own_values
-    bases: Any = StagedBlock if isinstance(energy, Staged) else _block(energy)
+    bases: Any = _block(energy)
     if isinstance(energy, LocalMap):
         windows = energy.cell is not None and not energy.element_kind.cells
         bases = (bases, *[Windows] * windows, Giving)
@@ -110,7 +118,9 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     return cast("type[Record]", model)
 
 
-def _block(energy: LocalEnergy) -> type[EnergyBlock]:
+def _block(energy: LocalEnergy | Staged) -> type[Record]:
+    if isinstance(energy, Staged):
+        return StagedMapBlock if isinstance(energy, StagedMap) else StagedBlock
     if energy.element_kind.several or energy.element_kind.combined:
         return SetBlock
     if energy.element_kind.cells:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ..energies.local_energy import LocalEnergy
     from ..energies.local_map import LocalMap
     from ..energies.magnetic_field import MagneticField
+    from ..energies.staged_map import StagedMap
 
 GROUP = "minusgrad"
 """The entry-point group, and pluggy's project name."""
@@ -34,8 +35,8 @@ def register_energies() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
 
 
 @hookspec
-def register_maps() -> "Sequence[LocalMap]":  # type: ignore[empty-body]
-    """The local maps that scenes may name as `[[map]] kind`: sums over elements, written to a field."""
+def register_maps() -> "Sequence[LocalMap | StagedMap]":  # type: ignore[empty-body]
+    """The maps that scenes may name as `[[map]] kind`: sums over elements, or kernels, written to fields."""
 
 
 @hookspec

@@ -24,6 +24,7 @@ from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
+from ..energies.staged_map import StagedMap
 from ..engine import runtime
 from ..errors import PluginError, UserError, unknown
 from ..scene.document import LOSS
@@ -42,12 +43,15 @@ PluginSource = Path | str | ModuleType | LocalEnergy | Staged
 """A plugin that is no installed one: a file, a module at hand, or an energy."""
 
 KINDS: dict[str, Any] = {
-    "map": LocalMap,
+    "map": (LocalMap, StagedMap),
     "energy": (LocalEnergy, Staged),
     "dissipation": LocalEnergy,
     "magnetic": MagneticField,
 }
-MAKERS = {"map": "a map made by @local_map", "magnetic": "a magnetic field made by @vector_potential"}
+MAKERS = {
+    "map": "a map made by @local_map or staged_map",
+    "magnetic": "a magnetic field made by @vector_potential",
+}
 
 
 @dataclass(frozen=True)
@@ -170,7 +174,7 @@ class Registry:
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
             known = self.energies().values()
             defined = [v for v in _own_energies(module) if v not in known]
-            for section, kind in (("map", LocalMap), ("magnetic", MagneticField)):
+            for section, kind in (("map", (LocalMap, StagedMap)), ("magnetic", MagneticField)):
                 some = [v for v in defined if isinstance(v, kind)]
                 defined = [v for v in defined if v not in some]
                 yield from _energies(section)(plugin, some)

@@ -228,11 +228,11 @@ class Simulation:
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
             raise SceneError([self.scene.document.problem(block.path, text)])
 
-    def _maps_and_slopes(self) -> list[Term | Slope]:
+    def _maps_and_slopes(self) -> list[Term | StagedTerm | Slope]:
         """The maps and slopes, in the order of the file; with the energies that the slopes name."""
-        scene, made = self.scene, list[Term | Slope]()
+        scene, made = self.scene, list[Term | StagedTerm | Slope]()
         blocks: dict[KeyPath, Block] = {block.path: block for block in scene.map}
-        maps, energies = dict[str, Term](), dict[str, Term]()
+        maps, energies = dict[str, Term | StagedTerm](), dict[str, Term | StagedTerm]()
         by_name = {block.values.get("name", block.kind): block for block in scene.energy}
         tables: dict[KeyPath, SlopeTable] = {("slope", n): table for n, table in enumerate(scene.slope)}
         for path in scene.in_order([*blocks, *tables]):
@@ -293,6 +293,8 @@ class Simulation:
             data=block.tables(Datum) | block.data,
             parameters=block.parameters,
             sizes=model.sizes,
+            gives=getattr(model, "gives", None),
+            grid=block.grid_named(getattr(model, "grid", None)),
             units=self.units,
         )
         self.suspects.add(staged.name)
@@ -305,6 +307,8 @@ class Simulation:
         terms = [part for part in self.potential.parts.values() if isinstance(part, Term)]
         over = {f.name: term.grid_of(a) for term in terms for a, f in term.fields.items()}
         given = {f.name: m.receiving_grid for m in terms for f in m.outputs.values()}
+        staged = [part for part in self.potential.parts.values() if isinstance(part, StagedTerm)]
+        given |= {f.name: m.cells for m in staged for f in m.outputs.values()}
         read, written = ({n: of_grid[id(g)] for n, g in some.items() if g} for some in (over, given))
         return read | places | written
 

@@ -7,6 +7,7 @@ from ..energies.term import Term
 from ..errors import EnergyError, choices, unknown
 from ..potential.potential import Potential
 from ..potential.slope import Slope
+from ..potential.staged_term import StagedTerm
 from ..scene.document import SlopeTable
 from ..scene.units import UnitSystem, base_units, parse_quantity
 
@@ -14,8 +15,8 @@ from ..scene.units import UnitSystem, base_units, parse_quantity
 def slope_of(
     table: SlopeTable,
     fields: Fields,
-    energies: Mapping[str, Term],
-    maps: Mapping[str, Term],
+    energies: Mapping[str, Term | StagedTerm],
+    maps: Mapping[str, Term | StagedTerm],
     units: UnitSystem,
 ) -> Slope:
     """The slope of a table, over energies, and over the maps above it, by their names in the scene.
@@ -39,7 +40,7 @@ def slope_of(
     return Slope(name, energy, table.by, factors, paired, factor_unit=of_factors)
 
 
-def _pairs(of_map: Term, paired: str | Mapping[str, str]) -> dict[str, str]:
+def _pairs(of_map: Term | StagedTerm, paired: str | Mapping[str, str]) -> dict[str, str]:
     """The field with which each output of a map is paired, by the output's field."""
     outputs = of_map.outputs
     if isinstance(paired, str):

@@ -124,7 +124,6 @@ class TermBlock:
 
     def _grid(self, energy: LocalEnergy, named: str | None) -> Grid | None:
         """The grid that a map gives to, or whose cells are the elements: as named, or the only one."""
-        grids = self.state.grids
         gives_to_cells = isinstance(energy, LocalMap) and energy.cell is not None
         if not gives_to_cells and not energy.element_kind.cells:
             if named is not None:
@@ -132,12 +131,19 @@ class TermBlock:
                     f"'{energy.name}' gives to nodes, and not to a grid's cells; leave `grid` out"
                 )
             return None
+        grids = self.state.grids
         name = named or (next(iter(grids)) if len(grids) == 1 else "")
-        if name not in grids:
-            raise EnergyError(
-                unknown("grid", name, grids) if name else f"say which `grid`{choices('', grids)}"
-            )
-        return grids[name]
+        if not name:
+            raise EnergyError(f"say which `grid`{choices('', grids)}")
+        return self.grid_named(name)
+
+    def grid_named(self, name: str | None) -> Grid | None:
+        """The state's grid of this name; None for none. Raises `EnergyError` for an unknown one."""
+        if name is None:
+            return None
+        if name not in self.state.grids:
+            raise EnergyError(unknown("grid", name, self.state.grids))
+        return self.state.grids[name]
 
 
 def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:

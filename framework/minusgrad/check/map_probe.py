@@ -14,6 +14,7 @@ from ..energies.local_energy import LocalEnergy, Node, local_energy
 from ..energies.local_map import LocalMap, numbers_of
 from ..energies.term import Term, bind
 from ..potential.potential import Potential
+from ..potential.staged_term import StagedTerm
 
 EDGE = 1e-6
 """The tolerance of values just outside a window, relative to the largest value inside."""
@@ -43,7 +44,7 @@ def weight_of(output: int) -> str:
     return f"probe_weight_{output}" if output else "probe_weight"
 
 
-def probed(term: Term, rng: np.random.Generator, precision: str = "f64") -> Potential:
+def probed(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "f64") -> Potential:
     """A potential over copies of the map's fields: the map, and the weighted sums of its outputs.
 
     The weights of several outputs are divided by the sizes of these, so that none hides another.
@@ -60,7 +61,11 @@ def probed(term: Term, rng: np.random.Generator, precision: str = "f64") -> Pote
     own = {a: fields[f.name] for a, f in term.fields.items()}
     # "1" is a unit that the probe's role fits
     given = {n: fields.derive(f.name, len(f), "1", f.shape[1:]) for n, f in term.outputs.items()}
-    made = replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={})
+    made: Term | StagedTerm = (
+        replace(term, fields=own, outputs=given, dtype=fields.dtype)
+        if isinstance(term, StagedTerm)
+        else replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={})
+    )
     probes = [
         bind(
             probe_of(f.shape[1:]),

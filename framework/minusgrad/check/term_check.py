@@ -75,8 +75,7 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     maps, others = maps_and_terms(potential)
     for of_map in maps:
         rng = np.random.default_rng(seed)
-        few = MOST_CELLED if of_map.grid else MOST_TUPLES
-        yield from _in_double(_of_term(probed(part(of_map, rng, tuples=few), rng), t, rng))
+        yield from _in_double(_of_term(probed(_few(of_map, rng), rng), t, rng))
     for term in others:
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
@@ -87,6 +86,13 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
+
+
+def _few(of_map: Term | StagedTerm, rng: np.random.Generator) -> Term | StagedTerm:
+    """A map on a random part of its elements; a staged one as it is."""
+    if isinstance(of_map, StagedTerm):
+        return of_map
+    return part(of_map, rng, tuples=MOST_CELLED if of_map.grid else MOST_TUPLES)
 
 
 def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterator[Finding]:

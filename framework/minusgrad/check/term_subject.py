@@ -55,9 +55,9 @@ class TermSubject:
         return Finding(self.term.name, argument, question, passed, figure, f"{text} {self.where}")
 
 
-def maps_and_terms(potential: Potential) -> tuple[list[Term], list[Term | StagedTerm]]:
+def maps_and_terms(potential: Potential) -> tuple[list[Term | StagedTerm], list[Term | StagedTerm]]:
     """All maps, and all terms; also those of slopes."""
-    maps = [part for part in potential.parts.values() if isinstance(part, Term) and part.outputs]
+    maps = [part for part in potential.parts.values() if part.outputs]
     names = {part.name for part in maps}
     return maps, [part for name, part in potential.parts.items() if name not in names]
 

@@ -3,8 +3,8 @@
     y_1 = f_1(inputs),  y_2 = f_2(inputs, y_1),  ...        U = sum of the outputs
     dU/d(input) = sum over stages, last to first, of  (df_s / d input)^T  dU/dy_s
 
-For energies that cannot be traced: scatter, runtime loops, intermediate arrays. Kernels take arrays by their
-arguments' names.
+For energies that cannot be traced: scatter, runtime loops, intermediate arrays. Outputs may also be fields,
+which energies read (`energies.staged_map`). Kernels take arrays by their arguments' names.
 
     @ti.kernel
     def deposit(x: ti.types.ndarray(ndim=1), grid: ti.types.ndarray(ndim=1)): ...      # grid[...] += ...
@@ -166,7 +166,24 @@ def staged_energy(
     reverse pass needs and cannot recompute.
     """
     what = f"energy '{identifier(name, 'an energy')}'"
-    between, kept = between or {}, known_symmetries(what, symmetries)
+    kept = known_symmetries(what, symmetries)
+    schedule = checked_schedule(what, stages, between or {}, outputs, roles)
+    return Staged(
+        name, tuple(stages), dict(between or {}), outputs, dict(roles), claim, schedule, example, kept
+    )
+
+
+def checked_schedule(
+    what: str,
+    stages: Sequence[Stage],
+    between: Mapping[str, Between],
+    outputs: tuple[str, ...],
+    roles: Mapping[str, Role],
+) -> Schedule:
+    """The order of stages that fit together and their arrays; `what` begins messages.
+
+    Raises `EnergyError` as `staged_energy` does.
+    """
     refuse_block_keys(what, roles)
     for stage in stages:
         _check_stage(f"{what}, stage '{stage.name}'", stage, {*roles, *between, *outputs})
@@ -189,7 +206,7 @@ def staged_energy(
     used = {array for stage in stages for array in stage.arrays.values()}
     if idle := [a for a in (*roles, *between) if a not in used]:
         raise EnergyError(f"{what}: no stage takes {', '.join(idle)}; leave them out")
-    return Staged(name, tuple(stages), dict(between), outputs, dict(roles), claim, schedule, example, kept)
+    return schedule
 
 
 def arguments(function: Callable) -> tuple[str, ...]:

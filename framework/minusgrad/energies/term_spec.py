@@ -153,20 +153,7 @@ class TermSpec:
                     f"{self.label}: is an energy, got the output field '{self.gives}'; leave `gives` out"
                 )
             return {}
-        declared = list(self.energy.outputs)
-        if isinstance(self.gives, str) and len(declared) > 1:
-            table = ", ".join(f'{name} = "..."' for name in declared)
-            raise EnergyError(
-                f"{self.label}: gives {len(declared)} fields ({', '.join(declared)}), got one name"
-                f" '{self.gives}'; write gives = {{ {table} }}"
-            )
-        given = {declared[0]: self.gives} if isinstance(self.gives, str) else self.gives or {}
-        if strange := [name for name in given if name not in declared]:
-            raise EnergyError(f"{self.label}: {unknown('output', strange[0], declared)}")
-        names = {name: identifier(given.get(name, name), "a field") for name in declared}
-        if twice := [one for one in names.values() if [*names.values()].count(one) > 1]:
-            raise EnergyError(f"{self.label}: gives '{twice[0]}' twice; name each output differently")
-        return names
+        return output_names(self.label, list(self.energy.outputs), self.gives)
 
     def refuse_unknown(self) -> None:
         """Raises `EnergyError` for data, parameters and tables that the energy does not have."""
@@ -233,3 +220,25 @@ def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, An
     """Raises `EnergyError` if a field is given to an argument that is not a node field."""
     if strange := [a for a in renamed if a not in nodal]:
         raise EnergyError(f"{name}: {unknown('node field', strange[0], nodal)}")
+
+
+def output_names(
+    label: str, declared: Sequence[str], gives: str | Mapping[str, str] | None
+) -> dict[str, str]:
+    """The names of a map's output fields by the declared ones, of which `gives` may rename some.
+
+    Raises `EnergyError`, whose text begins with `label`, for unfit names.
+    """
+    if isinstance(gives, str) and len(declared) > 1:
+        table = ", ".join(f'{name} = "..."' for name in declared)
+        raise EnergyError(
+            f"{label}: gives {len(declared)} fields ({', '.join(declared)}), got one name"
+            f" '{gives}'; write gives = {{ {table} }}"
+        )
+    given = {declared[0]: gives} if isinstance(gives, str) else gives or {}
+    if strange := [name for name in given if name not in declared]:
+        raise EnergyError(f"{label}: {unknown('output', strange[0], declared)}")
+    names = {name: identifier(given.get(name, name), "a field") for name in declared}
+    if twice := [one for one in names.values() if [*names.values()].count(one) > 1]:
+        raise EnergyError(f"{label}: gives '{twice[0]}' twice; name each output differently")
+    return names

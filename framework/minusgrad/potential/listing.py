@@ -13,6 +13,7 @@ from ..codegen.term_loops import Emitter
 from ..codegen.tracing import Trace, of_term
 from ..energies.local_energy import LocalEnergy, Node
 from ..energies.staged_energy import Staged
+from ..energies.staged_map import StagedMap
 from ..errors import EnergyError
 from ..symbolic import differentiation, ties
 from ..symbolic.graph import reachable
@@ -40,7 +41,8 @@ class Anatomy:
 def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
     """The listing of an energy or map at a small random state. Raises `EnergyError` for a staged one."""
     if isinstance(energy, Staged):
-        raise EnergyError(f"'{energy.name}' is a staged energy: it has no graph, Taichi reverses its kernels")
+        kind = "map" if isinstance(energy, StagedMap) else "energy"
+        raise EnergyError(f"'{energy.name}' is a staged {kind}: it has no graph, Taichi reverses its kernels")
     potential = instance(energy, d, np.random.default_rng(0))
     (term,) = potential.parts.values()
     given = {f.name: f for f in term.outputs.values()}

@@ -15,6 +15,8 @@ from ..energies.term import Term
 from ..errors import EnergyError
 from .non_finite import non_finite_field
 from .slope import Slope, SlopeKernels
+from .staged_map_kernels import StagedMapKernels
+from .staged_term import StagedTerm
 from .term_kernels import MapKernels, loops_of
 from .term_request import map_request, slope_request, tangents_of
 
@@ -22,15 +24,16 @@ from .term_request import map_request, slope_request, tangents_of
 class MapChain:
     """Maps and slopes in the order in which they run, and the fields that they write.
 
-    `parts` are all of them by name, `maps` and `slopes` each kind, `kernels` what computes them. `outputs`,
+    `parts` are all of them by name, `maps` and `slopes` each kind, `kernels` what computes them; `staged`:
+    the kernels of the maps that are staged. `outputs`,
     `adjoints` (dU/dy), and the tangents of both are by field. Raises `EnergyError` for one that writes a
     field which an earlier one has read, and for a slope that writes the output of another.
     """
 
-    def __init__(self, parts: Sequence[Term | Slope]):
+    def __init__(self, parts: Sequence[Term | StagedTerm | Slope]):
         _check_order(parts)
         self.parts: dict[str, Any] = {part.name: part for part in parts}
-        self.maps = {n: part for n, part in self.parts.items() if isinstance(part, Term)}
+        self.maps = {n: part for n, part in self.parts.items() if not isinstance(part, Slope)}
         self.slopes = {n: part for n, part in self.parts.items() if isinstance(part, Slope)}
         self.outputs = {field.name: field for part in parts for field in outputs(part)}
         self.adjoints = {
@@ -43,12 +46,18 @@ class MapChain:
 
     def compile(self) -> None:
         """Make the kernels of all maps, for their present elements."""
-        self.loops = {n: loops_of(m, self.adjoints) for n, m in self.maps.items()}
+        self.loops = {n: loops_of(m, self.adjoints) for n, m in self.maps.items() if isinstance(m, Term)}
+        self.staged: dict[str, StagedMapKernels] = {}
         kernels: dict[str, Any] = dict(self.differentiators)
         written: set[str] = set()
-        for n, loops in self.loops.items():
-            given = {field.name for field in loops.given}
-            kernels[n] = MapKernels(loops, given - written)
+        for n, part in self.maps.items():
+            given = {field.name for field in outputs(part)}
+            if isinstance(part, StagedTerm):
+                first = given - written
+                self.staged[n] = StagedMapKernels(part, first, self.adjoints, self.adjoint_tangents)
+                kernels[n] = self.staged[n]
+            else:
+                kernels[n] = MapKernels(self.loops[n], given - written)
             written |= given
         self.kernels = {n: kernels[n] for n in self.parts}
 
@@ -60,7 +69,7 @@ class MapChain:
     def locate(self, t: float) -> None:
         """Compute the windows of maps to grids at the present fields, as `refresh` does with the outputs."""
         for kernels in self.kernels.values():
-            if isinstance(kernels, MapKernels):
+            if isinstance(kernels, MapKernels | StagedMapKernels):
                 kernels.locate(t)
 
     @property
@@ -95,13 +104,19 @@ class MapChain:
         return sum(k.seconds(t) for k in self.kernels.values() if isinstance(k, MapKernels))
 
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
-        """The tangents, and those of the outputs that change along them; after `refresh`."""
+        """The tangents, and those of the outputs that change along them; after `refresh`.
+
+        Raises `EnergyError` where a staged map changes.
+        """
         known = dict(tangents)
         for name, part in self.parts.items() if known else ():
             if name in self.slopes:
                 moved = {z: self.output_tangents[g.name].array for z, g in part.gives.items()}
                 self.differentiators[name].tangents(known, moved, t)
                 known |= {g.name: moved[z] for z, g in part.gives.items()}
+                continue
+            if name in self.staged:
+                self.staged[name].refuse_tangents(tangents_of(name, part, known))
                 continue
             into = {field.name: self.output_tangents[field.name].array for field in outputs(part)}
             for output, array in into.items():
@@ -124,12 +139,12 @@ class MapChain:
         return found
 
 
-def outputs(part: Term | Slope) -> list[Field]:
+def outputs(part: Term | StagedTerm | Slope) -> list[Field]:
     """The fields that a map or a slope writes."""
     return list((part.gives if isinstance(part, Slope) else part.outputs).values())
 
 
-def _check_order(parts: Sequence[Term | Slope]) -> None:
+def _check_order(parts: Sequence[Term | StagedTerm | Slope]) -> None:
     """Refuse what writes a field after another has read it, and what a slope would overwrite."""
     for k, early in enumerate(parts):
         for late in parts[k:]:
@@ -147,5 +162,5 @@ def _check_order(parts: Sequence[Term | Slope]) -> None:
                 )
 
 
-def _kind(part: Term | Slope) -> str:
+def _kind(part: Term | StagedTerm | Slope) -> str:
     return "slope" if isinstance(part, Slope) else "map"

@@ -9,6 +9,7 @@ from ..energies.fields import Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError
+from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
 from .term_request import targets_of
@@ -36,7 +37,11 @@ def non_finite_field(fields: Iterable[Field], what: str = "field") -> str | None
 
 
 def non_finite_force(
-    name: str, part: Term | StagedTerm, kernels: TermKernels | StagedTerm, fields: Iterable[Field], t: float
+    name: str,
+    part: Term | StagedTerm,
+    kernels: TermKernels | StagedTerm | StagedMapKernels,
+    fields: Iterable[Field],
+    t: float,
 ) -> str | None:
     """The first of `fields` on which this term's force is not finite, and its node; None if all are finite.
 

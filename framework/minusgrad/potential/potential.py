@@ -56,7 +56,7 @@ class Potential:
         self,
         fields: Fields,
         terms: Sequence[Term | StagedTerm],
-        maps: Sequence[Term | Slope] = (),
+        maps: Sequence[Term | StagedTerm | Slope] = (),
         *,
         frozen: bool = False,
     ):
@@ -91,7 +91,7 @@ class Potential:
         self.kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
         for slope in self.slopes.values():
             self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
-        self._kernels = self.kernels | self.chain.differentiators
+        self._kernels = self.kernels | self.chain.differentiators | self.chain.staged
         self._owners = self._every | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
@@ -170,7 +170,7 @@ class Potential:
         ]
 
     @property
-    def computed(self) -> list[tuple[str, Term | Slope, list[str]]]:
+    def computed(self) -> list[tuple[str, Term | StagedTerm | Slope, list[str]]]:
         """The maps and slopes in order: name, object, and the names of the fields that it writes."""
         return [(n, part, [f.name for f in outputs(part)]) for n, part in self.chain.parts.items()]
 
@@ -182,8 +182,7 @@ class Potential:
     @property
     def time_steps(self) -> list[str]:
         """The arguments "term.argument" that are the time step of a program (`TimeStep`)."""
-        local = {n: part for n, part in self.parts.items() if isinstance(part, Term)}
-        return [f"{n}.{a}" for n, part in local.items() for a in part.energy.of_role(TimeStep)]
+        return [f"{n}.{a}" for n, part in self.parts.items() for a in part.energy.of_role(TimeStep)]
 
     @property
     def in_lanes(self) -> list[str]:
@@ -217,7 +216,8 @@ class Potential:
 
     def refuse_exits(self) -> None:
         """Refuse windows that leave their grids, of all maps that do not declare what becomes of them."""
-        undeclared = [m for m in self.maps.values() if m.grid and m.outside is None]
+        local = [m for m in self.maps.values() if isinstance(m, Term)]
+        undeclared = [m for m in local if m.grid and m.outside is None]
         for of_map in undeclared:
             of_map.outside = "refuse"
         if undeclared:
@@ -333,7 +333,7 @@ class Potential:
         """dU/dt at fixed fields: the power that an explicit dependence on time feeds in."""
         if self.uses_time:
             self._update_adjoints(t)
-        if any(slope.uses_time for slope in self.slopes.values()):
+        if any(self.chain.parts[n].uses_time for n in (*self.slopes, *self.chain.staged)):
             return float(self.sweep(DerivativeRequest(slopes=("t",)), t).slopes["t"])
         summed = self.terms | self.maps
         return sum(self.kernels[name].rate(t) for name, part in summed.items() if part.uses_time)
@@ -437,7 +437,8 @@ class Potential:
             return found
         fields = [*(self.fields[name] for name in wrt), *self.map_outputs.values()]
         for name, part in (self.terms | self.maps).items():
-            if found := non_finite_force(name, part, self.kernels[name], fields, t):
+            kernels = self.chain.staged.get(name) or self.kernels[name]
+            if found := non_finite_force(name, part, kernels, fields, t):
                 return found
         return None
 

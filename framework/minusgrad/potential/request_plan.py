@@ -11,6 +11,7 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.term import Term
 from .map_chain import MapChain
 from .slope import SlopeKernels
+from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
 from .term_request import term_request
@@ -38,7 +39,7 @@ class RequestPlan:
         tangents: Mapping[str, Any],
         terms: Mapping[str, Term | StagedTerm],
         chain: MapChain,
-        kernels: Mapping[str, TermKernels | StagedTerm | SlopeKernels],
+        kernels: Mapping[str, TermKernels | StagedTerm | SlopeKernels | StagedMapKernels],
     ) -> "RequestPlan":
         """`tangents`: those of the request and of the map outputs that they change."""
         terms = {} if request.only_seeds else terms

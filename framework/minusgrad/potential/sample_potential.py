@@ -20,6 +20,7 @@ from ..energies.local_energy import (
 )
 from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
+from ..energies.staged_map import StagedMap
 from ..energies.term import bind
 from ..errors import EnergyError
 from .potential import Potential
@@ -76,10 +77,14 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
 
 
 def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
-    """A potential of one staged energy, bound to its example. Raises `EnergyError` where it does not fit."""
+    """A potential of one staged energy or map, bound to its example.
+
+    Raises `EnergyError` where it does not fit.
+    """
     if energy.example is None:
+        kind = "map" if isinstance(energy, StagedMap) else "energy"
         raise EnergyError(
-            "a staged energy is checked at its example, and this one has none; give staged_energy an"
+            f"a staged {kind} is checked at its example, and this one has none; give staged_{kind} an"
             " `example`, or check a scene that uses it"
         )
     given = dict(energy.example(rng))
@@ -88,7 +93,8 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
     fields = Fields({a: np.asarray(given.pop(a), np.float64) for a in energy.of_role(Node)})
     data = {a: given.pop(a) for a in energy.of_role(Datum)}
     parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
-    return Potential(fields, [bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)])
+    term = bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)
+    return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
 
 
 def _over_a_grid(energy: LocalEnergy, d: int) -> tuple[LocalEnergy, Grid]:

@@ -93,9 +93,11 @@ class Slope:
         what, energy = f"slope '{self.name}'", self.energy
         if not gives:
             raise EnergyError(f"{what}: gives no field; name the derivative by at least one field")
-        if staged := [n for n, part in energy.parts.items() if isinstance(part, StagedTerm)]:
+        if staged := [part for part in energy.parts.values() if isinstance(part, StagedTerm)]:
+            kind = "map" if staged[0].outputs else "energy"
             raise EnergyError(
-                f"{what}: '{staged[0]}' is a staged energy, which has no second derivatives; use a local one"
+                f"{what}: '{staged[0].name}' is a staged {kind}, which has no second derivatives; use a local"
+                " one"
             )
         if bool(energy.terms) == bool(self.paired):
             raise EnergyError(

@@ -1,16 +1,16 @@
-"""Staged terms: a staged energy bound to fields, run forward and in reverse.
+"""Staged terms: a staged energy or map bound to fields, run forward and in reverse.
 
 This is the one place that clears arrays, runs stages forward, clears adjoints, seeds and reverses.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
-from ..energies.fields import Field, Fields, ordered_sum
+from ..energies.fields import Field, Fields, Grid, ordered_sum
 from ..energies.local_energy import Parameter, Time
 from ..energies.staged_energy import Stage, Staged, arguments
 from ..engine import runtime, storage
@@ -21,10 +21,11 @@ from .staged_arrays import StagedArrays, clear, fill, labelled
 
 @dataclass
 class StagedTerm:
-    """A staged energy with its inputs, and the owner of the arrays that Taichi differentiates.
+    """A staged energy or map with its inputs, and the owner of the arrays that Taichi differentiates.
 
     `fields` are by argument, `inputs` (data and parameters) too. Their values are copied into the engine's
-    arrays at each call.
+    arrays at each call. `outputs`: the fields that a map gives, by their declared names, which a potential's
+    `StagedMapKernels` write; empty of an energy. `cells`: the grid that these lie on, if any.
     """
 
     name: str
@@ -33,22 +34,28 @@ class StagedTerm:
     inputs: dict[str, np.ndarray]
     sizes: dict[str, int]
     dtype: np.dtype
+    outputs: dict[str, Field] = field(default_factory=dict)
+    cells: Grid | None = None
     writes: int = 0
     """How often its parameters and data were overwritten since it was bound; it only grows."""
     writes_every_node: ClassVar[bool] = False
     """A sweep adds to the arrays of gradients and never overwrites them."""
+    owner: ClassVar[str] = ""
+    """It is no sweep of a repeated map."""
 
     def __post_init__(self) -> None:
         for values in self.inputs.values():
             storage.locked(values)
         self._store = StagedArrays(self.name, self.energy, self.fields, self.inputs, self.sizes, self.dtype)
         self._probed = False
+        self._forward_done = False
 
     def twin(self, fields: Fields) -> "StagedTerm":
         """The same term over other fields of the same names; with copies of data and parameters."""
         bound = {a: fields[f.name] for a, f in self.fields.items()}
         inputs = {a: values.copy() for a, values in self.inputs.items()}
-        return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype)
+        outputs = {n: fields[f.name] for n, f in self.outputs.items()}
+        return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype, outputs, self.cells)
 
     @property
     def uses_time(self) -> bool:
@@ -57,9 +64,9 @@ class StagedTerm:
 
     def value(self, t: float = 0.0) -> float:
         """U: the sum of all outputs."""
-        return sum(ordered_sum(values) for values in self.outputs(t).values())
+        return sum(ordered_sum(values) for values in self.output_values(t).values())
 
-    def outputs(self, t: float = 0.0) -> dict[str, np.ndarray]:
+    def output_values(self, t: float = 0.0) -> dict[str, np.ndarray]:
         """The values of each output, by name."""
         self._forward(t)
         return {name: self._store.values(name) for name in self.energy.outputs}
@@ -101,6 +108,12 @@ class StagedTerm:
         seeds = dict.fromkeys(self.energy.outputs, 1.0) if seeds is None else seeds
         self._known(seeds, self.energy.outputs, "output")
         self._forward(t)
+        return self.back(wanted, t, seeds)
+
+    def back(self, wanted: Sequence[str], t: float, seeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
+        """The same, for known names, where the last forward run was at the present inputs."""
+        if not self._forward_done:  # a reverse pass may overwrite arrays, to recompute others
+            self._forward(t)
         self._reverse(seeds)
         return {a: self._store.copied(a, self.arrays[a].grad) for a in wanted}
 
@@ -110,7 +123,7 @@ class StagedTerm:
 
     def magnitude(self, t: float = 0.0) -> float:
         """Sum of |output|: an estimate of the scale of the rounding in U."""
-        return sum(ordered_sum(np.abs(values)) for values in self.outputs(t).values())
+        return sum(ordered_sum(np.abs(values)) for values in self.output_values(t).values())
 
     def shape(self, argument: str) -> tuple[int, ...]:
         """The shape of a datum's or parameter's values."""
@@ -168,9 +181,10 @@ class StagedTerm:
             if act == "run" and not self._probed:
                 StageProbe(self._store, self._run).check(what)
             self._do(act, what)
-        self._probed = True
+        self._probed = self._forward_done = True
 
     def _reverse(self, seeds: Mapping[str, Any]) -> None:
+        self._forward_done = False
         for array in self.arrays.values():
             if array.grad is not None:
                 clear(array.grad)

@@ -22,7 +22,7 @@ def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest)
 
 
 def map_request(
-    name: str, part: Term, request: DerivativeRequest, adjoint_tangents: Sequence[Any]
+    name: str, part: Term | StagedTerm, request: DerivativeRequest, adjoint_tangents: Sequence[Any]
 ) -> DerivativeRequest:
     """The request to the local energy of a map, adjoints . outputs, which is no part of U.
 
@@ -67,7 +67,7 @@ def _request(
 
 def owner(name: str, part: Term | StagedTerm) -> str:
     """The name that a part's arguments have in requests: of the sweeps of a repeated map, one for all."""
-    return (part.owner if isinstance(part, Term) else "") or name
+    return part.owner or name
 
 
 def tangents_of(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any]) -> dict[str, Any]:

@@ -61,7 +61,7 @@ class Stages(guests.Lasting):
     def outputs(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
         """The arrays that the last stages write."""
         with ENGINE:
-            found = self._at(given).outputs(self._time(given))
+            found = self._at(given).output_values(self._time(given))
         precision = _precision(given)
         return tuple(guests.tensor(found[name], precision) for name in self.energy.outputs)
 

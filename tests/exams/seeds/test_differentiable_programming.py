@@ -143,7 +143,7 @@ def two_losses(x: MANY, square: ONE, plain: ONE):
 def test_two_losses_at_once() -> None:
     x = np.arange(16.0)
     term = staged([Stage(two_losses, ("square", "plain"))], x, outputs=("square", "plain"))
-    assert {n: float(v) for n, v in term.outputs().items()} == {"square": 1240.0, "plain": 120.0}
+    assert {n: float(v) for n, v in term.output_values().items()} == {"square": 1240.0, "plain": 120.0}
     assert np.array_equal(term.gradient("x"), 2 * x + 1)
     assert np.array_equal(term.gradients(("x",), seeds={"square": 1.0})["x"], 2 * x)
 

@@ -87,7 +87,7 @@ def test_the_map_alone_takes_the_derivative_of_somebody_elses_loss(vertices: np.
     stages = [Stage(components, ("after",))]
     energy = staged_energy("map", stages=stages, between=LIKE_X, outputs=("after",), x=Node("m", ("d",)))
     term = bind_staged(energy, Fields({"x": vertices}))
-    np.testing.assert_allclose(term.outputs()["after"], mapped(vertices), rtol=1e-15)
+    np.testing.assert_allclose(term.output_values()["after"], mapped(vertices), rtol=1e-15)
     loss = np.sign(mapped(vertices) - vertices)
     found = term.gradients(("x",), seeds={"after": loss})["x"]
     np.testing.assert_allclose(found, loss * slopes(vertices), rtol=1e-14)

@@ -46,7 +46,7 @@ class PotentialHessians:
     def matrix(self, wrt: str | Sequence[str], t: float, project: str | None) -> "csr_matrix":
         """H over the fields `wrt`, one after another."""
         names = self._names(wrt, project)
-        for name in self._parts:
+        for name in sorted(self._parts, key=lambda n: self._emitters.get(n, n) is not None):  # staged first
             self._refuse_chained(name, names)
         if names not in self._assembled:
             reading = [
@@ -94,8 +94,9 @@ class PotentialHessians:
         """Raise `EnergyError` where U is no sum over elements of functions of these fields."""
         part = self._parts[name]
         if name in self._emitters and self._emitters[name] is None and self._arguments(name, names):
+            kind = "map" if part.outputs else "energy"
             raise EnergyError(
-                f"'{name}' is a staged energy, which has no second derivatives; write it as a local energy"
+                f"'{name}' is a staged {kind}, which has no second derivatives; write it as a local {kind}"
             )
         moved = set(names)
         for of_map in self._maps.values():
