@@ -35,7 +35,7 @@ def register_maps():
         particles_moved,
         particles_moved_within,
     )
-    from .transfer import to_grid
+    from .transfer import to_grid, to_particles
 
     return [
         *(
@@ -45,6 +45,7 @@ def register_maps():
             momentum_with_force,
             momentum_with_stress,
             to_grid,
+            to_particles,
         ),
         *(grid_velocity, obstacle_contact, wall_contact),
         *(particles_moved, particles_moved_within),

@@ -13,13 +13,15 @@ The transpose with respect to q and A, paired with velocities V, is the gather f
 
     dE/dq = sum over i of w_i V_i,      dE/dA = sum over i of w_i V_i (X_i - x)^T,      E = sum of V . p
 
-so that v_next = dE/dq, and C_next = D^-1 dE/dA with D^-1 = 4 / h^2, the inverse of the second moment of N.
+so that v_next = dE/dq, and C_next = D^-1 dE/dA with D^-1 = 4 / h^2, the inverse of the second moment of N. A
+`[[slope]]` through `to_grid` gives it; `to_particles` is the same as a map from cells, whose adjoint costs a
+third, as it needs no second derivatives of `to_grid`.
 
 Jiang et al. 2015, ACM Trans. Graph. 34(4), 51; Steffen, Kirby & Berzins 2008, Int. J. Numer. Methods Eng. 76,
 922 (splines).
 """
 
-from minusgrad.plugin import Cell, Node, Output, Parameter, local_map, ti
+from minusgrad.plugin import At, Cell, Node, Output, Parameter, local_map, ti
 
 PLACE = Node("m", ("d",))
 
@@ -58,3 +60,22 @@ def to_grid(x, q, A, m, at, h):
     for a in ti.static(range(d)):
         w *= spline(away[a] / h)
     return w * (q[0] + A[0] @ away), w * m[0]
+
+
+@local_map(
+    "to_particles",
+    over="nodes",
+    gives={"v_next": Output("m s^-1", ("d",)), "C_next": Output("s^-1", ("d", "d"))},
+    x=PLACE,
+    V=At("m s^-1", ("d",)),
+    at=Cell(window=reached, spacing="h"),
+    h=Parameter("m"),
+)
+def to_particles(x, V, at, h):
+    """Velocity and affine velocity of each particle, from the cells around it."""
+    d = x[0].n
+    away = ti.Vector([at[d - 1 - a] * h - x[0][a] for a in ti.static(range(d))])
+    w = 1.0
+    for a in ti.static(range(d)):
+        w *= spline(away[a] / h)
+    return w * V, (4.0 / (h * h)) * w * V.outer_product(away)

@@ -157,8 +157,9 @@ class GatherLoops(WindowLoops):
         traced, along, windows = sweep.traced, sweep.along, self._stored()
         at_cells = [p for p in sweep.places if p.argument in self.in_window]
         own = [p for p in sweep.places if p not in at_cells]
-        of_own, of_cells = code, code
-        if {self.output(p) for p in own if not p.summed} & {self.output(p) for p in at_cells}:
+        outs = [{self.output(p) for p in some if not p.summed} for some in (own, at_cells)]
+        of_own, of_cells = (self._aside(code, others) for others in reversed(outs))
+        if outs[0] & outs[1]:
             self._traced = traced  # both kinds are added to one array: each once more, alone
             of_own = self._code(super()._by_element(traced.value, own, along), wanted)
             of_cells = self._code(self._to_cells(traced.value, at_cells, along), wanted)
@@ -166,6 +167,11 @@ class GatherLoops(WindowLoops):
             verify_windows(self, Sweep(traced, own, along), windows, of_own, t, wanted.tangents)
         if at_cells:
             self._verify_cells(Sweep(traced, at_cells, along), windows, of_cells, t, wanted.tangents)
+
+    def _aside(self, code: Code, names: set[str]) -> Code:
+        """The same kernel with other arrays of these names: once more, it would add to them once more."""
+        fresh = {name: storage.host(code.arrays[name]) for name in names}
+        return code.naming(**{name: storage.allocate(np.zeros_like(a)) for name, a in fresh.items()})
 
     def _verify_cells(
         self, sweep: Sweep, windows: Windows, code: Code, t: float, along: Mapping[str, Any]
