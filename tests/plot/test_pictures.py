@@ -792,6 +792,14 @@ def test_a_field_that_changes_in_time_has_four_panels_of_one_scale(tmp_path):
     assert len(still.axes) == 2, "a search shows its result"
 
 
+def test_fields_of_very_different_size_have_colour_scales_of_their_own(tmp_path):
+    values = np.stack([size * np.arange(15.0).reshape(3, 5) for size in (0.0, 1.0, 10.0, 2.0)])
+    figure = _map(_plate(tmp_path / "run", {"dose": values}, times=(0.0, 1.0, 2.0, 3.0)))
+    panels, bars = figure.axes[:4], figure.axes[4:]
+    assert [axes.images[0].get_clim()[1] for axes in panels] == [1, 14, 140, 28]
+    assert [bar.get_ylabel() for bar in bars] == 4 * ["dose [J m⁻²]"]
+
+
 def test_a_map_of_one_sign_begins_at_zero(tmp_path):
     for sign in (1, -1):
         figure = _map(_plate(tmp_path / f"run{sign}", {"dose": sign * (DOSE + 3)}))

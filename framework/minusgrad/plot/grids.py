@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 PANELS = 4
+FAINT = 5.0  # fields whose largest numbers differ by a larger factor have colour scales of their own
 
 
 def drawable(run: Path, names: Iterable[str]) -> list[str]:
@@ -33,7 +34,7 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     values, label = np.stack([frame.value for frame in frames]), h5md.label(name).replace("_", " ")
     if values.ndim > 3:
         values, label = np.linalg.norm(values.reshape(*values.shape[:3], -1), axis=3), f"|{label}|"
-    scale = mesh_artists.colours(values, "maps")
+    scales = _scales(values)
     raster = trajectory.grids(run)[h5md.grid_of(name)]
     (bottom, top), (left, right) = raster.edges
     extent = (left, right, bottom, top)
@@ -41,12 +42,25 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     length = raster.unit[0] if raster.unit else ""
     unit, clock = trajectory.symbols(run, name)
     passes = len(frames) > 1 or _passes(run, name)
-    for axes, frame, value in zip(panels, frames, values, strict=True):
+    for axes, frame, value, scale in zip(panels, frames, values, scales, strict=True):
         axes.imshow(value, origin="lower", extent=extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
         axes.set(xlabel=units.with_unit("x", length), ylabel=units.with_unit("y", length))
         axes.label_outer()
         axes.set_title(style.moment(frame.step, frame.time, clock, passes), loc="left")
-    mesh_artists.draw_bar(figure, scale, units.with_unit(label, unit))
+    label = units.with_unit(label, unit)
+    if all(scale is scales[0] for scale in scales):
+        mesh_artists.draw_bar(figure, panels, scales[0], label)
+    else:
+        for axes, scale in zip(panels, scales, strict=True):
+            mesh_artists.draw_bar(figure, [axes], scale, label)
+
+
+def _scales(values: np.ndarray) -> list[mesh_artists.Colours]:
+    """The colour scale of each of the fields (T, rows, columns): one of all, unless some are much smaller."""
+    sizes = np.abs(values).max(axis=(1, 2))
+    if sizes.max() > FAINT * sizes[sizes > 0].min(initial=np.inf):
+        return [mesh_artists.colours(value, "maps") for value in values]
+    return [mesh_artists.colours(values, "maps")] * len(values)
 
 
 def _frames(run: Path, name: str) -> list[Moment]:

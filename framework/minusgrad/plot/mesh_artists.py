@@ -176,12 +176,12 @@ def draw_compass(axes: "Axes", view: np.ndarray, unit: str) -> None:
     axes.text(end - 0.5 * length, floor + 0.01 * reach, label, va="bottom", **text)
 
 
-def draw_bar(figure: "Figure", scale: Colours, label: str) -> None:
-    """Draw the colour bar beside all axes of the figure."""
+def draw_bar(figure: "Figure", panels: Sequence["Axes"], scale: Colours, label: str) -> None:
+    """Draw a colour bar beside some panels."""
     from matplotlib.cm import ScalarMappable
 
     mappable = ScalarMappable(scale.norm, scale.cmap)
-    bar = figure.colorbar(mappable, ax=figure.axes, pad=0.02, aspect=30, shrink=0.85, extend=scale.beyond)
+    bar = figure.colorbar(mappable, ax=panels, pad=0.02, aspect=30, shrink=0.85, extend=scale.beyond)
     bar.set_label(label)
     bar.outline.set_visible(False)
 

@@ -88,7 +88,9 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
             mesh_artists.draw_compass(axes, view, unit)
     figure.axes[0].set_title(_when(frames, clock, not path), loc="left")
     if scale:
-        mesh_artists.draw_bar(figure, scale, _what(run, series) + f", step {step}" * (step != last.step))
+        mesh_artists.draw_bar(
+            figure, figure.axes, scale, _what(run, series) + f", step {step}" * (step != last.step)
+        )
 
 
 def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
