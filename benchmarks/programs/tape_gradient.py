@@ -11,8 +11,8 @@ from minusgrad.engine import runtime
 
 
 def main(name: str, steps: str, file: str) -> None:
-    """Save the gradient of the program `evolution.PROGRAMS[name]` as one row of numbers."""
-    from ..evolution import PROGRAMS
+    """Save the gradient of the program `evolution_programs.PROGRAMS[name]` as one row of numbers."""
+    from ..evolution_programs import PROGRAMS
 
     runtime.start()
     np.save(file, PROGRAMS[name].by_tape(int(steps), "f64")())
