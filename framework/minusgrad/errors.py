@@ -62,6 +62,14 @@ class EnergyError(UserError):
     """
 
 
+class UpdateError(EnergyError):
+    """A mistake about what one field of a program becomes; `field` is its name in `next`."""
+
+    def __init__(self, message: str, field: str):
+        self.field = field
+        super().__init__(message)
+
+
 class TermError(EnergyError):
     """A mistake about one term of a potential; `term` is its name, by which a scene finds its block."""
 

@@ -5,26 +5,29 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """Impulses of contacts and the motion that they change; free flight and landings of masses."""
+    """Impulses of contacts and the motion that they change: balls, masses and boxes above a ground."""
     from .balls import impact, roll
+    from .boxes import corner, free, hinge, motion, posture
     from .masses import damped_kick, landing
 
-    return [impact, roll, damped_kick, landing]
+    return [impact, roll, damped_kick, landing, free, hinge, corner, motion, posture]
 
 
 @hookimpl
 def register_energies():
-    """Distances to a goal; springs of variable length."""
+    """Distances to a goal; springs of variable length; springs and joints between boxes."""
     from .balls import pocket
+    from .boxes import distance, joint, strut
     from .masses import actuated_spring
 
-    return [pocket, actuated_spring]
+    return [pocket, actuated_spring, distance, strut, joint]
 
 
 @hookimpl
 def register_states():
-    """Balls at given places; robots of boxes."""
+    """Balls at given places; robots of masses; boxes with struts and joints."""
+    from .linked_boxes import LINKED_BOXES
     from .robots import ROBOTS
     from .tables import BALLS
 
-    return BALLS | ROBOTS
+    return BALLS | ROBOTS | LINKED_BOXES

@@ -45,11 +45,10 @@ def impact(x, v, radius, restitution, dt):
     q = ti.sqrt(root)
     s = c / (q - b)
     meets = (b < 0.0) & (root > 0.0) & (s < dt)
-    u = ti.select(meets, 0.125 * (1.0 + restitution) * q / (radius * radius), 0.0)
-    rest = ti.select(meets, dt - s, 0.0)
-    there = ti.select(meets, s, 0.0)
-    kick = u * (d + there * w)
-    return kick, rest * kick
+    before = ti.select(meets, s, 0.0)
+    after = ti.select(meets, dt - s, 0.0)
+    dv = ti.select(meets, 0.125 * (1.0 + restitution) * q / (radius * radius), 0.0) * (d + before * w)
+    return dv, after * dv
 
 
 @local_map(

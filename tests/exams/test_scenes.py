@@ -36,6 +36,7 @@ CLAIMED = {
     "mpm_lagrangian": "exams/programs/test_mpm_lagrangian.py::test_mpm_lagrangian",
     "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
     "plummer": "exams/test_scenes.py::test_plummer",
+    "rigid_body": "exams/programs/test_rigid_body.py::test_the_robot_learns_to_walk",
     "smoke": "exams/programs/test_smoke.py::test_the_heart_appears",
     "spring_stiffness": "exams/test_elastic_scenes.py::test_spring_stiffness",
     "stretch": "exams/test_elastic_scenes.py::test_stretch",

@@ -32,7 +32,7 @@ from minusgrad_control import losses as aims
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
-from minusgrad_impacts import balls
+from minusgrad_impacts import balls, boxes
 from minusgrad_laser import losses, spots
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
@@ -266,6 +266,8 @@ CANONICAL: dict[str, Instance] = {
     "ground_friction": Instance(damping.ground_friction),
     "pocket": Instance(balls.pocket),
     "travel": Instance(aims.travel),
+    "distance": Instance(boxes.distance),
+    "joint": Instance(boxes.joint),
     "trap": Instance(energies.trap),
     "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
     "site": Instance(energies.site),

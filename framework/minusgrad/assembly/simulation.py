@@ -27,6 +27,7 @@ from ..errors import (
     Problem,
     SceneError,
     TermError,
+    UpdateError,
     UserError,
     unknown,
 )
@@ -200,6 +201,10 @@ class Simulation:
         except TermError as error:
             place = self._terms.get(error.term, path)
             raise SceneError([self.scene.document.problem(place, str(error))]) from error
+        except UpdateError as error:
+            place, text = (*path, "next", error.field), str(error)
+            text = text.removeprefix("next: ").removeprefix(f"next.{error.field}: ")
+            raise SceneError([self.scene.document.problem(place, text)]) from error
         except UserError as error:
             raise SceneError([self.scene.document.problem(path, str(error))]) from error
         except MemoryError as error:

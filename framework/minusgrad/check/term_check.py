@@ -28,7 +28,7 @@ import numpy as np
 from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
 from ..energies.fields import Field, ordered_sum
-from ..energies.local_energy import Datum, LocalEnergy, Node, Parameter, Time
+from ..energies.local_energy import Bounded, Datum, LocalEnergy, Node, Parameter, Time
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..engine import storage
@@ -120,11 +120,14 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
     start = {n: f.values.copy() for n, f in fields.items()}
     sizes = {n: 0.1 * _distance(term, n, v) for n, v in start.items()}
 
-    def finite(state: Mapping[str, np.ndarray]) -> bool:
-        _put(fields, state)
-        return bool(np.isfinite(potential.value(t)))
+    roles = [(field.name, term.energy.roles[a]) for a, field in term.fields.items()]
+    bounded = [(n, role) for n, role in roles if isinstance(role, Bounded) and role.admits(start[n])]
 
-    states = [start, *(random_state_near(start, sizes, rng, finite) for _ in range(STATES))]
+    def valid(state: Mapping[str, np.ndarray]) -> bool:
+        _put(fields, state)
+        return all(role.admits(state[n]) for n, role in bounded) and bool(np.isfinite(potential.value(t)))
+
+    states = [start, *(random_state_near(start, sizes, rng, valid) for _ in range(STATES))]
     usual, rounds = 0.0, False
     for state in states:
         _put(fields, state)

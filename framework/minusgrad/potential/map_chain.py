@@ -12,7 +12,7 @@ from ..codegen.derivative_request import ADJOINT_OF, DerivativeRequest
 from ..codegen.windows import exits
 from ..energies.fields import Field
 from ..energies.term import Term
-from ..errors import EnergyError
+from ..errors import EnergyError, TermError
 from .non_finite import non_finite_field
 from .slope import Slope, SlopeKernels
 from .staged_map_kernels import StagedMapKernels
@@ -156,10 +156,9 @@ def _check_order(parts: Sequence[Term | StagedTerm | Slope]) -> None:
                 continue
             twice = {field.name for field in outputs(early)} & {field.name for field in outputs(late)}
             if twice:
-                raise EnergyError(
-                    f"{_kind(late)} '{late.name}': writes '{min(twice)}', which {_kind(early)} '{early.name}'"
-                    " writes; give each an output of its own"
-                )
+                text = f"writes '{min(twice)}', which {_kind(early)} '{early.name}' writes"
+                cure = "give each an output of its own"
+                raise TermError(f"{_kind(late)} '{late.name}': {text}; {cure}", late.name)
 
 
 def _kind(part: Term | StagedTerm | Slope) -> str:

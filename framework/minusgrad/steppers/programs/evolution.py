@@ -16,7 +16,7 @@ import numpy as np
 
 from ...energies.fields import Field
 from ...engine.kernels import BoundKernel, Code, copied
-from ...errors import EnergyError, NonFiniteError, OutsideError, choices
+from ...errors import EnergyError, NonFiniteError, OutsideError, UpdateError, choices
 from ...potential.fused_code import FusedSweep
 from ...potential.non_finite import non_finite_field
 from ...potential.potential import Potential
@@ -73,22 +73,24 @@ class Evolution(TimeStepper):
         for x, y in self.updates.items():
             if x not in fields or x in fields.derived:
                 state = [n for n in fields if n not in fields.derived]
-                raise EnergyError(f"next: '{x}' is no field of the state{choices(x, state)}")
+                raise UpdateError(f"next: '{x}' is no field of the state{choices(x, state)}", x)
             if y not in fields:
                 names = sorted(fields, key=lambda name: name not in fields.derived)  # outputs first
-                raise EnergyError(f"next.{x}: there is no field '{y}'{choices(y, names)}")
+                raise UpdateError(f"next.{x}: there is no field '{y}'{choices(y, names)}", x)
             if y in fields.derived and y not in self.potential.map_outputs:
-                raise EnergyError(f"next.{x}: no map or slope of this potential gives '{y}'; add it")
+                raise UpdateError(f"next.{x}: no map or slope of this potential gives '{y}'; add it", x)
             if fields[x].shape != fields[y].shape:
-                raise EnergyError(
+                raise UpdateError(
                     f"next.{x}: '{x}' has shape {list(fields[x].shape)}, got '{y}' of shape"
-                    f" {list(fields[y].shape)}; a field becomes one of its own shape"
+                    f" {list(fields[y].shape)}; a field becomes one of its own shape",
+                    x,
                 )
             here, there = (parse_unit(fields[n].unit) for n in (x, y))
             if "1" not in (fields[x].unit, fields[y].unit) and here.dimension != there.dimension:
-                raise EnergyError(
+                raise UpdateError(
                     f"next.{x}: '{x}' is in {fields[x].unit}, got '{y}' in {fields[y].unit}; correct the unit"
-                    " of the map"
+                    " of the map",
+                    x,
                 )
 
     def _copies(self) -> Code:
