@@ -62,6 +62,14 @@ class EnergyError(UserError):
     """
 
 
+class UnknownFieldError(EnergyError):
+    """A field that does not exist, or not yet; `field` is its name."""
+
+    def __init__(self, message: str, field: str):
+        self.field = field
+        super().__init__(message)
+
+
 class UpdateError(EnergyError):
     """A mistake about what one field of a program becomes; `field` is its name in `next`."""
 

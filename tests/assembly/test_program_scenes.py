@@ -190,7 +190,29 @@ def broken(scene: Path, old: str, new: str) -> str:
             'through = { drifts = "x" }',
             "chain.toml:6:3: slope.0: through: no map 'drifts'",
         ),
-        ('x = "x_next"', 'x = "x_new"', "chain.toml:22:2: stepper: next.x: there is no field 'x_new'"),
+        (
+            'x = "x_next"',
+            'x = "x_new"',
+            "chain.toml:25:14: stepper.next.x: there is no field 'x_new'; did you mean 'x_next'?"
+            " (there are: f, v_next, x_next, x, v)",
+        ),
+        (
+            'x = "x_next"',
+            'y = "x_next"',
+            "chain.toml:25:14: stepper.next.y: 'y' is no field of the state (there are: x, v)",
+        ),
+        (
+            'x = "x_next"',
+            'x = "v_next"',
+            "chain.toml:25:14: stepper.next.x: 'x' is in m, got 'v_next' in m s^-1; correct the unit of the"
+            " map",
+        ),
+        (
+            "factor = -1.0",
+            'factor = -1.0\n\n[[slope]]\nof = "link"\nname = "twice"\nby = { x = "f" }',
+            "chain.toml:11:3: slope.1: slope 'twice': writes 'f', which slope 'slope_link' writes; give each"
+            " an output of its own",
+        ),
         ('next = { x = "x_next", v = "v_next" }', "", "chain.toml:22:2: stepper.next: "),
         ('kind = "evolution"', 'kind = "leapfrog"', "chain.toml:"),
         (
@@ -209,8 +231,20 @@ def test_a_stage_that_reads_what_a_later_one_gives(scene: Path) -> None:
     text = scene.read_text()
     slope = text[text.index("[[slope]]") : text.index("[[map]]")]
     scene.write_text(text.replace(slope, "").replace("[[energy]]", slope + "[[energy]]"))
-    with pytest.raises(SceneError, match=r"map\.0: no field named 'f'"):
+    late = r"map\.0: no field named 'f' \(there are: x, v\); slope\.0 below gives it, list that first"
+    with pytest.raises(SceneError, match=late):
         build(scene, **options(scene))
+
+
+def test_a_field_becomes_one_of_its_shape(scene: Path) -> None:
+    """With a field of the state of another length."""
+    plugin = scene.parent / "chain.py"
+    plugin.write_text(plugin.read_text().replace('for n in "xv"}', 'for n in "xv"} | {"y": np.zeros(3)}'))
+    plugin.write_text(plugin.read_text().replace('units={"x": "m"', 'units={"y": "m", "x": "m"'))
+    assert broken(scene, 'x = "x_next"', 'y = "x_next"') == (
+        "chain.toml:25:14: stepper.next.y: 'y' has shape [3], got 'x_next' of shape [6]; a field becomes one"
+        " of its own shape"
+    )
 
 
 def test_time_steps_are_refused_without_a_program(scene: Path) -> None:

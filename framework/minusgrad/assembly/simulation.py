@@ -16,6 +16,7 @@ from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
 from ..energies.fields import Body, Field, Fields, Hold, State
 from ..energies.local_energy import Datum, identifier
+from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
@@ -27,6 +28,7 @@ from ..errors import (
     Problem,
     SceneError,
     TermError,
+    UnknownFieldError,
     UpdateError,
     UserError,
     unknown,
@@ -201,6 +203,9 @@ class Simulation:
         except TermError as error:
             place = self._terms.get(error.term, path)
             raise SceneError([self.scene.document.problem(place, str(error))]) from error
+        except UnknownFieldError as error:
+            text = f"{error}{self._given_below(path, error.field)}"
+            raise SceneError([self.scene.document.problem(path, text)]) from error
         except UpdateError as error:
             place, text = (*path, "next", error.field), str(error)
             text = text.removeprefix("next: ").removeprefix(f"next.{error.field}: ")
@@ -258,6 +263,22 @@ class Simulation:
                 made.append(slope_of(tables[path], self.fields, energies, maps, self.units))
             self._terms.setdefault(made[-1].name, path)
         return made
+
+    def _given_below(self, path: KeyPath, field: str) -> str:
+        """A cure for a stage that reads a field which a later one gives; empty if none does."""
+        given: dict[KeyPath, set[str]] = {}
+        given |= {("slope", n): set(table.by.values()) for n, table in enumerate(self.scene.slope)}
+        given |= {block.path: self._given(block) for block in self.scene.map}
+        order = list(self.scene.in_order([*given]))
+        below = order[order.index(path) :] if path in given else []
+        found = next((place for place in below if field in given[place]), None)
+        return f"; {'.'.join(map(str, found))} below gives it, list that first" if found else ""
+
+    def _given(self, block: Block) -> set[str]:
+        """The names of the fields that a map gives."""
+        energy, gives = self._validated.entries[block.path].energy, self._validated.models[block.path].gives
+        outputs = list(energy.outputs) if isinstance(energy, LocalMap) else []
+        return {gives} if isinstance(gives, str) else {(gives or {}).get(name, name) for name in outputs}
 
     def _named(self, block: Block) -> Any:
         """The term of a block, whose place in the scene is kept under its name."""

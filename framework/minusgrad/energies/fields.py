@@ -13,7 +13,7 @@ import numpy as np
 
 from ..elements.node_numbers import node_numbers
 from ..engine import storage
-from ..errors import EnergyError, unknown
+from ..errors import EnergyError, UnknownFieldError, unknown
 
 PRECISIONS: dict[str, np.dtype] = {"f64": np.dtype(np.float64), "f32": np.dtype(np.float32)}
 
@@ -214,7 +214,7 @@ class Fields(Mapping[str, Field]):
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._fields:
-            raise EnergyError(unknown("field", name, self._fields))
+            raise UnknownFieldError(unknown("field", name, self._fields), name)
         return self._fields[name]
 
     def __contains__(self, name: object) -> bool:
