@@ -16,9 +16,9 @@ from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
 from ..energies.fields import Body, Field, Fields, Hold, State
 from ..energies.local_energy import Datum, identifier
-from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
+from ..energies.staged_map import StagedMap
 from ..energies.term import Term
 from ..engine import memory, runtime
 from ..errors import (
@@ -277,7 +277,7 @@ class Simulation:
     def _given(self, block: Block) -> set[str]:
         """The names of the fields that a map gives."""
         energy, gives = self._validated.entries[block.path].energy, self._validated.models[block.path].gives
-        outputs = list(energy.outputs) if isinstance(energy, LocalMap) else []
+        outputs = energy.gives if isinstance(energy, StagedMap) else getattr(energy, "outputs", ())
         return {gives} if isinstance(gives, str) else {(gives or {}).get(name, name) for name in outputs}
 
     def _named(self, block: Block) -> Any:
