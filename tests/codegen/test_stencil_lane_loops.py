@@ -28,6 +28,7 @@ from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.map_loops import MapLoops
 from minusgrad.codegen.stencil_lane_loops import StencilLanes
 from minusgrad.engine import runtime, storage
+from minusgrad.errors import MiscompiledError
 from minusgrad.plugin import Evolution
 
 EDGES = ["clamped", "zero", "periodic", ("zero", "periodic")]
@@ -135,6 +136,21 @@ def test_lanes_give_what_plain_loops_give(edges: Any, precision: str, lanes: Any
         assert np.abs(found[True][what] - values).max() <= LIMITS[precision] * size, what
 
 
+def test_two_maps_add_to_one_gradient(lanes: Any) -> None:
+    """And two arguments of one map, bound to one field."""
+    found, shape = {}, (11, 23)
+    for on in (True, False):
+        lanes(on)
+        rng = np.random.default_rng(2)
+        of = Fields({"q": rng.normal(size=11 * 23)})
+        maps = [bind(fdtd, of, name=n, renamed={"p": "q"}, gives=n, grid=Grid(shape), edges=e)
+                for n, e in (("y", "clamped"), ("z", "periodic"))]  # fmt: skip
+        u = Potential(of, [bind(picture, of, name=f"of_{n}", renamed={"q": n}) for n in "yz"], maps)
+        assert all(isinstance(one, StencilLanes) is on for one in u.chain.loops.values())
+        found[on] = u.gradient("q")
+    np.testing.assert_allclose(found[True], found[False], rtol=1e-13, atol=1e-13)
+
+
 def test_long_derivatives_are_stored_by_elements(lanes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     lanes(True)
     names = ["q", "p", "v"], ["crooked.a"]
@@ -237,3 +253,21 @@ def test_which_grids_have_them(lanes: Any) -> None:
         for precision, shape in shapes.items():
             _, program = waves(precision, "zero", shape)
             assert isinstance(loops(program.potential), StencilLanes) is expected
+
+
+def test_wrong_kernels_are_noticed(lanes: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that reads another neighbour, and one that gathers from the wrong side."""
+    lanes(True)
+    of, program = waves("f64", "clamped", (11, 20))
+    made = list(program.potential.maps.values())
+    u = Potential(of, [bind(picture, of, renamed={"q": "q_next"})], made)
+    first = loops(u).shifts[1]
+    loops(u).shifts[1] = 0
+    with pytest.raises(MiscompiledError):
+        u.chain.loops["fdtd"].verify_forward(loops(u).forward(overwrite=["q_next"]), {}, 0.0)
+    loops(u).shifts[1] = first
+    u.value()
+    right = StencilLanes._shifted
+    monkeypatch.setattr(StencilLanes, "_shifted", lambda self, value, shift: right(self, value, -2 * shift))
+    with pytest.raises(MiscompiledError):
+        u.gradient("q")

@@ -25,8 +25,9 @@ from minusgrad import (
 from minusgrad.adjoint.program_check import of_program
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
+from minusgrad.codegen.windows.gather_loops import GatherLoops
 from minusgrad.engine import runtime, storage
-from minusgrad.errors import EnergyError
+from minusgrad.errors import EnergyError, MiscompiledError
 from minusgrad.plugin import Evolution
 from minusgrad.potential.sample_potential import instance
 from tests.support.programs import differences
@@ -519,6 +520,25 @@ def test_a_window_at_nan_makes_the_output_nan() -> None:
         u.refresh()
         lost = np.isnan(u.fields["vp"].values).any(axis=1)
         assert lost.tolist() == [k == 3 for k in range(P)]
+
+
+@pytest.mark.parametrize("edges", ["zero", "periodic"])
+def test_wrong_kernels_are_noticed(edges: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that reads another cell forward, and back."""
+    right = GatherLoops._fetched
+
+    def fetched(self: GatherLoops, read: Any) -> list[str]:
+        return [line.replace("[cell", "[ti.max(cell - 1, 0)") for line in right(self, read)]
+
+    monkeypatch.setattr(GatherLoops, "_fetched", fetched)
+    with pytest.raises(MiscompiledError):
+        lake(edges).value()
+    monkeypatch.undo()
+    u = lake(edges, itself=True)
+    u.value()
+    monkeypatch.setattr(GatherLoops, "_fetched", fetched)
+    with pytest.raises(MiscompiledError):
+        u.gradient("v")
 
 
 def test_it_is_checked_without_a_scene() -> None:
