@@ -23,6 +23,7 @@ from minusgrad import (
     ti,
 )
 from minusgrad.adjoint.program_check import of_program
+from minusgrad.assembly.origins.run_origin import of_term
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.windows.gather_loops import GatherLoops
@@ -509,6 +510,12 @@ def test_a_program_goes_back_through_it() -> None:
     slope = float((found["v"] * dv).sum() + found["q"] @ dq)
     assert slope == pytest.approx((at(h) - at(-h)) / (2.0 * h), rel=1e-7)
     assert [f.text for f in of_program(program) if not f.passed] == []
+
+
+def test_the_origin_of_a_run_has_the_edges() -> None:
+    (found, *others) = [of_term(next(iter(spread(edges).maps.values()))) for edges in ("zero", "periodic")]
+    assert found["graph"] == others[0]["graph"]
+    assert found["others"] != others[0]["others"]
 
 
 def test_a_window_at_nan_makes_the_output_nan() -> None:

@@ -79,9 +79,14 @@ def of_term(term: Term | StagedTerm) -> Facts:
     parameters = {a: (v.rows, v.index) for a, v in term.parameters.items()}
     data = {a: storage.host(v) for a, v in term.data.items()}
     elements = type(term.elements).__name__, term.elements.nodes
-    grid = term.grid and (tuple(term.grid.shape), term.grid.spacing)
+    grid = term.grid and (tuple(term.grid.shape), term.grid.spacing, *_beyond(term))
     values = _values((elements, data, parameters, dict(term.tables), grid))
     return {"graph": text, "order": order, **values}
+
+
+def _beyond(term: Term) -> list[tuple[str, ...]]:
+    """The edges of windows, where cells lie beyond the rim of the grid."""
+    return [term.window_edges] if {*term.window_edges} != {"zero"} else []
 
 
 def of_state(state: State, held: Iterable[str]) -> Facts:
