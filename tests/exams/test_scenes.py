@@ -33,6 +33,7 @@ CLAIMED = {
     "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",
     "laser_image": "exams/test_laser_scenes.py::test_laser_image",
     "mass_spring": "exams/programs/test_mass_spring.py::test_the_gradient_of_the_run_is_that_of_a_tape",
+    "liquid": "exams/programs/test_liquid.py::test_liquid",
     "mpm_lagrangian": "exams/programs/test_mpm_lagrangian.py::test_mpm_lagrangian",
     "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
     "plummer": "exams/test_scenes.py::test_plummer",

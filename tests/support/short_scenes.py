@@ -69,6 +69,7 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
     "diffmpm": {"run.steps": 12, "checkpoint.every": 4} | looking(3),
     "mass_spring": {"run.steps": 120, "checkpoint.every": 40} | looking(20),
+    "liquid": {"run.steps": 6, "checkpoint.every": 2} | looking(3),
     "mpm_lagrangian": {"state.counts": [12, 4], "run.steps": 30, "checkpoint.every": 10} | looking(5),
     "smoke": {"state.size": [8, 8], "run.steps": 24, "checkpoint.every": 8, "map.2.repeat": 3}
     | {"state.fields.velocity": {"kind": "vector", "unit": "m s^-1", "value": [0.3, 0.2]}}
