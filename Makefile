@@ -65,7 +65,8 @@ bench: $(VENV)/test
 # The pictures that the README shows.
 pictures: $(VENV)/plot
 	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
-		elastic_seed/mesh cantilever/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke mass_spring/mesh mpm_lagrangian/mesh diffmpm/orbits liquid/orbits; do \
+		elastic_seed/mesh cantilever/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke mass_spring/mesh \
+		billiards/orbits rigid_body/orbits mpm_lagrangian/mesh diffmpm/orbits liquid/orbits; do \
 		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \

@@ -92,20 +92,20 @@ def dropped(y: float, u: tuple[float, float], dt: float = 1e-3, **given: float) 
     return Evolution(Potential(fields, [], maps), updates, dt=dt), fields
 
 
-@pytest.mark.parametrize("dt", [1e-3, 0.7e-2])
+@pytest.mark.parametrize("dt", [2e-3, 0.7e-2])
 def test_a_box_on_its_corner_bounces_as_on_paper(dt: float) -> None:
     """It ends at R + e (v T - (y - R)), whose derivative by y is -e, for every step."""
     e, v, y, steps = 0.6, 0.8, 0.13, 50
     stepper, fields = dropped(y, (0.0, -v), dt, restitution=e)
     loss = Loss(Potential(fields, [bind(pocket, fields, parameters={"at": [0.0, 0.0]})]), steps=(steps,))
     value, found = Rollout(stepper, [loss], steps=steps).evaluate(["x"])
-    end = R + e * (v * steps * dt - (y - R)) if v * steps * dt > y - R else y - v * steps * dt
+    end = R + e * (v * steps * dt - (y - R))
     assert value == pytest.approx(end**2, rel=1e-12)
-    slope = -e if v * steps * dt > y - R else 1.0
-    assert found["x"][0, 1] == pytest.approx(2.0 * end * slope, rel=1e-11)
+    assert v * steps * dt > y - R
+    assert found["x"][0, 1] == pytest.approx(-2.0 * end * e, rel=1e-11)
 
 
-@pytest.mark.parametrize("friction", [0.1, 10.0])
+@pytest.mark.parametrize("friction", [0.05, 10.0])
 def test_a_corner_slides_or_sticks(friction: float) -> None:
     """Coulomb's law, at one impact of a corner below the centre; it sticks if mu is large enough."""
     u = np.array([0.3, -0.8])
