@@ -24,8 +24,8 @@ def program(
 ) -> Callable[[np.ndarray, np.ndarray], tuple[float, np.ndarray]]:
     """A function of density (cells^3,) [1/cm] and target (rays,) that returns loss and dL/d(density).
 
-    Rays are numbered by row, view and column. side, distance: of the cube, and of the cameras from its centre
-    [cm]; opening: half the width of a view at distance 1.
+    Cells are numbered by z, y and x, rays by row, view and column. side, distance: of the cube, and of the
+    cameras from its centre [cm]; opening: half the width of a view at distance 1.
     """
     real = getattr(ti, precision)
     rays = views * pixels * pixels
@@ -48,7 +48,7 @@ def program(
             length = ti.max(ti.max(one, two).min() - begin, 0)
             at = (eye + (begin + (k + 0.5) / steps * length) * way) * (cells / side) + cells / 2
             cell = ti.min(ti.max(ti.cast(ti.floor(at), ti.i32), 0), cells - 1)
-            image[ray] += density[cell] * length / steps
+            image[ray] += density[cell[2], cell[1], cell[0]] * length / steps
 
     @ti.kernel
     def compare():

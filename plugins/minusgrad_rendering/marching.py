@@ -3,9 +3,9 @@
     tau_r = (|b - a| / S) sum over k < S of rho(cell that holds a + (k + 1/2) (b - a) / S)
 
 a, b (rays, 3) [m]: where ray r enters and leaves the volume, from its lowest corner on. rho (cells,) [1/m]:
-of cubic cells; the last axis is contiguous. S: the steps of each ray. This is the midpoint rule for the
-exponent of the Beer-Lambert law, I = I_0 exp(-tau), in a medium of uniform cells (Max 1995, IEEE Trans. Vis.
-Comput. Graph. 1, 99).
+of cubic cells, x fastest. S: the steps of each ray. This is the midpoint rule for the exponent of the
+Beer-Lambert law, I = I_0 exp(-tau), in a medium of uniform cells (Max 1995, IEEE Trans. Vis. Comput.
+Graph. 1, 99).
 
 The derivative by rho adds to each cell that a ray passes. In parallel and in fixed order: the rays are
 divided into parts. Those of a part read its own copy of rho, and on the way back add to it, one after
@@ -27,7 +27,7 @@ PARTS = 8
 def cell_at(a, b, share, spacing, counts):
     """The number of the cell that holds a + share (b - a); points on the faces belong to a cell inside."""
     cell = 0
-    for axis in ti.static(range(3)):
+    for axis in ti.static((2, 1, 0)):
         at = ti.cast(ti.floor((a[axis] + share * (b[axis] - a[axis])) / spacing), ti.i32)
         cell = cell * counts[axis] + ti.min(ti.max(at, 0), counts[axis] - 1)
     return cell

@@ -1,7 +1,7 @@
 """Initial state of a volume between cameras, and what these should see of it.
 
     field        shape       unit
-    density      (n^3,)      1/m       of the cells, uniform at the start
+    density      (n^3,)      1/m       of the cells, uniform at the start; cell (z n + y) n + x
     target       (rays,)     1         the wanted optical depths: those of a phantom, exact
     share        (rays,)     1         1 / rays: a sum of pixels times share is a mean
 

@@ -21,7 +21,7 @@ from minusgrad.files.h5md import Raster
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.trajectory import Recorder
 from minusgrad.plot import grids as grid_pictures
-from minusgrad.plot import mesh_artists, meshes, orbits, pictures, style, surfaces
+from minusgrad.plot import layers, mesh_artists, meshes, orbits, pictures, style, surfaces
 from minusgrad.plot.moments import moments
 from minusgrad_elastic import generators
 
@@ -832,8 +832,8 @@ def test_a_map_without_units_of_a_minimiser(tmp_path):
     assert one.axes[0].get_title(loc="left") == "t = 3 yr"
 
 
-def test_grids_of_other_than_two_axes_have_no_map(tmp_path):
-    shapes = {"line": (4,), "block": (2, 2, 1), "plate": (2, 2)}
+def test_grids_of_one_axis_have_no_map(tmp_path):
+    shapes = {"line": (4,), "plate": (2, 2)}
     run = _run(
         tmp_path / "run",
         times=[0.0],
@@ -841,6 +841,30 @@ def test_grids_of_other_than_two_axes_have_no_map(tmp_path):
         grids={f"{name}/dose": np.ones((1, *shape)) for name, shape in shapes.items()},
     )
     assert [path.name for path in pictures.plot(run)] == ["dose.png"]
+
+
+def test_a_grid_of_three_axes_has_its_middle_layers(tmp_path):
+    """Axes z, y, x: layer 1 of 2, layer 2 of 4 and layer 1 of 3."""
+    block = np.arange(24.0).reshape(2, 4, 3)
+    run = _run(
+        tmp_path / "run",
+        times=[0.0, 2.0],
+        rasters={"block": Raster((2, 4, 3), 0.5, ("AU", 1.5e11))},
+        grids={"block/dose": np.stack([0.0 * block, block])},
+    )
+    assert [path.name for path in pictures.plot(run)] == ["dose.png"]
+    figure = _figure(partial(layers.draw, run=run, name="grids/block/dose"))
+    *panels, bar = figure.axes
+    assert bar.get_ylabel() == "dose [J m⁻²]"
+    shown = [np.asarray(axes.images[0].get_array()) for axes in panels]
+    for found, expected in zip(shown, (block[1], block[:, 2], block[:, :, 1]), strict=True):
+        np.testing.assert_array_equal(found, expected)
+    assert {axes.images[0].get_clim() for axes in panels} == {(0, 23)}
+    labels = [(axes.get_xlabel(), axes.get_ylabel()) for axes in panels]
+    assert labels == [("x [AU]", "y [AU]"), ("x [AU]", "z [AU]"), ("y [AU]", "z [AU]")]
+    titles = [axes.get_title(loc="left") for axes in panels]
+    assert titles == ["t = 2 yr, z = 0.5 AU", "t = 2 yr, y = 1 AU", "t = 2 yr, x = 0.5 AU"]
+    assert panels[1].images[0].get_extent() == [-0.25, 1.25, -0.25, 0.75]
 
 
 def test_maps_of_one_label_and_names_that_are_taken(tmp_path):

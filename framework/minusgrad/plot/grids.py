@@ -41,7 +41,7 @@ def draw(figure: "Figure", run: Path, name: str) -> None:
     panels = style.panels(figure, len(frames), right - left, top - bottom, bar=True)
     length = raster.unit[0] if raster.unit else ""
     unit, clock = trajectory.symbols(run, name)
-    passes = len(frames) > 1 or _passes(run, name)
+    passes = len(frames) > 1 or advances(run, name)
     for axes, frame, value, scale in zip(panels, frames, values, scales, strict=True):
         axes.imshow(value, origin="lower", extent=extent, cmap=scale.cmap, norm=scale.norm, zorder=0)
         axes.set(xlabel=units.with_unit("x", length), ylabel=units.with_unit("y", length))
@@ -69,7 +69,7 @@ def _frames(run: Path, name: str) -> list[Moment]:
     return found if len(found) == PANELS else found[-1:]
 
 
-def _passes(run: Path, name: str) -> bool:
+def advances(run: Path, name: str) -> bool:
     """True unless time stands still, as in a search for a minimum."""
     first, last = next(trajectory.pieces(run, name)), trajectory.last(run, name)
     return bool(first.time[0] != last.time[0] or first.step[0] == last.step[0])

@@ -21,7 +21,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import fits, grids, meshes, orbits, style
+from . import fits, grids, layers, meshes, orbits, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -50,11 +50,12 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
-    for name in grids.drawable(run, names):
-        stem = _stem(h5md.label(name))
-        jobs[f"{stem}_{h5md.grid_of(name)}" if stem in jobs else stem] = partial(
-            grids.draw, run=run, name=name
-        )
+    for kind in (grids, layers):
+        for name in kind.drawable(run, names):
+            stem = _stem(h5md.label(name))
+            jobs[f"{stem}_{h5md.grid_of(name)}" if stem in jobs else stem] = partial(
+                kind.draw, run=run, name=name
+            )
     for name in names:
         label = name.removeprefix(h5md.FRAMES + "/")
         if label != name and next(trajectory.pieces(run, name)).value.ndim == 2:

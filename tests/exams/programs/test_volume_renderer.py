@@ -89,7 +89,7 @@ def test_depths_are_those_of_a_ray_marcher(rays: Rays) -> None:
         step = (end - begin) / STEPS
         for k in range(STEPS):
             at = eye + (begin + (k + 0.5) * step) * way
-            expected[number] += density[tuple(int((c / SIDE + 0.5) * CELLS) for c in at)] * step
+            expected[number] += density[tuple(int((c / SIDE + 0.5) * CELLS) for c in at[::-1])] * step
     assert 0.9 < np.mean(expected > 0.0) < 1.0
     np.testing.assert_allclose(simulation.fields["depth"].values, expected, rtol=1e-12, atol=1e-12)
 
