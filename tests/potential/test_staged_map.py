@@ -189,6 +189,7 @@ def test_seeds_alone_are_the_transpose() -> None:
     into, seed = storage.allocate(np.zeros(len(of["x"]))), storage.allocate(s)
     request = DerivativeRequest(gradient={"x": into}, slopes=("rough.k",), seeds={"grid": seed})
     for shift in (0.0, 0.05):
+        u.refresh()  # at other places than the derivative is asked for
         of["x"].set(rough_fields()["x"].values + shift)
         found = u.sweep(request)
         x, h = of["x"].values, 1e-6
