@@ -66,7 +66,8 @@ bench: $(VENV)/test
 pictures: $(VENV)/plot
 	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
 		elastic_seed/mesh cantilever/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke mass_spring/mesh \
-		billiards/orbits rigid_body/orbits mpm_lagrangian/mesh diffmpm/orbits liquid/orbits volume_renderer/density; do \
+		billiards/orbits rigid_body/orbits mpm_lagrangian/mesh diffmpm/orbits liquid/orbits volume_renderer/density \
+		water_renderer/seen; do \
 		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \

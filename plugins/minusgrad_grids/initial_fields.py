@@ -4,6 +4,7 @@ Row 0 is the bottom row.
 
 constant    q = value;  vector: one with components
 gaussian    q = value exp(-r^2 / (2 width^2)),  r the distance from `centre`
+stripes     q = value (1 + sin(2 pi x / period)) / 2
 picture     q = dark + (light - dark) L,        L in [0, 1] the light of a picture
 array       q = size times the numbers of a file
 """
@@ -85,6 +86,19 @@ class Gaussian(InitialField):
         return context.units.convert(self.value, self.unit) * np.exp(-0.5 * (dx**2 + dy**2) / width**2)
 
 
+class Stripes(InitialField):
+    """Stripes along the columns, from 0 to `value` and back once in each `period`."""
+
+    kind: Literal["stripes"] = "stripes"
+    period: Annotated[float | str, Quantity("m", "positive")]
+    value: Number = 1.0
+
+    def values(self, cells: Cells, context: StateContext) -> np.ndarray:
+        x = np.arange(cells.columns) * cells.spacing / context.units.convert(self.period, "m")
+        row = context.units.convert(self.value, self.unit) * 0.5 * (1.0 + np.sin(2.0 * np.pi * x))
+        return np.broadcast_to(row, (cells.rows, cells.columns))
+
+
 class Picture(InitialField):
     """The light of a picture, from `dark` to `light`; opaque where it has transparency.
 
@@ -137,4 +151,4 @@ class Array(InitialField):
         return context.units.convert(self.size, self.unit) * array.astype(np.float64)
 
 
-AnyField = Annotated[Constant | Vector | Gaussian | Picture | Array, ByKind()]
+AnyField = Annotated[Constant | Vector | Gaussian | Stripes | Picture | Array, ByKind()]

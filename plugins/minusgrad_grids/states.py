@@ -49,12 +49,14 @@ class Move(Record):
 class GridOfCells(Record):
     """Fields over the cells of a grid, each one value for all, a Gaussian or a picture.
 
-    size: columns and rows. fields: by name. moves: for integrators, the velocity of each field that moves.
+    size: columns and rows. fields: by name. tables: constants over the cells, by the argument of a map.
+    moves: for integrators, the velocity of each field that moves.
     """
 
     size: Annotated[tuple[Count, Count], AfterValidator(_fitting)]
     spacing: Annotated[float | str, Quantity("m", "positive")] = 1.0
     fields: Annotated[dict[str, AnyField], Field(min_length=1)]
+    tables: dict[str, AnyField] = {}  # noqa: RUF012  (pydantic copies it)
     moves: dict[str, Move] = {}  # noqa: RUF012  (pydantic copies it)
 
     def make(self, context: StateContext) -> State:
@@ -68,6 +70,7 @@ class GridOfCells(Record):
             fields={**fields, "share": np.full(n, 1.0 / n)},
             units={name: field.unit for name, field in self.fields.items()} | {"share": "1"},
             motions=tuple(self._motion(x, move, context) for x, move in self.moves.items()),
+            tables={name: table.values(cells, context) for name, table in self.tables.items()},
             grids={"cells": Grid((rows, columns), spacing, (*fields, "share"))},
         )
 

@@ -5,10 +5,11 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """What rays see of a volume."""
+    """What rays see of a volume, and of the ground under water."""
     from .marching import optical_depth
+    from .refraction import refracted
 
-    return [optical_depth]
+    return [optical_depth, refracted]
 
 
 @hookimpl

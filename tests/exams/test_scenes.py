@@ -45,6 +45,7 @@ CLAIMED = {
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
     "volume_renderer": "exams/programs/test_volume_renderer.py::test_volume_renderer",
     "walker": "exams/test_elastic_scenes.py::test_walker",
+    "water_renderer": "exams/programs/test_water_renderer.py::test_the_heron_appears",
     "wave": "exams/programs/test_wave.py::test_the_heron_appears",
     "wave_energy": "exams/programs/test_wave.py::test_the_ring_wave_keeps_its_energy",
     "weigh_a_planet": "exams/test_fit_scenes.py::test_weigh_a_planet",

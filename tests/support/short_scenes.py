@@ -75,6 +75,9 @@ PROGRAMS: dict[str, dict[str, Any]] = {
     | {"state.fields.velocity": {"kind": "vector", "unit": "m s^-1", "value": [0.3, 0.2]}}
     | looking(4, 4),
     "rigid_body": {"run.steps": 90, "checkpoint.every": 30} | looking(23),
+    "water_renderer": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
+    | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
+    | looking(4, 4),
     "wave": {"state.size": [32, 32], "run.steps": 24, "checkpoint.every": 8}
     | {"state.fields.height": {"kind": "gaussian", "unit": "m", "value": 1.0, "width": 3.0}}
     | looking(4, 4),
