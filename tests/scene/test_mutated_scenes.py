@@ -34,7 +34,7 @@ from tests.support.command import SCENES
 from tests.support.tiers import counts
 
 FILES = sorted(SCENES.glob("*.toml"))
-COUNTS = counts(1000, 10_000)
+COUNTS = counts(2000, 10_000)
 MEMORY, SECONDS = 10**9, 600
 """What the judging process may take: address space in bytes, time of the processor."""
 ROOT = Path(__file__).parents[2]
@@ -588,6 +588,8 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         ("walker", "muscle.amplitude"),
         ("walker", "muscle.phase"),
         *(("weigh_a_planet", name) for name in ("m", "x", "v")),
+        ("volume_renderer", "density"),
+        *(("wave_energy", name) for name in ("height", "speed")),
     }
 
 
