@@ -42,6 +42,14 @@ def hand_out(density: A(ndim=1), copies: A(ndim=2)):
 
 
 @ti.kernel
+def collect(d_density: A(ndim=1), d_copies: A(ndim=2)):
+    """The transpose of `hand_out`: the sum over the copies."""
+    for cell in range(d_density.shape[0]):
+        for part in range(d_copies.shape[0]):
+            d_density[cell] = d_density[cell] + d_copies[part, cell]
+
+
+@ti.kernel
 def march(
     copies: A(ndim=2),
     enter: A(ndim=2),
@@ -101,7 +109,7 @@ optical_depth = staged_map(
     claim="Optical depths along rays: the density's integral, by the midpoint rule.",
     between={"copies": Between((PARTS, "n_density"))},
     stages=[
-        Stage(hand_out, writes=("copies",)),
+        Stage(hand_out, writes=("copies",), backward=collect),
         Stage(march, writes=("depth",), backward=march_back),
     ],
     example=example,
