@@ -44,7 +44,7 @@ UNITS = {"x": "m", "v": "m s^-1", "C": "s^-1", "m": "kg", "F": "1", "volume": "m
 )
 
 
-class Ball(Record):
+class Sphere(Record):
     """An obstacle."""
 
     centre: tuple[Place, ...]
@@ -52,12 +52,12 @@ class Ball(Record):
 
 
 class GridTable(Record):
-    """`grid`: the number of cells along x, y (and z), their spacing, walls of so many cells, and balls."""
+    """`grid`: the number of cells along x, y (and z), their spacing, walls of so many cells, and spheres."""
 
     cells: tuple[Count, ...]
     spacing: Length
     walls: Annotated[int, Field(ge=0)] = 3
-    balls: tuple[Ball, ...] = ()
+    spheres: tuple[Sphere, ...] = ()
 
     def make(self, context: StateContext) -> tuple[Grid, dict[str, np.ndarray]]:
         """The grid, and the fields over it."""
@@ -69,13 +69,13 @@ class GridTable(Record):
         upper = np.array(self.cells) - self.walls
         fields = {"wall": (number < self.walls) * 1.0 - (number > upper) * 1.0}
         h = quantities(self, context.units)["spacing"]
-        if self.balls:
+        if self.spheres:
             fields["obstacle"] = np.zeros(number.shape)
-        for ball in self.balls:
-            own = quantities(ball, context.units)
+        for sphere in self.spheres:
+            own = quantities(sphere, context.units)
             if len(own["centre"]) != d:
                 raise UserError(
-                    f"grid.balls: centre needs {d} numbers, as the grid has axes, got {len(own['centre'])};"
+                    f"grid.spheres: centre needs {d} numbers, as the grid has axes, got {len(own['centre'])};"
                     " correct it"
                 )
             away = number * h - np.array(own["centre"])
