@@ -57,7 +57,6 @@ class Crawler(NamedTuple):
     strength: float = 4.0
     gravity: float = -3.8
     tiny: float = 1e-10
-    friction: tuple[float, float] = (1e12, 0.5)
 
 
 def crawler(given: Crawler, steps: int) -> Call:
@@ -89,12 +88,7 @@ def crawler(given: Crawler, steps: int) -> Call:
         return volume[:, None, None] * (solid + muscle)
 
     def on_walls(V: Any) -> Any:
-        for a, mu in enumerate(given.friction):
-            s = jnp.minimum(wall[..., a] * V[..., a], 0.0)
-            normal, along = V[..., a] - wall[..., a] * s, jnp.abs(V[..., 1 - a])
-            slipped = V[..., 1 - a] * jnp.maximum(1.0 + mu * s / (along + 1e-10), 0.0)
-            V = jnp.stack([normal, slipped] if a == 0 else [slipped, normal], -1)
-        return V
+        return jnp.where((wall * V < 0.0).any(-1, keepdims=True), 0.0, V)
 
     def loss(weights_and_biases: tuple[Any, Any]) -> Any:
         w, b = weights_and_biases

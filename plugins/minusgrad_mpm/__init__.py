@@ -25,7 +25,7 @@ def register_energies():
 @hookimpl
 def register_maps():
     """Deformation, transfer to the grid, boundaries, motion of the particles."""
-    from .boundaries import grid_velocity, obstacle_contact, wall_contact
+    from .boundaries import grid_velocity, obstacle_contact, wall_contact, wall_sticking
     from .particles import (
         activation,
         fluid_deformation,
@@ -47,7 +47,7 @@ def register_maps():
             to_grid,
             to_particles,
         ),
-        *(grid_velocity, obstacle_contact, wall_contact),
+        *(grid_velocity, obstacle_contact, wall_contact, wall_sticking),
         *(particles_moved, particles_moved_within),
     ]
 

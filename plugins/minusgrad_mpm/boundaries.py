@@ -4,14 +4,16 @@
     obstacle    V - s n,                s = min(V . n, 0)         nothing enters it, matter slides along it
     walls       V_a - s e_a,            s = min(e_a V_a, 0)       for each axis a, and Coulomb's law:
                 V_t max(1 + mu_a s / |V_t|, 0)                    of the components V_t along the wall
+    sticking    0  if e_a V_a < 0 for an axis a, else V           what meets a wall is held until it parts
 
 p (cells, d) [kg m/s] and mass (cells,) [kg] as `to_grid` gives them; V (cells, d) [m/s]; g (d,) [m/s^2];
 n (cells, d) [1] the field `obstacle` of the state: outward normals within an obstacle, 0 elsewhere; e (cells,
 d) [1] its field `wall`: 1 within the lower wall of an axis, -1 within the upper one, else 0; mu (d,) [1] the
-friction on the walls of each axis: 0 slips, a large number sticks. Matter parts from all of them freely.
+friction on the walls of each axis: 0 slips. Matter parts from all of them freely.
 
-The conditions act on a cell's velocity one after another, in the order of the file. They are continuous,
-with kinks at s = 0 and where friction stops what slides.
+The conditions act on a cell's velocity one after another, in the order of the file. Sticking jumps at
+e_a V_a = 0, which has no derivative; the others are continuous, with kinks at s = 0 and where friction stops
+what slides.
 """
 
 from math import inf
@@ -72,4 +74,14 @@ def wall_contact(V, wall, friction):
         along = ti.select(slides, ti.sqrt(ti.select(slides, square, 1.0)), 0.0)
         out *= ti.max(1.0 + friction[a] * s / (along + STILL), 0.0)
         out[a] = normal
+    return out
+
+
+@local_map("wall_sticking", over="nodes", gives="V_walls", unit="m s^-1", shape=VECTOR, V=SPEED, wall=NORMAL)
+def wall_sticking(V, wall):
+    """Walls across the axes that hold what meets them."""
+    out = V[0] * 1.0
+    for a in ti.static(range(out.n)):
+        meets = wall[0][a] * V[0][a] < 0.0
+        out = ti.select(meets, 0.0, 1.0) * out
     return out

@@ -26,6 +26,7 @@ import numpy as np
 
 from ..codegen.tracing import linear
 from ..energies.local_energy import INSIDE, LocalEnergy, Node
+from ..energies.term_spec import Table
 from ..engine import runtime
 from ..errors import TraceError
 from ..lint.kernel_remarks import Remark, in_words
@@ -379,7 +380,8 @@ def _element(
         leaves.setdefault(name, []).extend(made)
         return Tensor(array.shape, made, interpreter.functions) if array.shape else made[0]
 
-    values = {name: leaf(name, value) for name, value in arguments.items()}
+    tables = {name: Lookup(arguments[name]) for name in energy.of_role(Table)}
+    values = {name: leaf(name, value) for name, value in {**arguments, **tables}.items()}
     values |= {name: linear(made, values, interpreter.functions) for name, made in energy.linear.items()}
     if energy.offsets:
         known = {INSIDE: arguments.get(INSIDE, ())}

@@ -7,7 +7,7 @@ from minusgrad import Fields, Node, Potential, bind, local_energy
 from minusgrad.engine import runtime
 from minusgrad.errors import OutsideError
 from minusgrad.plugin import Evolution, Grid
-from minusgrad_mpm.boundaries import obstacle_contact, wall_contact
+from minusgrad_mpm.boundaries import obstacle_contact, wall_contact, wall_sticking
 from minusgrad_mpm.particles import particles_moved_within
 from minusgrad_mpm.transfer import to_grid
 
@@ -31,6 +31,17 @@ def test_walls_with_friction(v: list[float], friction: float, expected: list[flo
     np.testing.assert_allclose(found[0], expected, atol=1e-9)
     np.testing.assert_array_equal(found[1], v)
     np.testing.assert_allclose(found[2], -np.array(expected), atol=1e-9)
+
+
+def test_what_meets_a_sticking_wall_is_held() -> None:
+    """Also along the axes that it does not meet; at rest on the wall it is free."""
+    runtime.start()
+    v = np.array([[3.0, -2.0], [3.0, 2.0], [3.0, 0.0], [-3.0, -2.0], [3.0, -2.0]])
+    wall = np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0], [-1.0, 0.0], [-1.0, 0.0]])
+    fields = Fields({"V": v, "wall": wall})
+    Potential(fields, [], [bind(wall_sticking, fields)]).refresh()
+    expected = [[0.0, 0.0], v[1], v[2], v[3], [0.0, 0.0]]
+    np.testing.assert_array_equal(fields["V_walls"].values, expected)
 
 
 def test_an_obstacle_lets_nothing_in() -> None:
