@@ -21,7 +21,7 @@ from minusgrad.plugin import Node, Output, Parameter, TimeStep, local_map, ti
 
 VECTOR, MATRIX = ("d",), ("d", "d")
 PLACE, VELOCITY, MASS = Node("m", VECTOR), Node("m s^-1", VECTOR), Node("kg")
-AFFINE, STRETCH = Node("s^-1", MATRIX), Node("1", MATRIX)
+AFFINE, STRETCH = Node("s^-1", MATRIX, scale=0.1), Node("1", MATRIX)
 
 
 @ti.func

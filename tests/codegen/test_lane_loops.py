@@ -18,7 +18,7 @@ from tests.support.tiers import sampled
 
 SHARED = [name for name, instance in CANONICAL.items() if instance.energy.over != "nodes"]
 CASES = [pytest.param(CANONICAL[name], id=name) for name in SHARED]
-PLAIN = {"dihedral", "kinds", "flags", "powers"}
+PLAIN = {"dihedral", "joint", "kinds", "flags", "powers"}
 """Energies that compute in whole numbers, or many things lane by lane."""
 
 

@@ -522,7 +522,7 @@ def test_the_gradient_of_particles_and_a_grid(serial: bool, monkeypatch: pytest.
     whole = particles(2)
     start = {n: f.values for n, f in whole.items() if n not in ("V", "W")}
     fields = Fields(start, {n: whole[n].unit for n in start})
-    given = bind(scatter, fields, grid=GRIDS[2])
+    given = bind(scatter, fields, grid=GRIDS[2], outside="cut")
     velocities = bind(velocity, fields)
     transposed = Potential(fields, [], [given], frozen=True)
     gather = Slope("gather", transposed, {"v": "of_v", "C": "of_C"}, paired={"p": "V"})

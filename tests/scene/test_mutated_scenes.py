@@ -491,8 +491,8 @@ def free(key: Key) -> str:
             return "the name of a field or of a map: they are known when the slope is built"
         case ("fit", "parameters"):
             return "the name of a field, or of a term's parameter"
-        case ("state", "bodies" | "velocities"):
-            return "a body's name: the scene gives it"
+        case ("state", "bodies" | "velocities" | "tables"):
+            return "a name of a body or of a table: the scene gives it"
         case ("energy", "force") | ("magnetic", "charge") | ("map", "w" | "b"):
             return "a body's name: the state gives it"
         case ("map" | "energy", "fields" | "sizes") | ("fit", "loss", "fields"):

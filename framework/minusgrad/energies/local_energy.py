@@ -105,8 +105,13 @@ class Node(Bounded):
     """True if the field is over the cells of windows; elements have no slot for it."""
 
     def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
-        """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds."""
+        """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds.
+
+        Square matrices without a unit are near the identity, as deformation gradients are.
+        """
         drawn = rng.normal(size=shape) * self.scale
+        if self.unit == "1" and len(self.shape) == 2 and self.shape[0] == self.shape[1]:
+            drawn = np.eye(shape[-1]) + 0.2 * drawn
         low, high = self.bounds
         if math.isfinite(low) and math.isfinite(high):
             return rng.uniform(low, high, size=shape)

@@ -28,6 +28,7 @@ _TOKEN = re.compile(
 )
 _KEYS = re.compile(rf"[ \t]*+{KEY}(?:{_DOT}{KEY})*+[ \t]*+")
 _KEY = re.compile(KEY)
+_DIGITS = re.compile(r"[-_0-9]*+")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _BARE = re.compile(r"[A-Za-z_][\w.-]*")
 _WORDS = dict.fromkeys(("None", "null", "nil"), "TOML has no empty value; leave the key out")
@@ -69,7 +70,7 @@ def parse(file: str, text: str) -> dict[str, Any]:
         if token["long"] or depth > MOST_PARTS:
             message = f"a key of more than {MOST_PARTS} dotted parts" if token["long"] else too_deep
             raise _at_end_of(file, text[: token.start()], message)
-        if len(token[0]) > _MOST_DIGITS and not token[0].strip("-_0123456789"):
+        if len(_DIGITS.match(token[0])[0]) > _MOST_DIGITS:  # type: ignore[index]
             raise _at_end_of(file, text[: token.start()], f"a number of more than {_MOST_DIGITS} digits")
     try:
         data = tomllib.loads(text)

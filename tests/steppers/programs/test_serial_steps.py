@@ -184,7 +184,7 @@ def cloud(precision: str) -> Evolution:
     rng, n = np.random.default_rng(4), 9
     start = {"x": rng.uniform(1.0, 8.0, (n, 2)), "s": rng.uniform(0.5, 1.5, n)}
     of = Fields(start, {"x": "m"}, precision)
-    to = bind(splat, of, grid=Grid((10, 10)))
+    to = bind(splat, of, grid=Grid((10, 10)), outside="cut")
     there = bind(forced, of, parameters={"a": 0.7})
     back = Slope("gather", Potential(of, [], [to], frozen=True), {"s": "got"}, 1.0, {"mass": "V"}, "1")
     lead = Slope("lead", Potential(of, [bind(led, of)], frozen=True), {"x": "x_next"}, unit="m")
