@@ -19,7 +19,11 @@ ALLOWED = {
     "_recorded": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
     "body_force": "the field's name of a load; it is an energy, made by @local_energy",
+    "momentum_with_force": "a map that takes a force, which a slope derives",
+    "momentum_with_stress": "a map that takes a stress, which a slope derives",
 }
+STAGED = ("minusgrad_rendering/marching.py",)
+"""Kernels of staged maps. Their `backward` is by hand, and `check` compares it with Taylor's remainder."""
 
 
 OWNERS = {
@@ -118,7 +122,9 @@ def _matched(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.expr, ast.
 def test_shipped_code(path: Path) -> None:
     found = findings(path.read_text(), plugin="plugins" in path.relative_to(ROOT).parts)
     owner = any(path.as_posix().endswith(f"minusgrad/{name}") for name in OWNERS)
-    assert [f for f in found if not (owner and "Taichi" in f)] == []
+    staged = path.as_posix().endswith(STAGED)
+    kept = [f for f in found if not (owner and "Taichi" in f) and not (staged and "kernel" in f)]
+    assert kept == []
 
 
 def test_there_is_shipped_code() -> None:

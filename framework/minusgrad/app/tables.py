@@ -158,7 +158,7 @@ def described(entry: "Entry", section: str = "energy") -> dict[str, Any]:
         "name": energy.name,
         "plugin": entry.owner.name,
         "over": getattr(energy, "over", "stages"),
-        "gives": ", ".join(energy.outputs) if hasattr(energy, "gives") else None,
+        "gives": ", ".join(getattr(energy, "outputs", ())) if hasattr(energy, "gives") else None,
         "symmetries": list(getattr(energy, "symmetries", ())),
         "arguments": arguments,
         "claim": energy.claim,

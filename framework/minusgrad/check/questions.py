@@ -93,11 +93,18 @@ class Variable:
     """How the gradient changes along a step: H w; None without second derivatives."""
     admits: Callable[[np.ndarray], bool] | None = None
     """True for values within the bounds of the argument; None without bounds."""
+    bounds: tuple[float, float] = (-np.inf, np.inf)
 
     def direction(self, rng: np.random.Generator) -> np.ndarray:
         """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
         step = rng.normal(size=self.values.shape) * self.size
-        return np.abs(step) * self.inward if self.inward else step
+        return np.abs(step) * self.inward if self.inward else mirrored(self.values, step, self.bounds)
+
+
+def mirrored(values: np.ndarray, step: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
+    """The step, with the sign reversed where it would leave the bounds."""
+    low, high = bounds
+    return np.where((values + step < low) | (values + step > high), -step, step)
 
 
 def inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
@@ -135,8 +142,26 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
     A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
     comes from a kink between here and the wider steps; the gradient here may be right.
     """
-    start, floor = subject.value(), subject.rounding()
     slope = ordered_sum(variable.gradient() * direction)
+    order = _of_remainder(subject, variable, direction, slope)
+    if (
+        order is not None and 1.2 <= order <= 1.8
+    ):  # kinks near by; a wrong gradient has order 1 further down, too
+        order = _of_remainder(subject, variable, 2.0**-7 * direction, 2.0**-7 * slope)
+    if order is None:
+        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
+    if order < 1.2 and _on_a_condition(subject, variable, direction):
+        return replace(subject.finding(variable.name, "taylor", True, None, f"U {JUMPS}"), warning=True)
+    if order < 1.2 and _is_kink(subject, variable, direction, slope):
+        return subject.finding(variable.name, "taylor", True, None, KINK)
+    passed = order > 1.8
+    wrong = "" if passed else ", not 2: the gradient is wrong"
+    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
+
+
+def _of_remainder(subject: Subject, variable: Variable, direction: np.ndarray, slope: float) -> float | None:
+    """The order of U(h) - U(0) - h slope; None where all is rounding."""
+    start, floor = subject.value(), subject.rounding()
     remainders = []
     for h in 0.5 ** np.arange(30):
         variable.put(variable.values + h * direction)
@@ -144,14 +169,20 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
         if not abs(remainders[-1]) > floor:
             break
     variable.put(variable.values)
-    order = _order(remainders, floor)
-    if order is None:
-        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
-    if order < 1.2 and _is_kink(subject, variable, direction, slope):
-        return subject.finding(variable.name, "taylor", True, None, KINK)
-    passed = order > 1.8
-    wrong = "" if passed else ", not 2: the gradient is wrong"
-    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
+    return _order(remainders, floor)
+
+
+def _on_a_condition(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
+    """True if a declared condition changes at the present state, within the smallest of steps."""
+    here = subject.decisions()
+    if here is None:
+        return False
+    changes = False
+    for side in (1.0, -1.0):
+        variable.put(variable.values + side * 0.5**29 * direction)
+        changes = changes or subject.decisions() != here
+    variable.put(variable.values)
+    return changes
 
 
 def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding:
@@ -167,6 +198,12 @@ def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Fi
         return subject.finding(variable.name, "product", True, None, MEAN)
     if len(orders) < len(sides):
         return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
+    if max(orders) <= 1.8 and _on_a_condition(subject, variable, direction):
+        return replace(subject.finding(variable.name, "product", True, None, f"U {JUMPS}"), warning=True)
+    if 1.2 <= max(orders) <= 1.8:
+        closer = [_one_sided(subject, variable, side * 2.0**-7 * direction) for side in (1.0, -1.0)]
+        variable.put(variable.values)
+        orders = [2.0 if order is None else order for order in closer]
     order, passed = max(orders), max(orders) > 1.8
     wrong = "" if passed else ", not 2: the Hessian product is wrong"
     return subject.finding(variable.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")

@@ -127,7 +127,8 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         _put(fields, state)
         return all(role.admits(state[n]) for n, role in bounded) and bool(np.isfinite(potential.value(t)))
 
-    states = [start, *(random_state_near(start, sizes, rng, valid) for _ in range(STATES))]
+    limits = {n: role.bounds for n, role in bounded}
+    states = [start, *(random_state_near(start, sizes, rng, valid, limits) for _ in range(STATES))]
     usual, rounds = 0.0, False
     for state in states:
         _put(fields, state)
@@ -202,7 +203,10 @@ def _variables(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variab
                 of_field, turned = partial(subject.gradient, field.name), subject.product(field.name)
                 values = field.values.copy()
                 size, admits = sizes[field.name], role.admits
-                yield Variable(argument, values, field.set, of_field, size, product=turned, admits=admits)
+                limits = role.bounds if admits(values) else (-np.inf, np.inf)
+                yield Variable(
+                    argument, values, field.set, of_field, size, product=turned, admits=admits, bounds=limits
+                )
             case Datum():
                 values, put = _datum(term, argument)
                 yield Variable(argument, values, put, gradient, 0.1 * spread(values), product=product)
