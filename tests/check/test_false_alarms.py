@@ -25,7 +25,10 @@ from tests.support.tiers import counts, sampled
 SHIPPED = Registry.load().energies()
 FOLDER = Path(__file__).parents[2] / "scenes"
 SCENES = sorted(file.stem for file in FOLDER.glob("*.toml"))
-LARGE = ("laser_butterfly", "rigid_body", "volume_renderer")
+LARGE = (
+    *("laser_butterfly", "rigid_body", "volume_renderer"),
+    *("diffmpm", "liquid", "mpm_lagrangian", "water_renderer"),
+)
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 KNOWN = {
     "mpm_lagrangian": {"obstacle_contact.V: taylor"},  # kinks of many cells, one of them close by
