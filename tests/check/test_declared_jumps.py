@@ -59,6 +59,24 @@ def test_a_map_that_jumps_by_a_condition_is_warned_of(function: Callable, over: 
     assert warned == {f"{made.name} {text}"}
 
 
+@pytest.mark.parametrize("right", [True, False])
+def test_a_state_on_a_condition_is_a_warning(right: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One mass lies where the condition changes; a wrong gradient is found at the other states."""
+    gradient = Potential.gradient
+    monkeypatch.setattr(Potential, "gradient", lambda *args: (1.0 if right else 1.01) * gradient(*args))
+    made = local_map("bounced", gives="y", over="nodes", x=X, v=V, e=Parameter(default=0.5))(bounced)
+    x, v = Y.copy(), np.sin(7.0 * Y + 3.0)
+    x[20], v[20] = 0.3, -0.5
+    fields = Fields({"x": x, "v": v})
+    findings = list(term_check.of_potential(Potential(fields, [], [bind(made, fields)])))
+    given = next(
+        f for f in findings if (f.argument, f.question) == ("x", "taylor")
+    )  # the given state is first
+    assert given.passed
+    assert given.warning
+    assert (wrong(findings) == set()) == right
+
+
 def test_a_jump_by_a_cast_is_still_a_finding() -> None:
     assert ("x", "path") in wrong(asked(stepped)[1])
 

@@ -31,7 +31,7 @@ LARGE = (
 )
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 KNOWN = {
-    "mpm_lagrangian": {"obstacle_contact.V: taylor"},  # kinks of many cells, one of them close by
+    "mpm_lagrangian": {"obstacle_contact.V: taylor", "wall_contact.wall: product"},  # kinks of many cells
     "liquid": {
         "grid_velocity.mass: path"
     },  # p / mass at the rim of the matter, where mass is 1e-9 of the usual

@@ -142,26 +142,8 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
     A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
     comes from a kink between here and the wider steps; the gradient here may be right.
     """
-    slope = ordered_sum(variable.gradient() * direction)
-    order = _of_remainder(subject, variable, direction, slope)
-    if (
-        order is not None and 1.2 <= order <= 1.8
-    ):  # kinks near by; a wrong gradient has order 1 further down, too
-        order = _of_remainder(subject, variable, 2.0**-7 * direction, 2.0**-7 * slope)
-    if order is None:
-        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
-    if order < 1.2 and _on_a_condition(subject, variable, direction):
-        return replace(subject.finding(variable.name, "taylor", True, None, f"U {JUMPS}"), warning=True)
-    if order < 1.2 and _is_kink(subject, variable, direction, slope):
-        return subject.finding(variable.name, "taylor", True, None, KINK)
-    passed = order > 1.8
-    wrong = "" if passed else ", not 2: the gradient is wrong"
-    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
-
-
-def _of_remainder(subject: Subject, variable: Variable, direction: np.ndarray, slope: float) -> float | None:
-    """The order of U(h) - U(0) - h slope; None where all is rounding."""
     start, floor = subject.value(), subject.rounding()
+    slope = ordered_sum(variable.gradient() * direction)
     remainders = []
     for h in 0.5 ** np.arange(30):
         variable.put(variable.values + h * direction)
@@ -169,7 +151,21 @@ def _of_remainder(subject: Subject, variable: Variable, direction: np.ndarray, s
         if not abs(remainders[-1]) > floor:
             break
     variable.put(variable.values)
-    return _order(remainders, floor)
+    order = _order(remainders, floor)
+    if order is None:
+        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
+    if order < 1.2 and _on_a_condition(subject, variable, direction):
+        return _of_a_jump(subject.finding(variable.name, "taylor", True, None, ""))
+    if order < 1.2 and _is_kink(subject, variable, direction, slope):
+        return subject.finding(variable.name, "taylor", True, None, KINK)
+    passed = order > 1.8
+    wrong = "" if passed else ", not 2: the gradient is wrong"
+    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
+
+
+def _of_a_jump(finding: Finding) -> Finding:
+    """The answer as a warning of a declared jump."""
+    return replace(finding, text=f"{finding.term} {JUMPS}", warning=True)
 
 
 def _on_a_condition(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
@@ -199,11 +195,7 @@ def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Fi
     if len(orders) < len(sides):
         return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
     if max(orders) <= 1.8 and _on_a_condition(subject, variable, direction):
-        return replace(subject.finding(variable.name, "product", True, None, f"U {JUMPS}"), warning=True)
-    if 1.2 <= max(orders) <= 1.8:
-        closer = [_one_sided(subject, variable, side * 2.0**-7 * direction) for side in (1.0, -1.0)]
-        variable.put(variable.values)
-        orders = [2.0 if order is None else order for order in closer]
+        return _of_a_jump(subject.finding(variable.name, "product", True, None, ""))
     order, passed = max(orders), max(orders) > 1.8
     wrong = "" if passed else ", not 2: the Hessian product is wrong"
     return subject.finding(variable.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")
@@ -310,7 +302,7 @@ def path(subject: Subject, variable: Variable, direction: np.ndarray) -> Finding
     if error <= limit or (error <= 1e-2 and error <= 0.1 * first / scale):
         found = subject.finding(variable.name, "path", True, error, f"off by {error:.1e}")
         jumps = any(p.jump for p in pieces)
-        return replace(found, text=f"{found.term} {JUMPS}", warning=True) if jumps else found
+        return _of_a_jump(found) if jumps else found
     if not np.isfinite(integral):
         return subject.finding(variable.name, "path", False, None, INFINITE)
     text = (
