@@ -17,10 +17,10 @@ def register_maps():
 def register_energies():
     """Distances to a goal; springs of variable length; springs and joints between boxes."""
     from .balls import pocket
-    from .boxes import distance, joint, strut
+    from .boxes import actuated_strut, distance, joint
     from .masses import actuated_spring
 
-    return [pocket, actuated_spring, distance, strut, joint]
+    return [pocket, actuated_spring, distance, actuated_strut, joint]
 
 
 @hookimpl

@@ -52,7 +52,7 @@ def across(r):
 
 
 @local_energy(
-    "strut",
+    "actuated_strut",
     over=("strut", "box", "box"),
     x=Node("m", PLANE, of="box"),
     angle=Node("rad", of="box"),
@@ -63,7 +63,7 @@ def across(r):
     k=STIFFNESS,
     gain=Parameter(default=0.05),
 )
-def strut(x, angle, act, first, second, rest, k, gain):
+def actuated_strut(x, angle, act, first, second, rest, k, gain):
     """A spring between points of two bodies, whose length at rest follows an activation."""
     d = x[1] + turned(angle[1], first) - x[2] - turned(angle[2], second)
     stretch = d.norm() - rest * (1.0 + gain * act[0])
