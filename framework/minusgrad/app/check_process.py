@@ -44,11 +44,16 @@ SECONDS = 300.0
 
 
 def findings(
-    what: Sequence[str], overrides: Sequence[str] = (), plugins: Sequence[Path] = (), seconds: float = SECONDS
+    what: Sequence[str],
+    overrides: Sequence[str] = (),
+    plugins: Sequence[Path] = (),
+    seconds: float = SECONDS,
+    fitted: Path | None = None,
 ) -> Iterator[Finding]:
     """Check scenes, energies, plugins and files, each by its name, in a child process.
 
-    Raises `UserError` for names that cannot be checked.
+    fitted: a scene is checked with the values of the fit in this folder. Raises `UserError` for names that
+    cannot be checked.
     """
     for one in what:
         begin = 0
@@ -57,6 +62,7 @@ def findings(
                 "what": one,
                 "overrides": list(overrides),
                 "plugins": list(map(str, plugins)),
+                "fitted": None if fitted is None else str(fitted),
                 "from": begin,
             }
             child = _Child(asked, seconds)
@@ -193,7 +199,7 @@ def _ask(asked: dict[str, Any], out: TextIO) -> None:
     from .check_process import examined
 
     for number, (name, more, questions) in enumerate(
-        examined(asked["what"], asked["overrides"], asked["plugins"])
+        examined(asked["what"], asked["overrides"], asked["plugins"], asked["fitted"])
     ):
         if number < asked["from"]:
             continue
@@ -210,11 +216,13 @@ Questions = Callable[[Progress], Iterator[Finding]]
 
 
 def examined(
-    what: str, overrides: Sequence[str], plugins: Sequence[str]
+    what: str, overrides: Sequence[str], plugins: Sequence[str], fitted: str | None = None
 ) -> Iterator[tuple[str, bool, Questions]]:
     """For each subject: its name, whether others follow, and its questions. Raises `UserError`."""
+    if fitted is not None and not what.endswith(".toml"):
+        raise UserError(f"{what}: --fitted needs a scene; give the scene that was fitted")
     if what.endswith(".toml"):
-        yield what, False, partial(_scene, what, overrides, plugins)
+        yield what, False, partial(_scene, partial(build, what, fitted=fitted), what, overrides, plugins)
     elif what.endswith(".py"):
         path = Path(what)
         module = load(path)
@@ -229,19 +237,23 @@ def examined(
 
 
 def _scene(
-    what: str, overrides: Sequence[str], plugins: Sequence[str], progress: Progress
+    built: Callable[..., Simulation],
+    what: str,
+    overrides: Sequence[str],
+    plugins: Sequence[str],
+    progress: Progress,
 ) -> Iterator[Finding]:
     progress("the scene built")
     files, simulation = list(map(Path, plugins)), None
     try:
-        simulation = build(what, overrides, files)
+        simulation = built(overrides, files)
     except RangeError as error:
         yield Finding(what, "", "range", False, None, str(error), precision="f32")
     if simulation is not None and simulation.potential.fields.precision == "f32":
         yield from _asked(simulation, single_precision.of_single, progress)
         simulation = None
     if simulation is None:
-        simulation = build(what, [*overrides, 'runtime.precision="f64"'], files)
+        simulation = built([*overrides, 'runtime.precision="f64"'], files)
     yield from _asked(simulation, term_check.of_potential, progress, _steps)
 
 

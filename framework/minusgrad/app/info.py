@@ -83,8 +83,17 @@ def _of_checkpoint(path: Path) -> dict[str, Any]:
         "time_unit": _unit_of_time(table.get("units", {})),
         "versions": meta.get("versions"),
         "plugins": {n: p.get("version") for n, p in plugins.items() if isinstance(p, Mapping)},
+        "fitted": [_of_start(one) for one in meta.get("fitted") or () if isinstance(one, Mapping)],
         "arrays": arrays,
     }
+
+
+def _of_start(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The fit that a run started from: its checkpoint, title and iteration, and the names of the values."""
+    of_fit = facts.get("fit")
+    title = of_fit.get("title") if isinstance(of_fit, Mapping) else None
+    found = {key: facts.get(key) for key in ("checkpoint", "iteration", "loss")}
+    return found | {"title": title or "", "values": list(facts.get("values") or ())}
 
 
 def _unit_of_time(units: Mapping[str, Any]) -> str:

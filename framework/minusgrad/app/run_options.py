@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ..assembly.fits.fitted import Fitted
 from ..assembly.registry import PluginSource
 from ..assembly.validation import ValidatedScene, validate
 from ..errors import RunFolderError, UserError
@@ -41,10 +42,16 @@ class RunOptions:
     progress: Progress = quiet
     max_hours: float | None = None
     say: Say = unsaid
+    fitted: Path | str | None = None
 
     def validated(self) -> ValidatedScene:
-        """The validated scene. Raises `SceneError` with all its mistakes."""
-        return validate(load(self.scene, as_overrides(self.overrides)), self.plugins)
+        """The validated scene, with the values of `fitted`. Raises `SceneError` with all its mistakes.
+
+        Raises `RunFolderError` and `CheckpointError` as `Fitted.of_fit` does.
+        """
+        valid = validate(load(self.scene, as_overrides(self.overrides)), self.plugins)
+        valid.fitted = None if self.fitted is None else Fitted.of_fit(Path(self.fitted))
+        return valid
 
     def folder(self, suffix: str = "") -> Path:
         """The folder `out`, or a new runs/NAME + suffix. Raises `RunFolderError` if it is not writable."""

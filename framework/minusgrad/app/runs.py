@@ -17,6 +17,7 @@ from typing import TypeVar
 from ..assembly import provenance
 from ..assembly.fits.estimates import Estimates
 from ..assembly.fits.fit import ParameterFit
+from ..assembly.fits.fitted import Fitted
 from ..assembly.observation_round import ObservationRound
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
@@ -85,16 +86,22 @@ class Fit(Run):
     parameter_fit: ParameterFit | None = None
 
 
-def build(scene: Path | str, overrides: Overrides = (), plugins: Plugins = ()) -> Simulation:
+def build(
+    scene: Path | str,
+    overrides: Overrides = (),
+    plugins: Plugins = (),
+    *,
+    fitted: Path | str | None = None,
+) -> Simulation:
     """Build the objects of a scene at step 0, without writing any file.
 
         simulation = minusgrad.build("scenes/two_body.toml", {"stepper.dt": 0.01})
         simulation.potential.value(), simulation.fields["x"].values
 
-    scene, overrides, plugins: as for `run`. Returns the `Simulation`: its fields, potential, stepper and
-    observers. Raises `SceneError` with all mistakes of the scene.
+    scene, overrides, plugins, fitted: as for `run`. Returns the `Simulation`: its fields, potential, stepper
+    and observers. Raises `SceneError` with all mistakes of the scene.
     """
-    return _built(Simulation, RunOptions(scene, overrides, plugins=plugins).validated())
+    return _built(Simulation, RunOptions(scene, overrides, plugins=plugins, fitted=fitted).validated())
 
 
 def run(
@@ -106,6 +113,8 @@ def run(
     progress: Progress = quiet,
     max_hours: float | None = None,
     say: Say = unsaid,
+    *,
+    fitted: Path | str | None = None,
 ) -> Run:
     """Run a scene into a new folder.
 
@@ -115,15 +124,17 @@ def run(
     overwrite an earlier run in `out`. progress: called with the first and the last step, gives a context
     manager whose value is called with each step. max_hours: stop after this time, resumably. say: called
     with remarks as they arise: dt against its stability limit at the start, an energy that drifts, a gradient
-    that jumps.
+    that jumps. fitted: the folder of a fit of this scene, whose result is the start: the parameters and
+    initial fields that it found replace those of the scene.
 
     Returns the finished `Run`: its folder, its objects at the last step, its recorded series.
 
-    Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder, `NonFiniteError`
+    Raises `SceneError` before anything is written, `RunFolderError` for an occupied folder, `UserError` for
+    a fit of another scene, `NonFiniteError`
     for infinity or NaN, `DivergedError` for an energy that has left all bounds, and `InterruptedRunError`
     after a signal or `max_hours`; the run is then saved, and `resume` continues it.
     """
-    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
     return _begun(_ready(_built(Simulation, options.validated())), options.folder(), options)
 
 
@@ -137,6 +148,8 @@ def fit(
     announce: Callable[[ParameterFit], None] = lambda job: None,
     max_hours: float | None = None,
     say: Say = unsaid,
+    *,
+    fitted: Path | str | None = None,
 ) -> Fit:
     """Estimate the parameters of a scene by its table `[fit]`, in a new folder.
 
@@ -144,7 +157,7 @@ def fit(
     is runs/NAME-fit. Returns the finished `Fit`, with its `estimates`. Raises as `run` does, and `SceneError`
     for a scene without `[fit]`; `resume` continues an interrupted fit.
     """
-    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say)
+    options = RunOptions(scene, overrides, out, plugins, force, progress, max_hours, say, fitted)
     job = _ready(_built(ParameterFit, options.validated()))
     announce(job)
     done = _begun(job, options.folder("-fit"), options)
@@ -243,6 +256,7 @@ def _as_it_was(
     document = load(path / "scene.toml", _overrides(folder))
     _bind_again(path, document, provenance.engine(snapshot.meta), allow_changed)
     validated = validate(document, plugins)
+    validated.fitted = Fitted.of_run(path / INPUTS, snapshot.meta)
     fits = snapshot.meta.get("fit") is True
     job: Simulation | ParameterFit
     if fits:

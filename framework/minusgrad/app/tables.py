@@ -93,6 +93,9 @@ def print_info(found: "Mapping[str, Any]") -> None:
     for what in ("versions", "plugins"):
         if found.get(what):
             print(f"  {', '.join(f'{name} {version}' for name, version in found[what].items())}")
+    for one in found.get("fitted", ()):
+        of = f" of '{one['title']}'" * bool(one["title"])
+        print(f"  starts from iteration {one['iteration']} of a fit{of}: {', '.join(one['values'])}")
     print(f"  checkpoints: {', '.join(found['checkpoints']) or 'none'}")
     print(f"  {found['files']} files, {memory.size(found['bytes'])}")
     for line in [*found["failed"], *found["remarks"]]:

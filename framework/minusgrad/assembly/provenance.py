@@ -14,6 +14,7 @@ from typing import Any
 
 from ..engine import runtime
 from ..scene.document import Scene
+from ..scene.toml_positions import KeyPath
 from .installed_plugins import Plugin, installed
 from .origins import differences as origin_differences
 from .registry import Registry
@@ -33,8 +34,8 @@ def facts(
     return {
         "title": scene.title,
         "scene": resolved,
-        "text": _sha(scene.source),
-        "files": {name: _sha(data) for name, data in sorted(files.items())},
+        "text": sha(scene.source),
+        "files": {name: sha(data) for name, data in sorted(files.items())},
         "plugins": {plugin.name: registry.fingerprint(plugin) for plugin in used},
         "machine": platform.machine(),
         "versions": {package: _version(package) for package in ("minusgrad", engine, "numpy", "h5py")},
@@ -96,24 +97,33 @@ def lacking(then: Mapping[str, Any]) -> str:
     return ""
 
 
-def _lines(key: str, then: Any, now: Any) -> Iterator[str]:
-    """`scene.stepper.dt: 0.005 then, 0.01 now`, for the parts that differ."""
+def changes(then: Any, now: Any, path: KeyPath = ()) -> Iterator[tuple[KeyPath, Any, Any]]:
+    """The parts of plain data that differ, by their paths: (path, value then, value now)."""
     if isinstance(then, list) and isinstance(now, list) and len(then) == len(now):
         then, now = dict(enumerate(then)), dict(enumerate(now))
     if then == now:
         return
     if isinstance(then, dict) and isinstance(now, dict):
         for part in {**then, **now}:
-            yield from _lines(f"{key}.{part}", then.get(part), now.get(part))
-    elif all(isinstance(v, str) and _SHA.fullmatch(v) for v in (then, now)):
-        yield f"{key} has changed"
+            yield from changes(then.get(part), now.get(part), (*path, part))
     else:
-        yield f"{key}: {_shown(then)} then, {_shown(now)} now"
+        yield path, then, now
+
+
+def _lines(key: str, then: Any, now: Any) -> Iterator[str]:
+    """`scene.stepper.dt: 0.005 then, 0.01 now`, for the parts that differ."""
+    for path, before, after in changes(then, now, (key,)):
+        place = ".".join(map(str, path))
+        if all(isinstance(v, str) and _SHA.fullmatch(v) for v in (before, after)):
+            yield f"{place} has changed"
+        else:
+            yield f"{place}: {_shown(before)} then, {_shown(after)} now"
 
 
 def _shown(value: Any) -> str:
     return "not there" if value is None else json.dumps(value)
 
 
-def _sha(data: bytes) -> str:
+def sha(data: bytes) -> str:
+    """SHA-256 of a file's bytes, as in the facts."""
     return hashlib.sha256(data).hexdigest()

@@ -93,6 +93,8 @@ class Simulation:
         self.dissipation = self._dissipation()
         self.holds = self._holds()
         self.magnetic = self._magnetic()
+        self.fitted = validated.fitted
+        self._put_fitted()
         moving = StepperContext(
             self.units,
             self.potential,
@@ -147,6 +149,12 @@ class Simulation:
         return [*self.starting.remarks, *outside]
 
     @property
+    def potentials(self) -> list[Potential]:
+        """All that have parameters: U, the dissipation, and the flows of the magnetic field."""
+        flows = self.magnetic.potential if self.magnetic else None
+        return [one for one in (self.potential, self.dissipation, flows) if one is not None]
+
+    @property
     def lanes(self) -> list[str]:
         """The terms that are evaluated in lanes."""
         return self.potential.in_lanes
@@ -187,6 +195,16 @@ class Simulation:
                 "the forces take about %s, so %d steps take %s or more; %s of memory are in use",
                 duration(seconds), steps, duration(seconds * steps), memory.size(memory.used()),
             )  # fmt: skip
+
+    def _put_fitted(self) -> None:
+        """Overwrite initial values by those of an earlier fit, and add its checkpoints to the input files."""
+        if self.fitted is None:
+            return
+        self.fitted.put(self)
+        refuse_non_finite(list(self.saved_fields.values()), "the fitted start")
+        self.starting.files.update(self.fitted.files)
+        if self.fitted.folder is not None:
+            self.starting.remarks.append(self.fitted.remark)
 
     def _start_engine(self) -> None:
         s = self.scene.runtime
@@ -443,7 +461,8 @@ class Simulation:
         """What a checkpoint says of its origin."""
         facts = provenance.facts(self.scene, self.start_files, self.registry, self._used_plugins())
         bodies = {body.name: ranges(body.nodes) for body in self.state.bodies}
-        return facts | {"names": list(self.state.names), "bodies": bodies, "origin": self.origin}
+        fitted = {} if self.fitted is None else {"fitted": self.fitted.facts()}
+        return facts | {"names": list(self.state.names), "bodies": bodies, "origin": self.origin} | fitted
 
     @cached_property
     def origin(self) -> run_origin.Facts:

@@ -8,6 +8,7 @@ from ..engine import runtime
 from ..errors import Problem, RuntimeUnavailableError, SceneError
 from ..scene.document import Block, Document, Scene, unknown_kind
 from ..scene.toml_positions import KeyPath
+from .fits.fitted import Fitted
 from .installed_plugins import installed
 from .plugin_names import defining
 from .registry import Entry, PluginSource, Registry
@@ -27,12 +28,16 @@ WHAT = {
 
 @dataclass
 class ValidatedScene:
-    """A scene whose every block has been validated, with what makes it; by the blocks' places."""
+    """A scene whose every block has been validated, with what makes it; by the blocks' places.
+
+    fitted: the values of an earlier fit that it starts with, if any.
+    """
 
     scene: Scene
     registry: Registry
     entries: dict[KeyPath, Entry]
     models: dict[KeyPath, Any]
+    fitted: Fitted | None = None
 
 
 def validate(document: Document, plugins: Sequence[PluginSource] = ()) -> ValidatedScene:

@@ -83,7 +83,11 @@ def save(folder: Path, snapshot: Snapshot, kind: str = "") -> Path:
 
 def load(path: Path) -> Snapshot:
     """Read a checkpoint, which may be damaged or hostile. Raises CheckpointError."""
-    data = durable.verified(path)
+    return decoded(path, durable.verified(path))
+
+
+def decoded(path: Path, data: bytes) -> Snapshot:
+    """The checkpoint in the bytes of a file, of which `path` is the name. Raises CheckpointError."""
     try:
         with hdf5_trust.opened(data) as file:
             return _read(file, len(data))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 
-from .shared_options import common_options, print_json, warn_of_broken
+from .shared_options import common_options, fitted_option, print_json, warn_of_broken
 
 
 def check_options(parser: argparse.ArgumentParser) -> None:
@@ -14,6 +14,7 @@ def check_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("overrides", nargs="*", metavar="key.sub=value", help=text)
     text = "report a kernel as hanging after S seconds without an answer (default: 300)"
     parser.add_argument("--seconds", type=float, default=300.0, metavar="S", help=text)
+    fitted_option(parser)
     common_options(parser)
 
 
@@ -30,7 +31,7 @@ def check(a: argparse.Namespace) -> int:
     from ..check_process import findings
     from ..tables import print_findings
 
-    found = findings([a.what], a.overrides, a.plugin, a.seconds)
+    found = findings([a.what], a.overrides, a.plugin, a.seconds, a.fitted)
     if a.json:
         everything = list(found)
         print_json([f.as_dict() for f in everything])

@@ -6,7 +6,7 @@ import argparse
 from contextlib import contextmanager
 
 from ...errors import MinusgradError
-from .shared_options import common_options, complain, path, print_json, warn_of_broken
+from .shared_options import common_options, complain, fitted_option, path, print_json, warn_of_broken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -21,6 +21,7 @@ def _scene_options(parser: argparse.ArgumentParser, example: str, out: str) -> N
     )
     parser.add_argument("--out", type=path, help=out)
     parser.add_argument("--force", action="store_true", help="delete an earlier run in that folder")
+    fitted_option(parser)
     _hours_option(parser)
     common_options(parser)
 
@@ -62,7 +63,8 @@ def run(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        done = run(a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
+        options = (a.scene, a.overrides, a.out, a.plugin, a.force, progress, a.max_hours, say)
+        done = run(*options, fitted=a.fitted)
     return _report_run(done, a.json, say.said)
 
 
@@ -76,7 +78,8 @@ def fit(a: argparse.Namespace) -> int:
 
     say = Aloud()
     with announcements(), _divergence_in_json(a.json):
-        done = fit(a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
+        options = (a.scene, a.overrides, a.out, a.plugin, a.force, progress, print_plan, a.max_hours, say)
+        done = fit(*options, fitted=a.fitted)
     return _report_fit(done, a.json, say.said)
 
 

@@ -48,5 +48,10 @@ def plugin_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plugin", type=path, action="append", default=[], metavar="FILE.py", help=text)
 
 
+def fitted_option(parser: argparse.ArgumentParser) -> None:
+    text = "start with what this fit of the scene found: its parameters and initial fields"
+    parser.add_argument("--fitted", type=path, metavar="DIR", help=text)
+
+
 def json_option(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")

@@ -21,7 +21,7 @@ class FitParameters:
     """The parameters of a scene's fit, as `listed` for the run and as `unknowns` for the minimiser.
 
     `free`: the mask of each, by name (`steppers.holds`): of an initial field its free components on the
-    bodies given, of a parameter of a term all.
+    bodies given, of a parameter of a term all. Values of an earlier fit come before `start` in the table.
     """
 
     def __init__(self, simulation: Simulation, tables: dict[str, SoughtTable]):
@@ -42,6 +42,8 @@ class FitParameters:
         return f"{name}[{names[place[0]] if names else place[0]}]{axes}"
 
     def _add(self, name: str, table: SoughtTable) -> None:
+        if self.simulation.fitted is not None and name in self.simulation.fitted.values:
+            table = table.model_copy(update={"start": None})
         parameter, free = self._of_term(name, table) if "." in name else self._of_field(name, table)
         chosen, unit = np.atleast_1d(parameter.start)[free], parameter.unit
         size = float(np.abs(chosen).max(initial=0.0)) or 1.0
