@@ -14,11 +14,14 @@ from typing import Any
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
+from ..energies.fields import Field
 from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
 from ..potential.fused_code import FusedSweep
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.serial_steps import SerialSteps
+from ..steppers.programs.state_exchange import StateExchange
+from .adjoint_exchange import AdjointExchange
 from .backward import RunAdjoint, owner, rows_of
 from .tangents import shaped
 
@@ -38,24 +41,32 @@ class ProgramAdjoint(RunAdjoint):
         owners = {n: owner(stepper, n) for n in names}
         fields = self._potential.fields
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
-        self.adjoints = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in nodal}
+        self.adjoints = {n: _zeros_like(fields[n]) for n in nodal}
         self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
-        read = [n for n in nodal if n in self._potential.reads]
-        self._found = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in read}
+        self._found = {n: _zeros_like(fields[n]) for n in nodal if n in self._potential.reads}
         outputs = dict.fromkeys(y for y in stepper.updates.values() if y in fields.derived)
-        self._seeds = {y: storage.allocate(np.zeros_like(fields[y].values)) for y in outputs}
+        self._seeds = {y: _zeros_like(fields[y]) for y in outputs}
         self._request = DerivativeRequest(
             gradient=self._found, slopes=tuple(self.parameters), seeds=self._seeds, only_seeds=True
         )
-        self._arrived = {x: storage.allocate(np.zeros_like(fields[x].values)) for x in stepper.updates}
-        self._before, self._after = (
-            [BoundKernel(loops) for loops in part] for part in (self._arrivals(), self._departures())
-        )
+        self._states = StateExchange(fields, stepper.updates, self.tape)
+        self._exchange: AdjointExchange | None = None
+        if not stepper.fused and self._states.serves(fields, stepper.updates):
+            self._exchange = AdjointExchange(stepper, self.adjoints, self._found, self._seeds)
+        else:
+            self._arrived = {x: _zeros_like(fields[x]) for x in stepper.updates}
+            self._before, self._after = (
+                [BoundKernel(loops) for loops in part] for part in (self._arrivals(), self._departures())
+            )
         self._steps, self._verified = self._kernel_of_steps(), False
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
-        if self._steps is None:
+        if self._exchange and steps:
+            with self._states.lent(), self._exchange.lent():
+                for step in reversed(range(last - steps, last)):
+                    self._launch_in_place(step, self._exchange)
+        elif self._steps is None:
             for step in reversed(range(last - steps, last)):
                 self._launch(step)
         elif steps:
@@ -75,11 +86,22 @@ class ProgramAdjoint(RunAdjoint):
 
     def _launch(self, step: int) -> None:
         """Take a step back by single launches."""
-        for name, values in self._swept(step).items():
-            rows = self.parameters[name]
-            storage.store(rows, storage.host(rows) + values.reshape(tuple(rows.shape)))
+        self._add(self._swept(step))
         for kernel in self._after:
             kernel()
+
+    def _launch_in_place(self, step: int, exchange: AdjointExchange) -> None:
+        """The same without copies: the state is read where the tape has it."""
+        self._states.recall(step)
+        exchange.arrive()
+        self._add(self._potential.sweep(self._request, self.stepper.times(step)).slopes)
+        exchange.depart()
+
+    def _add(self, slopes: Mapping[str, np.ndarray]) -> None:
+        """Add the derivatives of a step by parameters."""
+        for name, values in slopes.items():
+            rows = self.parameters[name]
+            storage.store(rows, storage.host(rows) + values.reshape(tuple(rows.shape)))
 
     def _swept(self, step: int) -> Mapping[str, np.ndarray]:
         """The derivatives by parameters in a step; those by fields are in `_found`."""
@@ -186,6 +208,11 @@ class ProgramTangents:
         for name, values in after.items():
             storage.store(self.tangents[name], values)
         _clear_held(self.tangents, self._placed)
+
+
+def _zeros_like(field: Field) -> storage.ArraySlot:
+    """An array for the adjoint of a field."""
+    return storage.ArraySlot(storage.allocate(np.zeros_like(field.values)))
 
 
 def _clear_held(arrays: Mapping[str, Any], placed: Mapping[str, Any]) -> None:

@@ -49,6 +49,17 @@ class ArraySlot:
         self.at, self.writes = array, self.writes + 1
         self.address = array.ctypes.data if address is None and isinstance(array, np.ndarray) else address
 
+    @property
+    def memory(self) -> tuple[Any, int | None]:
+        """The array in use and its address, as `lend` takes them."""
+        return self.at, self.address
+
+    def exchange(self, other: "ArraySlot") -> None:
+        """Take the array that another slot of equal shape and dtype uses, and give it the present one."""
+        mine = self.memory
+        self.lend(*other.memory)
+        other.lend(*mine)
+
     def leave(self) -> None:
         """Use the slot's own array again."""
         self.at, self.address, self.writes = self.own, self._home, self.writes + 1
@@ -78,6 +89,8 @@ def store(array: Any, values: np.ndarray) -> None:
     if isinstance(array, ArraySlot):
         array.writes += 1
         array = array.at
+    if array is values:
+        return
     if isinstance(array, np.ndarray):
         _overwrite(array, values)
     elif hasattr(array, "from_numpy"):

@@ -25,6 +25,7 @@ from ..holds import Holds
 from ..stepper import refuse_unlike
 from ..time_stepper import TimeStepper
 from .serial_steps import SerialSteps
+from .state_exchange import StateExchange
 from .state_tape import StateTape
 
 
@@ -59,6 +60,7 @@ class Evolution(TimeStepper):
         self._refuse_unlike()
         self.tape, self._rows = tape, tape or StateTape(self.moving, 1)
         self._copy = BoundKernel(self._copies())
+        self._exchange = StateExchange(potential.fields, self.updates, tape)
         self._steps, self._verified = self._kernel_of_steps(), False
         self.holds.place(self.time)
 
@@ -163,17 +165,25 @@ class Evolution(TimeStepper):
             self._steps(self.times(np.arange(self.step, self.step + n + 1)), row)
             self.step += n
         else:
-            for _ in range(n):
-                self._launch()
+            exchanges = self._exchange.exchanges(n)
+            with self._exchange.lent():
+                for left in reversed(range(n)):
+                    self._launch(left in exchanges)
         for field in self.moving:
             field.array.writes += 1
 
-    def _launch(self) -> None:
-        """Take a step by single launches."""
+    def _launch(self, exchange: bool) -> None:
+        """Take a step by single launches; `exchange`: without copies."""
         if self.tape:
-            self.tape.record(self.step)
+            self._exchange.record(self.step)
+        if exchange:
+            self._exchange.reach_ahead(self.step)
         self.potential.refresh(self.time)
-        self._copy()
+        if exchange:
+            self._exchange.take()
+        else:
+            self._exchange.leave()
+            self._copy()
         self.step += 1
         self.holds.place(self.time)
 

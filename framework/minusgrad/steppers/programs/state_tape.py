@@ -18,6 +18,7 @@ class StateTape:
     def __init__(self, fields: list[Field], steps: int):
         self.fields, self.first = fields, 0
         self._rows = [storage.allocate(np.zeros((steps, *f.shape), f.dtype)) for f in fields]
+        self._addresses = [r.ctypes.data if isinstance(r, np.ndarray) else 0 for r in self._rows]
         begin = Code("tape_row = at\n")
         self._record = [BoundKernel(Code.joined([begin, loop]), "at") for loop in self.recorded()]
         self._recall = [BoundKernel(Code.joined([begin, loop]), "at") for loop in self.recalled()]
@@ -37,6 +38,14 @@ class StateTape:
         for kernel in self._recall:
             kernel(step - self.first)
         self.mark()
+
+    def __len__(self) -> int:
+        return int(self._rows[0].shape[0])
+
+    def memory(self, field: int, step: int) -> tuple[Any, int]:
+        """The row for the state of a field (its number) before a step, and its address; on the CPU."""
+        rows, row = self._rows[field], (step - self.first) % len(self)
+        return rows[row], self._addresses[field] + row * rows.strides[0]
 
     def mark(self) -> None:
         """Count a write of the fields."""
