@@ -62,16 +62,23 @@ lint: $(VENV)/test
 bench: $(VENV)/test
 	$(BIN)/minusgrad bench
 
-# The pictures that the README shows.
+# The pictures that the README shows; of robots, of those that a fit has trained (the seed is that of the first weights).
 pictures: $(VENV)/plot
 	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
-		elastic_seed/mesh cantilever/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke mass_spring/mesh \
-		billiards/orbits rigid_body/orbits mpm_lagrangian/mesh diffmpm/orbits liquid/orbits volume_renderer/density \
-		water_renderer/seen; do \
+		elastic_seed/mesh cantilever/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
+		billiards/orbits mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen; do \
 		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \
 		cp runs/pictures/$$scene/pictures/$${shown#*/}.png scenes/pictures/$$scene.png || exit $$?; \
+	done
+	@for shown in mass_spring/mesh/2 rigid_body/orbits/0 diffmpm/orbits/0; do \
+		scene=$${shown%%/*} && rest=$${shown#*/} && seed=runtime.seed=$${shown##*/} && \
+		$(BIN)/minusgrad fit scenes/$$scene.toml $$seed --out runs/pictures/$$scene-fit --force && \
+		$(BIN)/minusgrad run scenes/$$scene.toml $$seed --fitted runs/pictures/$$scene-fit \
+			--out runs/pictures/$$scene --force && \
+		$(BIN)/minusgrad plot runs/pictures/$$scene && \
+		cp runs/pictures/$$scene/pictures/$${rest%/*}.png scenes/pictures/$$scene.png || exit $$?; \
 	done
 
 # Each marker is an installation of the project with that extra; it is renewed when pyproject.toml changes.

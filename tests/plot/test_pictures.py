@@ -596,6 +596,19 @@ def test_lines_are_coloured_and_pale_where_they_began(tmp_path):
     assert [path.name for path in pictures.plot(run)] == ["mesh.png"]
 
 
+def test_a_network_that_travels_has_the_path_of_its_centre(tmp_path):
+    times, ropes = np.linspace(0, 8, 9), np.array([[0, 1], [2, 3]])
+    for far, seen in ((2.4, True), (0.1, False)):
+        x = SQUARE + np.outer(far * times / 8, [1.0, 0.0])[:, None, :]
+        x[4] += [0.0, 0.05]  # a hop
+        x = np.concatenate([x, np.full((9, 1, 2), 7.0)], axis=1)  # a node of no list counts for nothing
+        run = _run(tmp_path / f"run{far}", {"position": x}, times=times, lists={"ropes": ropes})
+        lines = [line.get_xydata() for line in _mesh_figure(run).axes[0].lines if len(line.get_xydata()) == 9]
+        assert len(lines) == seen
+        if seen:
+            np.testing.assert_allclose(lines[0], x[:, :4].mean(axis=1), atol=1e-12)
+
+
 def test_lists_of_one_label_share_a_scale_and_others_are_plain(tmp_path):
     x = np.concatenate([*(SQUARE + np.array([left, 0]) for left in (0, 2, 4)), [[3.0, 2.0]]])
     density = {"a/energy_density": np.array([[1.0, 1.0]]), "b/energy_density": np.array([[4.0, 4.0]])}

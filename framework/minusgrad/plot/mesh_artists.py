@@ -107,6 +107,16 @@ def draw_past(axes: "Axes", seen: Sequence[np.ndarray], parts: Sequence[Part]) -
             _add(axes, lines, 1)
 
 
+def draw_path(axes: "Axes", centre: np.ndarray) -> None:
+    """Draw the path (T, 2) of a centre, from a hollow to a filled dot; nothing for an empty one."""
+    if not len(centre):
+        return
+    colour = style.COLOURS[1]
+    axes.plot(*centre.T, color=colour, linewidth=1.4, zorder=5)
+    axes.plot(*centre[0], "o", markersize=5, markerfacecolor="white", markeredgecolor=colour, zorder=6)
+    axes.plot(*centre[-1], "o", markersize=5, color=colour, zorder=6)
+
+
 def draw_cells(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:

@@ -4,6 +4,7 @@ It shows the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their bo
 (lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
 each tuple, of all lists under one label; or the mean of a line's two nodes, and then
 earlier states, which would hide it, are left out. In a run with a plane grid the axes are those of its maps.
+A network in the plane that travels has the path of its centre.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 GHOSTS = 3  # outlines of a body in the plane, between the first and the last state
 FEW = 250  # up to this many polygons show all edges of their initial state; more only the contour
+AWAY = 0.2  # a network whose centre moved further, in units of its size, has the path of the centre
 FAR = 6.0  # a body that moved further, in units of its size, gets a second panel
 Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
 
@@ -81,6 +83,8 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
         mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
         mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
         mesh_artists.draw_free(axes, seen[-1][free])
+        if flat and not is_flat_body and not path:
+            mesh_artists.draw_path(axes, _travelled(run, parts.values()))
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         if flat:
             axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
@@ -91,6 +95,16 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
         mesh_artists.draw_bar(
             figure, figure.axes, scale, _what(run, series) + f", step {step}" * (step != last.step)
         )
+
+
+def _travelled(run: Path, parts: Iterable[Part]) -> np.ndarray:
+    """The places (T, 2) of the centre of all nodes in lists, if it travels and more than two are known."""
+    nodes = np.unique(np.concatenate([part.shown.ravel() for part in parts]))
+    pieces = [piece.value[:, nodes].astype(float) for piece in trajectory.pieces(run, h5md.POSITION)]
+    centre = np.concatenate([piece.mean(axis=1) for piece in pieces])
+    size = np.ptp(pieces[0][0], axis=0).max()
+    far = np.linalg.norm(centre - centre[0], axis=1).max()
+    return centre if len(centre) > 2 and far > AWAY * size else np.empty((0, 2))
 
 
 def _is_path(series: Mapping[str, str], lists: Mapping[str, np.ndarray], still: bool) -> bool:
