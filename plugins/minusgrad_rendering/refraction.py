@@ -8,11 +8,21 @@ ground at
 
 and brings the ground's brightness B there, bilinear between its cells, which are those of the surface; a ray
 that leaves the ground sees its rim. h (cells,) [m]; s [m] the side of a cell.
+
+B is a sum of hats, max(1 - |y - i|, 0), over three cells along each axis. All rays of a level surface meet
+the middle of a cell, where B has a kink along each axis: its slope there is the mean of both sides,
+(B(i + 1) - B(i - 1)) / 2, as at every tie of max and abs. Two cells alone would give the slope of one side.
 """
 
 from math import inf
 
 from minusgrad.plugin import Cell, Node, Parameter, Spacing, Table, local_map, ti
+
+
+@ti.func
+def hat(r):
+    """The share of a cell in a place that is r cells away."""
+    return ti.max(1.0 - ti.abs(r), 0.0)
 
 
 @local_map(
@@ -31,11 +41,11 @@ def refracted(height, here, s, depth, index, ground):
     reach = 0.5 * depth * (1.0 - 1.0 / index) / (s * s)
     y = here[0] + reach * (height[1, 0] - height[-1, 0])
     x = here[1] + reach * (height[0, 1] - height[0, -1])
-    y = ti.min(ti.max(y, 0.0), ground.shape[0] - 1.0)
-    x = ti.min(ti.max(x, 0.0), ground.shape[1] - 1.0)
     low, left = ti.floor(y), ti.floor(x)
-    b, a = y - low, x - left
-    i, j = ti.cast(low, ti.i32), ti.cast(left, ti.i32)
-    below = (1.0 - a) * ground[i, j] + a * ground[i, j + 1]
-    above = (1.0 - a) * ground[i + 1, j] + a * ground[i + 1, j + 1]
-    return (1.0 - b) * below + b * above
+    seen = 0.0
+    for k in ti.static(range(-1, 2)):
+        i = ti.cast(ti.min(ti.max(low + k, 0.0), ground.shape[0] - 1.0), ti.i32)
+        for m in ti.static(range(-1, 2)):
+            j = ti.cast(ti.min(ti.max(left + m, 0.0), ground.shape[1] - 1.0), ti.i32)
+            seen += hat(y - low - k) * hat(x - left - m) * ground[i, j]
+    return seen

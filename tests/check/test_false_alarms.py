@@ -31,11 +31,9 @@ LARGE = (
 )
 NUMBERS = counts(4, 500 if os.environ.get("MINUSGRAD_ZOO") == "all" else 60)
 KNOWN = {
-    "mpm_lagrangian": {"obstacle_contact.V: taylor", "wall_contact.wall: product"},  # kinks of many cells
     "liquid": {
         "grid_velocity.mass: path"
     },  # p / mass at the rim of the matter, where mass is 1e-9 of the usual
-    "water_renderer": {"refracted.height: taylor", "refracted.height: path"},  # rays through corners of cells
 }
 """False alarms that `check` still gives, by scene: gradients of these maps agree with a Tape's."""
 DECISIONS = {"select", *(name for name, row in OPERATIONS.items() if row.rounding)}

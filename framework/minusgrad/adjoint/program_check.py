@@ -11,7 +11,8 @@ from functools import partial
 
 import numpy as np
 
-from ..check.questions import EPS, Finding, Variable, inside, taylor
+from ..check.questions import EPS, Finding, inside, taylor
+from ..check.variables import Variable
 from ..energies.fields import ordered_sum
 from ..engine import storage
 from ..errors import NonFiniteError, OutsideError

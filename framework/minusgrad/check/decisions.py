@@ -1,8 +1,12 @@
-"""Decisions of a map: on which side of each condition its elements are.
+"""Decisions of a map: on which side of each condition, tie and rounding its elements are.
 
 An impact changes velocities at once, so a map of impacts jumps where a condition changes: which of two balls
-meet has no derivative. Such a jump is written in the source, as one by a cast is not.
+meet has no derivative. Such a jump is written in the source, as one by a cast is not. At ties of min, max and
+abs, and where a rounded number changes, a map has a kink.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,15 +14,69 @@ from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
 from ..energies.term import Term
 from ..symbolic.graph import reachable
+from ..symbolic.operations import OPERATIONS
+from ..symbolic.scalar import Scalar
+
+TIES = ("min", "max")
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What may change the branch of a map's elements: conditions, ties of two numbers, rounded numbers."""
+
+    term: Term
+    conditions: Sequence[Scalar]
+    ties: Sequence[tuple[Scalar, Scalar | None]]
+    rounded: Sequence[Scalar]
+
+    @classmethod
+    def of(cls, term: Term) -> "Switches | None":
+        """Those of a map; None of energies, and of maps with windows."""
+        if not term.outputs or term.grid is not None:
+            return None
+        traced = of_term(term)
+        nodes = list(reachable([*traced.values, *traced.mirrored]))
+        conditions = {node.args[0].serial: node.args[0] for node in nodes if node.op == "select"}
+        ties: list[tuple[Scalar, Scalar | None]] = [
+            (node.args[0], node.args[1]) for node in nodes if node.op in TIES
+        ]
+        ties += [(node.args[0], None) for node in nodes if node.op == "abs"]
+        return cls(term, list(conditions.values()), ties, [n for n in nodes if OPERATIONS[n.op].rounding])
+
+    def __bool__(self) -> bool:
+        return bool(self.conditions or self.ties or self.rounded)
+
+    def decided(self, t: float) -> np.ndarray:
+        """The truth of each condition, (conditions, elements)."""
+        return self._numbers(self.conditions, t) != 0
+
+    def sides(self, t: float, among: np.ndarray | None = None) -> np.ndarray:
+        """Truths, signs of differences at ties, and rounded numbers: (switches, elements)."""
+        first = self._numbers([a for a, _ in self.ties], t, among)
+        second = self._numbers([a if b is None else b for a, b in self.ties], t, among)
+        alone = np.array([b is None for _, b in self.ties], bool).reshape(-1, 1)
+        signs = np.sign(first - np.where(alone, 0.0, second))
+        truths = self._numbers(self.conditions, t, among) != 0
+        return np.concatenate([truths, signs, self._numbers(self.rounded, t, among)]).astype(float)
+
+    def branches(self, t: float) -> np.ndarray:
+        """The sides without rounded numbers."""
+        found = self.sides(t)
+        return found[: len(found) - len(self.rounded)]
+
+    def roundings(self, t: float) -> np.ndarray:
+        """The rounded numbers, (roundings, elements)."""
+        return self._numbers(self.rounded, t)
+
+    def _numbers(self, graphs: Sequence[Scalar], t: float, among: np.ndarray | None = None) -> np.ndarray:
+        rows = np.arange(self.term.elements.count) if among is None else among
+        nodes = self.term.elements.tuples()[rows]
+        with np.errstate(all="ignore"):
+            found = Sample(self.term, rows, list(nodes.T), t).exact(graphs)
+        return np.array(found).reshape(len(graphs), len(rows))
 
 
 def decisions(term: Term, t: float) -> tuple[bytes, ...] | None:
     """The conditions of all selects and branches, of every element; None of energies and maps to cells."""
-    if not term.outputs or term.grid is not None:
-        return None
-    traced, nodes = of_term(term), term.elements.tuples()
-    selects = [node for node in reachable([*traced.values, *traced.mirrored]) if node.op == "select"]
-    conditions = list({node.args[0].serial: node.args[0] for node in selects}.values())
-    every = Sample(term, np.arange(len(nodes)), list(nodes.T), t)
-    with np.errstate(all="ignore"):
-        return tuple((found != 0).tobytes() for found in every.exact(conditions))
+    switches = Switches.of(term)
+    return None if switches is None else tuple(row.tobytes() for row in switches.decided(t))

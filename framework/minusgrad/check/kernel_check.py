@@ -34,8 +34,9 @@ from .diagnosis import cause_of, of_whole, with_lines
 from .kernel_kinks import idle, kinks
 from .kernel_subject import NO_REASON, Cause, KernelSubject, Progress, at_line, coarsest, put
 from .own_gradient import of_own_gradient
-from .questions import INFINITE, SHRINKS, Finding, Variable, inside, path, spread, taylor, until
+from .questions import INFINITE, SHRINKS, Finding, inside, path, spread, taylor, until
 from .random_states import random_state_near
+from .variables import Variable
 
 SLOW = 3.0
 """Seconds of one replay beyond which kernels are replayed at the start only."""

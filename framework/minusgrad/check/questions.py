@@ -10,7 +10,7 @@
 Finite differences only test gradients here; no gradient is computed from them.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from heapq import heapify, heappop, heappush
 from typing import Any, NamedTuple, Protocol
@@ -18,6 +18,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from ..energies.fields import ordered_sum
+from .smooth_steps import apart
+from .variables import Variable
 
 EPS = float(np.finfo(np.float64).eps)
 GAUSS = np.polynomial.legendre.leggauss(6)
@@ -31,6 +33,8 @@ MANY = 1e-4
 """The mismatch that passes when all halvings are used, in parts of the change."""
 NARROW = 2.0**-16
 """The width of a piece whose mismatch is a jump of U."""
+KINK_WIDTH = 2.0**-24
+"""How closely a known kink is found on a path."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
 JUMPS = "jumps where one of its conditions changes, as impacts do; which side is taken has no derivative"
 KINK = "a kink here: the gradient is the mean of both sides"
@@ -79,34 +83,6 @@ class Subject(Protocol):
         """On which side of its conditions it is, if it may jump where these change; else None."""
 
 
-@dataclass(frozen=True)
-class Variable:
-    """A variable of U: its name, its values, how to set them, its gradient, the size of a step."""
-
-    name: str
-    values: np.ndarray
-    put: Callable[[np.ndarray], None]
-    gradient: Callable[[], np.ndarray]
-    size: float
-    inward: float = 0.0
-    product: Callable[[np.ndarray], np.ndarray] | None = None
-    """How the gradient changes along a step: H w; None without second derivatives."""
-    admits: Callable[[np.ndarray], bool] | None = None
-    """True for values within the bounds of the argument; None without bounds."""
-    bounds: tuple[float, float] = (-np.inf, np.inf)
-
-    def direction(self, rng: np.random.Generator) -> np.ndarray:
-        """A random step of physical size, (shape of the values); inward for a parameter at its bound."""
-        step = rng.normal(size=self.values.shape) * self.size
-        return np.abs(step) * self.inward if self.inward else mirrored(self.values, step, self.bounds)
-
-
-def mirrored(values: np.ndarray, step: np.ndarray, bounds: tuple[float, float]) -> np.ndarray:
-    """The step, with the sign reversed where it would leave the bounds."""
-    low, high = bounds
-    return np.where((values + step < low) | (values + step > high), -step, step)
-
-
 def inside(subject: Subject, variable: Variable, direction: np.ndarray) -> np.ndarray:
     """The step, halved until U is finite all along it and its end is within the bounds."""
     bounded = variable.admits is not None and variable.admits(variable.values)
@@ -140,8 +116,31 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
     """The order of the remainder over h = 1, 1/2, 1/4, ...: the median of the last slopes above rounding.
 
     A wrong gradient leaves a remainder of order 1 all the way down to rounding. One that falls there at once
-    comes from a kink between here and the wider steps; the gradient here may be right.
+    comes from a kink between here and the wider steps; the gradient here may be right. Where elements pass
+    kinks on the way, those that do not lie on one are judged along steps without kinks (`smooth_steps`).
     """
+    order = _of_value(subject, variable, direction)
+    kinked, left_out = direction, 0
+    if order is not None and order <= 1.8 and (parts := apart(variable, direction)):
+        if (smooth := _of_value(subject, variable, parts.smooth)) is not None and smooth <= 1.8:
+            return _of_order(subject, variable, "taylor", smooth, "gradient")
+        kinked, left_out = parts.kinked, parts.left_out
+        if not left_out:
+            return _without_kinks(subject, variable, "taylor", smooth)
+    if order is None:
+        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
+    if order < 1.2 or left_out:
+        if left_out and _is_kink(subject, variable, kinked):
+            return subject.finding(variable.name, "taylor", True, None, _counted(KINK, left_out))
+        if _on_a_condition(subject, variable, kinked):
+            return _of_a_jump(subject.finding(variable.name, "taylor", True, None, ""))
+        if _is_kink(subject, variable, kinked):
+            return subject.finding(variable.name, "taylor", True, None, KINK)
+    return _of_order(subject, variable, "taylor", order, "gradient")
+
+
+def _of_value(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
+    """The order of the remainder of U along a step; None where all is rounding."""
     start, floor = subject.value(), subject.rounding()
     slope = ordered_sum(variable.gradient() * direction)
     remainders = []
@@ -151,16 +150,24 @@ def taylor(subject: Subject, variable: Variable, direction: np.ndarray) -> Findi
         if not abs(remainders[-1]) > floor:
             break
     variable.put(variable.values)
-    order = _order(remainders, floor)
-    if order is None:
-        return subject.finding(variable.name, "taylor", True, None, "remainder at rounding level")
-    if order < 1.2 and _on_a_condition(subject, variable, direction):
-        return _of_a_jump(subject.finding(variable.name, "taylor", True, None, ""))
-    if order < 1.2 and _is_kink(subject, variable, direction, slope):
-        return subject.finding(variable.name, "taylor", True, None, KINK)
+    return _order(remainders, floor)
+
+
+def _of_order(subject: Subject, variable: Variable, question: str, order: float, what: str) -> Finding:
+    """The answer that an order of a remainder is: passed from 1.8 on."""
     passed = order > 1.8
-    wrong = "" if passed else ", not 2: the gradient is wrong"
-    return subject.finding(variable.name, "taylor", passed, order, f"remainder of order {order:.2f}{wrong}")
+    wrong = "" if passed else f", not 2: the {what} is wrong"
+    return subject.finding(variable.name, question, passed, order, f"remainder of order {order:.2f}{wrong}")
+
+
+def _without_kinks(subject: Subject, variable: Variable, question: str, order: float | None) -> Finding:
+    """The answer of steps along which no element passes a kink."""
+    text = "remainder at rounding level" if order is None else f"remainder of order {order:.2f}"
+    return subject.finding(variable.name, question, True, order, f"{text} along steps without kinks")
+
+
+def _counted(text: str, left_out: int) -> str:
+    return f"{text}, of {left_out} elements that lie on one" if left_out else text
 
 
 def _of_a_jump(finding: Finding) -> Finding:
@@ -185,20 +192,33 @@ def curvature(subject: Subject, variable: Variable, direction: np.ndarray) -> Fi
     """The order of the remainder of the gradient's tangent, over h = 1, 1/2, 1/4, ...
 
     Where a second derivative jumps, the tangent is that of one side, or the mean of both: one must be right.
+    Kinks on the way, and elements on one, are treated as in `taylor`.
     """
     assert variable.product is not None
+    kinked, left_out = direction, 0
+    order = _of_tangent(subject, variable, direction)
+    if order is not None and order <= 1.8 and (parts := apart(variable, direction)):
+        smooth = _of_tangent(subject, variable, parts.smooth)
+        if smooth is not None and smooth <= 1.8:
+            return _of_order(subject, variable, "product", smooth, "Hessian product")
+        if not parts.left_out:
+            return _without_kinks(subject, variable, "product", smooth)
+        kinked, left_out = parts.kinked, parts.left_out
+        order = _of_tangent(subject, variable, kinked)
+    if order is not None and order < 1.2 and _is_mean(subject, variable, kinked):
+        return subject.finding(variable.name, "product", True, None, _counted(MEAN, left_out))
+    if order is None:
+        return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
+    if order <= 1.8 and _on_a_condition(subject, variable, kinked):
+        return _of_a_jump(subject.finding(variable.name, "product", True, None, ""))
+    return _of_order(subject, variable, "product", order, "Hessian product")
+
+
+def _of_tangent(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
+    """The order of the better side; None if all is rounding on one of them."""
     sides = [_one_sided(subject, variable, side * direction) for side in (1.0, -1.0)]
     variable.put(variable.values)
-    orders = [order for order in sides if order is not None]
-    if len(orders) == len(sides) and max(orders) < 1.2 and _is_mean(subject, variable, direction):
-        return subject.finding(variable.name, "product", True, None, MEAN)
-    if len(orders) < len(sides):
-        return subject.finding(variable.name, "product", True, None, "remainder at rounding level")
-    if max(orders) <= 1.8 and _on_a_condition(subject, variable, direction):
-        return _of_a_jump(subject.finding(variable.name, "product", True, None, ""))
-    order, passed = max(orders), max(orders) > 1.8
-    wrong = "" if passed else ", not 2: the Hessian product is wrong"
-    return subject.finding(variable.name, "product", passed, order, f"remainder of order {order:.2f}{wrong}")
+    return None if None in sides else max(order for order in sides if order is not None)
 
 
 def _one_sided(subject: Subject, variable: Variable, direction: np.ndarray) -> float | None:
@@ -239,8 +259,9 @@ def _is_mean(subject: Subject, variable: Variable, direction: np.ndarray) -> boo
     return order is None or order > 1.8
 
 
-def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray, slope: float) -> bool:
+def _is_kink(subject: Subject, variable: Variable, direction: np.ndarray) -> bool:
     """True if U is |h| plus a smooth function: then U(h) - U(-h) is 2 h slope to third order."""
+    slope = ordered_sum(variable.gradient() * direction)
     left = []
     for h in 0.5 ** np.arange(4, 16):
         sides = []
@@ -329,11 +350,8 @@ def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> b
             return True  # wrong everywhere: halves share the mismatch of a piece
         if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
             return True  # no kink: that would have shrunk by now
-        worst = heappop(pieces)
-        middle = 0.5 * (worst.a + worst.b)
-        um = along.value(middle)
-        heappush(pieces, along.piece(worst.a, middle, worst.ua, um))
-        heappush(pieces, along.piece(middle, worst.b, um, worst.ub))
+        for part in along.parts(heappop(pieces)):
+            heappush(pieces, part)
         halvings += 1
     return False
 
@@ -365,6 +383,32 @@ class _Path:
         """Those of the subject at s."""
         self.variable.put(self.variable.values + s * self.direction)
         return self.subject.decisions()
+
+    def parts(self, piece: "_Piece") -> Iterator["_Piece"]:
+        """A piece cut at a kink in it, if there is a known one, else in its middle."""
+        at = self._kink(piece.a, piece.b) or [0.5 * (piece.a + piece.b)]
+        places = [piece.a, *at, piece.b]
+        values = [piece.ua, *map(self.value, at), piece.ub]
+        for k in range(len(at) + 1):
+            yield self.piece(places[k], places[k + 1], values[k], values[k + 1])
+
+    def _kink(self, a: float, b: float) -> list[float]:
+        """Two places between which the first change of a side lies, closer than KINK_WIDTH; those in a..b."""
+        sides = self.variable.sides
+        if sides is None or b - a < NARROW:
+            return []
+        low, high, before = a, b, self._sides(sides, a)
+        if np.array_equal(before, self._sides(sides, b)):
+            return []
+        while high - low > KINK_WIDTH:
+            middle = 0.5 * (low + high)
+            same = np.array_equal(before, self._sides(sides, middle))
+            low, high = (middle, high) if same else (low, middle)
+        return [s for s in (low, high) if a < s < b]
+
+    def _sides(self, sides: Callable[[None], np.ndarray], s: float) -> np.ndarray:
+        self.variable.put(self.variable.values + s * self.direction)
+        return sides(None)
 
     def piece(self, a: float, b: float, ua: float, ub: float) -> "_Piece":
         """The path from a to b, with the integral of the gradient by Gauss quadrature."""

@@ -9,7 +9,8 @@ from types import MappingProxyType
 
 import numpy as np
 
-from .questions import SHRINKS, mirrored
+from .questions import SHRINKS
+from .variables import mirrored
 
 State = Mapping[str, np.ndarray]
 

@@ -39,12 +39,12 @@ from ..lint.kernel_remarks import in_words
 from ..potential.potential import Potential
 from ..potential.sample_potential import instance, staged_instance
 from ..potential.staged_term import StagedTerm
+from .decisions import Switches
 from .map_probe import EDGE, cut_off, pieces, probed
 from .questions import (
     INFINITE,
     KINK,
     Finding,
-    Variable,
     curvature,
     inside,
     path,
@@ -56,7 +56,18 @@ from .random_states import random_state_near
 from .stage_check import stages
 from .symmetries import Symmetries
 from .term_kinks import kinks
-from .term_subject import MOST_PLAIN, MOST_TUPLES, TermSubject, arguments, maps_and_terms, part
+from .term_subject import (
+    MOST_PLAIN,
+    MOST_TUPLES,
+    TermSubject,
+    arguments,
+    compact,
+    listed,
+    maps_and_terms,
+    of_each_branch,
+    part,
+)
+from .variables import Variable
 
 STATES = 3
 """Random states, besides the given one."""
@@ -67,6 +78,8 @@ FOLDED = (
 MOST_CELLED = 8
 """The number of elements to check of a map to cells: they are evaluated cell by cell, and where values
 between cells are interpolated, U has a kink for each cell that an element passes."""
+MOST_ON_PATHS = 16
+"""The number of elements to check along paths, of a map with conditions, ties or rounded numbers."""
 
 
 def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[Finding]:
@@ -75,7 +88,14 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     maps, others = maps_and_terms(potential)
     for of_map in maps:
         rng = np.random.default_rng(seed)
-        yield from _in_double(_of_term(probed(_few(of_map, rng), rng), t, rng))
+        few = of_map if isinstance(of_map, StagedTerm) else _few(of_map, rng)
+        whole = probed(few, rng)
+        if isinstance(few, StagedTerm) or not (listed(few) and Switches.of(few)):
+            yield from _in_double(_of_term(whole, t, rng))
+            continue
+        fewer = probed(compact(of_each_branch(few, rng, t, MOST_ON_PATHS)), rng)
+        yield from _in_double(_of_term(whole, t, rng, paths=False))
+        yield from _in_double(_of_term(fewer, t, rng, _sizes(few), points=False))
     for term in others:
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
@@ -88,11 +108,9 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
                 potential.fields[name].set(values)
 
 
-def _few(of_map: Term | StagedTerm, rng: np.random.Generator) -> Term | StagedTerm:
-    """A map on a random part of its elements; a staged one as it is."""
-    if isinstance(of_map, StagedTerm):
-        return of_map
-    return part(of_map, rng, tuples=MOST_CELLED if of_map.grid else MOST_TUPLES)
+def _few(of_map: Term, rng: np.random.Generator) -> Term:
+    """A map on a random part of its elements."""
+    return compact(part(of_map, rng, tuples=MOST_CELLED if of_map.grid else MOST_TUPLES))
 
 
 def of_energy(energy: LocalEnergy | Staged, d: int = 3, seed: int = 0) -> Iterator[Finding]:
@@ -113,12 +131,22 @@ def _in_double(findings: Iterator[Finding]) -> Iterator[Finding]:
 # One term -------------------------------------------------------------------------------------------
 
 
-def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterator[Finding]:
-    """All questions to the one term (or map) of a potential. Restores the fields."""
+def _of_term(
+    potential: Potential,
+    t: float,
+    rng: np.random.Generator,
+    sizes: Mapping[str, float] | None = None,
+    points: bool = True,
+    paths: bool = True,
+) -> Iterator[Finding]:
+    """The questions to the one term (or map) of a potential: at `points`, and along `paths`.
+
+    `sizes`: of steps, by field; else they are those of the term. Restores the fields.
+    """
     (term,) = (potential.maps or potential.terms).values()
     fields = {f.name: f for f in term.fields.values()}
     start = {n: f.values.copy() for n, f in fields.items()}
-    sizes = {n: 0.1 * _distance(term, n, v) for n, v in start.items()}
+    sizes = _sizes(term) if sizes is None else sizes
 
     roles = [(field.name, term.energy.roles[a]) for a, field in term.fields.items()]
     bounded = [(n, role) for n, role in roles if isinstance(role, Bounded) and role.admits(start[n])]
@@ -141,19 +169,26 @@ def _of_term(potential: Potential, t: float, rng: np.random.Generator) -> Iterat
         if not np.isfinite(subject.value()):
             yield subject.finding("", "value", False, None, "U is not finite")
             continue
-        yield from _at_state(subject, fields, sizes, rng, rounds)
+        if points:
+            yield from _at_state(subject, fields, rng)
+        for variable in _variables(subject, sizes):
+            yield from _of_variable(subject, variable, rng, rounds, points, paths)
+        if points:
+            yield from _symmetries(subject, fields, rng)
     _put(fields, start)
-    yield from kinks(TermSubject(potential, term, t, "", usual), fields)
+    if points:
+        yield from kinks(TermSubject(potential, term, t, "", usual), fields)
+
+
+def _sizes(term: Term | StagedTerm) -> dict[str, float]:
+    """The sizes of steps, by field."""
+    return {f.name: 0.1 * _distance(term, f.name, f.values) for f in term.fields.values()}
 
 
 def _at_state(
-    subject: TermSubject,
-    fields: Mapping[str, Field],
-    sizes: dict[str, float],
-    rng: np.random.Generator,
-    rounds: bool,
+    subject: TermSubject, fields: Mapping[str, Field], rng: np.random.Generator
 ) -> Iterator[Finding]:
-    """The questions at the present state; `rounds`: the energy rounds a number."""
+    """The questions at the present state that are not to a variable."""
     term = subject.term
     if isinstance(term, StagedTerm):
         yield from stages(term, subject.t, subject.where)
@@ -161,8 +196,12 @@ def _at_state(
         yield _value(subject)
     if getattr(term, "grid", None):
         yield _window(subject)
-    for variable in _variables(subject, sizes):
-        yield from _of_variable(subject, variable, rng, rounds)
+
+
+def _symmetries(
+    subject: TermSubject, fields: Mapping[str, Field], rng: np.random.Generator
+) -> Iterator[Finding]:
+    term = subject.term
     declared = () if subject.potential.maps else term.energy.symmetries
     staged = isinstance(term, StagedTerm)
     among = {} if staged else {f.name: term.members(a) for a, f in term.fields.items()}
@@ -170,20 +209,32 @@ def _at_state(
 
 
 def _of_variable(
-    subject: TermSubject, variable: Variable, rng: np.random.Generator, rounds: bool
+    subject: TermSubject,
+    variable: Variable,
+    rng: np.random.Generator,
+    rounds: bool,
+    points: bool,
+    paths: bool,
 ) -> Iterator[Finding]:
     """The questions to one gradient, along a random step; a path reaches the next rounded number."""
     direction = inside(subject, variable, variable.direction(rng))
     if not np.isfinite(variable.gradient()).all():
         yield subject.finding(variable.name, "taylor", False, None, INFINITE)
         return
+    if points:
+        yield from _at_a_point(subject, variable, direction)
+    if not paths:
+        return
+    if rounds:
+        direction = inside(subject, variable, until(partial(_rounded, subject), variable, direction))
+    yield _with_lines(subject, path(subject, variable, direction))
+
+
+def _at_a_point(subject: TermSubject, variable: Variable, direction: np.ndarray) -> Iterator[Finding]:
     first = taylor(subject, variable, direction)
     yield _with_lines(subject, first)
     if variable.product is not None and KINK not in first.text:
         yield curvature(subject, variable, direction)
-    if rounds:
-        direction = inside(subject, variable, until(partial(_rounded, subject), variable, direction))
-    yield _with_lines(subject, path(subject, variable, direction))
 
 
 def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
@@ -191,7 +242,17 @@ def _put(fields: Mapping[str, Field], state: Mapping[str, np.ndarray]) -> None:
         field.set(state[name])
 
 
-def _variables(subject: TermSubject, sizes: dict[str, float]) -> Iterator[Variable]:
+def _variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterator[Variable]:
+    """The variables with a derivative; of maps with switches, with the sides that their elements are on."""
+    for variable in _plain_variables(subject, sizes):
+        if subject.switches:
+            rows = subject.rows(variable.name)
+            yield replace(variable, sides=subject.sides, rows=rows)
+        else:
+            yield variable
+
+
+def _plain_variables(subject: TermSubject, sizes: Mapping[str, float]) -> Iterator[Variable]:
     """The variables with a derivative: fields, data, parameters, in the order of the arguments."""
     potential, term = subject.potential, subject.term
     for argument in term.energy.differentiable:
@@ -232,6 +293,8 @@ def _rounded(subject: TermSubject) -> tuple:
     term = subject.term
     if isinstance(term, StagedTerm):
         return ()
+    if subject.switches is not None:
+        return tuple(subject.switches.roundings(subject.t)[:, :MOST_CELLED].ravel().tolist())
     few = islice(arguments(term, subject.t), MOST_CELLED)
     return tuple(chain.from_iterable(rounded(term.energy, values) for values in few))
 

@@ -2,15 +2,20 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from ..elements.elements import Elements
+from ..elements.node_tuples import NodeTuples
+from ..energies.fields import Field
+from ..energies.local_energy import Datum, Node
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
-from .decisions import decisions
+from .decisions import Switches
 from .questions import EPS, Finding
 
 MOST_NODES, MOST_TUPLES, MOST_PLAIN = 128, 4096, 200
@@ -43,9 +48,32 @@ class TermSubject:
     def set_time(self, t: np.ndarray) -> None:
         self.t = float(t)
 
-    def decisions(self) -> tuple | None:
+    @cached_property
+    def switches(self) -> Switches | None:
+        """What changes the branches of a map's elements; None of an energy, and of maps with windows."""
+        return None if isinstance(self.term, StagedTerm) else Switches.of(self.term)
+
+    def decisions(self) -> bytes | None:
         """The sides of the conditions of a map; None of an energy, whose jumps are mistakes."""
-        return None if isinstance(self.term, StagedTerm) else decisions(self.term, self.t)
+        return None if self.switches is None else self.switches.decided(self.t).tobytes()
+
+    def sides(self, among: np.ndarray | None = None) -> np.ndarray:
+        """The sides of conditions, ties and rounded numbers of a map that has some, or of some elements."""
+        assert self.switches is not None
+        return self.switches.sides(self.t, among)
+
+    def rows(self, argument: str) -> np.ndarray | None:
+        """The rows of an argument's values that each element reads, (elements, k); None of one for all."""
+        term = self.term
+        if isinstance(term, StagedTerm):
+            return None
+        match term.energy.roles[argument]:
+            case Node():
+                return term.elements.tuples()[:, list(term.slots(argument))]
+            case Datum():
+                return np.arange(term.elements.count)[:, None]
+        values = term.parameters.get(argument)
+        return None if values is None or values.index is None or values.form else values.index[:, None]
 
     def rounding(self) -> float:
         """The size of rounding errors in differences of U: 100 eps sum|u|."""
@@ -64,8 +92,28 @@ def maps_and_terms(potential: Potential) -> tuple[list[Term | StagedTerm], list[
 
 def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: int = MOST_TUPLES) -> Term:
     """The term, on a random part of its elements if there are many. A copy, with parameters of its own."""
-    parameters = {a: replace(v) for a, v in term.parameters.items()}
     some, rows = term.elements.part(rng, elements=tuples, targets=nodes)
+    return _on(term, some, rows)
+
+
+def of_each_branch(term: Term, rng: np.random.Generator, t: float, count: int) -> Term:
+    """A map with switches on so many random elements, of each branch that there is as many as can be."""
+    switches = Switches.of(term)
+    assert switches is not None
+    order = rng.permutation(term.elements.count)
+    _, first, branch = np.unique(
+        switches.branches(t)[:, order], axis=1, return_index=True, return_inverse=True
+    )
+    branch, turn = branch.reshape(-1), np.zeros(len(order), int)
+    for k in range(len(first)):
+        of_branch = np.flatnonzero(branch == k)
+        turn[of_branch] = np.arange(len(of_branch))
+    rows = np.sort(order[np.argsort(turn, kind="stable")][:count])
+    return _on(term, NodeTuples(term.elements.tuples()[rows]), rows)
+
+
+def _on(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
+    parameters = {a: replace(v) for a, v in term.parameters.items()}
     if rows is None:
         return replace(term, elements=some, parameters=parameters, shared={})
     return replace(
@@ -75,6 +123,36 @@ def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: 
         parameters={
             a: replace(v, index=None if v.index is None else v.index[rows]) for a, v in parameters.items()
         },
+        shared={},
+    )
+
+
+def listed(term: Term) -> bool:
+    """True for elements that are tuples of nodes of one set, without windows."""
+    plain = term.grid is None and not term.energy.element_kind.several
+    return plain and isinstance(term.elements, NodeTuples)
+
+
+def compact(term: Term) -> Term:
+    """A map on the nodes of its elements alone, in memory of its own: a part of a large grid is small.
+
+    Maps with windows, and over several sets or pairs, remain as they are.
+    """
+    if not listed(term) or not term.outputs:
+        return term
+    members, nodes = np.unique(term.elements.nodes, return_inverse=True)
+    if len(members) == term.nodes:
+        return term
+
+    def few(field: Field) -> Field:
+        return Field.of(field.name, field.values[members], field.unit, term.dtype)
+
+    return replace(
+        term,
+        elements=NodeTuples(nodes.reshape(term.elements.nodes.shape).astype(np.int32)),
+        fields={a: few(f) for a, f in term.fields.items()},
+        outputs={n: few(f) for n, f in term.outputs.items()},
+        cells=None,
         shared={},
     )
 
