@@ -80,9 +80,17 @@ def own(case: Case) -> bool:
     return (kind, data.get("runtime", {}).get("precision", "f64")) == (case.kind, case.precision)
 
 
-SAMPLE = [
-    name for name, c in CASES.items() if own(c) or ((c.do, c.scene) in CHEAPEST and c.precision == "f64")
-]
+SMALL_FITS = ("billiards", "wave")
+"""Programs whose fits are in the sample; a program moves in the sample in any case."""
+
+
+def in_sample(case: Case) -> bool:
+    if case.do is fit and case.scene in PROGRAMS and case.scene not in SMALL_FITS:
+        return False
+    return own(case) or ((case.do, case.scene) in CHEAPEST and case.precision == "f64")
+
+
+SAMPLE = [name for name, case in CASES.items() if in_sample(case)]
 """Every scene by its own stepper and in its own precision, and every stepper on the cheapest scene."""
 
 
@@ -146,7 +154,7 @@ NEW = ("two_body run yoshida4 f64", "warm_crystal run langevin f32", "plummer ru
 """One of each kind."""
 
 
-@pytest.mark.parametrize("name", sampled(NEW, NEW[:6]))
+@pytest.mark.parametrize("name", sampled(NEW, NEW[:4]))
 def test_a_new_process_goes_on_where_this_one_stopped(name: str, tmp_path: Path, whole) -> None:
     case = CASES[name]
     expected = whole(case)
