@@ -213,6 +213,17 @@ def broken(scene: Path, old: str, new: str) -> str:
             "chain.toml:11:3: slope.1: slope 'twice': writes 'f', which slope 'slope_link' writes; give each"
             " an output of its own",
         ),
+        (
+            'kind = "kick"',
+            'kind = "kick"\n\n[[map]]\nkind = "kick"\nname = "again"',
+            "chain.toml:14:3: map.1: again: gives 'v_next', as map 'kick' does; write adds = true for their"
+            " sum, or another name in `gives`",
+        ),
+        (
+            'kind = "kick"',
+            'kind = "kick"\nadds = true',
+            "chain.toml:11:3: map.0: kick: adds to 'v_next', which no map above it gives; leave `adds` out",
+        ),
         ('next = { x = "x_next", v = "v_next" }', "", "chain.toml:22:2: stepper.next: "),
         ('kind = "evolution"', 'kind = "leapfrog"', "chain.toml:"),
         (
@@ -224,6 +235,16 @@ def broken(scene: Path, old: str, new: str) -> str:
 )
 def test_mistakes_have_their_place(scene: Path, old: str, new: str, message: str) -> None:
     assert broken(scene, old, new).startswith(message)
+
+
+def test_a_map_adds_to_what_another_gives_where_the_scene_says_so(scene: Path) -> None:
+    one = build(scene, **options(scene))
+    again = '[[map]]\nkind = "kick"\nname = "again"\nadds = true\n\n[[map]]\nkind = "drift"'
+    scene.write_text(scene.read_text().replace('[[map]]\nkind = "drift"', again))
+    two = build(scene, **options(scene))
+    one.step(1)
+    two.step(1)
+    np.testing.assert_array_equal(two.fields["v"].values, 2.0 * one.fields["v"].values)
 
 
 def test_a_stage_that_reads_what_a_later_one_gives(scene: Path) -> None:

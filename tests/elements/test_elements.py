@@ -275,6 +275,11 @@ def bond(x):
     return (x[0] - x[1]).norm_sqr()
 
 
+@local_energy("pinned", over="nodes", x=X)
+def pinned(x):
+    return x[0].norm_sqr()
+
+
 SPRINGS = NodeTuples.of([[0, 1], [2, 3]], 2, N)
 REFUSALS = {
     "not pairs": (
@@ -296,6 +301,14 @@ REFUSALS = {
     "twice": (
         lambda f: bind(bond, f, elements=SPRINGS, tuples=[[0, 1]]),
         "bond.elements: given together with tuples or bodies; leave those out",
+    ),
+    "tuples over nodes": (
+        lambda f: bind(pinned, f, tuples=[[0], [2]]),
+        "pinned: is over nodes, got tuples; leave `tuples` out, or declare it over=1",
+    ),
+    "tuples over pairs": (
+        lambda f: bind(repulsion, f, tuples=[[0, 1]]),
+        "repulsion: is over pairs, got tuples; leave `tuples` out, or declare it over=2",
     ),
     "a value each": (
         lambda f: bind(repulsion, f, elements=neighbours(f), parameters={"k": np.ones(N)}),

@@ -97,8 +97,8 @@ def commands() -> list[str]:
 
 def variants(command: str) -> list[str]:
     """The ways in which a command may be meant: with and without `[...]`, one of `A | B | C`."""
-    if command.startswith("python scenes/torch/butterfly.py"):
-        return ["python scenes/torch/butterfly.py --iterations 2 --out drawn"]
+    if command.startswith(("python scenes/torch/butterfly.py", "python scenes/torch/water.py")):
+        return [f"{command.partition(' [')[0]} --iterations 2 --out drawn"]
     head, _, choices = command.partition("check ")
     if " | " in choices:
         return [f"{head}check {one}" for one in choices.split(" | ")]
@@ -181,7 +181,7 @@ def test_a_command_runs_in_a_process_of_its_own(command: str, runs: Path) -> Non
 )
 def test_every_script_runs_on_both_engines(row: str, home: Path) -> None:
     engine, script = row.split()
-    more = ["--iterations", "2"] if "butterfly" in script else []
+    more = ["--iterations", "2"] if script in ("torch/butterfly.py", "torch/water.py") else []
     name = "silhouette.py" if "silhouette" in script else f"scenes/{script}"
     ended([sys.executable, name, *more], home, **{runtime.VARIABLE: engine})
 

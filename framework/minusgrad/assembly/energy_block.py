@@ -8,6 +8,7 @@ body = "cloth"                        or several
 fields = { x = "position" }           for an argument whose field has another name
 gives = "dose_behind"                 of a map: what the field is called, if not as declared; of several
                                       fields { dv = "dv_next", dx = "dx_next" }
+adds = true                           of a map that adds to a field that maps above it give
 grid = "canvas"                       of a map to cells, or over cells: the grid, if the state has several
 outside = "cut"                       of a map to cells: windows that leave the grid are cut off; or "refuse"
 edges = "periodic"                    over cells, and of windows of cells: what lies beyond an edge, along
@@ -70,11 +71,17 @@ class Windows(Record):
     edges: str | tuple[str, ...] | None = None
 
 
-class Giving(Record):
-    """A map may say what it gives, to which grid and not beyond it, and how often it is repeated."""
+class Outputs(Record):
+    """A map may say what it gives, over the cells of which grid, and that it adds to what others give."""
 
     gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
+    adds: bool = False
     grid: str | None = None
+
+
+class Giving(Outputs):
+    """A map of elements may say that it stays on its grid, and how often it is repeated."""
+
     outside: str | None = None
     repeat: Annotated[int, Limits(ge=1)] | None = None
     begin: str | None = None
@@ -88,11 +95,8 @@ class StagedBlock(Record):
     sizes: dict[str, Annotated[int, Limits(ge=1)]] = {}  # noqa: RUF012
 
 
-class StagedMapBlock(StagedBlock):
-    """A staged map may say what it gives, and over the cells of which grid."""
-
-    gives: Annotated[str | dict[str, str], ByForm(one_or_table, ("one", "table"))] | None = None
-    grid: str | None = None
+class StagedMapBlock(StagedBlock, Outputs):
+    """The block of a staged map."""
 
 
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:

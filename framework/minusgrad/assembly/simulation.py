@@ -3,7 +3,7 @@
 validated scene -> state -> fields, terms, potential -> stepper -> observers
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
 from logging import getLogger
@@ -266,6 +266,8 @@ class Simulation:
         for path in scene.in_order([*blocks, *tables]):
             if path in blocks:
                 found = self._bound_by(blocks[path])
+                with self.placed(path):
+                    self._refuse_unsaid_sum(path, found[-1], maps.values())
                 maps |= {one.name: one for one in found}
                 made += found
                 for one in found:
@@ -281,6 +283,22 @@ class Simulation:
                 made.append(slope_of(tables[path], self.fields, energies, maps, self.units))
             self._terms.setdefault(made[-1].name, path)
         return made
+
+    def _refuse_unsaid_sum(
+        self, path: KeyPath, late: Term | StagedTerm, maps: Iterable[Term | StagedTerm]
+    ) -> None:
+        """Refuse a map that gives a field which one of `maps`, above it, gives, unless its block says so."""
+        own, adds = {f.name for f in late.outputs.values()}, self._validated.models[path].adds
+        shared = [(f.name, early.name) for early in maps for f in early.outputs.values() if f.name in own]
+        if shared and not adds:
+            (field, early), *_ = shared
+            raise EnergyError(
+                f"{late.name}: gives '{field}', as map '{early}' does; write adds = true for their sum, or"
+                " another name in `gives`"
+            )
+        if adds and not shared:
+            given = ", ".join(f"'{name}'" for name in sorted(own))
+            raise EnergyError(f"{late.name}: adds to {given}, which no map above it gives; leave `adds` out")
 
     def _given_below(self, path: KeyPath, field: str) -> str:
         """A cure for a stage that reads a field which a later one gives; empty if none does."""

@@ -94,6 +94,11 @@ def usual(
     `count`: the nodes of the fields. Raises `EnergyError` naming the term `name`.
     """
     every = np.ones(len(nodes), bool)
+    if not kind.listed and tuples is not None:
+        over, size = ("pairs", 2) if kind.unordered else ("nodes", 1)
+        raise EnergyError(
+            f"{name}: is over {over}, got tuples; leave `tuples` out, or declare it over={size}"
+        )
     if kind.unordered:
         if len(nodes) < 2:
             raise EnergyError(f"{name}: a pair needs two nodes, got {len(nodes)}; add nodes")

@@ -114,6 +114,12 @@ def test_windows_that_leave_are_cut_where_the_scene_says_so() -> None:
     assert simulation.fields["x"].values[:, 0].min() < 0.0
 
 
+def test_the_way_out_of_a_grid_is_part_of_the_origin_of_a_run() -> None:
+    ways = ([], ['map.1.outside="cut"'], ['map.1.outside="refuse"'])
+    usual, cut, refused = (build(SCENE, way).origin["terms"]["map.1"]["values"] for way in ways)
+    assert usual == refused != cut
+
+
 @pytest.mark.parametrize(
     ("override", "message"),
     [

@@ -23,6 +23,7 @@ import numpy as np
 
 from ...codegen.canonical_trace import canonical_trace
 from ...energies.fields import State
+from ...energies.local_map import LocalMap
 from ...energies.term import Term
 from ...engine import storage
 from ...potential.staged_term import StagedTerm
@@ -85,8 +86,11 @@ def of_term(term: Term | StagedTerm) -> Facts:
 
 
 def _beyond(term: Term) -> list[tuple[str, ...]]:
-    """The edges of windows, where cells lie beyond the rim of the grid."""
-    return [term.window_edges] if {*term.window_edges} != {"zero"} else []
+    """The edges of windows, where cells lie beyond the rim of the grid; else that they cut it off."""
+    if {*term.window_edges} != {"zero"}:
+        return [term.window_edges]
+    adds = isinstance(term.energy, LocalMap) and term.energy.cell is not None and not term.energy.from_cells
+    return [("outside", "cut")] if adds and term.outside == "cut" else []
 
 
 def of_state(state: State, held: Iterable[str]) -> Facts:
