@@ -227,3 +227,25 @@ def test_a_scene_that_names_another_engine_since_is_another_scene(tmp_path: Path
     done = minusgrad("resume", half)
     assert done.returncode == 2
     assert 'scene.runtime.engine: "quadrants" then, "taichi" now' in done.stderr
+
+
+NESTED = """
+from minusgrad import Node, Stage, staged_map, ti
+
+@ti.kernel
+def sum_below(x: ti.types.ndarray(ndim=1), y: ti.types.ndarray(ndim=1)):
+    for i in range(x.shape[0]):
+        for j in range(i):
+            y[i] += x[j]
+
+print(staged_map("below", gives="y", stages=[Stage(sum_below, writes=("y",))], x=Node()).name)
+"""
+
+
+@pytest.mark.parametrize("name", sampled(["taichi", "quadrants"], ["quadrants"]))
+def test_a_stage_is_declared_before_the_engine_is_started(name: str, tmp_path: Path) -> None:
+    """With nested loops, whose remarks ask what the engine does to elements of vectors."""
+    (tmp_path / "nested.py").write_text(NESTED)
+    assert printed(f"import sys; sys.path[:0] = [{str(tmp_path)!r}]; import nested", variable=name) == [
+        "below"
+    ]

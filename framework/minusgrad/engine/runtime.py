@@ -279,8 +279,12 @@ def whole_vectors() -> Iterator[None]:
 
 
 def loses_elements() -> bool:
-    """True if an `if` may lose writes to elements of vectors: the engine was started by user code."""
-    program = part("lang.impl").get_runtime().prog
+    """True if an `if` may lose writes to elements of vectors: the engine was started by user code.
+
+    False before it is started; Quadrants' `prog` raises an error then.
+    """
+    running = part("lang.impl").get_runtime()
+    program = running._prog if hasattr(running, "_prog") else running.prog
     return program is not None and not program.config().force_scalarize_matrix
 
 
