@@ -1,4 +1,4 @@
-"""Controllers of programs: layers of a network as maps, sines of time, sensors of a body.
+"""Controllers of programs: layers of a network as maps, sines of time, sensors of a body, electrodes.
 
 A controller reads the state by sensors and gives activations of muscles, electrodes or motors:
 
@@ -13,16 +13,27 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_maps():
-    """Layers, sines of time, the centre of a body, offsets from it, velocities, the way to a goal."""
+    """Layers, sines of time, sensors of a body, goals on way points, charges that pursue them."""
+    from .electrodes import pursuit, way_point_spline
     from .layers import dense, dense_vectors, neuron
-    from .sensors import centre, goal_offset, offset, sines, velocity
+    from .sensors import centre, goal_offset, offset, place, sines, velocity
 
-    return [dense, dense_vectors, neuron, sines, centre, offset, velocity, goal_offset]
+    sensors = [sines, centre, offset, place, velocity, goal_offset]
+    return [dense, dense_vectors, neuron, *sensors, way_point_spline, pursuit]
 
 
 @hookimpl
 def register_energies():
-    """How far nodes went."""
+    """How far nodes went; electrodes, and the running cost of the charges that they steer."""
+    from .electrodes import electrode, running_cost
     from .losses import travel
 
-    return [travel]
+    return [travel, electrode, running_cost]
+
+
+@hookimpl
+def register_states():
+    """Charges between electrodes, with goals on random ways."""
+    from .charges import CHARGES
+
+    return CHARGES

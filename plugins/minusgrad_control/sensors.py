@@ -3,12 +3,13 @@
     sines          s_k = sin(omega t + phi_k)                    s (n,) [1]
     centre         c_b = sum over masses i of f_i x_i            c (bodies, d) [m]
     offset         r_i = (x_i - c_b) / L                         r (n, d) [1]
+    place          q_i = (x_i - o) / L                           q (n, d) [1]
     velocity       u_i = v_i / V                                 u (n, d) [1]
     goal_offset    g_b = (goal - c_b) / L                        g (bodies, d) [1]
 
 t [s] the time, omega [rad/s] the angular frequency, phi [rad] a phase for each sine; x (n, d) [m] and
 v (n, d) [m/s] the positions and velocities of masses, f [1] the fraction of each in the mass of its body;
-goal (d,) [m] a place; L [m] and V [m/s] the scales in which a layer reads lengths and velocities.
+goal and o (d,) [m] places; L [m] and V [m/s] the scales in which a layer reads lengths and velocities.
 
 Sines of time that drive limbs are a central pattern generator: Ijspeert 2008, Neural Networks 21, 642.
 """
@@ -61,6 +62,20 @@ def centre(x, fraction):
 def offset(x, centre, length):
     """The positions of masses relative to the centre of their body, in units of a length."""
     return (x[0] - centre[1]) / length
+
+
+@local_map(
+    "place",
+    gives="place",
+    over="nodes",
+    x=Node("m", ("d",)),
+    origin=Parameter("m", ("d",)),
+    length=LENGTH,
+    **VECTORS,
+)
+def place(x, origin, length):
+    """The positions of nodes relative to a fixed place, in units of a length."""
+    return (x[0] - origin) / length
 
 
 @local_map(

@@ -28,6 +28,7 @@ CLAIMED = {
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
     "crossed_fields": "exams/test_scenes.py::test_crossed_fields",
     "diffmpm": "exams/programs/test_diffmpm.py::test_diffmpm",
+    "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "gravity_seed": "exams/test_scenes.py::test_gravity_seed",
     "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",

@@ -80,6 +80,10 @@ UNJUDGED = {"run.allow_dead": True}
 PROGRAMS: dict[str, dict[str, Any]] = {
     "billiards": {"run.steps": 1023, "checkpoint.every": 341} | looking(93),
     "diffmpm": {"run.steps": 12, "checkpoint.every": 4} | looking(3) | COARSE["diffmpm"] | UNJUDGED,
+    "electric": {"state.copies": 4, "run.steps": 60, "checkpoint.every": 20}
+    | {f"map.{k}.copies": 4 for k in (3, *range(5, 12))}
+    | looking(10)
+    | UNJUDGED,
     "mass_spring": {"run.steps": 120, "checkpoint.every": 40} | looking(20),
     "liquid": {"run.steps": 6, "checkpoint.every": 2} | looking(3) | COARSE["liquid"] | UNJUDGED,
     "mpm_lagrangian": {"run.steps": 30, "checkpoint.every": 10}

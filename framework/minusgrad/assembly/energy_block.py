@@ -15,6 +15,7 @@ edges = "periodic"                    over cells, and of windows of cells: what 
                                       all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
+copies = 16                           of a map: equal blocks of nodes that share the values of elements
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 """
@@ -80,11 +81,12 @@ class Outputs(Record):
 
 
 class Giving(Outputs):
-    """A map of elements may say that it stays on its grid, and how often it is repeated."""
+    """A map of elements may say that it stays on its grid, and how often it is repeated and copied."""
 
     outside: str | None = None
     repeat: Annotated[int, Limits(ge=1)] | None = None
     begin: str | None = None
+    copies: Annotated[int, Limits(ge=1)] = 1
 
 
 class StagedBlock(Record):

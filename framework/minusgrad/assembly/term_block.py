@@ -76,6 +76,7 @@ class TermBlock:
             gives=getattr(model, "gives", None),
             grid=self._grid(energy, getattr(model, "grid", None)),
             sizes=getattr(model, "sizes", {}),
+            copies=getattr(model, "copies", 1),
             edges=getattr(model, "edges", None),
             outside=getattr(model, "outside", None),
             units=self.units,

@@ -87,11 +87,11 @@ def kind_of(over: Over, name: str = "") -> ElementKind:
 
 
 def usual(
-    kind: ElementKind, name: str, nodes: np.ndarray, tuples: Any, count: int
+    kind: ElementKind, name: str, nodes: np.ndarray, tuples: Any, count: int, copies: int = 1
 ) -> tuple[Elements, np.ndarray]:
     """The elements among `nodes`, and a mask of the given tuples that lie wholly in `nodes`.
 
-    `count`: the nodes of the fields. Raises `EnergyError` naming the term `name`.
+    `count`: the nodes of the fields; `copies`: of single nodes. Raises `EnergyError` naming the term `name`.
     """
     every = np.ones(len(nodes), bool)
     if not kind.listed and tuples is not None:
@@ -104,16 +104,17 @@ def usual(
             raise EnergyError(f"{name}: a pair needs two nodes, got {len(nodes)}; add nodes")
         return AllPairs(nodes), every
     if not kind.listed:
-        return NodeTuples(np.ascontiguousarray(nodes[:, None])), every
+        return NodeTuples(np.ascontiguousarray(nodes[:, None]), copies), every
     return _listed(kind.arity, name, nodes, tuples, count)
 
 
 def of_sets(
-    kind: ElementKind, name: str, tuples: Any, sizes: Mapping[str, int]
+    kind: ElementKind, name: str, tuples: Any, sizes: Mapping[str, int], copies: int = 1
 ) -> tuple[Elements, np.ndarray]:
     """The elements over several sets of nodes: as listed, or all combinations of two sets; all are kept.
 
-    `sizes`: the nodes of each set, as far as they are known. Raises `EnergyError` naming the term `name`.
+    `sizes`: the nodes of each set, as far as they are known; `copies`: the equal blocks of every set, whose
+    nodes are combined. Raises `EnergyError` naming the term `name`.
     """
     if tuples is None and kind.combined:
         if unknown := [one for one in kind.sets if one not in sizes]:
@@ -121,7 +122,8 @@ def of_sets(
                 f"{name}: the number of nodes in '{unknown[0]}' is not known, got no field over it; give"
                 f" sizes = {{ {unknown[0]} = ... }}"
             )
-        elements: NodeTuples = AllCombinations.of_sizes(*(sizes[one] for one in kind.sets))
+        of_copy = (sizes[one] // copies for one in kind.sets)
+        elements: NodeTuples = AllCombinations.of_sizes(*of_copy, copies=copies)
     elif tuples is None:
         raise EnergyError(
             f"{name}: needs its elements, nodes of {', '.join(kind.sets)} in each, got none; give `tuples`"

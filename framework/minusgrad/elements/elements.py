@@ -27,6 +27,8 @@ class Elements(ABC):
 
     unordered: ClassVar[bool] = False
     fixed: ClassVar[bool] = True
+    copies: int = 1
+    """Blocks of consecutive elements, all alike, that share the values of elements."""
     nodes: np.ndarray
     """The rows of the loop, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
 
@@ -70,8 +72,8 @@ class Elements(ABC):
 
     @property
     def form(self) -> tuple[int, ...]:
-        """The shape of an array with a value for each element, in which values are given and reported."""
-        return (self.count,)
+        """The shape of an array with a value for each element of a copy, as values are given and reported."""
+        return (self.count // self.copies,)
 
     @property
     def own_values(self) -> bool:

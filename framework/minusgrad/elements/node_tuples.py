@@ -16,6 +16,7 @@ class NodeTuples(Elements):
     """Elements as rows of node numbers, shape (E, k), int32."""
 
     nodes: np.ndarray
+    copies: int = 1
 
     @classmethod
     def of(
@@ -60,14 +61,18 @@ class NodeTuples(Elements):
 
 @dataclass(frozen=True)
 class AllCombinations(NodeTuples):
-    """Every node of one set, with every node of another: (0, 0), (0, 1), ..., (1, 0), (1, 1), ..."""
+    """Every node of one set, with every node of another: (0, 0), (0, 1), ..., (1, 0), (1, 1), ...
+
+    With copies each set has as many equal blocks, and nodes of the same block are combined.
+    """
 
     @classmethod
-    def of_sizes(cls, *sizes: int) -> "AllCombinations":
-        """The combinations of sets with so many nodes; the last one varies first."""
-        rows = np.indices(sizes, np.int32).reshape(len(sizes), -1).T
-        return cls(np.ascontiguousarray(rows))
+    def of_sizes(cls, *sizes: int, copies: int = 1) -> "AllCombinations":
+        """The combinations of sets with so many nodes in a copy; the last one varies first."""
+        rows = np.indices((copies, *sizes), np.int32).reshape(len(sizes) + 1, -1).T
+        nodes = rows[:, 1:] + rows[:, :1] * np.array(sizes, np.int32)
+        return cls(np.ascontiguousarray(nodes), copies)
 
     @property
     def form(self) -> tuple[int, ...]:
-        return tuple((self.nodes[-1] + 1).tolist())
+        return tuple(((self.nodes[-1] + 1) // self.copies).tolist())

@@ -31,7 +31,7 @@ from ..symbolic.plain_python import Lookup, evaluator
 
 BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
-CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds")
+CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""
 Shape = tuple[int | str, ...]
 """The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for

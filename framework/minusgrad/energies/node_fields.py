@@ -58,10 +58,12 @@ def _given_sizes(spec: TermSpec, found: Mapping[str, int]) -> dict[str, int]:
             raise EnergyError(f"{what}: the elements are over one set without a name; leave `sizes` out")
         if name not in sets:
             raise EnergyError(f"{what}: {unknown('set of nodes', name, sets)}")
-        if size < 1 or size != found.get(name, size):
+        every = size * spec.copies
+        if size < 1 or every != found.get(name, every):
             nodes = f"{found[name]} nodes by its fields" if name in found else "one node at least"
-            raise EnergyError(f"{what}: '{name}' has {nodes}, got {size}; correct it, or leave it out")
-    return dict(spec.sizes)
+            got = f"{size} in each of {spec.copies} copies" if spec.copies > 1 else f"{size}"
+            raise EnergyError(f"{what}: '{name}' has {nodes}, got {got}; correct it, or leave it out")
+    return {name: size * spec.copies for name, size in spec.sizes.items()}
 
 
 def check_fields(

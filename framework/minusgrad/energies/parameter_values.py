@@ -72,7 +72,8 @@ def parameter_values(
         return Values(np.full(1, np.nan, dtype), None)  # until a stepper sets it
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
     given, index, form = value, None, ()
-    forms = [(len(kept),), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
+    own = len(kept) // elements.copies
+    forms = [(own,), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
     if isinstance(value, DrawnValues):
         if not forms:
             raise EnergyError(f"{what}: takes one value for all elements, got values for each; give one")
@@ -86,10 +87,12 @@ def parameter_values(
         rows = rows[None]
     elif index is None:
         if rows.shape not in [(*one, *shape) for one in forms]:
-            raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, len(kept))}")
+            raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, own)}")
         form = rows.shape[: rows.ndim - len(shape)]
-        rows = rows.reshape(-1, *shape)[kept]
-        index = np.arange(len(rows), dtype=np.int32)
+        rows = rows.reshape(-1, *shape)
+        if elements.copies == 1:
+            rows = rows[kept]
+        index = np.tile(np.arange(len(rows), dtype=np.int32), elements.copies)
     if not role.admits(rows):
         raise EnergyError(f"{what}: {given} is not {role.limits()}")
     require_range(what, rows, dtype)

@@ -288,6 +288,7 @@ def bind(
     gives: str | Mapping[str, str] | None = None,
     grid: Grid | None = None,
     sizes: Mapping[str, int] | None = None,
+    copies: int = 1,
     edges: str | Sequence[str] | None = None,
     outside: str | None = None,
     units: UnitSystem | None = None,
@@ -309,6 +310,8 @@ def bind(
                 the declared ones
     grid        the cells that a map adds to or reads, or that the energy is over
     sizes       the number of nodes of sets that no field is over, by name, where `over` names sets
+    copies      equal blocks of the nodes of every set: nodes of one block are combined, and all blocks share
+                the values of elements, as samples of a batch share the weights of a network
     edges       over cells, and of windows of cells: what lies beyond an edge, along all axes or each;
                 default: as declared
     outside     of a map with windows that leave its grid: "cut" them off, or "refuse" the state with an
@@ -330,6 +333,7 @@ def bind(
         gives=gives,
         grid=grid,
         sizes=sizes or {},
+        copies=copies,
         edges=edges,
         outside=outside,
         units=units,

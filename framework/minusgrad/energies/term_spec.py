@@ -33,6 +33,7 @@ class TermSpec:
     gives: str | Mapping[str, str] | None = None
     grid: Grid | None = None
     sizes: Mapping[str, int] = field(default_factory=dict)
+    copies: int = 1
     edges: str | Sequence[str] | None = None
     outside: str | None = None
     units: UnitSystem | None = None
@@ -170,19 +171,38 @@ class TermSpec:
         """
         kind = self.energy.element_kind
         plain = self.tuples is None and self.elements is None and not self.bodies
+        if self.copies != 1:
+            self._refuse_uncopied(plain, sizes)
         if kind.several or not sizes or (kind.combined and plain):
             self._refuse_one_set_alone()
-            return element_kind.of_sets(kind, self.label, self.tuples, sizes)
+            return element_kind.of_sets(kind, self.label, self.tuples, sizes, self.copies)
         (count,) = sizes.values()
         if kind.cells and self.elements is not None:
             return self.elements, np.ones(self.elements.rows, bool)
         if self.elements is None:
             nodes = self._nodes(count)
-            return element_kind.usual(kind, self.label, nodes, self.tuples, count)
+            return element_kind.usual(kind, self.label, nodes, self.tuples, count, self.copies)
         if self.bodies or self.tuples is not None:
             raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")
         element_kind.check_given(kind, self.elements, self.label, count)
         return self.elements, np.ones(self.elements.rows, bool)
+
+    def _refuse_uncopied(self, plain: bool, sizes: Mapping[str, int]) -> None:
+        """Refuse copies of elements that are listed or of bodies, and of sets that have no equal blocks."""
+        kind, what = self.energy.element_kind, f"{self.label}.copies"
+        if not plain or kind.cells or kind.unordered or (kind.listed and not kind.combined):
+            raise EnergyError(
+                f"{what}: are of all nodes, or of all combinations of two sets, got {self.copies} of other"
+                " elements; leave `copies` out"
+            )
+        if self.copies < 1:
+            raise EnergyError(f"{what}: needs one at least, got {self.copies}; correct it")
+        for name, size in sizes.items():
+            if size % self.copies:
+                nodes = f"nodes of '{name}'" if name else "nodes"
+                raise EnergyError(
+                    f"{what}: {size} {nodes} are not {self.copies} equal blocks; give a divisor of {size}"
+                )
 
     def _refuse_one_set_alone(self) -> None:
         """Refuse bodies, which are nodes of one set, and elements of other kinds."""
