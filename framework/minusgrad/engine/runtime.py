@@ -9,7 +9,8 @@ variable MINUSGRAD_ENGINE, else Taichi. "auto" is that variable, else Quadrants 
 results differ in the last bits, so a run is resumed with the engine that started it.
 
 `start` may be called again for the next scene: kernels are recompiled at their next call; fields keep their
-values, because their arrays do not belong to the engine.
+values, because their arrays do not belong to the engine. Fields of the engine itself (`ti.field`) do: a
+kernel that reads one after a restart ends the process, in Taichi alone too.
 """
 
 import io
