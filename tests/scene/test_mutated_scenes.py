@@ -31,7 +31,7 @@ from minusgrad.assembly.validation import validate
 from minusgrad.errors import Problem, SceneError, UserError
 from minusgrad.scene.document import PROGRAM, load
 from tests.support.command import SCENES
-from tests.support.tiers import counts
+from tests.support.tiers import counts, sampled
 
 FILES = sorted(SCENES.glob("*.toml"))
 COUNTS = counts(2000, 10_000)
@@ -391,7 +391,7 @@ def table(outcomes: list[list[str]]) -> str:
 
 # Some of those that pass are built and run -----------------------------------------------------------
 
-BUILT = 60
+BUILT = 30
 QUICK = ("two_body", "gravity_seed", "outer_solar_system", "stretch", "walker", "spring_stiffness")
 """Scenes of which a run of two steps is short, whatever number is changed in them."""
 
@@ -508,10 +508,23 @@ def spellings(name: str) -> Iterator[str]:
         yield name[:at] + name[at] + name[at:]
 
 
-def misspellings(text: str) -> Iterator[tuple[Key, str, str]]:
-    """Key, wrong name and text of every misspelling that is another key, and none of the same table."""
-    everything = list(keys(text))
+def outermost(everything: list[Key]) -> list[Key]:
+    """Of keys that tables of one list repeat, the first and the last one."""
+    places: dict[tuple[tuple[str, ...], str], list[Key]] = {}
     for key in everything:
+        places.setdefault((key.table, key.name), []).append(key)
+    return [
+        key for key in everything if key in (places[key.table, key.name][0], places[key.table, key.name][-1])
+    ]
+
+
+def misspellings(text: str, repeated: bool) -> Iterator[tuple[Key, str, str]]:
+    """Key, wrong name and text of every misspelling that is another key, and none of the same table.
+
+    `repeated`: of every key of a list of tables.
+    """
+    everything = list(keys(text))
+    for key in everything if repeated else outermost(everything):
         taken = {other.name for other in everything if other.table == key.table}
         for wrong in dict.fromkeys(spellings(key.name)):
             if wrong and wrong not in taken and not free(key):
@@ -552,14 +565,15 @@ def test_no_key_of_a_shipped_scene_is_overlooked_here(scene: Path) -> None:
         assert text[key.start :].lstrip('"').startswith(key.name)
 
 
+@pytest.mark.parametrize("repeated", sampled([False, True], [False]))
 @pytest.mark.parametrize("scene", FILES, ids=lambda path: path.stem)
-def test_every_misspelt_key_is_named_at_its_line(scene: Path, tmp_path: Path, monkeypatch) -> None:
+def test_every_misspelt_key_is_named_at_its_line(scene: Path, repeated: bool, tmp_path, monkeypatch) -> None:
     """And with the right one, which is offered. Only names that the user gives may be any (`free`)."""
     provided = cache(Registry.load.__func__)
     shared = lambda cls, names=None, files=(): provided(cls, names and tuple(names))  # noqa: E731
     monkeypatch.setattr(Registry, "load", classmethod(shared))
     path, count = tmp_path / scene.name, 0
-    for key, wrong, text in misspellings(scene.read_text()):
+    for key, wrong, text in misspellings(scene.read_text(), repeated):
         path.write_text(text)
         there = [p for p in complaints(path) if p.line == key.line and p.key.split(".")[-1] == wrong]
         assert len(there) == 1, (key, wrong, complaints(path))
