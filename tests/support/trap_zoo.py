@@ -60,7 +60,7 @@ def checked(half: str) -> dict[str, dict[str, list[Any]]]:
 def reports(half: str) -> dict[str, dict[str, dict[str, Any]]]:
     """What Taichi gives and what the other checks say: by file and kernel."""
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        return dict(zip([f.stem for f in files(half)], pool.map(_reports_of, files(half)), strict=True))
+        return dict(zip([f.stem for f in files(half)], pool.map(report, files(half)), strict=True))
 
 
 def _launches(file: Path, kernel: str) -> Recording:
@@ -69,8 +69,12 @@ def _launches(file: Path, kernel: str) -> Recording:
     return Recording(module, case, np.random.default_rng(0))
 
 
-def _reports_of(file: Path) -> dict[str, dict[str, Any]]:
-    """Both kernels in one process; the twin in one of its own where the trap ends it."""
+@cache
+def report(file: Path) -> dict[str, dict[str, Any]]:
+    """What Taichi gives and what the other checks say of one file, by kernel.
+
+    Both kernels in one process; the twin in one of its own where the trap ends it.
+    """
     found = _asked(file, "tell", "trap", "twin")
     if "crash" in found["trap"]:
         found |= _asked(file, "tell", "twin")
