@@ -97,7 +97,7 @@ def test_cantilever_damped(settled, tmp_path):
     np.testing.assert_allclose(last(run, "reaction/wall"), [0.0, 0.0, FORCE], atol=1e-3 * FORCE)
 
 
-@pytest.mark.exam
+@pytest.mark.long
 def test_the_cantilever_converges_when_refined(tmp_path):
     """4, 6, 8 layers of generated tetrahedra: the error falls nearly with the square of their size."""
     errors, layers = [], (4, 6, 8)

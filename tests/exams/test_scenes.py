@@ -231,7 +231,7 @@ def _virial_ratio(run: Run) -> np.ndarray:
     return -2.0 * run.series("observables/kinetic").value / run.series("observables/potential/gravity").value
 
 
-@pytest.mark.exam
+@pytest.mark.long
 def test_plummer(tmp_path):
     run = minusgrad.run(SCENES / "plummer.toml", out=tmp_path / "run")
     assert run.simulation.stepper.time == pytest.approx(3 * 2.0 * np.sqrt(2.0), rel=2e-3)
