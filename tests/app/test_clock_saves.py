@@ -27,6 +27,7 @@ from minusgrad.files import compaction, trajectory, wall_clock
 from minusgrad.files.run_folder import RunDir
 from minusgrad.files.writer import Writer
 from tests.support.command import SCENES, files
+from tests.support.tiers import sampled
 
 JOBS = {
     "two_body": {"run.steps": 120, "observe.0.every": 3, "observe.1.every": 5, "observe.2.every": 2},
@@ -79,7 +80,7 @@ def saves(folder: Path) -> list[dict]:
     return [e for e in RunDir.open(folder, read_only=True).events() if e["event"] == "saved"]
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", sampled(JOBS, ["warm_crystal", "stretch"]))
 @pytest.mark.usefixtures("restless")
 def test_the_clock_leaves_no_trace(job: str, tmp_path: Path, whole) -> None:
     started(job, tmp_path / "run")
@@ -94,7 +95,7 @@ class KilledError(BaseException):
     """Nobody catches it."""
 
 
-@pytest.mark.parametrize("job", JOBS)
+@pytest.mark.parametrize("job", sampled(JOBS, ["two_body", "weigh_a_planet"]))
 @pytest.mark.usefixtures("restless")
 def test_a_killed_run_with_default_settings_goes_on_from_the_clock(job: str, tmp_path: Path, whole) -> None:
     """At random changes of the folder, three times: what was called saved is there, and the end is equal."""

@@ -27,6 +27,7 @@ from tests.support.command import (
     wait_until_saved,
 )
 from tests.support.short_scenes import ctrl_c, cut, path_of
+from tests.support.tiers import sampled
 
 SOLAR = {"run.steps": 600, "checkpoint.every": 150}
 LONG = {"state.n": 700, "run.steps": 2500, "checkpoint.every": 100, "runtime.threads": 1}
@@ -75,7 +76,7 @@ def as_overrides(overrides: dict) -> list[str]:
     return [f"{key}={value}" for key, value in overrides.items()]
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("number", sampled([signal.SIGINT, signal.SIGTERM], [signal.SIGTERM]))
 def test_a_signal_saves_and_says_the_line_to_type(number: signal.Signals, tmp_path: Path, whole) -> None:
     child = start("run", SCENES / "plummer.toml", *as_overrides(LONG), "--out", "my runs/one", cwd=tmp_path)
     half = tmp_path / "my runs/one"
