@@ -50,6 +50,7 @@ from tests.support.rollouts import (
     space,
     there_and_back,
 )
+from tests.support.tiers import sampled
 
 
 def test_both_ways_are_taken(launches):
@@ -693,12 +694,12 @@ UNFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("name", sampled(FUSED, [*FUSED][::3]))
 def test_damage_is_seen(name, monkeypatch):
     assert_seen(*FUSED[name], monkeypatch)
 
 
-@pytest.mark.parametrize("name", UNFUSED)
+@pytest.mark.parametrize("name", sampled(UNFUSED, [*UNFUSED][::3]))
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrator, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)
