@@ -49,6 +49,7 @@ from tests.support.networks import (
     weights,
 )
 from tests.support.programs import differences
+from tests.support.tiers import sampled
 
 
 def by_hand(at: Mapping[str, np.ndarray]) -> tuple[Any, dict[str, np.ndarray]]:
@@ -241,7 +242,7 @@ def test_rows_and_lanes_compute_the_same(
         assert np.abs(got - expected).max() <= LIMITS[precision] * np.abs(expected).max(), what
 
 
-@pytest.mark.parametrize("lanes", [False, True])
+@pytest.mark.parametrize("lanes", sampled([False, True], [True]))
 def test_bits_do_not_depend_on_threads(
     lanes: bool, monkeypatch: pytest.MonkeyPatch, any_threads: None
 ) -> None:
