@@ -151,7 +151,8 @@ def cast_dose(x, y, power, speed, at, stencil):
 def potential(a_map, path, stencil, target) -> Potential:
     cells = ROWS * COLUMNS
     fields = Fields({**path, "target": target.ravel(), "share": np.full(cells, 1.0 / cells)})
-    segments = np.stack([np.arange(POINTS - 1), np.arange(1, POINTS)], axis=1)
+    count = len(path["x"])
+    segments = np.stack([np.arange(count - 1), np.arange(1, count)], axis=1)
     dose = bind(a_map, fields, tuples=segments, tables={"stencil": stencil}, grid=Grid((ROWS, COLUMNS), 1.0))
     return Potential(fields, [bind(dose_l2, fields)], [dose])
 
@@ -200,9 +201,10 @@ def test_our_gradient_agrees_with_differences_at_every_small_step(field, path, s
 
 
 def test_check_reports_the_casts_and_passes_ours(path, stencil, target) -> None:
-    assert reported(cast_in_stages(path, stencil, target)) == {"x", "y"}
-    assert reported(potential(cast_dose, path, stencil, target)) == {"x", "y"}
-    assert reported(potential(stencil_dose, path, stencil, target)) == set()
+    few = {name: values[:6] for name, values in path.items()}
+    assert reported(cast_in_stages(few, stencil, target)) == {"x", "y"}
+    assert reported(potential(cast_dose, few, stencil, target)) == {"x", "y"}
+    assert reported(potential(stencil_dose, few, stencil, target)) == set()
 
 
 def test_a_segment_of_no_length_has_a_finite_gradient(path, stencil, target) -> None:
