@@ -11,9 +11,10 @@ from tests.support.command import complaints
 
 HERE = Path(__file__).parent
 FIRST = (
-    *("app/test_resume_matrix", "scene/test_mutated_scenes", "check/test_traps", "torch/test_energy"),
-    *("codegen/test_lane_loops", "exams/test_random_energies", "check/test_kernel_check"),
-    *("exams/test_engines", "check/test_false_alarms", "project/test_stranger", "exams/test_scenes"),
+    *("app/test_resume_matrix", "check/test_false_alarms", "check/test_kernel_check", "check/test_traps"),
+    *("adjoint/test_rollout", "scene/test_mutated_scenes", "energies/test_maps_from_cells"),
+    *("torch/test_energy", "codegen/test_products", "app/test_cli", "codegen/test_lane_loops"),
+    *("exams/test_engines", "exams/test_random_energies", "project/test_stranger", "exams/test_scenes"),
 )
 """Files that take minutes come first, so that no worker waits for another in the end."""
 
