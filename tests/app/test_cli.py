@@ -215,13 +215,13 @@ def test_check_of_a_scene_and_of_an_energy(invoke) -> None:
         assert (code, err) == (0, "")
         assert re.search(r"gravity +x +taylor +f64 +order 2\.0\d +ok", out)
         assert re.search(r"\n\d+ questions, 0 findings\n$", out)
-        code, out, _ = invoke("check", what, "--json")
-        findings = json.loads(out)
-        assert code == 0
-        asked = {"value", "taylor", "path", "product", "translation", "rotation", "permutation"}
-        assert {f["question"] for f in findings} == asked
-        assert all(f["passed"] is True for f in findings)
-        assert {"gravity"} == {f["term"] for f in findings}
+    code, out, _ = invoke("check", TWO_BODY, "--json")
+    findings = json.loads(out)
+    assert code == 0
+    asked = {"value", "taylor", "path", "product", "translation", "rotation", "permutation"}
+    assert {f["question"] for f in findings} == asked
+    assert all(f["passed"] is True for f in findings)
+    assert {"gravity"} == {f["term"] for f in findings}
 
 
 def test_check_in_json_says_what_is_wrong(invoke, here: Path) -> None:
@@ -324,11 +324,17 @@ def unknown_keys(schema: dict, node: dict, value: Any, path: str = "") -> list[s
     return missing + strange + inside
 
 
+@pytest.fixture(scope="module")
+def printed_schema() -> str:
+    """What `minusgrad schema` prints."""
+    done = minusgrad("schema")
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 @pytest.mark.parametrize("scene", sorted(SCENES.glob("*.toml")), ids=lambda p: p.stem)
-def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, invoke) -> None:
-    code, out, err = invoke("schema")
-    assert (code, err) == (0, "")
-    schema = json.loads(out)
+def test_the_schema_knows_every_key_of_every_shipped_scene(scene: Path, printed_schema: str) -> None:
+    schema = json.loads(printed_schema)
     assert schema["$schema"] == "https://json-schema.org/draft/2020-12/schema"
     data = load(scene).data
     assert unknown_keys(schema, schema, data) == []
