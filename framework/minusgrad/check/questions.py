@@ -32,7 +32,9 @@ FOR_A_JUMP = 30
 MANY = 1e-4
 """The mismatch that passes when all halvings are used, in parts of the change."""
 NARROW = 2.0**-16
-"""The width of a piece whose mismatch is a jump of U."""
+"""The width of a piece whose mismatch is a jump of U if a declared condition changes in it."""
+NARROWEST = 2.0**-40
+"""The width of a piece whose mismatch is a jump of U: steep slopes, as of p / (m + 1e-10), end before."""
 KINK_WIDTH = 2.0**-24
 """How closely a known kink is found on a path."""
 INFINITE = "the gradient is not finite (a root or norm of zero without a guard, or a division by it)"
@@ -348,8 +350,8 @@ def _halved_until_fit(along: "_Path", pieces: list["_Piece"], scale: float) -> b
             early = left
         if halvings == LATE and left > max(0.97 * early, 1e-2 * scale) and along.decisions(0.0) is None:
             return True  # wrong everywhere: halves share the mismatch of a piece
-        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROW) > 1e-2 * scale:
-            return True  # no kink: that would have shrunk by now
+        if -sum(p.mismatch for p in pieces if p.b - p.a < NARROWEST) > 1e-2 * scale:
+            return True  # neither kink nor steep: that would have shrunk by now
         for part in along.parts(heappop(pieces)):
             heappush(pieces, part)
         halvings += 1

@@ -1,9 +1,10 @@
-"""Steps within which no element of a map passes a kink.
+"""Steps within which no element of a map passes a kink, and none is steep.
 
 Along a step h, about n h of n elements with kinks at random places pass one. Each is off by h at most, with
 random sign, so that the remainder of a right gradient falls as h^1.5, as long as n h is large. Elements with
 values of their own have steps of their own: those of an element are halved until none of its conditions, ties
-and rounded numbers changes along them. Elements that lie on a kink are judged by themselves.
+and rounded numbers changes along them, and its gradient by no more than half of itself: p / (m + 1e-10) is
+steep at the rim of matter. Elements that lie on a kink are judged by themselves.
 """
 
 from typing import NamedTuple
@@ -12,9 +13,9 @@ import numpy as np
 
 from .variables import Variable
 
-HALVINGS = 24
-"""An element that passes a kink within a step 2^-24 as long lies on it."""
-NEAR = 2.0**-26
+HALVINGS = 40
+"""An element that passes a kink within a step 2^-40 as long lies on it."""
+NEAR = 2.0**-42
 """Where an element that leaves a kink is on one of its sides."""
 LEAST = 1e-3
 """The part of a step that must remain: a gradient that is off by 1e-9 is still seen."""
@@ -35,7 +36,7 @@ def apart(variable: Variable, direction: np.ndarray) -> Apart | None:
         return None
     rows = variable.rows
     scale = _scale(variable, direction, rows, 0.0)
-    smooth = _scaled(direction, scale)
+    smooth = _gentle(variable, _scaled(direction, scale))
     if not np.linalg.norm(smooth) > LEAST * np.linalg.norm(direction):
         return None
     kinked = _scaled(direction, (scale == 0.0).astype(float))
@@ -44,6 +45,24 @@ def apart(variable: Variable, direction: np.ndarray) -> Apart | None:
         kinked = _scaled(kinked, _scale(variable, kinked, rows, NEAR))
     variable.put(variable.values)
     return Apart(smooth, kinked, left_out)
+
+
+def _gentle(variable: Variable, direction: np.ndarray) -> np.ndarray:
+    """The step, with rows halved along which the gradient changes by more than half of itself."""
+    variable.put(variable.values)
+    start, step = variable.gradient(), direction.copy()
+    rows = start.reshape(len(start), -1)
+    for _ in range(HALVINGS):
+        steep = np.zeros(len(rows), bool)
+        for sign in (1.0, -1.0):
+            variable.put(variable.values + sign * step)
+            change = variable.gradient().reshape(rows.shape) - rows
+            steep |= np.linalg.norm(change, axis=1) > 0.5 * np.linalg.norm(rows, axis=1)
+        if not steep.any():
+            break
+        step[steep] *= 0.5
+    variable.put(variable.values)
+    return step
 
 
 def _scaled(direction: np.ndarray, scale: np.ndarray) -> np.ndarray:

@@ -317,7 +317,9 @@ def _value(subject: TermSubject) -> Finding:
     of = subject.potential
     small = part(subject.term, np.random.default_rng(0), nodes=12, tuples=MOST_PLAIN)
     if of.maps:
-        compiled = Potential(of.fields, list(of.terms.values()), [small]).value(subject.t)
+        whole = small.elements.count == subject.term.elements.count
+        alone = of if whole else Potential(of.fields, list(of.terms.values()), [small])
+        compiled = alone.value(subject.t)
         each = np.array(
             pieces(small, zip(small.elements.tuples(), arguments(small, subject.t), strict=True), of.fields)
         )
