@@ -12,6 +12,7 @@ from minusgrad.energies.fields import Hold, Motion
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine.kernels import BoundKernel
 from minusgrad.plugin import Evolution, Holds, Output
+from minusgrad.potential.map_chain import MapChain
 from minusgrad.steppers.programs.state_exchange import StateExchange
 from minusgrad.steppers.programs.state_tape import StateTape
 
@@ -76,6 +77,53 @@ def test_gradients_have_the_bits_of_copies_under_every_budget(monkeypatch: pytes
     assert [[one.tobytes() for one in some] for some in found] == [expected, expected]
 
 
+@local_map("first", gives="a", over="nodes", x=Node())
+def first(x):
+    return x[0] * x[0]
+
+
+@local_map("second", gives="b", over="nodes", x=Node(), a=Node())
+def second(x, a):
+    """Linear: its derivatives do not read its arguments."""
+    return x[0] + 2.0 * a[0]
+
+
+@local_map("third", gives="c", over="nodes", b=Node())
+def third(b):
+    """Not linear: its derivative reads b, which the first two compute."""
+    return b[0] * b[0]
+
+
+@local_map("fourth", gives="x_next", over="nodes", x=Node(), c=Node())
+def fourth(x, c):
+    """Linear, so that nothing reads c."""
+    return 0.5 * x[0] + 0.1 * c[0]
+
+
+def test_a_step_back_computes_only_outputs_that_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Gradients have the same bits if all outputs are computed once more."""
+
+    def found() -> bytes:
+        of = Fields({"x": 0.2 + 0.1 * np.arange(4.0)})
+        chain = Potential(of, [], [bind(one, of) for one in (first, second, third, fourth)])
+        goal = Potential(of, [bind(misfit(of["x"]), of, data={"target": np.zeros(4)})])
+        run = Rollout(Evolution(chain, {"x": "x_next"}), [Loss(goal, (9,))], 9)
+        slope = run.evaluate(["x"])[1]["x"]
+        assert np.abs(slope).max() > 0.0
+        return slope.tobytes()
+
+    needed, seen = MapChain.needed, []
+    few = found()
+
+    def every(self: MapChain, read: set[str]) -> frozenset[str]:
+        seen.append(needed(self, read))
+        return frozenset(self.parts)
+
+    monkeypatch.setattr(MapChain, "needed", every)
+    assert found() == few
+    assert seen == [frozenset({"first", "second"})]
+
+
 def test_gradients_are_those_of_differences() -> None:
     """By the state, by a field that is not updated, and by a parameter; held components have none."""
     value, *slopes = gradient()
@@ -118,14 +166,14 @@ def recorded(steps: int) -> ProgramAdjoint:
 
 
 def test_a_step_back_copies_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It launches both maps forward and back, a product for each of two held fields, and one sum, by w."""
+    """It launches both maps back, and forward the one whose output is read; two holds, and one sum, by w."""
     back = recorded(6)
     back.back(6, 1)
     kernels: list[BoundKernel] = []
     launch: Callable[..., None] = BoundKernel.__call__
     monkeypatch.setattr(BoundKernel, "__call__", lambda self, *s: (kernels.append(self), launch(self, *s)))
     back.back(5, 5)
-    assert len(kernels) == 5 * (2 + 2 + 2 + 1)
+    assert len(kernels) == 5 * (2 + 1 + 2 + 1)
 
 
 def test_fields_and_adjoints_are_in_their_own_memory_afterwards() -> None:

@@ -28,11 +28,12 @@ from minusgrad import (
 from minusgrad.adjoint.losses import Loss
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.derivative_request import DerivativeRequest
-from minusgrad.energies.fields import Grid
+from minusgrad.codegen.map_loops import MapLoops
+from minusgrad.energies.fields import Body, Grid
 from minusgrad.energies.local_map import numbers_of
 from minusgrad.energies.repeated_maps import repeated
 from minusgrad.engine import runtime, storage
-from minusgrad.errors import EnergyError, TraceError
+from minusgrad.errors import EnergyError, MiscompiledError, TraceError
 from minusgrad.potential.slope import Slope
 from minusgrad.steppers.programs.evolution import Evolution
 from minusgrad.steppers.programs.serial_steps import SerialSteps
@@ -300,6 +301,58 @@ def stretch(x, weights, side):
     if F.trace() > side:
         F = 2.0 * F
     return F
+
+
+@local_map(
+    "halved",
+    over="nodes",
+    gives={"u": Output("1", ("d",)), "s": Output()},
+    y=Node("1", ("d",)),
+    k=Parameter(),
+)
+def halved(y, k):
+    """Of one node."""
+    return 0.5 * y[0], k * y[0].dot(y[0])
+
+
+@pytest.mark.parametrize("precision", CLOSE)
+def test_a_map_over_all_nodes_stores_its_outputs_without_a_buffer(precision: str) -> None:
+    """Another map of some of the nodes adds to them, and an output of these alone is zero elsewhere."""
+    y = np.random.default_rng(4).normal(size=(700, 2)).astype(f"f{4 if precision == 'f32' else 8}")
+    of, some = Fields({"y": y}, None, precision), Body("some", [3, 5, 650])
+    maps = [
+        bind(halved, of, parameters={"k": 3.0}),
+        bind(halved, of, name="more", bodies=[some], parameters={"k": 2.0}),
+        bind(halved, of, name="few", bodies=[some], parameters={"k": 2.0}, gives={"u": "w", "s": "r"}),
+    ]
+    made = Potential(of, [], maps)
+    made.refresh()
+    within = np.zeros((700, 1), y.dtype)
+    within[some.nodes] = 1.0
+    square = (y * y).sum(axis=1)
+    room = CLOSE[precision]
+    np.testing.assert_allclose(of["u"].values, 0.5 * y * (1.0 + within), rtol=room, atol=room)
+    np.testing.assert_allclose(of["s"].values, (3.0 + 2.0 * within[:, 0]) * square, rtol=room, atol=room)
+    np.testing.assert_allclose(of["w"].values, 0.5 * y * within, rtol=room, atol=room)
+    np.testing.assert_allclose(of["r"].values, 2.0 * within[:, 0] * square, rtol=room, atol=room)
+    assert "given" not in made.chain.loops["halved"]._arrays
+    assert "given" in made.chain.loops["few"]._arrays
+
+
+@pytest.mark.parametrize("number", [0, 1])
+def test_wrong_kernels_of_maps_over_nodes_are_noticed(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = MapLoops._stored_outputs
+
+    def wrong(self: MapLoops, outs: Any, overwrite: Any, node: str, texts: Any) -> list[str]:
+        lines = right(self, outs, overwrite, node, texts)
+        lines[number] = lines[number].replace("{}", "{} * 1.01")
+        return lines
+
+    monkeypatch.setattr(MapLoops, "_stored_outputs", wrong)
+    of = Fields({"y": np.random.default_rng(4).normal(size=(8, 2))})
+    made = Potential(of, [], [bind(halved, of, parameters={"k": 3.0})])
+    with pytest.raises(MiscompiledError, match=r"^term 'halved', element "):
+        made.refresh()
 
 
 def test_matrices_of_tuples_with_a_branch() -> None:

@@ -632,3 +632,17 @@ def test_what_is_refused(text: str) -> None:
     with pytest.raises(EnergyError) as caught:
         REFUSED[text]()
     assert str(caught.value) == text
+
+
+def test_adjoints_of_small_windows_on_the_grid_have_no_loop() -> None:
+    """Of nine cells; products, and windows of more cells, have one."""
+    (loops,) = cloud("zero").chain.loops.values()
+    assert isinstance(loops, GatherLoops)
+    of = loops.term.fields["x"]
+    array = storage.allocate(np.zeros(of.shape))
+    asked = DerivativeRequest(gradient={"x": array})
+    assert loops.sweep(asked)[0].text.count("ti.static(range(3))") == 2
+    along = DerivativeRequest(product={"x": array}, tangents={"x": array})
+    assert "ti.static" not in loops.sweep(along)[0].text
+    loops.few = 8
+    assert "ti.static" not in loops.sweep(asked)[0].text

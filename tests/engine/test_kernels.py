@@ -7,7 +7,7 @@ import pytest
 
 from minusgrad import ti
 from minusgrad.engine import runtime
-from minusgrad.engine.kernels import BoundKernel, Code
+from minusgrad.engine.kernels import GRAIN, BoundKernel, Code, short_loops_serial
 
 
 @pytest.fixture
@@ -61,3 +61,29 @@ def test_a_kernel_of_a_user_keeps_its_positions(formatted: list[int]) -> None:
     assert "x[0] = nothing" in str(error.value)
     assert "^^^^^^^" in str(error.value)
     assert formatted
+
+
+@pytest.mark.parametrize(
+    ("turns", "statements", "serial"), [(GRAIN, 90, True), (4000, 2, True), (4000, 9, False)]
+)
+def test_short_loops_do_not_use_the_pool_of_threads(turns: int, statements: int, serial: bool) -> None:
+    """Those of few turns, or of little work; others are left as they are."""
+    arrays = {"x": np.zeros(turns), "y": np.zeros((9, 2))}
+    loop = "for n in range(x.shape[0]):\n" + "    x[n] = x[n] + n\n" * statements
+    long = "for n in range((x.shape[0] + 1) * 512):\n    if n == 3:\n        y[n, 0] = 2.0\n"
+    code = short_loops_serial(Code("first = 1\n" + loop + long, arrays))
+    header = "ti.loop_config(serialize=True)\n" * serial
+    assert code.text == "first = 1\n" + header + loop + long
+    BoundKernel(code)()
+    np.testing.assert_array_equal(arrays["x"], statements * np.arange(turns))
+    assert arrays["y"].sum() == 2.0
+
+
+def test_short_loops_of_blocks_are_counted_by_their_blocks() -> None:
+    """Loops with loops inside have much work in few turns."""
+    inner = "    for n in range(b * 64, b * 64 + 64):\n        x[n] = 1.0\n"
+    text = f"for b in range((x.shape[0] + 63) // 64):\n{inner}"
+    header = "ti.loop_config(serialize=True)\n"
+    for blocks, serial in ((GRAIN, True), (GRAIN + 1, False)):
+        code = short_loops_serial(Code(text, {"x": np.zeros(64 * blocks)}))
+        assert code.text == header * serial + text

@@ -66,6 +66,11 @@ class MapLoops(Emitter):
         """True if the loops write every receiver; their output then needs no zeroing."""
         return not self.loop.per_target or self.writes_every_node
 
+    @property
+    def _direct(self) -> bool:
+        """True if each receiver has one element, which stores its outputs there."""
+        return self._apart and self.term.elements.rows == len(self.given[0])
+
     def located(self) -> Code:
         """Loops that `forward` begins with and that derivatives need: none, except with windows."""
         return Code("")
@@ -98,7 +103,7 @@ class MapLoops(Emitter):
         `RangeError`.
         """
         traced, values = self._given(along)
-        if self.loop.per_target:
+        if self.loop.per_target or self._direct:
             outs = self._outs(bool(along))
             fresh, nodes = relaunched(code, {*outs}, t), self.term.elements.nodes.reshape(-1)
             found = [storage.host(fresh[outs[k]])[(nodes, *c)] for k, c in self.components]
@@ -138,6 +143,8 @@ class MapLoops(Emitter):
             begin, adds = [f"s{k} = {self.type}(0.0)" for k in count], [f"s{k} += {{}}" for k in count]
             every = [(some, count) for some in self.loop.sources]
             return self._target_loop(values, every, begin, adds, stored("n0", [f"s{k}" for k in count]))
+        if self._direct:
+            return self._in_blocks(self._each_element(values, stored("n0", ["{}"] * len(values))))
         buffer = self._rows[0].buffer
         self._buffers(self._rows)
         rows = [f"{self.row(buffer, k)} = ti.f64({{}})" for k in count]

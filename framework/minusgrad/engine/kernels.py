@@ -7,11 +7,12 @@ inside a loop. Kernels are cached by their text, which states every type, and by
 import ast
 import hashlib
 import linecache
+import math
 import re
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from logging import getLogger
 from textwrap import indent
@@ -31,6 +32,8 @@ MOST_ARRAYS = 59
 """Taichi kernels have at most 64 arguments; up to five are scalars."""
 GRAIN = 512
 """The least number of iterations of a parallel loop that one thread takes at once."""
+SHORT = 1 << 14
+"""Statements of a flat loop that one thread executes in the time that it takes to wake others."""
 
 SCALARS = {
     "t": "ti.f64",
@@ -298,6 +301,25 @@ def _stays(array: Any) -> bool:
 def compiled() -> int:
     """The number of compiled kernels, for tests that no size causes a recompilation."""
     return sum(started == runtime.started() for _, started in _compiled)
+
+
+def short_loops_serial(code: Code) -> Code:
+    """The code, whose short loops do not use the pool of threads, and compute the same numbers.
+
+    Waking the pool takes 10 us, in which one thread executes some `SHORT` statements. Loops of up to `GRAIN`
+    turns are left to one thread in any case.
+    """
+    if runtime.arch() != "cpu" or code.slices is not None:
+        return code
+    shapes = {name: taken(array) for name, array in code.arrays.items()}
+    text = ""
+    for loop in re.split(r"^(?=\S)", code.text, flags=re.M):
+        header = re.match(r"for \w+ in range\(((?:\w+\.shape\[0\]|[-+*/ ()\d])+)\):\n", loop)
+        turns = eval(header[1], {}, shapes) if header else math.inf
+        flat = loop.count("for ") == 1
+        short = turns <= GRAIN or (flat and turns * loop.count("\n") <= SHORT)
+        text += f"ti.loop_config(serialize=True)\n{loop}" if short else loop
+    return replace(code, text=text)
 
 
 def at_each(name: str, array: Any, *lines: str) -> str:

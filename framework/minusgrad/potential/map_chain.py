@@ -3,7 +3,7 @@
 y_1 = f_1(fields),  y_2 = f_2(fields, y_1),  ...        adjoint of y: dU/dy, the shape of y
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -61,16 +61,25 @@ class MapChain:
             written |= given
         self.kernels = {n: kernels[n] for n in self.parts}
 
-    def refresh(self, t: float) -> None:
-        """Recompute the outputs from the present fields."""
-        for kernels in self.kernels.values():
-            kernels(t)
+    def refresh(self, t: float, needed: Collection[str] | None = None) -> None:
+        """Recompute the outputs from the present fields; `needed`: of some parts, the windows of the others.
 
-    def locate(self, t: float) -> None:
-        """Compute the windows of maps to grids at the present fields, as `refresh` does with the outputs."""
-        for kernels in self.kernels.values():
-            if isinstance(kernels, MapKernels | StagedMapKernels):
+        Windows are those of maps to grids and from them.
+        """
+        for name, kernels in self.kernels.items():
+            if needed is None or name in needed:
+                kernels(t)
+            elif isinstance(kernels, MapKernels | StagedMapKernels):
                 kernels.locate(t)
+
+    def needed(self, read: Collection[str]) -> frozenset[str]:
+        """The parts that some outputs depend on, which a `refresh` must run for them."""
+        wanted, found = set(read), set()
+        for name, part in reversed(self.parts.items()):
+            if not wanted.isdisjoint(field.name for field in outputs(part)):
+                found.add(name)
+                wanted |= {field.name for field in part.fields.values()}
+        return frozenset(found)
 
     @property
     def exits(self) -> bool:

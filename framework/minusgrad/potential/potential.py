@@ -97,6 +97,7 @@ class Potential:
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
         self._plans: dict[tuple, RequestPlan] = {}
+        self._needed: dict[tuple, frozenset[str]] = {}
 
     def _parts_of_slopes(self) -> dict[str, Term]:
         """The terms and maps in the energies of slopes. Raises `EnergyError` for two terms of one name."""
@@ -201,11 +202,19 @@ class Potential:
             self._rebuild()
         self.chain.refresh(t)
 
-    def _prepare(self, t: float) -> None:
-        """What an adjoint needs of `refresh`, where nothing reads the outputs."""
-        if self._changing:
-            self._rebuild()
-        self.chain.locate(t)
+    def _prepare(self, request: DerivativeRequest, key: tuple, t: float) -> None:
+        """`refresh`; for the adjoints of outputs alone without those that no kernel of the sweep reads."""
+        if not self.refreshes(request):
+            if self._changing:
+                self._rebuild()
+            self.chain.refresh(t, ())
+        elif request.only_seeds and self.fixed and key in self._plans:
+            if key not in self._needed:
+                read = self._plans[key].read(self._owners, self._kernels)
+                self._needed[key] = self.chain.needed(read)
+            self.chain.refresh(t, self._needed[key])
+        else:
+            self.refresh(t)
 
     def _rebuild(self) -> None:
         elements = [term.rebuild() for term in self._changing]
@@ -349,10 +358,7 @@ class Potential:
         key = request.key({*request.gradient, *request.product})
         if request.tangents or key not in self._plans:
             self._validation.check(request)
-        if self.refreshes(request):
-            self.refresh(t)  # where elements have changed, all plans are dropped
-        else:
-            self._prepare(t)
+        self._prepare(request, key, t)  # where elements have changed, all plans are dropped
         plan = None if request.tangents else self._plans.get(key)
         if plan is None:
             tangents = self.chain.with_outputs(request.tangents, t)

@@ -57,6 +57,15 @@ class RequestPlan:
         copied += [(a, changes[n]) for n, a in request.product.items() if n in changes]
         return cls(requests, zeroed, copied, seeded, request)
 
+    def read(self, parts: Mapping[str, Any], kernels: Mapping[str, Any]) -> set[str]:
+        """The fields that the kernels of the plan read, after a sweep; of slopes and stages all of theirs."""
+        found = set()
+        for name, one in self.requests.items():
+            fields, of_part = parts[name].fields.values(), kernels[name]
+            arrays = of_part.arrays(one) if isinstance(of_part, TermKernels) else None
+            found |= {f.name for f in fields if arrays is None or id(f.array) in arrays}
+        return found
+
 
 def _overwriting(
     full: DerivativeRequest,

@@ -18,7 +18,7 @@ from typing import Any, Protocol
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields
 from ..energies.local_energy import identifier
-from ..engine.kernels import BoundKernel, Code, at_each, real
+from ..engine.kernels import BoundKernel, Code, at_each, real, short_loops_serial
 from ..errors import EnergyError, choices
 from ..scene.units import ONE, base_units, parse_unit
 from .staged_term import StagedTerm
@@ -173,7 +173,7 @@ class SlopeKernels:
         self.along = {z: fields[z].twin().array for z in slope.gives}
         """The adjoints times their factors: the tangents of the product."""
         self.weighed = self._scaled(self.along, self._adjoints)
-        self._weigh = BoundKernel(self.weighed)
+        self._weigh = BoundKernel(short_loops_serial(self.weighed))
         self._scales: dict[int, BoundKernel] = {}
 
     def __call__(self, t: float) -> None:
@@ -230,7 +230,7 @@ class SlopeKernels:
             return
         key = id(next(iter(arrays.values())))
         if key not in self._scales:
-            self._scales[key] = BoundKernel(self._scaled(arrays, arrays))
+            self._scales[key] = BoundKernel(short_loops_serial(self._scaled(arrays, arrays)))
         self._scales[key]()
 
     def _scaled(self, into: Mapping[str, Any], arrays: Mapping[str, Any]) -> Code:

@@ -19,7 +19,7 @@ from ..energies.local_map import LocalMap
 from ..energies.parameter_values import Values
 from ..energies.precision_range import require_range
 from ..energies.term import Term
-from ..engine.kernels import BoundKernel, Code, zeroed
+from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
 
 ELEMENTS, BLOCKS = "u of each element", "u of each block of elements"
@@ -67,6 +67,8 @@ class TermKernels:
         key = wanted.key(self.emitter.term.fields)
         if key not in self._sweeps:
             code, buffers = self.emitter.totalled(wanted)
+            if isinstance(self.emitter, MapLoops):
+                code = short_loops_serial(code)
             # the request keeps the arrays that the key names
             self._sweeps[key] = BoundKernel(code, "t"), buffers, code, wanted
         launch, buffers, code, _ = self._sweeps[key]
@@ -75,6 +77,11 @@ class TermKernels:
         value = ordered_sum(found["total"]) if wanted.value else 0.0
         slopes = {a: self._of_rows(a, found[f"d_{a}"]) for a in wanted.slopes}
         return Derivatives(value, slopes, {a: self._of_rows(a, found[f"dd_{a}"]) for a in wanted.changes})
+
+    def arrays(self, wanted: DerivativeRequest) -> set[int]:
+        """The ids of the arrays that the kernel of a sweep names, after the sweep."""
+        code = self._sweeps[wanted.key(self.emitter.term.fields)][2]
+        return {id(array) for array in code.arrays.values()}
 
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch."""
@@ -158,7 +165,8 @@ class MapKernels:
         self.loops = loops
         self._cleared = [f for f in loops.given if f.name in first and not loops.gives_to_all]
         self._code = loops.forward(overwrite=first if loops.gives_to_all else ())
-        self._launch = BoundKernel(self._code, "t")
+        self._launched = short_loops_serial(self._code)
+        self._launch = BoundKernel(self._launched, "t")
         self.located = loops.located()
         self._locate = BoundKernel(self.located, "t") if self.located.text else None
         self._along: dict[tuple, tuple[BoundKernel, Any]] = {}
@@ -173,7 +181,7 @@ class MapKernels:
         for field in self._cleared:
             field.array.fill(0)
         self._launch(t)
-        self._proven = self._proven or self.loops.verify_forward(self._code, {}, t)
+        self._proven = self._proven or self.loops.verify_forward(self._launched, {}, t)
 
     def locate(self, t: float) -> None:
         """Compute the windows of elements only, which derivatives need."""

@@ -32,6 +32,8 @@ from .verification import Windows, verify_cells, verify_sums, verify_windows
 class GatherLoops(WindowLoops):
     """The loops of a map from the cells of a grid."""
 
+    few = 9
+
     @property
     def gives_to_all(self) -> bool:
         return not self._one_each or self.term.elements.rows == len(self.given[0])

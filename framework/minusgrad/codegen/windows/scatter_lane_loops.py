@@ -95,7 +95,7 @@ class WindowLanes(Vectors, WindowLoops):
         return early, self._vectors(traced, box, [], [*lines, *self._put_lanes(number, sums)])
 
     def _summing(
-        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
+        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str], few: int = 0
     ) -> tuple[list[str], list[str]]:
         late = self._late(traced) | {leaf.serial for leaf, _ in read}
         early, lines, texts = self._in_lanes(summed, late, names)

@@ -69,6 +69,9 @@ class WindowLoops(MapLoops):
     the rounded numbers that they come from.
     """
 
+    few = 0
+    """Windows of up to this many cells have sums without a loop in adjoints without tangents."""
+
     def __init__(self, term: Term, adjoints: Mapping[str, Field]):
         super().__init__(term, adjoints)
         assert term.grid is not None
@@ -222,15 +225,22 @@ class WindowLoops(MapLoops):
         return early, self._over_cells(traced, *box, late, puts)
 
     def _summing(
-        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str]
+        self, traced: Trace, summed: Sequence[Scalar], read: Read, names: dict[int, str], few: int = 0
     ) -> tuple[list[str], list[str]]:
-        """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ..."""
+        """Statements for an element, and the loop that sums over its cells, into `s0`, `s1`, ...
+
+        Up to `few` cells are written one after another.
+        """
         late = self._late(traced) | {leaf.serial for leaf, _ in read}
         early, each, adds = self._hoisted(summed, late, names)
         fetch = self._fetched(read)
         begin = [f"s{k} = {self.type}(0.0)" for k in range(len(adds))]
         add = [f"s{k} += {text}" for k, text in enumerate(adds)]
-        cells = self._over_cells(traced, *self._on_grid(), [*fetch, *each, *add])
+        box, body = self._on_grid(), [*fetch, *each, *add]
+        cells = self._over_cells(traced, *box, body)
+        if unrolled := self._unrolled(traced, body, few):
+            inside = " & ".join(f"(b{a} >= {box[0][a]}) & (c{a} < {box[1][a]})" for a in self.axes)
+            cells = [f"if {inside}:", *indented(unrolled), "else:", *indented(cells)]
         return early, [*begin, *cells]
 
     def _fetched(self, read: Read) -> list[str]:
@@ -272,7 +282,7 @@ class WindowLoops(MapLoops):
                 strict=True,
             )
         )
-        early, cells = self._summing(traced, summed, read, names)
+        early, cells = self._summing(traced, summed, read, names, 0 if along else self.few)
         _, after, results = self._hoisted(chain, None, names)
 
         needed = inputs([*known_at, *summed, *chain])
@@ -395,6 +405,19 @@ class WindowLoops(MapLoops):
         inside = f"if (b{last} >= {low[last]}) & (c{last} < {high[last]}):"
         return [inside, *indented(self._nested(low, high, row)), "else:", *indented(clipped)]
 
+    def _unrolled(self, traced: Trace, body: list[str], few: int) -> list[str]:
+        """The body for each cell of a window on the grid, without a loop; none for more than `few` cells.
+
+        Compilers then compute once what depends on a row or a column alone.
+        """
+        sizes = [size_of(ends) or math.inf for ends in traced.window]
+        if self.beyond or math.prod(sizes) > few:
+            return []
+        lines = [self._cell(), *self._named(traced), *body]
+        for a in reversed(self.axes):
+            lines = [f"for k{a} in ti.static(range({sizes[a]})):", *indented([f"i{a} = b{a} + k{a}", *lines])]
+        return lines
+
     def _beyond_the_rim(self, traced: Trace, low: list[str], high: list[str], body: list[str]) -> list[str]:
         """The body for every cell of a box; beyond the rim that of the cell which the edges say.
 
@@ -402,9 +425,8 @@ class WindowLoops(MapLoops):
         place is NaN has none.
         """
         inside = " & ".join(f"(b{a} >= 0) & (c{a} < {self.shape[a]})" for a in self.beyond)
-        named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
         banded = "band" in low[0]
-        lines = [self._cell("j"), *named, *body]
+        lines = [self._cell("j"), *self._named(traced), *body]
         for a in reversed(self.axes):
             wrapped = {
                 "zero": f"i{a}",
@@ -424,8 +446,12 @@ class WindowLoops(MapLoops):
 
     def _last(self, traced: Trace, ends: str, body: list[str]) -> list[str]:
         """The loop over the last axis."""
-        named = [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
-        return [f"for i{self.axes[-1]} in range({ends}):", *indented([self._cell(), *named, *body])]
+        each = [self._cell(), *self._named(traced), *body]
+        return [f"for i{self.axes[-1]} in range({ends}):", *indented(each)]
+
+    def _named(self, traced: Trace) -> list[str]:
+        """The place of the cell at i0, i1, ..."""
+        return [f"{leaf_name(leaf)} = i{a}" for a, leaf in enumerate(self._places(traced))]
 
     def _nested(self, low: list[str], high: list[str], lines: list[str]) -> list[str]:
         """The lines within loops over all axes but the last."""

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
 from ...energies.fields import Fields
-from ...engine import runtime, storage
+from ...engine import storage
 from .state_tape import StateTape
 
 
@@ -31,7 +31,7 @@ class StateExchange:
         """True if each field becomes an output that no other field becomes, in memory of the CPU."""
         sources = set(updates.values())
         own = len(sources) == len(updates) and sources <= fields.derived
-        return own and runtime.arch() == "cpu"
+        return own and all(fields[name].array.address is not None for name in (*updates, *sources))
 
     def exchanges(self, steps: int) -> range:
         """The steps of a call that exchange memory, by the number of steps that follow them."""
