@@ -27,6 +27,7 @@ from minusgrad.check import questions, term_check
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad_gravity.gravity import gravity
+from minusgrad_mpm.transfer import to_particles
 
 SCENES = Path(__file__).parents[2] / "scenes"
 X = Node("m", ("d",))
@@ -127,6 +128,12 @@ def test_a_cast_coordinate_is_seen_by_the_path_alone() -> None:
     assert text.startswith("U changes by ")
     assert "its gradient accounts for" in text
     assert "cast, cut off or frozen" in text
+
+
+@pytest.mark.parametrize("d", [2, 3])
+def test_a_map_has_windows_with_as_many_axes_as_space(d: int) -> None:
+    """A map between particles and cells, which is checked without a scene."""
+    assert failed(term_check.of_energy(to_particles, d)) == set()
 
 
 @pytest.mark.parametrize("argument", ["x", "rest", "k", "t"])

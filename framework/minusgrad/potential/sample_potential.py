@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..codegen.tracing import trace
 from ..energies.cell_offsets import offsets_of
 from ..energies.fields import Fields, Grid
 from ..energies.local_energy import (
@@ -22,12 +23,12 @@ from ..energies.local_map import LocalMap
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..energies.term import bind
-from ..errors import EnergyError
+from ..errors import EnergyError, TraceError
 from .potential import Potential
 from .staged_binding import bind_staged
 
-CANVAS = (32, 40)
-"""The grid for a map that is checked without a scene."""
+CANVAS = (32, 40, 36)
+"""The grid, along as many axes as its windows have, for a map that is checked without a scene."""
 CELLS = (5, 4, 3)
 """The grid, along as many axes as it needs, for an energy over cells that is checked without a scene."""
 
@@ -37,7 +38,7 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
     kind = energy.element_kind
     k = kind.arity if kind.listed and kind.arity else d + 1
     nodes = max(nodes, k + 2)
-    grid = Grid(CANVAS, 0.1) if isinstance(energy, LocalMap) and energy.cell else None
+    grid = _canvas(energy, d, k) if isinstance(energy, LocalMap) and energy.cell else None
     if kind.cells:
         energy, grid = _over_a_grid(energy, d)
         nodes = len(grid)
@@ -95,6 +96,16 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
     parameters = {a: given.pop(a) for a in energy.of_role(Parameter)}
     term = bind_staged(energy, fields, data=data, parameters=parameters, sizes=given)
     return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
+
+
+def _canvas(of_map: LocalMap, d: int, k: int) -> Grid:
+    """A grid with as many axes as the windows of a map: two where they fit, else those of space."""
+    tables = {a: np.shape(role.draw(np.random.default_rng(0))) for a, role in of_map.of_role(Table).items()}
+    try:
+        trace(of_map, d, of_map.element_kind.arity or k, tables, 2)
+    except TraceError:
+        return Grid(CANVAS[:d], 0.1)
+    return Grid(CANVAS[:2], 0.1)
 
 
 def _over_a_grid(energy: LocalEnergy, d: int) -> tuple[LocalEnergy, Grid]:
