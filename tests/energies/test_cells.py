@@ -418,8 +418,8 @@ REFUSED = {
         declared("m", edged, "cells", EDGED)
     ),
     "map 'm': an argument cannot be called 'begin': a block in a scene has the keys kind, name, tuples, body,"
-    " fields, gives, grid, sizes, repeat, begin, outside, and none that begin with _; use another"
-    " name": lambda: local_map("m", gives="y", over="nodes", q=Node(), begin=Parameter())(begun),
+    " fields, gives, grid, sizes, repeat, begin, outside, adds, copies, and none that begin with _; use"
+    " another name": lambda: local_map("m", gives="y", over="nodes", q=Node(), begin=Parameter())(begun),
     "slope.side: is the grid's spacing; leave it out": lambda: bind(
         slope, pond(), grid=Grid(SHAPE), parameters={"side": 0.5}
     ),

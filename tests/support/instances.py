@@ -27,7 +27,7 @@ from minusgrad.energies.local_map import LocalMap
 from minusgrad.energies.staged_map import StagedMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
-from minusgrad_control import layers
+from minusgrad_control import electrodes, layers
 from minusgrad_control import losses as aims
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
@@ -266,6 +266,7 @@ CANONICAL: dict[str, Instance] = {
     "ground_friction": Instance(damping.ground_friction),
     "pocket": Instance(balls.pocket),
     "travel": Instance(aims.travel),
+    "running_cost": Instance(electrodes.running_cost),
     "distance": Instance(boxes.distance),
     "joint": Instance(boxes.joint),
     "trap": Instance(energies.trap),
