@@ -425,8 +425,8 @@ def test_a_slope_through_a_staged_map_is_refused() -> None:
         (
             {"begin": Parameter(default=1.0)},
             "map 'rough': an argument cannot be called 'begin': a block in a scene has the keys kind, name,"
-            " tuples, body, fields, gives, grid, sizes, repeat, begin, outside, adds, copies, and none that begin with _;"
-            " use another name",
+            " tuples, body, fields, gives, grid, sizes, repeat, begin, outside, adds, copies, and none that"
+            " begin with _; use another name",
         ),
     ],
 )
