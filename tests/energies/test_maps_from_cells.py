@@ -472,7 +472,10 @@ def test_the_bits_do_not_depend_on_threads(any_threads) -> None:
     assert found[0] == found[1]
 
 
-@pytest.mark.parametrize(("subject", "edges"), [("carried", "periodic"), ("to_particles", "zero")])
+@pytest.mark.parametrize(
+    ("subject", "edges"),
+    [("carried", "periodic"), pytest.param("to_particles", "zero", marks=pytest.mark.long)],
+)
 def test_the_checks_pass(subject: str, edges: str) -> None:
     findings = list(term_check.of_potential(SUBJECTS[subject][0](edges)))
     assert {"window", "value", "taylor"} <= {f.question for f in findings}

@@ -733,6 +733,7 @@ def test_nothing_is_compiled_for_another_size() -> None:
 @pytest.mark.skipif(
     not Path("/proc/self/statm").exists(), reason="reads the memory of the process from /proc"
 )
+@pytest.mark.long
 def test_fifty_potentials_leave_no_memory_behind() -> None:
     for _ in range(5):
         everything(2048)

@@ -125,6 +125,7 @@ def test_sweeps_take_the_divergence_away() -> None:
     assert left == pytest.approx(share * np.abs(divergence(v)).max(), rel=1e-4)
 
 
+@pytest.mark.long
 def test_check_finds_nothing() -> None:
     made = smoke(6, 6, **{"map.2.repeat": 2})
     found = [*term_check.of_potential(made.potential), *of_program(made.stepper)]
