@@ -100,9 +100,8 @@ def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:
 
 def _canvas(of_map: LocalMap, d: int, k: int) -> Grid:
     """A grid with as many axes as the windows of a map: two where they fit, else those of space."""
-    tables = {a: np.shape(role.draw(np.random.default_rng(0))) for a, role in of_map.of_role(Table).items()}
     try:
-        trace(of_map, d, of_map.element_kind.arity or k, tables, 2)
+        trace(of_map, d, of_map.element_kind.arity or k, _table_shapes(of_map), 2)
     except TraceError:
         return Grid(CANVAS[:d], 0.1)
     return Grid(CANVAS[:2], 0.1)
@@ -110,9 +109,14 @@ def _canvas(of_map: LocalMap, d: int, k: int) -> Grid:
 
 def _over_a_grid(energy: LocalEnergy, d: int) -> tuple[LocalEnergy, Grid]:
     """An energy over cells with its offsets, and a grid with as many axes as they have."""
-    tables = {a: np.shape(role.draw(np.random.default_rng(0))) for a, role in energy.of_role(Table).items()}
-    offsets = offsets_of(energy, None, d, tables)
+    offsets = offsets_of(energy, None, d, _table_shapes(energy))
     return replace(energy, offsets=offsets), Grid(CELLS[: len(offsets[0])])
+
+
+def _table_shapes(energy: LocalEnergy) -> dict[str, tuple[int, ...]]:
+    """The shapes of drawn tables by argument."""
+    rng = np.random.default_rng(0)
+    return {a: role.draw(rng).shape for a, role in energy.of_role(Table).items()}
 
 
 def _other_names(energy: LocalEnergy) -> dict[str, str] | None:

@@ -11,9 +11,9 @@ from minusgrad import Fields, Loss, Potential, Rollout, bind
 from minusgrad.app.run_options import RunOptions
 from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.engine import runtime
-from minusgrad.errors import SceneError
 from minusgrad.plugin import Body, Evolution
 from minusgrad_impacts.balls import impact, pocket, roll
+from tests.support.edited_scenes import refusal
 
 SCENE = Path(__file__).parents[3] / "scenes/billiards.toml"
 RADIUS, RESTITUTION, DT, STEPS = 0.03, 0.8, 0.003, 400
@@ -137,9 +137,4 @@ def test_the_target_reaches_the_pocket(tmp_path: Path) -> None:
     ],
 )
 def test_mistakes_of_the_table(tmp_path: Path, old: str, new: str, message: str) -> None:
-    text = SCENE.read_text()
-    assert old in text
-    (tmp_path / "scene.toml").write_text(text.replace(old, new))
-    with pytest.raises(SceneError) as error:
-        minusgrad.build(tmp_path / "scene.toml")
-    assert message in str(error.value)
+    assert message in refusal(SCENE, old, new, tmp_path)
