@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
     from .energies.staged_map import staged_map
     from .energies.term import bind
-    from .engine.special_functions import erf
+    from .engine.special_functions import erf, erfc
     from .errors import UserError
     from .interpreter.case import checked
     from .potential.potential import Potential
@@ -63,7 +63,7 @@ _HOMES = {
     "energies.staged_map": "staged_map",
     "energies.term": "bind",
     "engine.runtime": "ti",
-    "engine.special_functions": "erf",
+    "engine.special_functions": "erf erfc",
     "errors": "UserError",
     "interpreter.case": "checked",
     "potential.potential": "Potential",
@@ -74,7 +74,7 @@ _HOMES = {
 __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
-    "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "fit", "hookimpl",
+    "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "erfc", "fit", "hookimpl",
     "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "staged_map", "ti",
     "vector_potential",
 ]  # fmt: skip

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
     from .engine import memory, random
-    from .engine.special_functions import erf
+    from .engine.special_functions import erf, erfc
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
     from .files import images
     from .files.csv_table import CsvTable
@@ -74,7 +74,7 @@ _HOMES = {
     "energies.staged_map": "staged_map",
     "engine": "memory random",
     "engine.runtime": "ti",
-    "engine.special_functions": "erf",
+    "engine.special_functions": "erf erfc",
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
     "files": "images",
     "files.csv_table": "CsvTable",
@@ -100,9 +100,9 @@ __all__ = [
     "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
     "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus",
     "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time",
-    "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "hookimpl", "images",
-    "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities",
-    "random", "staged_energy", "staged_map", "ti", "uniform_field", "vector_potential",
+    "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "erfc", "hookimpl",
+    "images", "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum",
+    "quantities", "random", "staged_energy", "staged_map", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

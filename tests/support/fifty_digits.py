@@ -190,7 +190,10 @@ _max = _each(lambda a, b: a if a > b else b)
 _min = _each(lambda a, b: a if a < b else b)
 _select = _each(lambda c, a, b: a if c else b)
 PRECISE = _Precise(
-    **{f: _each(getattr(mpmath, f)) for f in ("exp", "sin", "cos", "tan", "tanh", "erf", "floor", "ceil")},
+    **{
+        f: _each(getattr(mpmath, f))
+        for f in ("exp", "sin", "cos", "tan", "tanh", "erf", "erfc", "floor", "ceil")
+    },
     **{f"vec{n}": _maker(n) for n in (2, 3, 4)},
     **{f"mat{n}": _maker(n, n) for n in (2, 3, 4)},
     sqrt=_within(mpmath.sqrt, lambda a: a >= 0),

@@ -40,8 +40,9 @@ class TermSubject:
         return self.potential.gradient(name, self.t)
 
     def product(self, name: str, along: str = "") -> Callable[[np.ndarray], np.ndarray] | None:
-        """How the gradient changes along a step of `along` (default: `name`); None if staged."""
-        if isinstance(self.term, StagedTerm):
+        """How the gradient changes along a step of `along` (default: `name`); None of most staged ones."""
+        changing = along or name
+        if isinstance(self.term, StagedTerm) and not (self.term.linear and changing in self.potential.fields):
             return None
         return lambda step: self.potential.product({along or name: step}, name, self.t)
 

@@ -5,7 +5,10 @@
 
 Examples: rays that march through a volume, a sort, a table of neighbours. The rules of kernels and stages are
 those of staged energies (`energies.staged_energy`). Taichi reverses kernels once, so a staged map has first
-derivatives, and no tangents.
+derivatives, and no tangents. One that is linear in its fields, y = L z, as a Fourier transform, has both:
+
+    tangent    y. = L z.            its stages once more
+    adjoint    dU/dz = L^T dU/dy    their reverse; and so with the tangents of both
 """
 
 from collections.abc import Mapping, Sequence
@@ -13,16 +16,20 @@ from dataclasses import dataclass, field
 
 from ..errors import EnergyError
 from ..scene.units import parse_unit
-from .local_energy import MAP_KEYS, Role, identifier, refuse_block_keys
+from .local_energy import MAP_KEYS, Node, Role, identifier, refuse_block_keys
 from .local_map import Output
 from .staged_energy import Between, Example, Stage, Staged, checked_schedule
 
 
 @dataclass(frozen=True)
 class StagedMap(Staged):
-    """A named map made of kernels, as `staged_map` returns it; `gives`: its output fields by name."""
+    """A named map made of kernels, as `staged_map` returns it; `gives`: its output fields by name.
+
+    is_linear: the outputs are linear in the fields that it reads.
+    """
 
     gives: Mapping[str, Output] = field(hash=False, default_factory=dict)
+    is_linear: bool = False
 
 
 def staged_map(
@@ -34,6 +41,7 @@ def staged_map(
     between: Mapping[str, Between] | None = None,
     claim: str = "",
     example: Example | None = None,
+    linear: bool = False,
     **roles: Role,
 ) -> StagedMap:
     """Make a map to the field `gives` [`unit`] from Taichi kernels, launched one after another.
@@ -47,7 +55,6 @@ def staged_map(
     A stage writes each output as the array of its name, of shape (n_depth, ...). Of several fields, or of
     vectors, `gives` has an `Output` by the name of each. The number of nodes, "n_depth", is known from the
     shape of a datum, given in `sizes`, that of the cells of a `grid`, or else "n", that of the fields that
-    it reads. All else is as in `staged_energy`.
 
     Raises `EnergyError` as `staged_energy` does, and for outputs that are no such fields.
     """
@@ -63,6 +70,8 @@ def staged_map(
         identifier(output, "a field")
         parse_unit(made.unit)
     refuse_block_keys(what, roles, MAP_KEYS)
+    if linear and not any(isinstance(role, Node) for role in roles.values()):
+        raise EnergyError(f"{what}: is linear in its fields, got none; give it a Node, or leave `linear` out")
     if twice := [output for output in given if output in (between or {})]:
         raise EnergyError(
             f"{what}: '{twice[0]}' is an output, whose shape is known; leave it out of `between`"
@@ -70,4 +79,5 @@ def staged_map(
     arrays = {output: Between((f"n_{output}", *made.shape)) for output, made in given.items()}
     every, outputs = {**(between or {}), **arrays}, tuple(given)
     schedule = checked_schedule(what, stages, every, outputs, roles)
-    return StagedMap(name, tuple(stages), every, outputs, dict(roles), claim, schedule, example, gives=given)
+    declared = (name, tuple(stages), every, outputs, dict(roles), claim, schedule, example)
+    return StagedMap(*declared, gives=given, is_linear=linear)

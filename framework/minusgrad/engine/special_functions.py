@@ -1,6 +1,7 @@
-"""Special functions in energies, beyond those of Taichi: `from minusgrad import erf`.
+"""Special functions in energies, beyond those of Taichi: `from minusgrad import erf, erfc`.
 
-    erf(x) = 2 / sqrt(pi) * integral from 0 to x of exp(-s^2) ds
+    erf(x)  = 2 / sqrt(pi) * integral from 0 to x of exp(-s^2) ds
+    erfc(x) = 1 - erf(x), without the digits that this difference loses
 
 Kernels compute it to the precision of their numbers, by rational approximations on |x| < 15/32, < 4 and
 beyond (Cody 1969, Math. Comput. 23, 631); the derivative is the exact one.
@@ -22,6 +23,15 @@ def erf(x: Any) -> Any:
     (DLMF 7.2.1).
     """
     return np.vectorize(math.erf, otypes=[float])(x)[()]
+
+
+def erfc(x: Any) -> Any:
+    """The complementary error function erfc(x) = 1 - erf(x), in energies, maps and plain Python.
+
+    x: a number, or an array (elementwise). Returns the same shape, accurate to a few roundings of itself in
+    either precision, also where it is tiny (DLMF 7.2.2).
+    """
+    return np.vectorize(math.erfc, otypes=[float])(x)[()]
 
 
 _NEAR = (
@@ -53,39 +63,65 @@ _FAR = (
 
 
 def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
-    """The Taichi functions that a kernel's text calls, by name: erf_f32, erf_f64."""
+    """The Taichi functions that a kernel's text calls, by name: erf_f32, erf_f64, erfc_f32, erfc_f64."""
     made = {}
-    for real in ("f32", "f64"):
-        if (name := f"erf_{real}") in text:
-            source, file, scope = _erf(real), f"<minusgrad {name}>", {"ti": ti}
-            linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-            exec(compile(source, file, "exec"), scope)
-            made[name] = ti.func(scope[name])
+    for function, written in (("erf", _erf), ("erfc", _erfc)):
+        for real in ("f32", "f64"):
+            if (name := f"{function}_{real}") in text:
+                source, file, scope = written(real), f"<minusgrad {name}>", {"ti": ti}
+                linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+                exec(compile(source, file, "exec"), scope)
+                made[name] = ti.func(scope[name])
     return made
 
 
 def _erf(real: str) -> str:
-    def ratio(of: tuple[tuple[float, ...], tuple[float, ...]], x: str) -> str:
-        above, below = (_horner(row, x, real) for row in of)
-        return f"({above}) / ({below})"
-
     return f"""\
 def erf_{real}(x):
     y = ti.abs(x)
     q = y * y
     value = y  # not a number
     if y < ti.{real}(0.46875):
-        value = y * {ratio(_NEAR, "q")}
+        value = y * {_ratio(_NEAR, "q", real)}
     elif y < ti.{real}(4.0):
-        value = ti.{real}(1.0) - ti.exp(-q) * {ratio(_MIDDLE, "y")}
+        value = ti.{real}(1.0) - ti.exp(-q) * {_ratio(_MIDDLE, "y", real)}
     elif y < ti.{real}(6.0):
         p = ti.{real}(1.0) / q
-        tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {ratio(_FAR, "p")}
+        tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio(_FAR, "p", real)}
         value = ti.{real}(1.0) - ti.exp(-q) / y * tail
     elif y >= ti.{real}(6.0):
         value = ti.{real}(1.0)
     return ti.select(x < ti.{real}(0.0), -value, value)
 """
+
+
+def _erfc(real: str) -> str:
+    """Of exp(-y^2) = exp(-a^2) exp((a - y) (a + y)) the square of a is exact; y^2 alone loses digits."""
+    return f"""\
+def erfc_{real}(x):
+    y = ti.abs(x)
+    q = y * y
+    value = y  # not a number
+    if y < ti.{real}(0.46875):
+        value = ti.{real}(1.0) - y * {_ratio(_NEAR, "q", real)}
+    elif y < ti.{real}(28.0):
+        near = ti.floor(y * ti.{real}(16.0)) * ti.{real}(0.0625)
+        bell = ti.exp(-near * near) * ti.exp((near - y) * (near + y))
+        if y < ti.{real}(4.0):
+            value = bell * {_ratio(_MIDDLE, "y", real)}
+        else:
+            p = ti.{real}(1.0) / q
+            tail = ti.{real}({1.0 / math.sqrt(math.pi)!r}) - p * {_ratio(_FAR, "p", real)}
+            value = bell / y * tail
+    elif y >= ti.{real}(28.0):
+        value = ti.{real}(0.0)
+    return ti.select(x < ti.{real}(0.0), ti.{real}(2.0) - value, value)
+"""
+
+
+def _ratio(of: tuple[tuple[float, ...], tuple[float, ...]], x: str, real: str) -> str:
+    above, below = (_horner(row, x, real) for row in of)
+    return f"({above}) / ({below})"
 
 
 def _horner(coefficients: tuple[float, ...], x: str, real: str) -> str:

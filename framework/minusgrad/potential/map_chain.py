@@ -115,7 +115,7 @@ class MapChain:
     def with_outputs(self, tangents: Mapping[str, Any], t: float) -> dict[str, Any]:
         """The tangents, and those of the outputs that change along them; after `refresh`.
 
-        Raises `EnergyError` where a staged map changes.
+        Raises `EnergyError` where a staged map changes that is not linear.
         """
         known = dict(tangents)
         for name, part in self.parts.items() if known else ():
@@ -124,14 +124,14 @@ class MapChain:
                 self.differentiators[name].tangents(known, moved, t)
                 known |= {g.name: moved[z] for z, g in part.gives.items()}
                 continue
-            if name in self.staged:
-                self.staged[name].refuse_tangents(tangents_of(name, part, known))
+            along = tangents_of(name, part, known)
+            if name in self.staged and not along:
                 continue
             into = {field.name: self.output_tangents[field.name].array for field in outputs(part)}
             for output, array in into.items():
                 if output not in known:
                     array.fill(0)
-            if along := tangents_of(name, part, known):
+            if along:
                 self.kernels[name].along(along, into, t)
             known |= into
         return known

@@ -93,7 +93,8 @@ class Slope:
         what, energy = f"slope '{self.name}'", self.energy
         if not gives:
             raise EnergyError(f"{what}: gives no field; name the derivative by at least one field")
-        if staged := [part for part in energy.parts.values() if isinstance(part, StagedTerm)]:
+        staged = [p for p in energy.parts.values() if isinstance(p, StagedTerm) and not p.linear]
+        if staged:
             kind = "map" if staged[0].outputs else "energy"
             raise EnergyError(
                 f"{what}: '{staged[0].name}' is a staged {kind}, which has no second derivatives; use a local"

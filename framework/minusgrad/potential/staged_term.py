@@ -13,6 +13,7 @@ from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields, Grid, ordered_sum
 from ..energies.local_energy import Parameter, Time
 from ..energies.staged_energy import Stage, Staged, arguments
+from ..energies.staged_map import StagedMap
 from ..engine import runtime, storage
 from ..errors import EnergyError, choices
 from .stage_probe import StageProbe
@@ -58,6 +59,11 @@ class StagedTerm:
         return StagedTerm(self.name, self.energy, bound, inputs, self.sizes, self.dtype, outputs, self.cells)
 
     @property
+    def linear(self) -> bool:
+        """True of a map whose outputs are linear in its fields."""
+        return isinstance(self.energy, StagedMap) and self.energy.is_linear
+
+    @property
     def uses_time(self) -> bool:
         """True if the energy depends on the time explicitly."""
         return bool(self.energy.of_role(Time))
@@ -69,6 +75,14 @@ class StagedTerm:
     def output_values(self, t: float = 0.0) -> dict[str, np.ndarray]:
         """The values of each output, by name."""
         self._forward(t)
+        return {name: self._store.values(name) for name in self.energy.outputs}
+
+    def tangents(self, along: Mapping[str, np.ndarray], t: float = 0.0) -> dict[str, np.ndarray]:
+        """The tangents of the outputs of a linear map, by name, along those of fields, by argument."""
+        for argument, found in self.fields.items():
+            self._store.put(argument, along.get(argument, np.zeros(found.shape)))
+        self._run_forward(t)
+        self._forward_done = False  # the arrays hold no values of fields
         return {name: self._store.values(name) for name in self.energy.outputs}
 
     def sweep(self, wanted: DerivativeRequest, t: float = 0.0) -> Derivatives:
@@ -112,8 +126,17 @@ class StagedTerm:
 
     def back(self, wanted: Sequence[str], t: float, seeds: Mapping[str, Any]) -> dict[str, np.ndarray]:
         """The same, for known names, where the last forward run was at the present inputs."""
-        if not self._forward_done:  # a reverse pass may overwrite arrays, to recompute others
+        of_fields = self._needs_no_values and all(a in self.fields for a in wanted)
+        if not (self._forward_done or of_fields):  # a reverse pass may overwrite arrays, to recompute others
             self._forward(t)
+        self._reverse(seeds)
+        return {a: self._store.copied(a, self.arrays[a].grad) for a in wanted}
+
+    def changes(
+        self, wanted: Sequence[str], t: float, seeds: Mapping[str, Any], along: Mapping[str, np.ndarray]
+    ) -> dict[str, np.ndarray]:
+        """How `back` changes along tangents of fields, of a linear map, for arguments that are no fields."""
+        self.tangents(along, t)
         self._reverse(seeds)
         return {a: self._store.copied(a, self.arrays[a].grad) for a in wanted}
 
@@ -172,9 +195,18 @@ class StagedTerm:
 
     # Forward and reverse
 
+    @property
+    def _needs_no_values(self) -> bool:
+        """True of a linear map that recomputes nothing: derivatives by fields need no forward pass before."""
+        return self.linear and not any(stage.recompute for stage in self.energy.stages)
+
     def _forward(self, t: float) -> None:
         for argument, found in self.fields.items():
             self._store.put(argument, found.values)
+        self._run_forward(t)
+
+    def _run_forward(self, t: float) -> None:
+        """Run the stages forward, from the fields that are in the arrays, and the present inputs."""
         for argument, values in (self.inputs | dict.fromkeys(self.energy.of_role(Time), np.array(t))).items():
             self._store.put(argument, values)
         for act, what in self.energy.schedule.forward:

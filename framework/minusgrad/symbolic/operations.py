@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from ..engine.special_functions import erf
+from ..engine.special_functions import erf, erfc
 from .operation import SAME, Operation, Singularity
 from .scalar import Scalar
 
@@ -97,6 +97,8 @@ _ROWS = (
     Operation("tanh", python=math.tanh, numpy=np.tanh, function=True, derivative=lambda y, a: (1.0 - y * y,)),
     Operation("erf", python=math.erf, numpy=erf, text="erf_{R}({})", function=True,
               derivative=lambda y, a: (2.0 / math.sqrt(math.pi) * _f("exp", -(a * a)),)),
+    Operation("erfc", python=math.erfc, numpy=erfc, text="erfc_{R}({})", function=True,
+              derivative=lambda y, a: (-2.0 / math.sqrt(math.pi) * _f("exp", -(a * a)),)),
     # Kinks and choices
     Operation("abs", python=abs, numpy=np.abs, vectors="ti.max({0}, {zero} - {0})", result="same",
               derivative=lambda y, a: (

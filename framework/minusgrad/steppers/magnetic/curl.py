@@ -19,7 +19,7 @@ from ...codegen.tracing import trace
 from ...energies.local_energy import LocalEnergy, Node
 from ...energies.magnetic_field import OWN, MagneticField
 from ...engine import runtime
-from ...engine.special_functions import erf
+from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
 from ...potential.sample_potential import instance
 from ...symbolic.differentiation import gradient
@@ -48,7 +48,7 @@ def field_function(field: MagneticField, d: int) -> FunctionType:
     (place,), (along,) = (graph.inputs[name] for name in (str(field.place), ALONG))
     slopes = [gradient(component, place) for component in gradient(graph.value, along)]
     parts = settled([slopes[j][i] - slopes[i][j] for j, i in _pairs(d)])
-    return written("field", _source(field, names, parts), {"erf": erf})
+    return written("field", _source(field, names, parts), {"erf": erf, "erfc": erfc})
 
 
 def projected(field: MagneticField, d: int) -> LocalEnergy:
@@ -157,7 +157,7 @@ def _source(field: MagneticField, names: str, parts: Sequence[Scalar]) -> str:
             text[node.serial] = f"({node.number!r})"
         else:
             value = template(node).format(*(text[a.serial] for a in node.args), T="ti.f64", R="f64")
-            value = value.replace("erf_f64", "erf")
+            value = value.replace("erf_f64", "erf").replace("erfc_f64", "erfc")
             text[node.serial] = f"({value})" if node.op in TRUTHS else f"r{node.serial}"
             lines += [] if node.op in TRUTHS else [f"    r{node.serial} = {value}"]
     found = [text[part.serial] for part in parts]
