@@ -51,6 +51,8 @@ INPUTS = "inputs"
 """The folder in a run folder for the files that its scene reads."""
 FIT = "fit.json"
 """The file in a run folder with the results of a fit."""
+OTHER = "not the run that was saved:"
+"""How the differences begin that keep a run from being continued or read."""
 
 
 @dataclass(frozen=True)
@@ -249,8 +251,30 @@ def _as_it_was(
     folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool, remarks: list[str]
 ) -> Simulation | ParameterFit:
     """The job at a saved state; `remarks` get the differences. Raises as `resume` does."""
+    job, grave, light = rebuilt(folder, snapshot, plugins, allow_changed)
+    if grave and not allow_changed:
+        lines = [f"{folder.path}: {OTHER}", *grave, "to continue all the same: --allow-changed"]
+        raise CheckpointError("\n".join(lines))
+    if grave or light:
+        remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
+        folder.journal("changed", differences=[*grave, *light])
+    with blaming(job.registry):
+        job.restore(snapshot, changed=bool(grave))
+        if grave:
+            job.stepper.evaluate()  # the saved forces may be those of another scene
+    return job
+
+
+def rebuilt(
+    folder: RunDir, snapshot: Snapshot, plugins: Plugins, allow_changed: bool = False, verb: str = "resume"
+) -> tuple[Simulation | ParameterFit, list[str], list[str]]:
+    """The job of a run folder as at its start, and how it differs from the saved one: gravely, and lightly.
+
+    verb: the command that asks for it. Raises `CheckpointError` where it cannot be built again, and
+    `RunFolderError` for a damaged folder.
+    """
     path = folder.path
-    _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins)
+    _ask_for_files(path, provenance.plugin_files(snapshot.meta), plugins, verb)
     if lacking := provenance.lacking(snapshot.meta):
         raise CheckpointError(f"{path}: {lacking}")
     document = load(path / "scene.toml", _overrides(folder))
@@ -264,17 +288,7 @@ def _as_it_was(
     else:
         job = _built(Simulation, validated, path / INPUTS)
     grave, light = provenance.differences(snapshot.meta, job.facts())
-    if grave and not allow_changed:
-        lines = [f"{path}: not the run that was saved:", *grave, "to continue all the same: --allow-changed"]
-        raise CheckpointError("\n".join(lines))
-    if grave or light:
-        remarks += ["since the run was saved, and perhaps not bit for bit the same:", *grave, *light]
-        folder.journal("changed", differences=[*grave, *light])
-    with blaming(job.registry):
-        job.restore(snapshot, changed=bool(grave))
-        if grave:
-            job.stepper.evaluate()  # the saved forces may be those of another scene
-    return job
+    return job, [*grave], [*light]
 
 
 def _finished(
@@ -374,20 +388,20 @@ def _bind_again(path: Path, document: Document, computed: str | None, allow_chan
             raise CheckpointError(text) from None
 
 
-def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins) -> None:
-    """Raise `CheckpointError` if the run was made with --plugin and is resumed without."""
+def _ask_for_files(path: Path, needed: Sequence[str], given: Plugins, verb: str) -> None:
+    """Raise `CheckpointError` if the run was made with --plugin and is read without."""
     names = [Path(file).name for file in given if isinstance(file, (Path, str))]
     if missing := [name for name in needed if name not in names]:
         raise CheckpointError(
             f"{path}: was run with --plugin {', '.join(missing)}, and a run folder holds no code;"
-            f" give it again: {_resume_line(path, missing)}"
+            f" give it again: {_resume_line(path, missing, verb)}"
         )
 
 
-def _resume_line(path: Path, plugins: Sequence[str]) -> str:
-    """The command that continues the run."""
+def _resume_line(path: Path, plugins: Sequence[str], verb: str = "resume") -> str:
+    """The command that continues the run, or reads it."""
     options = [word for plugin in plugins for word in ("--plugin", plugin)]
-    return shlex.join(["minusgrad", "resume", str(path), *options])
+    return shlex.join(["minusgrad", verb, str(path), *options])
 
 
 def _overrides(folder: RunDir) -> list[str]:

@@ -29,7 +29,9 @@ def print_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     console = Console(soft_wrap=False)
     if not console.is_terminal:
         console = Console(width=160)
-    shown = Table(*head, box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold")
+    shown = Table(
+        *map(escape, head), box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, header_style="bold"
+    )
     for row in rows:
         shown.add_row(*map(escape, row))
     console.print(shown)

@@ -68,7 +68,7 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     flat = last.value.shape[1] == 2
     view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
     seen = [frame.value @ view.T for frame in frames]
-    parts = {name: _part(first.value, tuples, view) for name, tuples in lists.items()}
+    parts = {name: part(first.value, tuples, view) for name, tuples in lists.items()}
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists)
@@ -140,7 +140,7 @@ def _what(run: Path, series: Mapping[str, str]) -> str:
     return units.with_unit(h5md.label(name).replace("_", " "), trajectory.symbols(run, name)[0])
 
 
-def _part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
+def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
     """The drawable parts of a list whose initial positions are x (N, d)."""
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     if tuples.shape[1] == 2:

@@ -7,7 +7,6 @@ mesh.png where there are cells or lines between the nodes, else orbits.png; line
 over a plane grid gives `<label>.png`, energies give energy.png, and the iterations of a fit fit.png.
 """
 
-import io
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -21,7 +20,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import fits, grids, layers, meshes, orbits, style
+from . import fits, grids, layers, meshes, orbits, picture_files, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -35,7 +34,7 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     Raises UserError without Matplotlib or if nothing can be drawn, RunFolderError if `run` is not a run,
     CheckpointError if a segment is damaged.
     """
-    mpl = _matplotlib()
+    mpl = picture_files.matplotlib()
     RunDir.open(run, read_only=True)
     names, meta = trajectory.names(run), _meta(run)
     jobs: dict[str, Callable[[Figure], None]] = {}
@@ -66,7 +65,8 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
     out = out or run / "pictures"
     with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
         durable.make_folder(out)
-        return [_drawn(out / f"{stem}.png", draw, meta.get("title", "")) for stem, draw in jobs.items()]
+        title = meta.get("title", "")
+        return [picture_files.drawn(out / f"{stem}.png", draw, title) for stem, draw in jobs.items()]
 
 
 def _meshes(
@@ -91,35 +91,10 @@ def _stem(label: str) -> str:
     return label.replace("/", "_")
 
 
-def _matplotlib() -> Any:
-    try:
-        import matplotlib
-        import matplotlib.backends.backend_agg
-        import matplotlib.figure
-    except ImportError as error:
-        raise UserError("pictures need matplotlib: pip install 'minusgrad[plot]'") from error
-    return matplotlib
-
-
 def _meta(run: Path) -> dict[str, Any]:
     """The newest undamaged checkpoint's meta, for names and title; empty if there is none."""
     path, _ = checkpoint.newest(run / "ckpt")
     return checkpoint.load(path).meta if path else {}
-
-
-def _drawn(path: Path, draw: "Callable[[Figure], None]", title: str) -> Path:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure()
-    FigureCanvasAgg(figure)
-    draw(figure)
-    if title:
-        figure.suptitle(title, color=INK)
-    png = io.BytesIO()
-    figure.savefig(png, format="png", metadata={"Software": None})
-    durable.replace(path, png.getvalue())
-    return path
 
 
 def _energies(names: list[str]) -> list[str]:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ...engine import storage
 from ...potential.potential import Potential
 from ..stepper import Stepper
+from .free_components import FreeComponents
 
 PRODUCTS = 16
 """Hessian products; 16 find the largest eigenvalue of a spring network to about 1 %."""
@@ -76,32 +76,18 @@ class MassWeighted:
 
     def __init__(self, stepper: Stepper, potential: Potential, names: Mapping[str, str]):
         self.potential, self.t = potential, stepper.time
-        fields = potential.fields
-        self._free = {n: np.flatnonzero(stepper.holds.free(x)) for x, n in names.items()}
-        self._inverse = [
-            self._root(fields[n].shape, stepper.inertia[x])[self._free[n]] for x, n in names.items()
-        ]
-        self.size = sum(len(places) for places in self._free.values())
-
-    @staticmethod
-    def _root(shape: tuple[int, ...], inertia: object) -> np.ndarray:
-        """1 / sqrt(inertia) of every component, flat."""
-        by_node = storage.host(inertia).astype(np.float64).reshape(-1, *[1] * (len(shape) - 1))
-        return np.broadcast_to(1.0 / np.sqrt(by_node), shape).reshape(-1)
+        inertia = {n: stepper.inertia[x] for x, n in names.items()}
+        positions = {n: x for x, n in names.items()}
+        self._free = FreeComponents(potential.fields, inertia, stepper.holds, positions)
+        self.size = self._free.size
 
     def product(self, y: np.ndarray) -> np.ndarray:
         """M^(-1/2) H M^(-1/2) y; the tangent is scaled to size 1, so that it does not over- or underflow."""
-        w = y * np.concatenate(self._inverse)
-        size, begin = float(np.abs(w).max()) or 1.0, 0
-        tangents = {}
-        for name, free in self._free.items():
-            whole = np.zeros(self.potential.fields[name].shape)
-            whole.reshape(-1)[free] = w[begin : begin + len(free)] / size
-            tangents[name], begin = whole, begin + len(free)
-        found = [
-            self.potential.product(tangents, n, self.t).reshape(-1)[free] for n, free in self._free.items()
-        ]
-        return np.concatenate(found).astype(np.float64) * np.concatenate(self._inverse) * size
+        w = y * self._free.inverse_root
+        size = float(np.abs(w).max()) or 1.0
+        tangents = self._free.by_field(w / size)
+        found = {n: self.potential.product(tangents, n, self.t) for n in tangents}
+        return self._free.vector(found) * self._free.inverse_root * size
 
 
 def ritz_values(system: MassWeighted) -> np.ndarray | None:
