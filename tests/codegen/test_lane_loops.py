@@ -17,7 +17,7 @@ from tests.support.layouts import LIMITS, T, everything, in_lanes
 from tests.support.tiers import sampled
 
 SHARED = [name for name, instance in CANONICAL.items() if instance.energy.over != "nodes"]
-PLAIN = {"dihedral", "joint", "kinds", "flags", "powers"}
+PLAIN = {"dihedral", "periodic_torsion", "joint", "kinds", "flags", "powers"}
 """Energies that compute in whole numbers, or many things lane by lane."""
 
 

@@ -24,16 +24,6 @@ def trap(x, k, w, t):
     return 0.5 * k * (1.0 + 0.5 * ti.sin(w * t)) * x[0].norm_sqr()
 
 
-@local_energy(
-    "lennard_jones", over="pairs", x=X, eps=Parameter("J", default=1.0), sigma=Parameter("m", default=0.8)
-)
-def lennard_jones(x, eps, sigma):
-    """4 eps ((sigma/r)^12 - (sigma/r)^6)."""
-    r = x[0] - x[1]
-    s6 = (sigma * sigma / r.norm_sqr()) ** 3
-    return 4.0 * eps * (s6 * s6 - s6)
-
-
 @local_energy("site", over="nodes", phi=Node(), m2=Parameter(default=-1.0), lam=Parameter(default=0.5))
 def site(phi, m2, lam):
     """m2 phi^2 / 2 + lam phi^4 / 4: on-site part of the phi-4 lattice."""

@@ -34,6 +34,7 @@ from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser import losses, spots
+from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
 from tests.support import energies
@@ -223,6 +224,11 @@ def _upright(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
     return {"inverse_rest": np.eye(2) + 0.1 * rng.normal(size=(count, 2, 2))}
 
 
+def _minima(rng: np.random.Generator, count: int) -> dict[str, np.ndarray]:
+    """Numbers of minima per turn, as torsions have them."""
+    return {"multiplicity": rng.integers(1, 4, count)}
+
+
 def _deformed(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     """Deformation gradients near the unit matrix."""
     return {"F": np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (n, d, d))}
@@ -269,8 +275,16 @@ CANONICAL: dict[str, Instance] = {
     "running_cost": Instance(electrodes.running_cost),
     "distance": Instance(boxes.distance),
     "joint": Instance(boxes.joint),
+    "harmonic_bond": Instance(bonded.harmonic_bond),
+    "harmonic_angle": Instance(bonded.harmonic_angle),
+    "periodic_torsion": Instance(bonded.periodic_torsion, data=_minima),
+    "lennard_jones": Instance(lennard_jones.lennard_jones, state=_lattice),
+    "lennard_jones_mixture": Instance(lennard_jones.lennard_jones_mixture, state=_lattice),
+    "lennard_jones_14": Instance(lennard_jones.lennard_jones_14, state=_lattice),
+    "coulomb": Instance(electrostatics.coulomb, state=_lattice),
+    "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=_lattice),
+    "coulomb_14": Instance(electrostatics.coulomb_14, state=_lattice),
     "trap": Instance(energies.trap),
-    "lennard_jones": Instance(energies.lennard_jones, state=_lattice),
     "site": Instance(energies.site),
     "link": Instance(energies.link),
     "membrane": Instance(energies.membrane, state=_corners, data=_upright, sorted=True),

@@ -1,0 +1,23 @@
+"""Molecules: force fields of bonds, angles, torsions, Lennard-Jones and Coulomb energies; OpenMM Systems."""
+
+from minusgrad.plugin import hookimpl
+
+
+@hookimpl
+def register_energies():
+    """Bonded energies; Lennard-Jones and Coulomb energies of all pairs, and of 1-4 pairs."""
+    from .bonded import harmonic_angle, harmonic_bond, periodic_torsion
+    from .electrostatics import coulomb, coulomb_14, coulomb_reaction_field
+    from .lennard_jones import lennard_jones, lennard_jones_14, lennard_jones_mixture
+
+    bonded = [harmonic_bond, harmonic_angle, periodic_torsion]
+    dispersion = [lennard_jones, lennard_jones_mixture, lennard_jones_14]
+    return [*bonded, *dispersion, coulomb, coulomb_reaction_field, coulomb_14]
+
+
+@hookimpl
+def register_states():
+    """Molecules from an OpenMM System."""
+    from .states import STATES
+
+    return STATES

@@ -1,0 +1,219 @@
+"""OpenMM System files: particles, bonded forces, nonbonded parameters and the periodic box, without OpenMM.
+
+The XML is that of `openmm.XmlSerializer.serialize(system)`. Units are OpenMM's: nm, kJ/mol, u, e, rad.
+
+    HarmonicBondForce       p1 p2, d (r_0), k
+    HarmonicAngleForce      p1 p2 p3, a (theta_0), k
+    PeriodicTorsionForce    p1 p2 p3 p4, periodicity, phase, k
+    NonbondedForce          of each particle q, sig, eps; exceptions p1 p2 with q (product), sig, eps
+    CMMotionRemover         no energy; left out with a remark
+
+Forces of one type are put together. Other forces, constraints, virtual sites and offsets of parameters are
+refused by name.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from xml.etree import ElementTree
+from xml.etree.ElementTree import Element
+
+import numpy as np
+
+from minusgrad.plugin import UserError, node_numbers
+
+PERIODIC = {2: "CutoffPeriodic", 3: "Ewald", 4: "PME", 5: "LJPME"}
+"""Methods of a NonbondedForce that use the box."""
+CURES = {
+    "CMAPTorsionForce": "take a force field without CMAP, such as amber14-all.xml",
+    "GBSAOBCForce": "leave the implicit solvent out",
+    "CustomGBForce": "leave the implicit solvent out",
+    "MonteCarloBarostat": "remove it; the stepper of a scene keeps the pressure",
+    "MonteCarloAnisotropicBarostat": "remove it; the stepper of a scene keeps the pressure",
+    "AndersenThermostat": "remove it; the stepper of a scene keeps the temperature",
+}
+"""For forces that users are likely to meet."""
+KNOWN = (
+    "HarmonicBondForce",
+    "HarmonicAngleForce",
+    "PeriodicTorsionForce",
+    "NonbondedForce",
+    "CMMotionRemover",
+)
+
+
+@dataclass(frozen=True)
+class Interactions:
+    """Listed tuples (K, k) of atoms, and numbers (K,) of each by the attribute of the file."""
+
+    atoms: np.ndarray
+    numbers: dict[str, np.ndarray]
+
+    def __len__(self) -> int:
+        return len(self.atoms)
+
+    def of(self, chosen: np.ndarray) -> "Interactions":
+        """Those that a mask (K,) chooses."""
+        return Interactions(self.atoms[chosen], {name: n[chosen] for name, n in self.numbers.items()})
+
+
+@dataclass(frozen=True)
+class System:
+    """A parsed System, in OpenMM's units.
+
+    mass (n,); bonds, angles and torsions; nonbonded: q, sig and eps (n,); exceptions of pairs; box (3, 3),
+    its edge vectors as rows, None without periodic boundaries; remarks for the user.
+    """
+
+    mass: np.ndarray
+    bonds: Interactions
+    angles: Interactions
+    torsions: Interactions
+    nonbonded: dict[str, np.ndarray]
+    exceptions: Interactions
+    box: np.ndarray | None
+    remarks: tuple[str, ...] = ()
+
+
+def parse(file: str, data: bytes) -> System:
+    """The System in the bytes of an XML file; `file`: its name in messages.
+
+    Raises `UserError` for other files, for what has no counterpart here, and for atoms that do not exist.
+    """
+    return _Reader(file, data).system()
+
+
+class _Reader:
+    """Walks through the tree of one file."""
+
+    def __init__(self, file: str, data: bytes):
+        self.file = file
+        if b"<!DOCTYPE" in data or b"<!ENTITY" in data:  # entities may expand without end
+            raise UserError(f"'{file}': must have no document type declaration, got one; remove it")
+        try:
+            self.root = ElementTree.fromstring(data)
+        except ElementTree.ParseError as error:
+            raise UserError(f"'{file}': is no XML ({error}); write it with openmm.XmlSerializer") from None
+        if self.root.tag != "System":
+            raise UserError(
+                f"'{file}': must be an OpenMM System, got <{self.root.tag}>;"
+                " write openmm.XmlSerializer.serialize(system)"
+            )
+        self.forces: dict[str, list[Element]] = {}
+        for force in self.root.iterfind("Forces/Force"):
+            self.forces.setdefault(force.get("type", "?"), []).append(force)
+        self.n = len(self.root.findall("Particles/Particle"))
+
+    def system(self) -> System:
+        self._refuse_the_rest()
+        method, nonbonded, exceptions = self._nonbonded()
+        torsions = self._listed("PeriodicTorsionForce", "Torsions/Torsion", 4, ("periodicity", "phase", "k"))
+        minima = torsions.numbers["periodicity"]
+        if (broken := minima[minima != np.rint(minima)]).size:
+            raise UserError(
+                f"'{self.file}': PeriodicTorsionForce: periodicity must be a whole number, got {broken[0]:g};"
+                " correct it"
+            )
+        removed = f"'{self.file}': CMMotionRemover is left out: steppers here keep the momentum"
+        return System(
+            mass=self._masses(),
+            bonds=self._listed("HarmonicBondForce", "Bonds/Bond", 2, ("d", "k")),
+            angles=self._listed("HarmonicAngleForce", "Angles/Angle", 3, ("a", "k")),
+            torsions=torsions,
+            nonbonded=nonbonded,
+            exceptions=exceptions,
+            box=self._box() if method in PERIODIC else None,
+            remarks=(removed,) if "CMMotionRemover" in self.forces else (),
+        )
+
+    def _refuse_the_rest(self) -> None:
+        if not self.n:
+            raise UserError(f"'{self.file}': has no particles; write a System with some")
+        if constraints := self.root.findall("Constraints/Constraint"):
+            raise UserError(
+                f"'{self.file}': constraints are not supported, got {len(constraints)}; make the System with"
+                " constraints=None, rigidWater=False"
+            )
+        if strange := [kind for kind in self.forces if kind not in KNOWN]:
+            cure = CURES.get(strange[0], "remove it from the System, or write it as an energy of the scene")
+            raise UserError(f"'{self.file}': {strange[0]} is not supported; {cure}")
+        sites = (k for k, one in enumerate(self.root.iterfind("Particles/Particle")) if len(one))
+        if (site := next(sites, None)) is not None:
+            raise UserError(
+                f"'{self.file}': virtual sites are not supported, got particle {site}; take a model without,"
+                " such as TIP3P for water"
+            )
+        for force in self.forces.get("NonbondedForce", ()):
+            for name in ("GlobalParameters", "ParticleOffsets", "ExceptionOffsets"):
+                if len(force.find(name) or ()):
+                    raise UserError(
+                        f"'{self.file}': {name} of NonbondedForce are not supported; set the parameters of"
+                        " particles themselves"
+                    )
+
+    def _masses(self) -> np.ndarray:
+        mass = self._numbers(self.root.findall("Particles/Particle"), "mass", "Particle")
+        if (light := np.flatnonzero(~(mass > 0.0))).size:
+            raise UserError(
+                f"'{self.file}': particle {light[0]} must have a mass above 0, got {mass[light[0]]:g};"
+                " give it its mass and hold it in the scene"
+            )
+        return mass
+
+    def _box(self) -> np.ndarray:
+        rows = [self.root.find(f"PeriodicBoxVectors/{name}") for name in "ABC"]
+        if None in rows:
+            raise UserError(f"'{self.file}': PeriodicBoxVectors need A, B and C; write them")
+        found = [row for row in rows if row is not None]
+        return np.stack([self._numbers(found, axis, "PeriodicBoxVectors") for axis in "xyz"], axis=1)
+
+    def _listed(self, kind: str, path: str, arity: int, names: Sequence[str]) -> Interactions:
+        found = [one for force in self.forces.get(kind, ()) for one in force.iterfind(path)]
+        what = f"'{self.file}': {kind}"
+        columns = [self._numbers(found, f"p{k + 1}", kind) for k in range(arity)]
+        atoms = np.stack(columns, axis=1).reshape(-1, arity)
+        wrong = ((atoms != np.rint(atoms)) | (atoms < 0) | (atoms >= self.n)).any(axis=1)
+        if wrong.any():
+            row = int(np.argmax(wrong))
+            raise UserError(
+                f"{what}: atoms must be whole numbers from 0 to {self.n - 1}, got"
+                f" {', '.join(f'{a:g}' for a in atoms[row])}; correct number {row}"
+            )
+        return Interactions(
+            node_numbers(what, atoms.astype(np.int64)),
+            {name: self._numbers(found, name, kind) for name in names},
+        )
+
+    def _nonbonded(self) -> tuple[int, dict[str, np.ndarray], Interactions]:
+        """The method, charge, sigma and epsilon of particles, and the exceptions."""
+        forces = self.forces.get("NonbondedForce", [])
+        if len(forces) > 1:
+            raise UserError(
+                f"'{self.file}': must have at most one NonbondedForce, got {len(forces)}; put them together"
+            )
+        names = ("q", "sig", "eps")
+        exceptions = self._listed("NonbondedForce", "Exceptions/Exception", 2, names)
+        if not forces:
+            return 0, {name: np.zeros(self.n) for name in names}, exceptions
+        found = forces[0].findall("Particles/Particle")
+        if len(found) != self.n:
+            raise UserError(
+                f"'{self.file}': NonbondedForce must have {self.n} particles, as the System has,"
+                f" got {len(found)}; write the file again"
+            )
+        return (
+            int(forces[0].get("method", "0")),
+            {name: self._numbers(found, name, "NonbondedForce") for name in names},
+            exceptions,
+        )
+
+    def _numbers(self, found: Sequence[Element], name: str, what: str) -> np.ndarray:
+        """One attribute of some elements, shape (K,)."""
+        try:
+            numbers = np.array([float(one.attrib[name]) for one in found])
+        except (KeyError, ValueError):
+            numbers = np.full(1, np.nan)
+        if not np.isfinite(numbers).all():
+            raise UserError(
+                f"'{self.file}': {what} needs a finite number `{name}` everywhere; write the file again"
+            )
+        return numbers

@@ -1,0 +1,137 @@
+"""Initial states of molecules: from an OpenMM System and the places of its atoms, in run units.
+
+    field       shape       unit
+    x, v        (n, 3)      m, m s^-1
+    m           (n,)        kg
+    charge      (n,)        C
+    sigma       (n,)        m           Lennard-Jones
+    epsilon     (n,)        J
+    box         (1, 3, 3)   m           edge vectors as rows, of a periodic System
+
+    list            rows        data of its elements                                    energies
+    bonds           (K, 2)      rest [m], stiffness [N/m]                               harmonic_bond
+    urey_bradley    (K, 2)      the same, between the ends of angles                    harmonic_bond
+    angles          (K, 3)      rest [rad], stiffness [J]                               harmonic_angle
+    torsions        (K, 4)      multiplicity, phase [rad], stiffness [J]                periodic_torsion
+    impropers       (K, 4)      the same, of atoms that are no chain                    periodic_torsion
+    pairs14         (K, 2)      charge_product [C^2], sigma [m], epsilon [J]            of 1-4 pairs
+    exclusions      (K, 2)      of pairs without nonbonded energies, or with those of a 1-4 pair
+
+Bodies are the residues by name (ALA, HOH) and the chains (chain_A). Velocities are zero, or those of a
+`temperature`: normal with variance k T / m, without a common velocity.
+"""
+
+from collections.abc import Mapping
+from typing import Annotated
+
+import numpy as np
+
+from minusgrad.plugin import (
+    Body,
+    Motion,
+    Quantity,
+    Record,
+    State,
+    StateContext,
+    UnitSystem,
+    UserError,
+    quantities,
+)
+
+from . import openmm_system, pdb
+from .topology import lists_of
+
+ARGUMENTS = {
+    "d": ("rest", "1 nm", "m"),
+    "k": ("stiffness", "1 kJ/mol", "J"),
+    "a": ("rest", "1 rad", "rad"),
+    "periodicity": ("multiplicity", "1", "1"),
+    "phase": ("phase", "1 rad", "rad"),
+    "q": ("charge_product", f"{1.602176634e-19**2!r} C^2", "C^2"),
+    "sig": ("sigma", "1 nm", "m"),
+    "eps": ("epsilon", "1 kJ/mol", "J"),
+}
+"""By the attribute in the file: the argument of the energy, OpenMM's unit and that of the argument."""
+PER_LENGTH = {"k": ("stiffness", "1 kJ mol^-1 nm^-2", "N/m")}
+"""Of bonds."""
+OF_PARTICLES = {
+    "q": ("charge", "1.602176634e-19 C", "C"),
+    "sig": ARGUMENTS["sig"],
+    "eps": ARGUMENTS["eps"],
+}
+UNITS = {"x": "m", "v": "m s^-1", "m": "kg", "charge": "C", "sigma": "m", "epsilon": "J", "box": "m"}
+
+
+class Molecule(Record):
+    """Molecules: force field of an OpenMM System (`system`, XML), places of a PDB file (`positions`).
+
+    `temperature`: velocities are drawn for it; default: at rest.
+    """
+
+    system: str
+    positions: str
+    temperature: Annotated[float | str, Quantity("K", "nonnegative")] = 0.0
+
+    def make(self, context: StateContext) -> State:
+        units = context.units
+        system = openmm_system.parse(self.system, context.read(self.system))
+        atoms = pdb.parse(self.positions, context.read(self.positions))
+        if len(atoms) != len(system.mass):
+            raise UserError(
+                f"positions: must have the atoms of the System, {len(system.mass)}, got {len(atoms)};"
+                " give the PDB file that the System was made of"
+            )
+        context.remarks += system.remarks
+        lists = lists_of(system)
+        data = {
+            name: _converted(one.numbers, ARGUMENTS | (PER_LENGTH if "d" in one.numbers else {}), units)
+            for name, one in lists.items()
+        }
+        fields = {"x": atoms.places * units.convert("1 angstrom", "m")} | {
+            "m": system.mass * units.convert("1 u", "kg")
+        }
+        fields["v"] = self._velocities(fields["m"], context)
+        fields |= _converted(system.nonbonded, OF_PARTICLES, units)
+        if system.box is not None:
+            fields["box"] = system.box[None] * units.convert("1 nm", "m")
+        return State(
+            fields=fields,
+            units={name: UNITS[name] for name in fields},
+            motions=(Motion("x", "v", "m"),),
+            bodies=tuple(Body(name, nodes) for name, nodes in _bodies(atoms).items()),
+            tuples={name: one.atoms for name, one in lists.items()},
+            data=data,
+            labels={"x": "position", "v": "velocity", "m": "mass"},
+            shown=("bonds",) if "bonds" in lists else (),
+        )
+
+    def _velocities(self, m: np.ndarray, context: StateContext) -> np.ndarray:
+        heat = context.units.convert("1.380649e-23 J K^-1", "J K^-1")
+        heat *= quantities(self, context.units)["temperature"]
+        v = context.random("molecule.velocities").normal(size=(len(m), 3)) * np.sqrt(heat / m)[:, None]
+        return v - m @ v / m.sum()
+
+
+def _converted(
+    numbers: Mapping[str, np.ndarray], arguments: Mapping[str, tuple[str, str, str]], units: UnitSystem
+) -> dict[str, np.ndarray]:
+    """Numbers of a file by argument, in the run's units."""
+    found = {}
+    for name, values in numbers.items():
+        argument, given, needed = arguments[name]
+        whole = argument == "multiplicity"
+        found[argument] = np.rint(values).astype(np.int32) if whole else values * units.convert(given, needed)
+    return found
+
+
+def _bodies(atoms: pdb.Atoms) -> dict[str, np.ndarray]:
+    """Nodes by the name of their residue, and by their chain."""
+    chains = ["" if not chain else f"chain_{chain}" for chain in atoms.chains]
+    found: dict[str, list[int]] = {}
+    for names in (atoms.residues, chains):
+        for node, name in enumerate(names):
+            found.setdefault(name, []).append(node)
+    return {name: np.array(nodes, np.int32) for name, nodes in found.items() if name}
+
+
+STATES = {"molecule": Molecule}

@@ -1,0 +1,53 @@
+"""Topology of molecules: proper and improper torsions, Urey-Bradley pairs, 1-4 pairs, exclusions.
+
+A proper torsion is a chain of three bonds; the four atoms of an improper one are no such chain. A
+Urey-Bradley pair is a bond between the ends of an angle whose arms are bonds that end no angle themselves
+(all three sides of a ring of three are bonds). An exception of a NonbondedForce replaces the energies of
+its pair by its own: the pair is excluded, and where its own are not zero it is a 1-4 pair as well.
+"""
+
+import numpy as np
+
+from .openmm_system import Interactions, System
+
+LISTS = ("bonds", "urey_bradley", "angles", "torsions", "impropers", "pairs14", "exclusions")
+
+
+def lists_of(system: System) -> dict[str, Interactions]:
+    """The lists of a System by the names of LISTS, without those that are empty."""
+    bonds, angles, torsions, pairs = system.bonds, system.angles, system.torsions, system.exceptions
+    across = _across(bonds.atoms, angles.atoms)
+    chains = _chains(bonds.atoms[~across], torsions.atoms)
+    left = (pairs.numbers["q"] != 0.0) | (pairs.numbers["eps"] != 0.0)
+    found = {
+        "bonds": bonds.of(~across),
+        "urey_bradley": bonds.of(across),
+        "angles": angles,
+        "torsions": torsions.of(chains),
+        "impropers": torsions.of(~chains),
+        "pairs14": pairs.of(left),
+        "exclusions": Interactions(pairs.atoms, {}),
+    }
+    return {name: one for name, one in found.items() if len(one)}
+
+
+def _pairs(rows: np.ndarray) -> list[frozenset[int]]:
+    return [frozenset(row) for row in rows.tolist()]
+
+
+def _across(bonds: np.ndarray, angles: np.ndarray) -> np.ndarray:
+    """Of each bond, whether it is a Urey-Bradley pair."""
+    known, ends = set(_pairs(bonds)), set(_pairs(angles[:, [0, 2]]))
+    spanned = {
+        frozenset((i, k))
+        for i, j, k in angles.tolist()
+        if {frozenset((i, j)), frozenset((j, k))} <= known - ends
+    }
+    return np.array([pair in spanned for pair in _pairs(bonds)], bool)
+
+
+def _chains(bonds: np.ndarray, torsions: np.ndarray) -> np.ndarray:
+    """Of each torsion, whether its atoms are a chain of bonds."""
+    known = set(_pairs(bonds))
+    steps = [_pairs(torsions[:, [k, k + 1]]) for k in range(3)]
+    return np.array([known.issuperset(chain) for chain in zip(*steps, strict=True)], bool)

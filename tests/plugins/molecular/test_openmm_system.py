@@ -1,0 +1,212 @@
+"""OpenMM Systems as files: lists and units, and what is refused."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from minusgrad.assembly.contexts import StateContext
+from minusgrad.errors import UserError
+from minusgrad.plugin import State, UnitSystem
+from minusgrad_molecular.states import Molecule
+from tests.support.command import SCENES
+
+pytestmark = pytest.mark.unit
+
+MOLECULAR = UnitSystem.of("nm", "u", "ps")
+PROPANONE = """\
+<System openmmVersion="8.6.1" type="System" version="1">
+<PeriodicBoxVectors>
+<A x="3" y="0" z="0"/><B x="0.5" y="4" z="0"/><C x="0" y="0.25" z="5"/>
+</PeriodicBoxVectors>
+<Particles>
+<Particle mass="16"/><Particle mass="12"/><Particle mass="15"/><Particle mass="15"/>
+</Particles>
+<Constraints/>
+<Forces>
+<Force type="HarmonicBondForce"><Bonds>
+<Bond d=".12" k="400000" p1="1" p2="0"/><Bond d=".15" k="200000" p1="1" p2="2"/>
+<Bond d=".15" k="200000" p1="1" p2="3"/><Bond d=".26" k="5000" p1="2" p2="3"/>
+</Bonds></Force>
+<Force type="HarmonicAngleForce"><Angles><Angle a="2" k="300" p1="2" p2="1" p3="3"/></Angles></Force>
+<Force type="PeriodicTorsionForce"><Torsions>
+<Torsion k="4" p1="2" p2="3" p3="1" p4="0" periodicity="2" phase="3"/>
+<Torsion k="5" p1="0" p2="1" p3="2" p4="1" periodicity="3" phase="0"/>
+</Torsions></Force>
+<Force method="2" type="NonbondedForce"><GlobalParameters/><ParticleOffsets/><ExceptionOffsets/><Particles>
+<Particle eps="0.5" q="-.5" sig=".3"/><Particle eps="0" q=".5" sig="1"/>
+<Particle eps=".4" q="0" sig=".36"/><Particle eps=".4" q="0" sig=".36"/>
+</Particles><Exceptions>
+<Exception eps="0" p1="0" p2="1" q="0" sig="1"/><Exception eps="0.2" p1="0" p2="2" q="-.1" sig=".33"/>
+</Exceptions></Force>
+</Forces>
+</System>
+"""
+"""United atoms, with a Urey-Bradley pair and an improper torsion; the last torsion returns along a bond."""
+PLACES = [(0.0, 0.0, 1.2), (0.0, 0.0, 0.0), (1.3, 0.0, -0.75), (-1.3, 0.0, -0.75)]
+
+
+def pdb(places=PLACES, residue: str = "PRO") -> str:
+    return "".join(
+        f"ATOM  {k + 1:5d}  C{k}  {residue} A   1    {x:8.3f}{y:8.3f}{z:8.3f}  1.00  0.00           C\n"
+        for k, (x, y, z) in enumerate(places)
+    )
+
+
+def made(folder: Path, system: str = PROPANONE, positions: str = "", units=MOLECULAR, **keys) -> State:
+    (folder / "a.xml").write_text(system)
+    (folder / "a.pdb").write_text(positions or pdb())
+    context = StateContext(units, 0, folder)
+    state = Molecule(system="a.xml", positions="a.pdb", **keys).make(context)
+    assert context.remarks == []
+    return state
+
+
+def test_the_lists_of_a_system(tmp_path: Path) -> None:
+    state = made(tmp_path)
+    assert {name: rows.tolist() for name, rows in state.tuples.items()} == {
+        "bonds": [[1, 0], [1, 2], [1, 3]],
+        "urey_bradley": [[2, 3]],
+        "angles": [[2, 1, 3]],
+        "torsions": [[0, 1, 2, 1]],
+        "impropers": [[2, 3, 1, 0]],
+        "pairs14": [[0, 2]],
+        "exclusions": [[0, 1], [0, 2]],
+    }
+    assert state.data["impropers"]["multiplicity"].tolist() == [2]
+    assert state.data["impropers"]["multiplicity"].dtype == np.int32
+    np.testing.assert_allclose(state.fields["x"], np.array(PLACES) / 10.0, rtol=1e-15)
+    np.testing.assert_allclose(state.fields["box"], [[[3, 0, 0], [0.5, 4, 0], [0, 0.25, 5]]], rtol=1e-15)
+    assert {body.name: body.nodes.tolist() for body in state.bodies} == {
+        "PRO": [0, 1, 2, 3],
+        "chain_A": [0, 1, 2, 3],
+    }
+
+
+def test_the_units_of_a_system(tmp_path: Path) -> None:
+    """In SI, by constants written here."""
+    state, mole, e, u = (
+        made(tmp_path, units=UnitSystem.si()),
+        6.02214076e23,
+        1.602176634e-19,
+        1.66053906892e-27,
+    )
+    one = {name: {a: v[0] for a, v in data.items()} for name, data in state.data.items()}
+    assert one["bonds"] == pytest.approx({"rest": 1.2e-10, "stiffness": 4e5 * 1e3 / mole * 1e18})
+    assert one["urey_bradley"] == pytest.approx({"rest": 2.6e-10, "stiffness": 5e3 * 1e3 / mole * 1e18})
+    assert one["angles"] == pytest.approx({"rest": 2.0, "stiffness": 3e5 / mole}, rel=1e-12)
+    assert one["impropers"] == pytest.approx({"stiffness": 4e3 / mole, "phase": 3.0, "multiplicity": 2})
+    assert one["pairs14"]["charge_product"] == pytest.approx(-0.1 * e * e, rel=1e-12)
+    assert one["pairs14"]["sigma"] == pytest.approx(3.3e-10, rel=1e-12)
+    assert one["pairs14"]["epsilon"] == pytest.approx(200.0 / mole, rel=1e-12)
+    np.testing.assert_allclose(state.fields["charge"], np.array([-0.5, 0.5, 0.0, 0.0]) * e, rtol=1e-14)
+    np.testing.assert_allclose(state.fields["epsilon"], np.array([500, 0, 400, 400]) / mole, rtol=1e-14)
+    np.testing.assert_allclose(state.fields["m"], np.array([16, 12, 15, 15]) * u, rtol=1e-14)
+    np.testing.assert_allclose(state.fields["box"][0, 2], [0, 0.25e-9, 5e-9], rtol=1e-14)
+
+
+def test_a_ring_of_three_has_bonds_alone(tmp_path: Path) -> None:
+    ring = PROPANONE.replace(
+        "</Angles>",
+        '<Angle a="1" k="1" p1="1" p2="2" p3="3"/><Angle a="1" k="1" p1="1" p2="3" p3="2"/></Angles>',
+    )
+    state = made(tmp_path, ring)
+    assert len(state.tuples["bonds"]) == 4
+    assert "urey_bradley" not in state.tuples
+
+
+def test_a_system_in_vacuum_has_no_box(tmp_path: Path) -> None:
+    assert "box" not in made(tmp_path, PROPANONE.replace('method="2"', 'method="0"')).fields
+
+
+def test_velocities_of_a_temperature() -> None:
+    context = StateContext(MOLECULAR, 3, SCENES / "data")
+    keys = {"system": "dipeptide_water.xml", "positions": "dipeptide_water.pdb"}
+    state = Molecule(**keys, temperature="300 K").make(context)
+    v, m = state.fields["v"], state.fields["m"]
+    assert np.abs(m @ v).max() < 1e-10
+    n = len(m)
+    found = (m @ v**2).sum() / (3 * n - 3) / 8.31446261815324e-3
+    assert abs(found - 300.0) < 4.0 * 300.0 * np.sqrt(2.0 / (3 * n))
+    assert not Molecule(**keys).make(context).fields["v"].any()
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("<System ", "<Systems ", "'a.xml': is no XML (mismatched tag: line 26, column 2); write it with"
+         " openmm.XmlSerializer"),
+        (PROPANONE, "<Force/>", "'a.xml': must be an OpenMM System, got <Force>; write"
+         " openmm.XmlSerializer.serialize(system)"),
+        (PROPANONE, "<!DOCTYPE a><System/>",
+         "'a.xml': must have no document type declaration, got one; remove it"),
+        (PROPANONE, "<System/>", "'a.xml': has no particles; write a System with some"),
+        ("<Constraints/>", '<Constraints><Constraint d="0.1" p1="0" p2="1"/></Constraints>',
+         "'a.xml': constraints are not supported, got 1; make the System with constraints=None,"
+         " rigidWater=False"),
+        ("<Forces>", '<Forces><Force type="CMAPTorsionForce"/>',
+         "'a.xml': CMAPTorsionForce is not supported; take a force field without CMAP, such as"
+         " amber14-all.xml"),
+        ("<Forces>", '<Forces><Force type="CustomBondForce"/>',
+         "'a.xml': CustomBondForce is not supported; remove it from the System, or write it as an energy of"
+         " the scene"),
+        ('<Particle mass="12"/>', '<Particle mass="0"/>',
+         "'a.xml': particle 1 must have a mass above 0, got 0; give it its mass and hold it in the scene"),
+        ('<Particle mass="12"/>', '<Particle mass="12"><TwoParticleAverageSite/></Particle>',
+         "'a.xml': virtual sites are not supported, got particle 1; take a model without, such as TIP3P for"
+         " water"),
+        ("<ParticleOffsets/>", "<ParticleOffsets><Offset/></ParticleOffsets>",
+         "'a.xml': ParticleOffsets of NonbondedForce are not supported; set the parameters of particles"
+         " themselves"),
+        ('p1="2" p2="1" p3="3"', 'p1="2" p2="4" p3="3"',
+         "'a.xml': HarmonicAngleForce: atoms must be whole numbers from 0 to 3, got 2, 4, 3; correct number"
+         " 0"),
+        ('d=".12"', 'd="nan"',
+         "'a.xml': HarmonicBondForce needs a finite number `d` everywhere; write the file again"),
+        ('<Particle eps="0.5" q="-.5" sig=".3"/>', "",
+         "'a.xml': NonbondedForce must have 4 particles, as the System has, got 3; write the file again"),
+        ("</Forces>", '<Force type="NonbondedForce"/></Forces>',
+         "'a.xml': must have at most one NonbondedForce, got 2; put them together"),
+        ('<C x="0" y="0.25" z="5"/>', "",
+         "'a.xml': PeriodicBoxVectors need A, B and C; write them"),
+        ('periodicity="2"', 'periodicity="2.5"',
+         "'a.xml': PeriodicTorsionForce: periodicity must be a whole number, got 2.5; correct it"),
+    ],
+)  # fmt: skip
+def test_files_that_are_refused(old: str, new: str, message: str, tmp_path: Path) -> None:
+    assert old in PROPANONE
+    with pytest.raises(UserError) as refusal:
+        made(tmp_path, PROPANONE.replace(old, new))
+    assert str(refusal.value) == message
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (pdb(PLACES[:3]), "positions: must have the atoms of the System, 4, got 3; give the PDB file that the"
+         " System was made of"),
+        ("HEADER\n", "'a.pdb': has no ATOM or HETATM records, got 7 bytes; give a PDB file"),
+        (pdb().replace("   1.200", "   1.2x0"), "'a.pdb': line 1: columns 31 to 54 must be three numbers, got"
+         " '0.000   0.000   1.2x0'; correct them"),
+    ],
+)  # fmt: skip
+def test_places_that_are_refused(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError) as refusal:
+        made(tmp_path, positions=text)
+    assert str(refusal.value) == message
+
+
+def test_models_and_alternate_locations_of_a_pdb_file(tmp_path: Path) -> None:
+    """The first model; of each atom the location A."""
+    lines = pdb().splitlines(keepends=True)
+    other = lines[1][:16] + "B" + lines[1][17:]
+    text = "".join([lines[0], lines[1][:16] + "A" + lines[1][17:], other, *lines[2:], "ENDMDL\n", *lines])
+    assert np.array_equal(made(tmp_path, positions=text).fields["x"], made(tmp_path).fields["x"])
+
+
+def test_the_motion_of_the_centre_is_left_out_with_a_remark(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text(PROPANONE.replace("<Forces>", '<Forces><Force type="CMMotionRemover"/>'))
+    (tmp_path / "a.pdb").write_text(pdb())
+    context = StateContext(MOLECULAR, 0, tmp_path)
+    Molecule(system="a.xml", positions="a.pdb").make(context)
+    assert context.remarks == ["'a.xml': CMMotionRemover is left out: steppers here keep the momentum"]
