@@ -7,6 +7,7 @@ import h5py
 import MDAnalysis
 import numpy as np
 import pytest
+from MDAnalysis.lib.mdamath import triclinic_box
 from vtkmodules.util.numpy_support import vtk_to_numpy
 from vtkmodules.vtkIOHDF import vtkHDFReader
 
@@ -90,6 +91,50 @@ def test_particles(dimension: int, tmp_path: Path) -> None:
             assert h5["minusgrad"].attrs["dimension"] == dimension
             assert "observables" not in h5, "MDAnalysis would read row 1 at frame 1, which is of step 2"
             assert h5["minusgrad/observables/potential/total/value"][...].tolist() == list(range(13))
+
+
+@pytest.mark.parametrize("dimension", [2, 3])
+def test_a_box_that_moves_is_that_of_each_frame(dimension: int, tmp_path: Path) -> None:
+    """Edge vectors in rows, at the steps of frames, in joined segments; MDAnalysis reads those in space."""
+    chance = np.random.default_rng(dimension)
+    x, strain = chance.normal(size=(31, 5, dimension)), chance.normal(size=(31, dimension, dimension))
+    edges = 8.0 * np.eye(dimension) + np.tril(0.2 * strain)
+
+    def note(recorder: Recorder, step: int) -> None:
+        recorder.record_frame(step, 0.5 * step, {"position": x[step]})
+        recorder.record_box(step, 0.5 * step, edges[step])
+
+    periodic = (True, True, dimension == 3)[:dimension]
+    units = {"position": ("nm", 1e-9), "box/edges": ("nm", 1e-9)}
+    recorder = Recorder(units, ("ps", 1e-12), periodic=periodic)
+    with RunDir.create(tmp_path / "run", b"", []) as run:
+        for step in range(31):
+            note(recorder, step)
+            run.save(moment(step), recorder, 3)
+    file = tmp_path / "run" / "trajectory.h5"
+    assert any(trajectory.span(path).level for path in trajectory.segments(tmp_path / "run")), (
+        "some are joined"
+    )
+    assert np.array_equal(trajectory.series(tmp_path / "run", "particles/all/box/edges").value, edges)
+    for k in (0, 17, 30):
+        seen, _, _ = shown(file, k)
+        assert np.array_equal(vtk_to_numpy(seen.GetPoints().GetData()), padded(x[k]))
+        assert not data_of(seen.GetPointData())
+    with h5py.File(file) as h5:
+        box = h5["particles/all/box"]
+        assert box.attrs["boundary"].tolist() == [b"periodic"] * dimension + [b"none"] * (3 - dimension)
+        place = box if dimension == 3 else h5["minusgrad/particles/all/box"]
+        assert np.array_equal(place["edges/value"][...], edges)
+        assert place["edges/value"].attrs["unit_si"] == 1e-9
+        assert "edges" in box or dimension == 2
+        assert place["edges/step"][...].tolist() == list(range(31))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        universe = MDAnalysis.Universe.empty(5, trajectory=False)
+        universe.load_new(str(file), format="H5MD", convert_units=False)
+        for k, frame in enumerate(universe.trajectory):
+            expected = None if dimension == 2 else triclinic_box(*edges[k])
+            assert frame.dimensions is None if expected is None else np.allclose(frame.dimensions, expected)
 
 
 MESHES = {

@@ -2,8 +2,8 @@
 
     kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
-    drift = (total - work + dissipated - E0) / |E0|, with E0 at the start; where that is nothing (1e-9 of the
-            kinetic energy and sum |u| there), in parts of them
+    drift = (total - work + dissipated - heat + cell - E0) / |E0|, with E0 at the start; where that is nothing
+            (1e-9 of the kinetic energy and sum |u| there), in parts of them
     reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
 
 All sums in double precision and in fixed order.
@@ -22,6 +22,7 @@ from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.minimisers.minimiser import Minimiser
+from ..steppers.pressure.stress import BOX, Stress, volume
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, reference
 from ..steppers.stepper import Stepper
@@ -89,8 +90,8 @@ class Observer:
 
 
 class Energies(Observer):
-    """Records potential/TERM and total; of motions in time kinetic and drift too, work, dissipated and heat
-    where there are any; of what is minimised the residual, its largest free force in scaled units."""
+    """Records potential/TERM and total; of motions in time kinetic and drift too, work, dissipated, heat and
+    cell where there are any; of what is minimised the residual, its largest free force in scaled units."""
 
     start: float = np.nan
     """The conserved energy at the first observation; NaN before it."""
@@ -169,6 +170,36 @@ class Temperatures(Observer):
                 ratio = float(np.float64(squares) / (self.k * laplacian))
             values |= {"temperature/configurational": ratio}
             values |= {"force_squared": squares, "laplacian": laplacian}
+        self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class Pressures(Observer):
+    """Records pressure and volume, and with `tensor` the stress (d, d) (`steppers.pressure.stress`).
+
+    motions: the positions in the box; of a minimiser the pressure is that of U alone. Raises `EnergyError`
+    where there is no box.
+    """
+
+    def __init__(
+        self,
+        stepper: Stepper,
+        recorder: Recorder,
+        every: int,
+        motions: Sequence[Motion],
+        tensor: bool = False,
+    ):
+        super().__init__(stepper, recorder, every)
+        self.stress, self.tensor = Stress(self.potential, motions, stepper.inertia), tensor
+        known = stepper.gradient
+        missing = [name for name in (BOX, *(m.position for m in motions)) if name not in known]
+        self._own = {name: storage.allocate(np.zeros_like(self.fields[name].values)) for name in missing}
+
+    def observe(self) -> None:
+        if self._own:
+            self.potential.gradient_into(self._own, self.stepper.time)
+        stress, size = self.stress.total({**self.stepper.gradient, **self._own}), volume(self.stress.box)
+        values: dict[str, float | np.ndarray] = {"pressure": -np.trace(stress) / len(stress), "volume": size}
+        values |= {"stress": stress} if self.tensor else {}
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
 
 

@@ -435,7 +435,7 @@ class Simulation:
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
-        energies = ["kinetic", "total", "work", "dissipated", "heat", "residual"]
+        energies = ["kinetic", "total", "work", "dissipated", "heat", "cell", "residual"]
         energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J")
         for field in self.holds.fields:

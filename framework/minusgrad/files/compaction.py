@@ -79,18 +79,18 @@ def _join(run: Path, paths: Sequence[Path], span: Span, until: int | None = None
     columns: dict[str, list[Column]] = {}
     lists: dict[str, np.ndarray] = {}
     grids: dict[str, h5md.Raster] = {}
+    periodic: tuple[bool, ...] = ()
     for path in paths:
         with trajectory.looked_at(path) as file:
             for name in h5md.series_in(file):
                 columns.setdefault(name, []).append(_column(file[name], path, until))
             for name in set(h5md.lists_in(file)) - lists.keys():
                 lists[name] = file[CONNECTIVITY][name][...]
-            grids = h5md.grids_in(file) | grids
+            grids, periodic = h5md.grids_in(file) | grids, periodic or h5md.periodic_in(file)
     joined = {name: trajectory.joined(parts) for name, parts in sorted(columns.items())}
     kept = {name: column for name, column in joined.items() if len(column.step)}
-    image = laid_out(
-        lambda draft: trajectory.fill(draft, kept, dict(sorted(lists.items())), dict(sorted(grids.items())))
-    )
+    lists, grids = dict(sorted(lists.items())), dict(sorted(grids.items()))
+    image = laid_out(lambda draft: trajectory.fill(draft, kept, lists, grids, periodic))
     stem = f"{span.first:012d}-{span.last:012d}.{span.level}" + ".interim" * span.interim
     return durable.write_new(run / "traj", stem, image)
 

@@ -1,7 +1,8 @@
 """The layout of trajectory files: H5MD 1.1, with our own groups `cells` and `grids`.
 
     /h5md                                         version int32[2]; author, creator
-    /particles/all/box                            dimension, boundary
+    /particles/all/box                            dimension, boundary ("periodic" or "none" by axis)
+    /particles/all/box/edges/step, time, value    edge vectors of a periodic box, in rows, value [T, d, d]
     /particles/all/<label>/step, time, value      frames: one array per node, value [T, N, ...]
     /observables/<name>/step, time, value         scalars and small vectors of the system, value [T, ...]
     /connectivity/<list> [E, k]                   int32 nodes of E tuples; particles_group -> /particles/all
@@ -15,6 +16,7 @@ refuses the file for any other. `master_file` says where the master differs.
 Nothing here depends on the time of day. Source: H5MD 1.1, nongnu.org/h5md.
 """
 
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import version
 from math import prod
@@ -26,6 +28,8 @@ import numpy as np
 FRAMES, OBSERVABLES, CELLS, CONNECTIVITY = "particles/all", "observables", "cells", "connectivity"
 GRIDS = "grids"
 POSITION = f"{FRAMES}/position"
+BOX = f"{FRAMES}/box"
+EDGES = f"{BOX}/edges"
 LEAVES = ("step", "time", "value")
 _version = cache(version)
 _RESERVED = {"", ".", "..", *LEAVES}
@@ -65,7 +69,12 @@ class Raster(NamedTuple):
 
 def is_free(name: str) -> bool:
     """True if a series or a list may have this name: no part is empty, dots, or reserved by the layout."""
-    return not _RESERVED & set(name.split("/")) and name != f"{FRAMES}/box"
+    return not _RESERVED & set(name.split("/")) and name != BOX
+
+
+def is_of_nodes(name: str) -> bool:
+    """True for a series with a value for each node."""
+    return name.startswith(f"{FRAMES}/") and name != EDGES
 
 
 def label(name: str) -> str:
@@ -105,17 +114,27 @@ def grids_in(file: h5py.File) -> dict[str, Raster]:
     return {name: _raster(group) for name, group in sorted(file.get(GRIDS, {}).items())}
 
 
-def write_head(file: h5py.File, dimension: int) -> None:
-    """Write the H5MD header: version, author, creator, and an unbounded box of this dimension."""
+def write_head(file: h5py.File, dimension: int, periodic: Sequence[bool] = ()) -> None:
+    """Write the H5MD header: version, author, creator, and a box of this dimension.
+
+    periodic: whether it repeats along each axis; the others are unbounded.
+    """
     head = file.create_group("h5md")
     head.attrs["version"] = np.array([1, 1], np.int32)
     head.create_group("author").attrs["name"] = np.bytes_("minusgrad")
     creator = head.create_group("creator")
     creator.attrs["name"] = np.bytes_("minusgrad")
     creator.attrs["version"] = np.bytes_(_version("minusgrad"))
-    box = file.create_group(f"{FRAMES}/box")
+    box = file.create_group(BOX)
     box.attrs["dimension"] = np.int32(dimension)
-    box.attrs["boundary"] = np.array([b"none"] * dimension)
+    repeats = [*periodic, *[False] * dimension][:dimension]
+    box.attrs["boundary"] = np.array([b"periodic" if one else b"none" for one in repeats])
+
+
+def periodic_in(file: h5py.File) -> tuple[bool, ...]:
+    """Whether the box of one file repeats along each axis; empty if it repeats along none."""
+    found = tuple(bytes(one) == b"periodic" for one in file[BOX].attrs["boundary"])
+    return found if any(found) else ()
 
 
 def share_clock(file: h5py.File, owner: str, name: str) -> None:

@@ -7,7 +7,8 @@
 MDAnalysis 2.11 reads row k of each observable, and of velocities and forces, as that of frame k, refuses
 observables that are three names deep, and reads vectors in space alone. So series that were recorded at other
 steps than the frames, or named so, are below /minusgrad, and positions, velocities and forces of a plane or a
-line are padded with zeros to three components. Segments have none of this.
+line are padded with zeros to three components. The edges of a box in the plane are below /minusgrad, too.
+Segments have none of this.
 
 Lists are virtual, too: a copy would be rewritten at every save, and is useless without the segments.
 """
@@ -22,7 +23,7 @@ import numpy as np
 
 from ..errors import RunFailedError
 from . import durable, h5md, trajectory, vtkhdf
-from .h5md import CONNECTIVITY, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
+from .h5md import CONNECTIVITY, EDGES, FRAMES, LEAVES, OBSERVABLES, POSITION, Raster
 from .virtual_datasets import Source, in_space, stacked
 
 NAME = "trajectory.h5"
@@ -54,6 +55,7 @@ def image(segments: list[Path]) -> bytes:
     series: dict[str, list[_Series]] = {}
     lists: dict[str, list[Source]] = {}
     grids: dict[str, Raster] = {}
+    periodic: tuple[bool, ...] = ()
     for path in segments:
         stamp = path.stat()
         contents = _contents(path, stamp.st_size, stamp.st_mtime_ns)
@@ -61,8 +63,8 @@ def image(segments: list[Path]) -> bytes:
             series.setdefault(name, []).append(part)
         for name, rows in contents.lists.items():
             lists.setdefault(name, []).append(rows)
-        grids = contents.grids | grids
-    return durable.image(lambda file: _fill(file, series, lists, grids))
+        grids, periodic = contents.grids | grids, periodic or contents.periodic
+    return durable.image(lambda file: _fill(file, series, lists, grids, periodic))
 
 
 def layout(file: h5py.File) -> int:
@@ -95,6 +97,7 @@ class _Contents(NamedTuple):
     series: dict[str, _Series]
     lists: dict[str, Source]
     grids: dict[str, Raster]
+    periodic: tuple[bool, ...]
 
 
 @lru_cache(maxsize=512)
@@ -105,7 +108,7 @@ def _contents(path: Path, size: int, modified: int) -> _Contents:
         series = {series: _series(file[series], name) for series in h5md.series_in(file)}
         places = {tuples: f"{CONNECTIVITY}/{tuples}" for tuples in h5md.lists_in(file)}
         lists = {tuples: Source.of(file[place], place, name) for tuples, place in places.items()}
-        return _Contents(series, lists, h5md.grids_in(file))
+        return _Contents(series, lists, h5md.grids_in(file), h5md.periodic_in(file))
 
 
 def _series(group: h5py.Group, file: str) -> _Series:
@@ -120,9 +123,10 @@ def _fill(
     series: dict[str, list[_Series]],
     lists: dict[str, list[Source]],
     grids: dict[str, Raster],
+    periodic: tuple[bool, ...],
 ) -> None:
     position = series.get(POSITION)
-    h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3))
+    h5md.write_head(file, max(3, position[0].leaves["value"].shape[-1] if position else 3), periodic)
     own = file.create_group(OWN)
     own.attrs["layout"] = np.int32(LAYOUT)
     own.attrs["dimension"] = np.int32(position[0].leaves["value"].shape[-1] if position else 3)
@@ -177,7 +181,9 @@ def _misread(series: dict[str, list[_Series]]) -> set[str]:
     other = {name for name in vectors if series[name][0].leaves["value"].shape[1:] != shape}
     read = vectors | {name for name in series if name.startswith(f"{OBSERVABLES}/")}
     deep = {name for name in read if h5md.label(name).count("/") > 1}
-    return other | deep | {name for name in read if _clock(series[name]) != clock}
+    box = {EDGES} & series.keys()
+    flat = {name for name in box if series[name][0].leaves["value"].shape[-1] != 3}
+    return other | deep | flat | {name for name in read | box if _clock(series[name]) != clock}
 
 
 def _clock(parts: list[_Series]) -> tuple[tuple[str, int], ...]:

@@ -80,8 +80,8 @@ class Recorder:
     units: label or observable -> (symbol, size in SI); series without an entry are written without a unit.
     connectivity: lists of node tuples (E, k) by name, constant along the run. A segment with frames or cells
     contains the lists in `shown`, and those used in `record_cells`. grids: the cells of each grid; a segment
-    contains the grids of its series. Raises RunFailedError for an invalid list or grid, or a name in `shown`
-    without a list.
+    contains the grids of its series. periodic: whether the box repeats along each axis. Raises RunFailedError
+    for an invalid list or grid, or a name in `shown` without a list.
     """
 
     def __repr__(self) -> str:
@@ -94,7 +94,9 @@ class Recorder:
         connectivity: Mapping[str, np.ndarray] | None = None,
         shown: Sequence[str] = (),
         grids: Mapping[str, Raster] | None = None,
+        periodic: Sequence[bool] = (),
     ):
+        self._periodic = tuple(map(bool, periodic))
         self._units, self._time_unit = dict(units), time_unit
         self._lists = {name: _tuples(name, rows) for name, rows in (connectivity or {}).items()}
         self._shown = frozenset(shown)
@@ -160,6 +162,13 @@ class Recorder:
                     f"{raster.shape}: give {one} for each of its {raster.cells} cells"
                 )
             self._record(name, step, time, value.reshape(*raster.shape, *of_one))
+
+    def record_box(self, step: int, time: float, edges: np.ndarray) -> None:
+        """Copy the edge vectors of the box at one moment, in rows (d, d), beside the frame of that moment.
+
+        Raises RunFailedError like `record_frame`.
+        """
+        self._record(h5md.EDGES, step, time, np.asarray(edges))
 
     def record_observables(self, step: int, time: float, values: Mapping[str, float | np.ndarray]) -> None:
         """Copy scalars or small vectors of one moment, as float64.
@@ -234,7 +243,7 @@ class Recorder:
             return None
         mesh = any(name.startswith((f"{FRAMES}/", f"{CELLS}/")) for name in columns)
         lists, grids = self._asked() if mesh else {}, self._filled(columns)
-        image = laid_out(lambda draft: fill(draft, columns, lists, grids))
+        image = laid_out(lambda draft: fill(draft, columns, lists, grids, self._periodic))
         path = durable.write_new(folder, f"{step:012d}" + ".interim" * interim, image)
         self.take()
         return path
@@ -288,11 +297,15 @@ def joined(columns: Sequence[Column]) -> Column:
 
 
 def fill(
-    draft: Draft, columns: Mapping[str, Column], lists: Mapping[str, np.ndarray], grids: Mapping[str, Raster]
+    draft: Draft,
+    columns: Mapping[str, Column],
+    lists: Mapping[str, np.ndarray],
+    grids: Mapping[str, Raster],
+    periodic: Sequence[bool] = (),
 ) -> None:
     """Write the layout of a segment: series sorted by name, lists of tuples, grids."""
     file, position = draft.file, columns.get(POSITION)
-    h5md.write_head(file, position.shape[-1] if position else 3)
+    h5md.write_head(file, position.shape[-1] if position else 3, periodic)
     for name, tuples in lists.items():
         h5md.refer(file, file.create_dataset(f"{CONNECTIVITY}/{name}", data=tuples))
     for name, raster in grids.items():

@@ -19,7 +19,7 @@ import h5py
 import numpy as np
 
 from . import h5md, virtual_datasets
-from .h5md import FRAMES, POSITION, Raster
+from .h5md import POSITION, Raster
 from .virtual_datasets import Source
 
 ROOT = "VTKHDF"
@@ -101,7 +101,7 @@ class _Sheet(NamedTuple):
 
     def points(self, able: Mapping[str, Track]) -> int:
         """Write points and point data; returns the number of points."""
-        of_nodes = {name: track for name, track in able.items() if name.startswith(f"{FRAMES}/")}
+        of_nodes = {name: track for name, track in able.items() if h5md.is_of_nodes(name)}
         _, count, dimension = self.clock.values[0].shape
         zeros = None
         if dimension < 3:  # never written, so they take no room

@@ -55,7 +55,7 @@ def node_colourings(
     """Series with one number for each node, for the lists of lines among these, by label and list."""
     lines = [name for name, tuples in lists.items() if tuples.shape[1] == 2]
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
-    frames = [name for name in names if name.startswith(h5md.FRAMES + "/")] if lines else []
+    frames = [name for name in names if h5md.is_of_nodes(name)] if lines else []
     scalars = [name for name in frames if next(trajectory.pieces(run, name)).value.shape[1:] == (nodes,)]
     return {h5md.label(name): dict.fromkeys(lines, name) for name in scalars}
 

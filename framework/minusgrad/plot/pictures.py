@@ -98,10 +98,11 @@ def _meta(run: Path) -> dict[str, Any]:
 
 
 def _energies(names: list[str]) -> list[str]:
-    """The energies among the series: potential (or its terms), kinetic, work, dissipated, heat, total."""
+    """The energies among the series: potential (or its terms), kinetic, work, ..., cell, total."""
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
     whole = [
-        f"{OBSERVABLES}/{name}" for name in ("potential", "kinetic", "work", "dissipated", "heat", "total")
+        f"{OBSERVABLES}/{name}"
+        for name in ("potential", "kinetic", "work", "dissipated", "heat", "cell", "total")
     ]
     return (terms if whole[0] not in names else []) + [name for name in whole if name in names]
 

@@ -21,6 +21,9 @@ Energy minus W plus D is conserved at the order of the scheme: D is the energy t
 In a heat `bath` the middle of every drift exchanges Q with it; then energy minus W plus D minus Q is
 conserved.
 
+A `barostat` moves the box at constant pressure (`pressure.cell`): then energy minus W plus D minus Q plus the
+energy of the cell is conserved, P V among it.
+
 In a magnetic field every drift turns the velocities of charges (`magnetic.flow`), exactly if the field is
 uniform. The force does no work. The state is x and v: the canonical momentum m v + q A is not used.
 
@@ -37,7 +40,7 @@ import numpy as np
 from ..energies.fields import Field, Motion, refuse_shared
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel
-from ..errors import EnergyError, NonFiniteError
+from ..errors import EnergyError, NonFiniteError, RunFailedError, UserError
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
@@ -46,6 +49,8 @@ from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
 from .moves import Friction, Moves
+from .pressure.barostat import Barostat
+from .pressure.cell import Cell
 from .schemes import Scheme
 from .single_moves import SingleMoves
 from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
@@ -66,15 +71,16 @@ class Integrator(TimeStepper):
     motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
     run's unit of time]; `dt` may be set between steps, and time goes on from where it is. holds: components
     with prescribed motion. dissipation: R(v, x, t) of friction. bath: a heat bath. magnetic: the magnetic
-    force on charges. With a `tape`, the steps record what the adjoint needs. Raises `EnergyError` without
-    motions, for an energy that reads a velocity, for an inertia of zero, for a dt by which the clock or the
-    fields cannot move, and for holds, a dissipation or a magnetic force that do not fit the motions;
-    `NonFiniteError` where a step gives infinity or NaN.
+    force on charges. barostat: it moves the field "box", the `cell`. With a `tape`, the steps record what the
+    adjoint needs. Raises `EnergyError` without motions, for an energy that reads a velocity, for an inertia
+    of zero, for a dt by which the clock or the fields cannot move, and for holds, a dissipation, a magnetic
+    force or a barostat that do not fit the motions; `NonFiniteError` where a step gives infinity or NaN,
+    `RunFailedError` where the box collapses.
     """
 
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-    ) | {"friction", "magnetic", "moves"}
+    ) | {"friction", "magnetic", "moves", "cell"}
     conserves = True
 
     def __init__(
@@ -89,19 +95,23 @@ class Integrator(TimeStepper):
         tape: Tape | None = None,
         bath: Bath | None = None,
         magnetic: MagneticForce | None = None,
+        barostat: Barostat | None = None,
     ):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
         self.potential, self.motions = potential, tuple(motions)
+        if barostat:
+            _refuse_at_pressure(holds, magnetic)
+            scheme = scheme.at_pressure()
         self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         self.magnetic = magnetic
         self._start_clock(dt, t0)
         fields = potential.fields
-        self._forces = {
-            m.position: storage.allocate(np.zeros_like(fields[m.position].values)) for m in motions
-        }
-        self.gradient = Gradient(self._forces, self.update)
         self.inertia = {m.position: inertia(m, potential) for m in motions}
+        self.cell = Cell(barostat, potential, motions, self.inertia) if barostat else None
+        pulled = [*self.inertia, *([self.cell.box.name] if self.cell else [])]
+        self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in pulled}
+        self.gradient = Gradient(self._forces, self.update)
         refuse_shared(motions)
         refuse_velocities(potential, motions)
         refuse_time_steps(potential)
@@ -123,8 +133,9 @@ class Integrator(TimeStepper):
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
         )
-        self._single = SingleMoves(self.moves, self.scheme)
-        self._steps = self._kernel_of_steps() if self._statements <= SMALL else None
+        self._single = SingleMoves(self.moves, self.scheme, self.cell)
+        small = self.cell is None and self._statements <= SMALL
+        self._steps = self._kernel_of_steps() if small else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
@@ -170,6 +181,7 @@ class Integrator(TimeStepper):
             tape,
             self.bath,
             self.magnetic,
+            self.cell.barostat if self.cell else None,
         )
 
     # The stepper's interface
@@ -178,6 +190,8 @@ class Integrator(TimeStepper):
         """Tell the bath how many steps came before those that kernels count."""
         if self.bath:
             self.bath.count_from(self.since)
+        if self.cell:
+            self.cell.before = self.since
 
     def _checked(self, dt: float, now: float) -> float:
         """A dt by which the fields can move, and the clock at the time `now`."""
@@ -216,15 +230,19 @@ class Integrator(TimeStepper):
 
     @property
     def balance(self) -> dict[str, float]:
-        """work, dissipated and heat: those that the potential, the dissipation and the bath can change."""
-        work = {"work": self.work} if self.works else {}
-        heat = {"heat": float(storage.host(self.bath.given)[0])} if self.bath else {}
-        return work | ({"dissipated": self.dissipated} if self.friction else {}) | heat
+        """work, dissipated, heat and cell: those that potential, dissipation, baths and barostat change."""
+        found = {"work": self.work} if self.works else {}
+        found |= {"dissipated": self.dissipated} if self.friction else {}
+        baths = [array for name, array in self._sums.items() if name in ("heat", "cell heat")]
+        if baths:
+            found["heat"] = sum(float(storage.host(given)[0]) for given in baths)
+        return found | ({"cell": self.cell.energy} if self.cell else {})
 
     @property
     def moving(self) -> list[Field]:
-        """Positions and velocities."""
-        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+        """Positions and velocities, and the box at constant pressure."""
+        found = [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+        return [*found, self.cell.box] if self.cell else found
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""
@@ -260,14 +278,18 @@ class Integrator(TimeStepper):
         """
         self.update()
         before = self._memory()
-        self._run(n)
-        if self._finite():
-            self._note()
-            return
+        try:
+            self._run(n)
+            if self._finite():
+                self._note()
+                return
+        except (RunFailedError, UserError):
+            if self.cell is None:
+                raise
         self._recall(before)
         for _ in range(n):
             before = self._memory()
-            self._run(1)
+            self._run_or_recall(before)
             if not self._finite():
                 diagnosis = NonFiniteDiagnosis(self._single, self.moving, self._evaluate)
                 overflow = diagnosis.overflow()
@@ -279,7 +301,9 @@ class Integrator(TimeStepper):
     @property
     def _sums(self) -> dict[str, Any]:
         friction = {"dissipated": self.friction.dissipated} if self.friction else {}
-        return {"work": self._work} | friction | ({"heat": self.bath.given} if self.bath else {})
+        heat = {"heat": self.bath.given} if self.bath else {}
+        cell = {"cell momentum": self.cell.momentum, "cell heat": self.cell.given} if self.cell else {}
+        return {"work": self._work} | friction | heat | cell
 
     def _note(self) -> None:
         """Count a write of all that moves, for others that computed from it; the forces are those of now."""
@@ -299,6 +323,17 @@ class Integrator(TimeStepper):
         for _ in range(n):
             self._single.step(self.step - self.since, self.t0, self.dt)
             self.step += 1
+
+    def _run_or_recall(self, before: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
+        """A step; where a box that moves no longer fits its potential, the state `before` and an error."""
+        number = self.step + 1
+        try:
+            self._run(1)
+        except (RunFailedError, UserError) as error:
+            if self.cell is None:
+                raise
+            self._recall(before)
+            raise RunFailedError(f"step {number}: {error}") from error
 
     def begin_tape(self, first: int) -> None:
         """Begin the tape at the present fields, with step number `first`."""
@@ -359,6 +394,15 @@ class Integrator(TimeStepper):
         for field, values in zip(self.moving, memory[1], strict=True):
             field.set(values)
         self.mark()
+
+
+def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> None:
+    """Raise `EnergyError` for what has its own places or rules, which a box that moves does not keep."""
+    for what, given in (("held nodes", holds is not None and holds.fields), ("a magnetic field", magnetic)):
+        if given:
+            raise EnergyError(
+                f"barostat: has no rule for {what}; leave them out, or use a stepper at constant volume"
+            )
 
 
 def _is_subnormal(number: float) -> bool:

@@ -56,17 +56,18 @@ class Moves:
         """x <- x + h v"""
         return Code.joined(self._drift(motion) for motion in self.motions)
 
-    def bath_drift(self, sums: bool = False) -> Code:
+    def bath_drift(self, sums: bool = False, drifting: bool = True) -> Code:
         """`drift` with the bath in its middle, for scalars h and `number` (the step's).
 
-        With `sums` the heat is added up: in loops on one thread. In a magnetic field the bath alone.
+        With `sums` the heat is added up: in loops on one thread. In a magnetic field, or if not `drifting`,
+        the bath alone.
         """
         assert self.bath
-        pieces = []
+        pieces, drifting = [], drifting and not self.magnetic
         for motion in self.motions:
             x, v = (self.potential.fields[name] for name in (motion.position, motion.velocity))
             pieces.append(
-                self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums, not self.magnetic)
+                self.bath.drift(x, v, self.inertia[x.name], self.holds.mask(x.name), sums, drifting)
             )
         return Code.joined(pieces)
 

@@ -8,7 +8,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
-from .step_sequence import KICK_DRIFT_KICK, BathDrift, Drift, MagneticDrift, Move, StepSequence
+from .step_sequence import (
+    KICK_DRIFT_KICK,
+    BathDrift,
+    Drift,
+    Kick,
+    MagneticDrift,
+    Move,
+    PressureDrift,
+    PressureKick,
+    StepSequence,
+)
 
 
 @dataclass(frozen=True)
@@ -58,6 +68,11 @@ class Scheme:
         The flow of a drift is symmetric, so that symmetric compositions of leapfrog keep their order.
         """
         return replace(self, sequence=self.sequence.replacing(Drift, MagneticDrift))
+
+    def at_pressure(self) -> "Scheme":
+        """The same scheme with a cell that moves, in a heat bath if there is one."""
+        moving = self.sequence.replacing(Kick, PressureKick).replacing(Drift, PressureDrift)
+        return replace(self, sequence=moving)
 
 
 def composed(order: int, weights: Sequence[float], summary: str = Scheme.summary) -> Scheme:

@@ -10,10 +10,23 @@ import numpy as np
 
 from ..energies.fields import ordered_sum
 from ..engine import storage
-from ..engine.kernels import BoundKernel, Code
+from ..engine.kernels import BoundKernel, Code, short_loops_serial
+from .heat_bath import Bath
 from .moves import Moves
+from .pressure.cell import Cell
 from .schemes import Scheme
-from .step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
+from .step_sequence import (
+    BathDrift,
+    Drift,
+    Forces,
+    HalfFriction,
+    Kick,
+    MagneticDrift,
+    Move,
+    PressureDrift,
+    PressureKick,
+    rule,
+)
 from .tape import TapeKernels
 
 
@@ -21,14 +34,17 @@ class SingleMoves:
     """The moves of `moves`, each by a launch; `step` takes a whole one.
 
     `time` is that of the present positions, `number` that of the present step, which began at t0 + number dt.
+    cell: the box that moves at constant pressure.
     """
 
-    def __init__(self, moves: Moves, scheme: Scheme):
-        self.moves, self.scheme = moves, scheme
+    def __init__(self, moves: Moves, scheme: Scheme, cell: Cell | None = None):
+        self.moves, self.scheme, self.cell = moves, scheme, cell
         self.time = self.t0 = self.dt = 0.0
         self.number = 0
-        self._kick = BoundKernel(moves.kick(), "h")
-        self._drift = BoundKernel(moves.drift(), "h") if moves.bath is None else _bath_drift(moves)
+        plain = moves.bath is None or cell is not None
+        self._kick = _kernel(moves.kick(), "h")
+        self._drift = _kernel(moves.drift(), "h") if plain else _kernel(_bath(moves), "h", "first")
+        self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and cell else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._friction = BoundKernel(moves.apply_friction(), "t", "h") if moves.friction else None
         self.tape = TapeKernels(moves.tape) if moves.tape else None
@@ -55,6 +71,8 @@ class SingleMoves:
             Drift: self._drift_and_record,
             BathDrift: self._drift_and_record,
             MagneticDrift: self._magnetic_drift_and_record,
+            PressureKick: self._kick_and_work,
+            PressureDrift: self._drift_and_record,
             Forces: self._forces,
         }
 
@@ -91,26 +109,46 @@ class SingleMoves:
     # Moves
 
     def kick(self, move: Kick) -> None:
-        """v <- v - c dt (dU/dx) / inertia; the work is not counted."""
-        self._kick(self.scheme.kicks[move.number] * self.dt)
+        """v <- v - c dt (dU/dx) / inertia, and the kick of the cell; the work is not counted."""
+        h = self.scheme.kicks[move.number] * self.dt
+        self._kick(h)
+        if self.cell:
+            self.cell.kick(h, self.moves.gradient)
 
     def drift(self, move: Drift) -> None:
         """x <- x + d dt v, with the bath or the magnetic field; then supports and time are of its end."""
         h, bath = self.scheme.drifts[move.number] * self.dt, self.moves.bath
-        if isinstance(move, MagneticDrift):
+        if self.cell:
+            self._pressure_drift(self.cell, h)
+        elif isinstance(move, MagneticDrift):
             self._magnetic_drift(h)
         elif bath is None:
             self._drift(h)
         else:
             if self.moves.magnetic:
                 self._magnetic_drift(0.5 * h)
-            before = self._kinetic()
-            self._drift(h, float(self.number))
-            _add(bath.given, self._kinetic() - before)
+            self._exchange_heat(bath, self._drift, h)
             if self.moves.magnetic:
                 self._magnetic_drift(0.5 * h)
         self.time = self._time_after(move.number)
         self.moves.holds.place(self.time)
+
+    def _exchange_heat(self, bath: Bath, kernel: BoundKernel, h: float) -> None:
+        before = self._kinetic()
+        kernel(h, float(self.number))
+        _add(bath.given, self._kinetic() - before)
+
+    def _pressure_drift(self, cell: Cell, h: float) -> None:
+        """Half a drift, half a deformation, the baths, and the halves in reverse order."""
+        cell.kick_by_motion(0.5 * h)
+        self._drift(0.5 * h)
+        cell.deform(0.5 * h)
+        if self._bath and self.moves.bath:
+            self._exchange_heat(self.moves.bath, self._bath, h)
+        cell.exchange_heat(h, self.number)
+        cell.deform(0.5 * h)
+        self._drift(0.5 * h)
+        cell.kick_by_motion(0.5 * h)
 
     def _magnetic_drift(self, h: float) -> None:
         assert self._turn
@@ -150,8 +188,12 @@ class SingleMoves:
         return total
 
 
-def _bath_drift(moves: Moves) -> BoundKernel:
-    return BoundKernel(Code.joined([Code("number = first\n"), moves.bath_drift()]), "h", "first")
+def _kernel(code: Code, *scalars: str) -> BoundKernel:
+    return BoundKernel(short_loops_serial(code), *scalars)
+
+
+def _bath(moves: Moves, drifting: bool = True) -> Code:
+    return Code.joined([Code("number = first\n"), moves.bath_drift(drifting=drifting)])
 
 
 def _add(total: Any, value: float) -> None:

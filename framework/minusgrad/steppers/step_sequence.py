@@ -62,6 +62,20 @@ class MagneticDrift(Drift):
     name = "drift in a magnetic field"
 
 
+class PressureKick(Kick):
+    """A kick, and that of the cell by stress and pressure (`pressure.cell`)."""
+
+    name = "kick at constant pressure"
+    without_adjoint = "a run at constant pressure has no derivative; use leapfrog"
+
+
+class PressureDrift(Drift):
+    """Half a drift, the cell's deformation with the exchange of heat in its middle, half a drift."""
+
+    name = "drift at constant pressure"
+    without_adjoint = PressureKick.without_adjoint
+
+
 class Forces(Move):
     """dU/dx at the positions after the drift of this number."""
 

@@ -1,6 +1,6 @@
 """The energy balance of a moving system, and a watch over it while a run goes on.
 
-    kept = kinetic + U - work + dissipated - heat            constant, up to the error of the method
+    kept = kinetic + U - work + dissipated - heat + cell     constant, up to the error of the method
     error = |kept - kept at the start| / E,
             E the largest so far of: |kept| at the start, the kinetic energy, the work, the heat, the friction
 
@@ -57,7 +57,8 @@ def kinetic(stepper: Stepper) -> float:
 
 def kept(total: float, balance: dict[str, float]) -> float:
     """The part of the total energy that is conserved."""
-    return total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
+    left = total - balance.get("work", 0.0) + balance.get("dissipated", 0.0) - balance.get("heat", 0.0)
+    return left + balance.get("cell", 0.0)
 
 
 def reference(stepper: Stepper, kinetic: float, conserved: float) -> float:

@@ -14,7 +14,17 @@ from functools import cache
 import numpy as np
 
 from ..schemes import Scheme
-from ..step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, Move, rule
+from ..step_sequence import (
+    BathDrift,
+    Drift,
+    Forces,
+    HalfFriction,
+    Kick,
+    Move,
+    PressureDrift,
+    PressureKick,
+    rule,
+)
 
 POINTS = 4000
 """Values of omega dt that are tried, up to twice the number of drifts; the first crossing is bisected."""
@@ -71,10 +81,15 @@ def propagation(scheme: Scheme, steps: np.ndarray, friction: float = 0.0, bath: 
         g = 0.5 * friction * steps
         return matrix(one, nothing, nothing, 1.0 - g + 0.5 * g * g)
 
+    def kick(move: Move) -> np.ndarray:
+        return matrix(one, nothing, -scheme.kicks[move.number] * steps, one)
+
     rules: dict[type[Move], Callable[[Move], np.ndarray]] = {
-        Kick: lambda move: matrix(one, nothing, -scheme.kicks[move.number] * steps, one),
+        Kick: kick,
+        PressureKick: kick,
         Drift: drift,
         BathDrift: bath_drift,
+        PressureDrift: bath_drift,
         HalfFriction: half_friction,
         Forces: lambda move: matrix(one, nothing, nothing, one),
     }

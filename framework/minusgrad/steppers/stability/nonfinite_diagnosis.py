@@ -5,7 +5,18 @@ from collections.abc import Callable
 from ...energies.fields import Field
 from ...potential.non_finite import first_non_finite_node
 from ..single_moves import SingleMoves
-from ..step_sequence import BathDrift, Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
+from ..step_sequence import (
+    BathDrift,
+    Drift,
+    Forces,
+    HalfFriction,
+    Kick,
+    MagneticDrift,
+    Move,
+    PressureDrift,
+    PressureKick,
+    rule,
+)
 
 
 class NonFiniteDiagnosis:
@@ -28,6 +39,8 @@ class NonFiniteDiagnosis:
             Drift: self._after_drift,
             BathDrift: self._after_drift,
             MagneticDrift: self._after_magnetic_drift,
+            PressureKick: self._around_kick,
+            PressureDrift: self._after_drift,
             Forces: self._forces,
         }
         self.single.begin(number, t0, dt)
