@@ -142,7 +142,7 @@ def test_an_elastic_box_has_its_mean_edges() -> None:
     edges = np.array(edges)
     found = [edges[:, 0], edges[:, 1] ** 2, edges.prod(axis=1)]
     for series, mean in zip(found, expected, strict=True):
-        assert abs(series.mean() - mean) < 3.0 * error_of_mean(series) < 0.02 * mean
+        assert abs(series.mean() - mean) < 3.0 * error_of_mean(series) < 0.05 * mean
 
 
 def test_heat_is_in_the_balance() -> None:
