@@ -23,8 +23,10 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
+    from .energies.cutoff import Cutoff
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
     from .energies.local_energy import (
+        Box,
         Datum,
         Linear,
         Node,
@@ -66,8 +68,9 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
+    "energies.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
-    "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
+    "energies.local_energy": "Box Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
     "energies.staged_energy": "Between Stage staged_energy",
@@ -95,14 +98,15 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "At", "Between", "Body", "ByForm", "ByKind", "Cell", "CsvTable", "Datum", "EnergyError",
-    "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce", "MagneticTerm",
-    "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext",
-    "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus",
-    "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time",
-    "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf", "erfc", "hookimpl",
-    "images", "local_energy", "local_map", "memory", "node_numbers", "one_or_each", "ordered_sum",
-    "quantities", "random", "staged_energy", "staged_map", "ti", "uniform_field", "vector_potential",
+    "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "CsvTable", "Cutoff", "Datum",
+    "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce",
+    "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer",
+    "ObserverContext", "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme",
+    "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
+    "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf",
+    "erfc", "hookimpl", "images", "local_energy", "local_map", "memory", "node_numbers", "one_or_each",
+    "ordered_sum", "quantities", "random", "staged_energy", "staged_map", "ti", "uniform_field",
+    "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

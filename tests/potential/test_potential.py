@@ -558,7 +558,8 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared(x=X, k=Parameter(), keeps=("rotation",)),
-            "energy 'bad': keeps needs a role, got a tuple; give it Node, Datum, Parameter, Time or Table",
+            "energy 'bad': keeps needs a role, got a tuple; give it Node, Datum, Parameter, Time, Table or"
+            " Box",
         ),
         (
             lambda: declared("nodes", x=Parameter(), k=Parameter()),

@@ -15,12 +15,19 @@ edges = "periodic"                    over cells, and of windows of cells: what 
                                       all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
+cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
+switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
+skin = "1 angstrom"                   and how much further pairs are listed
+images = true                         and several images of a node count, where the box is small
+exclude = "bonded 1-3"                pairs that do not interact: connected by at most two of the state's
+                                      `bonds`, or a list of the state, or the rows themselves
+scale = { pairs_14 = 0.5 }            lists of pairs that interact at any distance, with this factor
 copies = 16                           of a map: equal blocks of nodes that share the values of elements
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 """
 
-from typing import Annotated, Any, Union, cast
+from typing import Annotated, Any, Literal, Union, cast
 from warnings import catch_warnings
 
 from pydantic import Field as Limits
@@ -51,6 +58,29 @@ class TupleBlock(EnergyBlock):
     """An energy over a list of tuples may say which."""
 
     tuples: str | tuple[tuple[int, ...], ...] | None = None
+
+
+def _none_or_distance(value: Any) -> str:
+    return "none" if value == "none" else "distance"
+
+
+Distance = Annotated[float | str, Quantity("m", "positive")]
+Switch = Annotated[
+    Literal["none"] | Annotated[float | str, Quantity("m", "nonnegative")],
+    ByForm(_none_or_distance, ("none", "distance")),
+]
+Rows = tuple[tuple[int, ...], ...]
+
+
+class PairBlock(EnergyBlock):
+    """An energy over pairs may be limited to those within a cutoff."""
+
+    cutoff: Distance | None = None
+    switch: Switch | None = None
+    skin: Annotated[float | str, Quantity("m", "nonnegative")] | None = None
+    images: bool = False
+    exclude: Annotated[str | Rows, ByForm(one_or_each, ("one", "each"))] | None = None
+    scale: dict[str, float] = {}  # noqa: RUF012  (pydantic copies it)
 
 
 class SetBlock(TupleBlock):
@@ -131,6 +161,8 @@ def _block(energy: LocalEnergy | Staged) -> type[Record]:
         return SetBlock
     if energy.element_kind.cells:
         return CellBlock
+    if energy.element_kind.unordered:
+        return PairBlock
     return TupleBlock if energy.listed else EnergyBlock
 
 

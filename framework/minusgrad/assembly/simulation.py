@@ -14,7 +14,7 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
-from ..energies.fields import Body, Field, Fields, Hold, State
+from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, State
 from ..energies.local_energy import Datum, identifier
 from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
@@ -44,6 +44,7 @@ from ..potential.staged_binding import bind_staged
 from ..potential.staged_term import StagedTerm
 from ..potential.velocity_terms import refuse_velocities
 from ..scene.document import PROGRAM, Block, HoldTable, SlopeTable
+from ..scene.records import quantities
 from ..scene.toml_positions import KeyPath
 from ..scene.units import UnitSystem, duration
 from ..steppers.holds import Holds
@@ -77,8 +78,8 @@ class Simulation:
         self._start_engine()
         self.starting = StateContext(self.units, scene.runtime.seed, folder or scene.path.parent)
         self.state = self._made(scene.state, self.starting, State)
-        with self.placed(("state",)):
-            self.fields = Fields(self.state.fields, self.state.units, scene.runtime.precision)
+        with self.placed(("box",) if scene.box else ("state",)):
+            self.fields = self._fields()
         refuse_non_finite(list(self.fields.values()), "the initial state")
         self.suspects: set[str] = set()
         """The terms and maps that round something, or may: their gradients may be dead."""
@@ -185,6 +186,29 @@ class Simulation:
         return self.scene.checkpoint.every
 
     # Building
+
+    def _fields(self) -> Fields:
+        """The fields of the state, and the box. Raises `EnergyError` for two boxes, and for a flat one."""
+        values, units = dict(self.state.fields), dict(self.state.units)
+        table, precision = self.scene.box, self.scene.runtime.precision
+        if table is None:
+            return Fields(values, units, precision)
+        given = quantities(table, self.units)
+        vectors = np.diag(given["edges"]) if given["edges"] is not None else given["vectors"]
+        if vectors is not None:
+            if BOX in values:
+                raise EnergyError("is given by the state, got another one; leave its edges out")
+            d = np.shape(values.get(POSITIONS, ()))[1:]
+            if d != (len(vectors),):
+                raise EnergyError(
+                    f"needs an edge for each axis of '{POSITIONS}', got {len(vectors)} for"
+                    f" {d[0] if d else 'no positions'}; correct it"
+                )
+            values[BOX], units[BOX] = np.array(vectors, np.float64)[None], "m"
+        periodic = table.periodic
+        if isinstance(periodic, bool):
+            periodic = (periodic,) * (np.shape(values[BOX])[-1] if BOX in values else 0)
+        return Fields(values, units, precision, periodic)
 
     def _announce(self) -> None:
         """Log the time and memory of a run whose forces take long, before they are computed."""
@@ -456,8 +480,9 @@ class Simulation:
 
     @property
     def saved_fields(self) -> dict[str, Field]:
-        """The fields that a checkpoint holds: without those that maps compute."""
-        return {n: f for n, f in self.fields.items() if n not in self.fields.derived}
+        """The fields that a checkpoint holds: not those that maps compute; the reference of lists, too."""
+        own = {n: f for n, f in self.fields.items() if n not in self.fields.derived}
+        return own | self.fields.of_lists
 
     def snapshot(self) -> Snapshot:
         """A copy of the present state, from which `restore` continues bit for bit."""

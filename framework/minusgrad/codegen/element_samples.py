@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.local_energy import Datum, Node, Time
+from ..elements.pair_list import PairList
+from ..energies.local_energy import IMAGES, Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
 from ..symbolic.graph import inputs
@@ -58,7 +59,7 @@ class Number:
 class Sample:
     """Some elements of a term, or those of one target: their rows, and the nodes in each slot.
 
-    `counted`: those that sums of energies take here; None: all.
+    `counted`: those that sums of energies take here; None: all. `images`: of the nodes of listed pairs.
     """
 
     term: Term
@@ -67,6 +68,12 @@ class Sample:
     t: float
     tangents: Mapping[str, Any] = field(default_factory=dict)
     counted: np.ndarray | None = None
+    images: np.ndarray | None = None
+
+    def arguments(self, k: int) -> dict[str, Any]:
+        """The arguments of the function for the k-th of them."""
+        images = {} if self.images is None else {IMAGES: self.images[k]}
+        return images | self.term.arguments(self.rows[k], [n[k] for n in self.nodes], self.t)
 
     def leaf(self, leaf: Scalar) -> np.ndarray:
         """The value of a leaf for each element."""
@@ -75,6 +82,12 @@ class Sample:
         if isinstance(role, Node):
             array = self.tangents[argument] if is_tangent(leaf) else term.fields[argument].array
             found = storage.host(array)[(self.nodes[slot], *component)]
+        elif isinstance(role, Box):
+            array = self.tangents[argument] if is_tangent(leaf) else term.uniform[argument].array
+            found = storage.host(array)[(0, *component)]
+        elif isinstance(role, Image):
+            assert self.images is not None
+            found = self.images[(slice(None), slot, *component)]
         elif isinstance(role, Time):
             found = np.asarray(self.tangents[argument] if is_tangent(leaf) else self.t)
         elif isinstance(role, Datum):
@@ -203,8 +216,11 @@ def at_rows(term: Term, t: float, tangents: Mapping[str, Any]) -> Places:
         return Places(rows, [Sample(term, rows, list(term.elements.nodes[rows].T), t, tangents)])
     samples = []
     for target in rows:
-        tuples, counted = term.elements.of_row(target)
-        samples.append(Sample(term, np.full(len(tuples), target), list(tuples.T), t, tangents, counted))
+        elements = term.elements
+        tuples, counted = elements.of_row(target)
+        images = elements.images_of_row(target) if isinstance(elements, PairList) else None
+        rows_of_target = np.full(len(tuples), target)
+        samples.append(Sample(term, rows_of_target, list(tuples.T), t, tangents, counted, images))
     return Places(rows, samples, sums=True, largest=False)
 
 

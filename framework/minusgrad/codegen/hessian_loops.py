@@ -12,14 +12,13 @@ Written out in full, the Hessian of a cell of eight nodes takes ten seconds to c
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import product
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from ..elements.node_tuples import NodeTuples
 from ..energies.term import in_blocks
 from ..engine import lane_blocks, storage
 from ..engine.kernels import Code
@@ -44,7 +43,7 @@ class HessianLoops(Emitter):
         term, arrays = emitter.term, dict(emitter._arrays)
         if emitter.loop.per_target:
             arrays = {name: array for name, array in arrays.items() if name not in term.elements.arrays()}
-            term = replace(term, elements=NodeTuples(term.elements.tuples()))
+            term = term.one_by_one()
         super().__init__(term, arrays)
         self._traced: Trace | None = None
         self._straight_entries: list[Scalar] = []

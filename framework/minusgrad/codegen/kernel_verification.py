@@ -85,13 +85,15 @@ def compare_plainly(places: Places, traced: Trace) -> None:
     Of a map, the graphs of all components of its outputs.
     """
     some = places.samples[-1]
-    chosen = [0, len(some.rows) - 1 if some.counted is None else some.counted.sum() // 2]
+    chosen = [0, len(some.rows) - 1 if some.counted is None else some.counted.sum() // 2] * bool(
+        len(some.rows)
+    )
     with np.errstate(all="ignore"):
         of_graph, moved = some.rounded(traced.values)
     evaluate = some.term.energy.evaluator()
     for k in chosen:
         try:
-            values = evaluate(some.term.arguments(some.rows[k], [n[k] for n in some.nodes], some.t))
+            values = evaluate(some.arguments(k))
         except ArithmeticError:
             continue
         for graph, off, right in zip(of_graph[:, k], moved[:, k], numbers_of(values), strict=True):

@@ -245,7 +245,7 @@ class Lanes(AllVectors, Emitter):
 
     def _slices(self) -> Slices | None:
         """How a launch over blocks of targets can be divided; the sums of a slice are added behind it."""
-        if not self.loop.per_target:
+        if not self.loop.dense:
             return None
         count, rows = f"{self.prefix}nodes.shape[0]", self.term.elements.rows
         blocks = dealt("block", self._blocks, [])[0]
@@ -265,7 +265,7 @@ class Lanes(AllVectors, Emitter):
         wanted = outputs(value, places, along)
         leaves = list(inputs(wanted))
         pack, fetch, late = self._sources(leaves)
-        early, lines, texts = self._hoisted(wanted, late, {})
+        early, lines, texts = self._hoisted(wanted, set(late), {})
         body = [*(self._given_to_all(line) for line in fetch), *lines]
         numbers = range(len(places))
         zeros = [self._to_all(f"{self.type}(0.0)")] * len(places)

@@ -10,7 +10,7 @@ merge such loads and stores into one.
 
 from collections.abc import Sequence
 
-from ..energies.local_energy import Time
+from ..energies.local_energy import Box, Time
 from ..engine import vector_functions
 from ..symbolic.graph import reachable
 from ..symbolic.operation import SAME
@@ -100,4 +100,5 @@ class AllVectors(Vectors):
 
     def _uniform(self, leaf: Scalar) -> bool:
         """True if a leaf is the same for all elements."""
-        return leaf.value[0] in self.scalars or isinstance(self.term.energy.roles[leaf.value[0]], Time)
+        role = self.term.energy.roles[leaf.value[0]]
+        return leaf.value[0] in self.scalars or isinstance(role, (Time, Box))

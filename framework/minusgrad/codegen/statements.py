@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..energies.local_energy import Datum, Node, Time
+from ..energies.local_energy import Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import GRAIN, Code
@@ -54,9 +54,10 @@ class Statements:
 
     # Arrays of the term
 
-    def _own(self, name: str, values: np.ndarray) -> Any:
+    def _own(self, name: str, values: Any) -> Any:
         if name not in self._arrays:
-            self._arrays[name] = storage.allocate(values)
+            slot = isinstance(values, storage.ArraySlot)
+            self._arrays[name] = values if slot else storage.allocate(values)
         return self._arrays[name]
 
     def _share(self, name: str, values: np.ndarray) -> None:
@@ -122,11 +123,17 @@ class Statements:
         return f"{'w' if is_tangent(leaf) else 'f'}_{self._field(argument)}[n{slot}{subscript(component)}]"
 
     def _load(self, leaf: Scalar) -> str:
-        argument, _, component = leaf.value[:3]
+        argument, slot, component = leaf.value[:3]
         role, p = self.term.energy.roles[argument], self.prefix
         own = p + DOT * is_tangent(leaf)
         if isinstance(role, Node):
             source = self._nodal(leaf)
+        elif isinstance(role, Box):
+            letter = "w" if is_tangent(leaf) else "f"
+            source = f"{letter}_{self.term.uniform[argument].name}[0{subscript(component)}]"
+        elif isinstance(role, Image):
+            array, row = ("row_images", "j") if slot else ("target_images", "i")
+            source = f"{self.type}({p}{array}[{row}{subscript(component)}])"
         elif isinstance(role, Datum):
             source = f"{own}data_{argument}[e{subscript(component)}]"
             source = f"{WHOLE_TYPE}({source})" if role.integer else source
@@ -151,16 +158,17 @@ class Statements:
     def _hoisted(
         self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
-        """Statements that do not depend on the late leaves, those that do, and the outputs' text.
+        """Statements that do not depend on the late nodes, those that do, and the outputs' text.
 
         `names`: of nodes computed before, by serial; new ones are added.
         """
+        known = set(names)
         early_lines: list[str] = []
         late_lines: list[str] = []
         depends = set(late or ())
         for node in reachable(outputs):
             depends.update([node.serial] * any(a.serial in depends for a in node.args))
-        for node in reachable(outputs, self._needs):
+        for node in reachable(outputs, lambda n: () if n.serial in known else self._needs(n)):
             if node.serial in names:
                 continue
             if node.op == "input":
@@ -207,11 +215,12 @@ class Statements:
         """The lines with every array that they name."""
         text = "".join(f"{line}\n" for line in lines)
         named = {self.prefix + name: array for name, array in self._arrays.items()}
-        named |= {f"f_{f.name}": f.array for f in self.term.fields.values()}
+        named |= {f"f_{f.name}": f.array for f in self.term.read.values()}
         if wanted is not None:
-            nodal = {a: array for a, array in wanted.tangents.items() if a in self.term.fields}
-            for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", nodal)):
-                named |= {f"{letter}_{self._field(a)}": array for a, array in arrays.items()}
+            read = self.term.read
+            along = {a: array for a, array in wanted.tangents.items() if a in read}
+            for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", along)):
+                named |= {f"{letter}_{read[a].name}": array for a, array in arrays.items()}
         used = set(re.findall(r"\w+", text))
         aliases = {
             f"{kind}_{adjoint}{name}": f"{kind}_{adjoint}{alias}"

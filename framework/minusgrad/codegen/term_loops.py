@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 
 from ..elements.gather import Gather
-from ..elements.loops import Sources
+from ..elements.loops import EachTarget, Sources
 from ..engine import storage
 from ..engine.kernels import GRAIN, Code
 from ..engine.slices import BEGIN, END, Slices
 from ..errors import EnergyError
-from ..symbolic.graph import inputs
+from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
@@ -169,7 +169,7 @@ class Emitter(Statements):
 
     def _slices(self) -> Slices | None:
         """How a launch of the loops over targets, with the sources packed before, can be divided."""
-        if not self.loop.per_target:
+        if not self.loop.dense:
             return None
         count, rows = f"{self.prefix}nodes.shape[0]", self.term.elements.rows
         targets = [
@@ -356,9 +356,11 @@ class Emitter(Statements):
         `ranges`: the inner loops over j, each with the numbers (of `wanted`) that are added there.
         """
         p, leaves = self.prefix, list(inputs(wanted))
-        pack, fetch, late = self._sources(leaves)
-        early, lines, texts = self._hoisted(wanted, late, {})
-        target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves if leaf.serial not in late)]
+        pack, fetch, names = self._sources(leaves) if self.loop.dense else self._listed_sources(wanted)
+        late = set(names)
+        early, lines, texts = self._hoisted(wanted, late, dict(names))
+        leaves_of_target = [leaf for leaf in leaves if leaf.serial not in late and _at_target(leaf)]
+        target = [f"n0 = {p}nodes[i]", *(self._load(leaf) for leaf in leaves_of_target)]
         adds = filled(add, texts)
         sweeps = []
         for some, numbers in ranges:
@@ -371,8 +373,8 @@ class Emitter(Statements):
             *indented([f"n = {p}nodes.shape[0]", *target, *early, *before, *sweeps, *after]),
         ]
 
-    def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], set[int]]:
-        """A loop that packs the sources, the statements that read source j, and the serials of its leaves."""
+    def _sources(self, leaves: Sequence[Scalar]) -> tuple[list[str], list[str], dict[int, str]]:
+        """A loop that packs the sources, the statements that read source j, and the names of its leaves."""
         n, late = self.term.elements.rows, [leaf for leaf in leaves if leaf.value[1] == 1]
         for packed in {_packed_in(leaf) for leaf in late}:
             self._own(packed, np.zeros((self._source_size(), n), self.term.dtype))
@@ -380,7 +382,40 @@ class Emitter(Statements):
         nodal = [f"{place} = {self._nodal(leaf)}" for place, leaf in zip(at, late, strict=True)]
         head = [f"for j in range({self.prefix}nodes.shape[0]):", f"    n1 = {self.prefix}nodes[j]"]
         fetch = [f"{leaf_name(leaf)} = {place}" for place, leaf in zip(at, late, strict=True)]
-        return [*head, *indented(nodal)], fetch, {leaf.serial for leaf in late}
+        return [*head, *indented(nodal)], fetch, {leaf.serial: leaf_name(leaf) for leaf in late}
+
+    def _listed_sources(self, wanted: list[Scalar]) -> tuple[list[str], list[str], dict[int, str]]:
+        """The same for listed rows, of which all numbers that depend on no target are computed once.
+
+        The position of an image, x + image . box, is such a number.
+        """
+        assert isinstance(self.loop, EachTarget)
+        p, rows = self.prefix, self.loop.rows
+        kept = self._of_sources(wanted)
+        packed = f"packed_{len(kept)}"
+        self._own(packed, np.zeros((len(kept), self.term.elements.arrays()[rows].shape[0]), self.term.dtype))
+        lines, texts = self._statements(kept)
+        head = [f"for j in range({p}{rows}.shape[0]):", f"    n1 = {p}{rows}[j]"]
+        loads = [self._load(leaf) for leaf in inputs(kept)]
+        store = [f"{p}{packed}[{k}, j] = {text}" for k, text in enumerate(texts)]
+        names = {one.serial: f"of_source{k}" for k, one in enumerate(kept)}
+        fetch = [f"of_source{k} = {p}{packed}[{k}, j]" for k in range(len(kept))]
+        return [*head, *indented([*loads, *lines, *store])], fetch, names
+
+    def _of_sources(self, wanted: list[Scalar]) -> list[Scalar]:
+        """The nodes of a graph that depend on the source and not on the target, and that others need."""
+        source, target = set[int](), set[int]()
+        for node in reachable(wanted):
+            own = node.op == "input"
+            for slot, found in ((1, source), (0, target)):
+                if (own and node.value[1] == slot) or any(a.serial in found for a in node.args):
+                    found.add(node.serial)
+        alone = source - target
+        needed = {o.serial: o for o in wanted if o.serial in alone}
+        for node in reachable(wanted):
+            if node.serial not in alone:
+                needed |= {a.serial: a for a in node.args if a.serial in alone}
+        return [needed[serial] for serial in sorted(needed)]
 
     def _source_size(self) -> int:
         return sum(int(np.prod(f.shape[1:], dtype=int)) for f in self.term.fields.values())
@@ -393,6 +428,11 @@ class Emitter(Statements):
                 return row + int(np.ravel_multi_index(component, f.shape[1:])) if component else row
             row += int(np.prod(f.shape[1:], dtype=int))
         raise AssertionError(argument)
+
+
+def _at_target(leaf: Scalar) -> bool:
+    """True unless a leaf belongs to the source of a pair."""
+    return leaf.value[1] != 1
 
 
 def _packed_in(leaf: Scalar) -> str:

@@ -16,7 +16,18 @@ from operator import add
 from types import MappingProxyType
 from typing import Any
 
-from ..energies.local_energy import INSIDE, Datum, Linear, LocalEnergy, Node, Table, concrete
+from ..energies.local_energy import (
+    BOX,
+    IMAGES,
+    INSIDE,
+    Datum,
+    Image,
+    Linear,
+    LocalEnergy,
+    Node,
+    Table,
+    concrete,
+)
 from ..energies.local_map import Cell, LocalMap
 from ..energies.term import Term
 from ..errors import TraceError
@@ -80,13 +91,15 @@ def trace(
             continue
         shape = (axes,) if isinstance(role, Cell) else concrete(role.shape, d, k)
         integer = isinstance(role, Cell) or (isinstance(role, Datum) and role.integer)
-        with_slots = isinstance(role, Node) and not role.in_window
+        with_slots = isinstance(role, Image) or (isinstance(role, Node) and not role.in_window)
         slots: Sequence[int | None] = energy.slots(name, k) if with_slots else [None]
         components = list(product(*map(range, shape)))
         leaves = [[graph.input(name, slot, c, integer=integer) for c in components] for slot in slots]
         rows = [Tensor(shape, row, functions) if shape else row[0] for row in leaves]
         inputs[name] = leaves
-        if not isinstance(role, Node):
+        if isinstance(role, Image):
+            values[name] = rows
+        elif not isinstance(role, Node):
             values[name] = leaves[0] if isinstance(role, Cell) else rows[0]
         elif role.in_window:
             values[name], inputs[name] = rows[0], [leaves[0], *([] for _ in range(1, k))]
@@ -97,6 +110,10 @@ def trace(
             values[name] = _NodesOfSet(name, energy.element_kind.sets, dict(zip(own, rows, strict=True)))
         else:
             values[name] = energy.around(name, rows, partial(_or_zero, graph))
+    if IMAGES in energy.roles:
+        images = [image.entries for image in values[IMAGES]] if _by_slot(energy) else _rows_of(values[IMAGES])
+        for name in energy.positions:
+            values[name] = [_displaced(*pair, values[BOX]) for pair in zip(values[name], images, strict=True)]
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]
@@ -111,15 +128,23 @@ def trace(
         arguments = [values[name] for name in energy.arguments]
         return paths.merged(graph, lambda: [graph.apply("to_real", one) for one in returned(arguments)])
 
+    def cut(given: list[Scalar]) -> list[Scalar]:
+        if energy.cutoff is None:
+            return given if energy.factor == 1.0 else [energy.factor * one for one in given]
+        apart = values[energy.positions[0]]
+        squared = reduce(add, ((a - b) * (a - b) for a, b in zip(*map(flat, apart), strict=True)))
+        select, root = partial(graph.apply, "select"), partial(graph.apply, "sqrt")
+        return [energy.cutoff.cut(one, squared, select, root) for one in given]
+
     graph.most = OPERATIONS
-    given = traced(values)
+    given = cut(traced(values))
     if not isinstance(energy, LocalMap):
         graph.most = None
         return Trace(graph, given[0], inputs)
     mirrored: list[Scalar] = []
     if energy.element_kind.unordered:
         nodal = energy.of_role(Node)
-        mirrored = traced({a: v[::-1] if a in nodal else v for a, v in values.items()})
+        mirrored = cut(traced({a: v[::-1] if a in nodal else v for a, v in values.items()}))
     window = _window(energy, graph, functions, values, paths)
     graph.most = None
     return Trace(graph, given[0], inputs, window, given, mirrored)
@@ -242,6 +267,25 @@ def _or_zero(graph: Graph, slot: int, value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.map(lambda entry: graph.apply("select", inside, entry, 0.0))
     return graph.apply("select", inside, value, 0.0)
+
+
+def _by_slot(energy: LocalEnergy) -> bool:
+    """True if images are those of listed pairs, which have one for each slot."""
+    return isinstance(energy.roles[IMAGES], Image)
+
+
+def _rows_of(images: Tensor) -> list[list[Any]]:
+    """The images of a tuple by slot."""
+    return _rows(images.entries, images.shape[1])
+
+
+def _displaced(x: Tensor, image: Sequence[Any], box: Tensor) -> Tensor:
+    """x + image . box."""
+    edges = _rows(box.entries, box.shape[1])
+    shifts = [
+        reduce(add, (n * edge[c] for n, edge in zip(image, edges, strict=True))) for c in range(len(edges))
+    ]
+    return Tensor(x.shape, [one + shift for one, shift in zip(x.entries, shifts, strict=True)], x.functions)
 
 
 def linear(made: Linear, values: dict[str, Any], functions: "Symbolic") -> Tensor:

@@ -8,11 +8,12 @@ its nodes, names the loop that kernels run (`loops`), and says when it changes (
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from .gather import Gather
+from .list_reference import ListReference
 from .loops import Loop
 
 
@@ -27,6 +28,8 @@ class Elements(ABC):
 
     unordered: ClassVar[bool] = False
     fixed: ClassVar[bool] = True
+    version: int = 0
+    """How often they were rebuilt in place."""
     copies: int = 1
     """Blocks of consecutive elements, all alike, that share the values of elements."""
     nodes: np.ndarray
@@ -80,8 +83,8 @@ class Elements(ABC):
         """True if data and parameters may have a value for each element."""
         return self.fixed and not self.loop.per_target
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """The arrays that the loop's text names, int32; always `nodes`."""
+    def arrays(self) -> dict[str, Any]:
+        """The arrays that the loop's text names, int32; always `nodes`. Slots may be overwritten later."""
         return {"nodes": self.nodes}
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
@@ -105,11 +108,16 @@ class Elements(ABC):
             return None
         return Gather.of(self.nodes if slots is None else self.nodes[:, list(slots)], nodes)
 
+    def following(self, reference: ListReference | None) -> "Elements":
+        """The same kind of elements over twins of the fields, whose lists have this reference."""
+        return self
+
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
         """The elements at these node fields, by argument of the energy; self if they have not changed.
 
         `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels
-        for the elements returned. A kernel of many steps does not return here between steps, so integrators
-        and adjoints fuse steps only where all elements are fixed.
+        for other elements. The same ones may have overwritten the slots among their arrays (`version`). A
+        kernel of many steps does not return here between steps, so integrators and adjoints fuse steps only
+        where all elements are fixed.
         """
         return self

@@ -15,9 +15,9 @@ from typing import ClassVar
 class Sources:
     """An inner loop over some sources of target i, as source text; `{p}` begins the names of arrays.
 
-    `header` is the `for` line; `begin` are the first lines of its body. Together they define j, the row of
-    `nodes` where the source stands. `counted`: the energy of these pairs is summed here; each pair is
-    counted at one of its two targets.
+    `header` is the `for` line; `begin` are the first lines of its body. Together they define j, the place of
+    the source in the array of rows (`EachTarget.rows`). `counted`: the energy of these pairs is summed here;
+    each pair is counted at one of its two targets.
     """
 
     header: str
@@ -43,11 +43,13 @@ class EachTarget:
     """One iteration for each target i, node `nodes[i]`, over its sources; all targets are different nodes.
 
     Every pair is visited from both of its nodes. `dense`: the sources are all other targets, in their order,
-    so that a block of targets can share them (`lane_loops`).
+    so that a block of targets can share them (`lane_loops`). `rows`: the array with the nodes of sources, in
+    which j is a place.
     """
 
     sources: tuple[Sources, ...]
     dense: bool = False
+    rows: str = "nodes"
     per_target: ClassVar[bool] = True
 
     def slots(self, arity: int) -> range:

@@ -4,14 +4,16 @@ A field's array is passed to kernels as an argument and owned here: on the CPU i
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
 import numpy as np
 
+from ..elements.list_reference import BOX, POSITIONS, ListReference
 from ..elements.node_numbers import node_numbers
+from ..elements.periodic_box import PeriodicBox
 from ..engine import storage
 from ..errors import EnergyError, UnknownFieldError, unknown
 
@@ -192,16 +194,21 @@ class Fields(Mapping[str, Field]):
         fields = Fields({"x": x, "m": m}, {"x": "m", "m": "kg"}, precision="f64")
 
     values: arrays by name, which are copied. units: SI units by name (default: "1"). precision: "f64" or
-    "f32". `derived` are the names of fields that maps compute, `zeros` those among them that stay zero, where
-    repeated maps begin. Raises `EnergyError` for an empty array, for a
-    field called "t", and where a name is looked up that does not exist.
+    "f32". periodic: the axes along which the field "box", (1, d, d) with the edge vectors in rows, repeats;
+    by default all. `derived` are the names of fields that maps compute, `zeros` those among them that stay
+    zero, where repeated maps begin. Raises `EnergyError` for an empty array, for a field called "t", for a
+    box that spans no volume, and where a name is looked up that does not exist.
     """
 
     def __repr__(self) -> str:
         return f"Fields({', '.join(f'{n} {list(f.shape)}' for n, f in self.items())})"
 
     def __init__(
-        self, values: Mapping[str, Any], units: Mapping[str, str] | None = None, precision: str = "f64"
+        self,
+        values: Mapping[str, Any],
+        units: Mapping[str, str] | None = None,
+        precision: str = "f64",
+        periodic: Sequence[bool] | None = None,
     ):
         self.dtype = PRECISIONS[precision]
         self.precision = precision
@@ -211,6 +218,65 @@ class Fields(Mapping[str, Field]):
         for name in values:
             _refuse_the_time(name)
         self._fields = {n: Field.of(n, v, units.get(n, "1"), self.dtype) for n, v in values.items()}
+        self.periodic: tuple[bool, ...] = self._checked_axes(periodic)
+        self._lists: list[ListReference] = []
+
+    @property
+    def box(self) -> Field | None:
+        """The field with the edge vectors of the periodic box, (1, d, d); None without one."""
+        return self._fields[BOX] if self.periodic else None
+
+    @property
+    def box_name(self) -> str | None:
+        """The name of the field with the box, if there is one."""
+        return BOX if self.periodic else None
+
+    @property
+    def geometry(self) -> PeriodicBox | None:
+        """The present box; None without one. Raises `EnergyError` for one that spans no volume."""
+        return PeriodicBox.of(self._fields[BOX].values[0], self.periodic) if self.periodic else None
+
+    @property
+    def lists(self) -> ListReference:
+        """The reference of all lists of neighbours; made at first use from the present positions and box."""
+        if not self._lists:
+            box = self._fields[BOX].values if self.periodic else None
+            self._lists.append(ListReference(self[POSITIONS].values, box))
+        return self._lists[0]
+
+    @property
+    def lists_or_none(self) -> ListReference | None:
+        """The reference of the lists of neighbours, if there are any."""
+        return self._lists[0] if self._lists else None
+
+    @property
+    def of_lists(self) -> dict[str, Field]:
+        """The arrays of the reference of lists as fields, which a run saves; none without lists."""
+        if not self._lists:
+            return {}
+        slots = {POSITIONS: self.lists.positions, BOX: self.lists.box}
+        return {
+            f"listed_{n}": Field(f"listed_{n}", slot, slot.shape, slot.dtype, self[n].unit)
+            for n, slot in slots.items()
+            if slot is not None
+        }
+
+    def _checked_axes(self, periodic: Sequence[bool] | None) -> tuple[bool, ...]:
+        shape = self._fields[BOX].shape if BOX in self._fields else ()
+        if len(shape) != 3 or shape[0] != 1 or shape[1] != shape[2]:
+            if periodic is not None:
+                raise EnergyError(
+                    f"box: needs edge vectors in a field '{BOX}' of shape (1, d, d), got"
+                    f" {list(shape) or 'none'}; give them, or leave `periodic` out"
+                )
+            return ()
+        axes = (True,) * shape[1] if periodic is None else tuple(map(bool, periodic))
+        if len(axes) != shape[1]:
+            raise EnergyError(
+                f"box.periodic: needs a value for each of {shape[1]} axes, got {len(axes)}; correct it"
+            )
+        PeriodicBox.of(self._fields[BOX].values[0], axes)
+        return axes
 
     def __getitem__(self, name: str) -> Field:
         if name not in self._fields:
@@ -231,7 +297,8 @@ class Fields(Mapping[str, Field]):
         made = Fields(
             {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
         )
-        made.derived, made.zeros = set(self.derived), set(self.zeros)
+        made.derived, made.zeros, made.periodic = set(self.derived), set(self.zeros), self.periodic
+        made._lists = [one.twin() for one in self._lists]
         return made
 
     def extended(self, values: Mapping[str, Any]) -> "Fields":
@@ -239,7 +306,7 @@ class Fields(Mapping[str, Field]):
         made = Fields({}, precision=self.precision)
         others = {name: Field.of(name, array, dtype=self.dtype) for name, array in values.items()}
         made._fields, made.derived = {**self._fields, **others}, self.derived
-        made.zeros = self.zeros
+        made.zeros, made.periodic, made._lists = self.zeros, self.periodic, self._lists
         return made
 
     def derive(self, name: str, count: int, unit: str, shape: tuple[int, ...] = ()) -> Field:

@@ -28,9 +28,12 @@ from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from ..symbolic.neighbours import Neighbours, Offset
 from ..symbolic.plain_python import Lookup, evaluator
+from .cutoff import Cutoff
 
 BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "sizes")
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
+PAIR_KEYS = ("cutoff", "switch", "skin", "images", "exclude", "scale")
+"""The same of blocks of energies over pairs."""
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""
 Shape = tuple[int | str, ...]
@@ -38,6 +41,8 @@ Shape = tuple[int | str, ...]
 the nodes of a tuple."""
 INSIDE = "_inside"
 """The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""
+IMAGES, BOX = "_images", "_box"
+"""The periodic images of an element's nodes, and the box that they are displaced by."""
 WINDOW = "cells of windows"
 """The set that fields read in windows are over; no name, so that no declared set is called like this."""
 EDGES = ("clamped", "zero", "periodic")
@@ -193,6 +198,34 @@ class Time(Role):
 
 
 @dataclass(frozen=True)
+class Box(Role):
+    """Role of an argument that is the periodic box: `box[a, b]` is component b of its edge vector a.
+
+        box=Box()
+
+    The field "box" of the run holds it, shape (1, d, d). U has a gradient with respect to it, at fixed
+    positions.
+    """
+
+    unit: str = "m"
+    shape: Shape = ("d", "d")
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """A box that is nearly a cube of the role's scale."""
+        return self.scale * (np.eye(shape[-1]) + 0.1 * rng.uniform(-1.0, 1.0, size=shape))
+
+
+@dataclass(frozen=True)
+class Image(Role):
+    """Role of the periodic images of the nodes of a listed pair: whole numbers by slot, `x + image . box`.
+
+    Lists of neighbours have it, no function of a user.
+    """
+
+    shape: Shape = ("d",)
+
+
+@dataclass(frozen=True)
 class Table(Role):
     """Role of an argument that is an array of constants, looked up as `table[k, l]`; zero outside its shape.
 
@@ -233,7 +266,8 @@ class LocalEnergy:
     sets that they are of, or "cells". `arguments` are the function's, in its order; `linear` are those
     computed from others. `symmetries`: those that it is declared to have. Over cells: `edges`, one of EDGES
     for all axes or for each; `offsets` of the neighbours that the function reads, the cell itself first,
-    known once it is bound to a grid.
+    known once it is bound to a grid. Once it is bound to fields with a box or within a cutoff: `positions`,
+    the arguments that are positions of nodes, and the `cutoff`; `factor`: of scaled pairs.
     """
 
     name: str
@@ -244,6 +278,9 @@ class LocalEnergy:
     symmetries: tuple[str, ...] = field(default=(), kw_only=True)
     edges: str | tuple[str, ...] = field(default="", kw_only=True)
     offsets: tuple[Offset, ...] = field(default=(), kw_only=True)
+    positions: tuple[str, ...] = field(default=(), kw_only=True)
+    cutoff: Cutoff | None = field(default=None, kw_only=True)
+    factor: float = field(default=1.0, kw_only=True)
 
     @property
     def arguments(self) -> tuple[str, ...]:
@@ -295,7 +332,7 @@ class LocalEnergy:
     @property
     def differentiable(self) -> tuple[str, ...]:
         """The arguments that have a gradient, in the function's order."""
-        varying = (Node, Parameter, Time)
+        varying = (Node, Parameter, Time, Box)
         return tuple(n for n, r in self.roles.items() if isinstance(r, varying) or _differentiable(r))
 
     @property
@@ -319,7 +356,11 @@ class LocalEnergy:
         def energy(values: Mapping[str, Any]) -> Any:
             made = {a: _sum_of_products(values[m.field], values[m.weights]) for a, m in self.linear.items()}
             made |= {a: self.received(a, values) for a in nodal}
-            return of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
+            found = of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
+            if self.cutoff is None:
+                return found if self.factor == 1.0 else self.factor * found
+            apart = np.subtract(*made[self.positions[0]])
+            return self.cutoff.of_numbers(found, float(apart @ apart))
 
         return energy
 
@@ -342,6 +383,8 @@ class LocalEnergy:
         """The same of numbers by argument."""
         if _in_window(self.roles[name]):
             return values[name]
+        if IMAGES in values and name in self.positions:
+            return [x + image @ values[BOX] for x, image in zip(values[name], values[IMAGES], strict=True)]
         inside = values.get(INSIDE, ())
         return self.around(name, values[name], lambda s, v: v if inside[s] > 0.5 else 0.0 * v)
 
@@ -438,7 +481,7 @@ def local_energy(
         kept = known_symmetries(f"energy '{name}'", symmetries)
         known_edges = declared_edges(f"energy '{name}'", over, edges)
         energy = LocalEnergy(*declared(name, function, over, roles), symmetries=kept, edges=known_edges)
-        known = (Node, Datum, Parameter, Time, Table)
+        known = (Node, Datum, Parameter, Time, Table, Box)
         if strange := [a for a, role in energy.roles.items() if not isinstance(role, known)]:
             raise EnergyError(
                 f"energy '{name}': {strange[0]} is a Cell, but only maps add to cells; declare a local_map"
@@ -496,8 +539,8 @@ def declared(
     if strange := [a for a, role in roles.items() if not isinstance(role, Role | Linear)]:
         kind = type(roles[strange[0]]).__name__
         raise EnergyError(
-            f"{what} '{name}': {strange[0]} needs a role, got a {kind}; give it Node, Datum, Parameter, Time "
-            "or Table, or leave it out"
+            f"{what} '{name}': {strange[0]} needs a role, got a {kind}; give it Node, Datum, Parameter, Time,"
+            " Table or Box, or leave it out"
         )
     linear = {a: role for a, role in roles.items() if isinstance(role, Linear)}
     own = {a: role for a, role in roles.items() if isinstance(role, Role)}
@@ -561,7 +604,7 @@ def _check_declaration(
         raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
-    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else ())
+    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.unordered else ())
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:

@@ -9,15 +9,31 @@ import numpy as np
 
 from ..elements import window_edges
 from ..elements.elements import Elements
+from ..elements.node_tuples import NodeTuples
+from ..elements.pair_list import PairList
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
+from .cutoff import Cutoff
 from .element_data import check_weights, datum, dimension_of, table
-from .fields import Body, Field, Fields, Grid
-from .local_energy import WINDOW, Datum, LocalEnergy, Parameter, Table, Time, check_exchange, concrete
+from .fields import BOX, POSITIONS, Body, Field, Fields, Grid
+from .local_energy import (
+    IMAGES,
+    WINDOW,
+    Box,
+    Datum,
+    Image,
+    LocalEnergy,
+    Parameter,
+    Table,
+    Time,
+    check_exchange,
+    concrete,
+)
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
 from .parameter_values import Values, parameter_values
+from .periodic_images import among_images
 from .term_spec import TermSpec
 
 
@@ -41,6 +57,8 @@ class Term:
     """The cells that a map adds to, or reads, within windows."""
     cells: Grid | None = None
     """The grid whose cells are the elements."""
+    box: Field | None = None
+    """The periodic box that its fields are in."""
     outside: str | None = None
     """Of a map with windows: "cut" or "refuse" what leaves the grid; None: cut, or as the stepper says."""
     owner: str = ""
@@ -61,7 +79,8 @@ class Term:
         sizes = set_sizes(spec, bound)
         spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
-        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype)
+        spec, elements = among_images(spec, elements, kept, bound, fields)
+        term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box)
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
         term.grid = spec.grid if windowed else None
         term.cells = spec.grid if term.energy.offsets else None
@@ -189,8 +208,35 @@ class Term:
     def rebuild(self) -> Elements:
         """Rebuild the elements at the present fields, and return them."""
         if not self.elements.fixed:
-            self.elements = self.elements.rebuild({a: f.values for a, f in self.fields.items()})
+            values = {a: f.values for a, f in self.fields.items()}
+            if isinstance(self.elements, PairList):
+                values = {POSITIONS: self.fields[self.energy.positions[0]].values}
+                values |= {} if self.box is None else {BOX: self.box.values}
+            self.elements = self.elements.rebuild(values)
         return self.elements
+
+    @property
+    def uniform(self) -> dict[str, Field]:
+        """The fields that all elements read as a whole, by argument: the box."""
+        return {} if self.box is None else dict.fromkeys(self.energy.of_role(Box), self.box)
+
+    @property
+    def read(self) -> dict[str, Field]:
+        """All fields that it reads, by argument."""
+        return self.fields | self.uniform
+
+    def one_by_one(self) -> "Term":
+        """The same term over its elements as tuples of nodes, where its loop goes from target to target."""
+        elements = self.elements
+        if not elements.loop.per_target:
+            return self
+        made = replace(self, elements=NodeTuples(elements.tuples()))
+        if not self.energy.of_role(Image):
+            return made
+        assert isinstance(elements, PairList)
+        roles = {**self.energy.roles, IMAGES: Datum(shape=("k", "d"))}
+        images = storage.allocate(elements.images().astype(self.dtype))
+        return replace(made, energy=replace(self.energy, roles=roles), data={**self.data, IMAGES: images})
 
     def set_datum(self, argument: str, values: Any) -> None:
         """Overwrite the values of a datum, in the same shape."""
@@ -202,13 +248,18 @@ class Term:
             lane_blocks.store(copy, held)
 
     def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
-        """The arguments of the function for one element; node fields in f64, None in slots of other sets."""
+        """The arguments of the function for one element; node fields in f64, None in slots of other sets.
+
+        Without the images of a listed pair.
+        """
         fields = {a: self._at(a, nodes) for a in self.fields}
         data = {a: storage.host(v)[element] for a, v in self.data.items()}
         parameters = {
             a: v.rows[0 if v.index is None else v.index[element]] for a, v in self.parameters.items()
         }
-        return fields | data | parameters | dict.fromkeys(self.energy.of_role(Time), t) | self.tables
+        uniform = {a: f.values[0].astype(np.float64) for a, f in self.uniform.items()}
+        clock = dict.fromkeys(self.energy.of_role(Time), t)
+        return fields | data | parameters | uniform | clock | self.tables
 
     def _at(self, argument: str, nodes: Sequence[int]) -> list[Any]:
         """The values of a field at the nodes; none of one that is read in a window (`in_window`)."""
@@ -241,13 +292,16 @@ class Term:
         return tuple(self.energy.edges) or ("zero",) * len(self.grid.shape)
 
     def sharing(self, other: "Term") -> "Term":
-        """The same term with the parameters and data of another one."""
-        return replace(self, data=other.data, parameters=other.parameters, shared=other.shared)
+        """The same term with the parameters and data of another one; images remain its own."""
+        data = other.data | {a: v for a, v in self.data.items() if a == IMAGES}
+        return replace(self, data=data, parameters=other.parameters, shared=other.shared)
 
     def twin(self, fields: Fields) -> "Term":
         """The same term over other fields of the same names, with copies of its data and parameters."""
         return replace(
             self,
+            elements=self.elements.following(None if self.elements.fixed else fields.lists_or_none),
+            box=fields.box,
             fields={a: fields[f.name] for a, f in self.fields.items()},
             data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},
             parameters={a: replace(v) for a, v in self.parameters.items()},
@@ -291,6 +345,8 @@ def bind(
     copies: int = 1,
     edges: str | Sequence[str] | None = None,
     outside: str | None = None,
+    cutoff: Cutoff | None = None,
+    exclude: Sequence | np.ndarray | None = None,
     units: UnitSystem | None = None,
 ) -> Term:
     """Bind an energy's (or a map's) arguments to fields, data and parameter values: `Term.of(TermSpec(...))`.
@@ -316,7 +372,11 @@ def bind(
                 default: as declared
     outside     of a map with windows that leave its grid: "cut" them off, or "refuse" the state with an
                 error; default: cut, in a program (`Evolution`) refuse, unless the map has edges
+    cutoff      limit an energy or a map over pairs to a distance (`Cutoff`)
+    exclude     with a cutoff: pairs that do not interact, (n, 2)
     units       the run's units, in which defaults are taken; default: SI
+
+    Fields with a box displace the nodes of elements by their nearest images (`periodic_images`).
 
     Returns the term. Raises `EnergyError` naming the term and argument.
     """
@@ -336,6 +396,8 @@ def bind(
         copies=copies,
         edges=edges,
         outside=outside,
+        cutoff=cutoff,
+        exclude=None if exclude is None else np.asarray(exclude),
         units=units,
     )
     return Term.of(spec, fields)

@@ -12,6 +12,7 @@ from ..elements.elements import Elements
 from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
+from .cutoff import Cutoff
 from .fields import Body, Field, Grid
 from .local_energy import EDGES, INSIDE, WINDOW, Datum, LocalEnergy, Node, Parameter, Table, identifier
 from .local_map import OUTSIDE, Cell, LocalMap
@@ -19,7 +20,10 @@ from .local_map import OUTSIDE, Cell, LocalMap
 
 @dataclass(frozen=True)
 class TermSpec:
-    """The arguments of `Term.of`; for their meaning see `bind`."""
+    """The arguments of `Term.of`; for their meaning see `bind`.
+
+    scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`).
+    """
 
     energy: LocalEnergy
     name: str | None = None
@@ -36,6 +40,9 @@ class TermSpec:
     copies: int = 1
     edges: str | Sequence[str] | None = None
     outside: str | None = None
+    cutoff: Cutoff | None = None
+    exclude: np.ndarray | None = None
+    scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
     units: UnitSystem | None = None
 
     @property

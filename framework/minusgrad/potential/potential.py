@@ -9,6 +9,7 @@ Names: a field is "x"; an argument of a term or map is "gravity.G", "spring.rest
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_loops import loops_of_energy
 from ..codegen.lane_statements import Vectors
-from ..energies.fields import Fields
+from ..energies.fields import BOX, Fields
 from ..energies.local_energy import Bounded, Node, TimeStep
 from ..energies.term import Term
 from ..engine import storage
@@ -147,7 +148,9 @@ class Potential:
     def reads(self) -> set[str]:
         """The names of the fields that U depends on, without map outputs."""
         parts = [*self.terms.values(), *self.chain.parts.values()]
-        return {f.name for part in parts for f in part.fields.values()} - set(self.map_outputs)
+        read = {f.name for part in parts for f in part.fields.values()}
+        read |= {f.name for part in parts if isinstance(part, Term) for f in part.uniform.values()}
+        return read - set(self.map_outputs)
 
     @property
     def writes(self) -> int:
@@ -355,6 +358,8 @@ class Potential:
         `EnergyError` for a name without a derivative, an array that is given twice, and changes of staged
         energies.
         """
+        if not {*request.gradient, *request.product}.isdisjoint((self.fields.box_name,)):
+            return self._swept_with_box(request, t)
         key = request.key({*request.gradient, *request.product})
         if request.tangents or key not in self._plans:
             self._validation.check(request)
@@ -377,6 +382,21 @@ class Potential:
         for names, values in ((request.slopes, total.slopes), (request.changes, total.changes)):
             values.update({n: np.zeros(self.shape(n)) for n in names if n not in values})
         return total
+
+    def _swept_with_box(self, request: DerivativeRequest, t: float) -> Derivatives:
+        """`sweep` with the box among the fields: its derivatives are sums over all elements."""
+        gradient, product = dict(request.gradient), dict(request.product)
+        of_box = gradient.pop(BOX, None), product.pop(BOX, None)
+        slopes = (*request.slopes, *[BOX] * (of_box[0] is not None))
+        changes = (*request.changes, *[BOX] * (of_box[1] is not None))
+        found = self.sweep(
+            replace(request, gradient=gradient, product=product, slopes=slopes, changes=changes), t
+        )
+        for array, some in zip(of_box, (found.slopes, found.changes), strict=True):
+            if array is not None:
+                values = some.pop(BOX)
+                storage.store(array, values + storage.host(array) if request.adds else values)
+        return found
 
     def plan(self, request: DerivativeRequest, tangents: Mapping[str, Any]) -> RequestPlan:
         """The parts of a request; `tangents`: its own, and those of the map outputs that they change."""

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
-from ..energies.fields import Fields
+from ..energies.fields import BOX, Fields
 from ..energies.term import Term
 from ..errors import EnergyError, choices, unknown
 from .map_chain import MapChain
@@ -33,7 +33,7 @@ class RequestValidation:
         targets = [*request.gradient.values(), *request.product.values()]
         if len({id(array) for array in targets}) < len(targets):
             raise EnergyError("one array is given for two derivatives; give each an array of its own")
-        if found := [n for n in (*request.slopes, *request.changes) if n in self._fields]:
+        if found := [n for n in (*request.slopes, *request.changes) if n in self._fields and n != BOX]:
             raise EnergyError(f"'{found[0]}' is a field: its derivatives go into an array of its shape")
         for name in (*request.slopes, *request.changes, *request.tangents):
             if name in self._chain.outputs and name in request.tangents:
@@ -63,6 +63,8 @@ class RequestValidation:
     def shape(self, name: str) -> tuple[int, ...]:
         """The shape of the values of "term.argument"; () of the time."""
         term, _, argument = name.partition(".")
+        if name in self._fields:
+            return self._fields[name].shape
         return () if name == "t" else self._kernels[term].shape(argument)
 
     def kernels(self, term: str) -> TermKernels | StagedTerm:

@@ -62,9 +62,9 @@ class TermKernels:
     def sweep(self, wanted: DerivativeRequest, t: float) -> Derivatives:
         """The requested derivatives, by one kernel; adds to arrays that it does not `overwrite`."""
         for argument, values in wanted.tangents.items():
-            if argument not in self.emitter.term.fields:
+            if argument not in self.emitter.term.read:
                 self.emitter.set_tangent(argument, values)  # makes the array, too
-        key = wanted.key(self.emitter.term.fields)
+        key = wanted.key(self.emitter.term.read)
         if key not in self._sweeps:
             code, buffers = self.emitter.totalled(wanted)
             if isinstance(self.emitter, MapLoops):
@@ -80,7 +80,7 @@ class TermKernels:
 
     def arrays(self, wanted: DerivativeRequest) -> set[int]:
         """The ids of the arrays that the kernel of a sweep names, after the sweep."""
-        code = self._sweeps[wanted.key(self.emitter.term.fields)][2]
+        code = self._sweeps[wanted.key(self.emitter.term.read)][2]
         return {id(array) for array in code.arrays.values()}
 
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
@@ -103,6 +103,8 @@ class TermKernels:
         term = self.term
         if argument in term.data or argument in term.energy.linear:
             return each.reshape(len(each), *term.shape(argument)).copy()
+        if argument in term.uniform:
+            return np.array([ordered_sum(column) for column in each.T]).reshape(term.uniform[argument].shape)
         if argument not in term.parameters:
             return np.array(ordered_sum(each))
         values = term.parameters[argument]
@@ -121,6 +123,8 @@ class TermKernels:
         term = self.term
         if argument in term.parameters:
             return self.parameter(argument).shape
+        if argument in term.uniform:
+            return term.uniform[argument].shape
         of_one = term.shape(argument)
         return of_one if argument in term.energy.of_role(Time) else (term.elements.count, *of_one)
 
@@ -198,9 +202,9 @@ class MapKernels:
         The fields must not have changed since the map was called.
         """
         arrays = (id(into[field.name]) for field in self.loops.given)
-        key = *DerivativeRequest(tangents=tangents).key(self.loops.term.fields), *arrays
+        key = *DerivativeRequest(tangents=tangents).key(self.loops.term.read), *arrays
         for argument, values in tangents.items():
-            if argument not in self.loops.term.fields:
+            if argument not in self.loops.term.read:
                 self.loops.set_tangent(argument, values)
         if key not in self._along:
             code = self.loops.forward(tangents, into)

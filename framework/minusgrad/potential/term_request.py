@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives, adjoint_of
-from ..energies.local_energy import Time
+from ..energies.fields import BOX
+from ..energies.local_energy import Box, Time
 from ..energies.term import Term
 from ..errors import EnergyError
 from .slope import Slope
@@ -76,6 +77,7 @@ def tangents_of(name: str, part: Term | StagedTerm, tangents: Mapping[str, Any])
     for argument in part.energy.roles:
         if f"{owner(name, part)}.{argument}" in tangents:
             found[argument] = tangents[f"{owner(name, part)}.{argument}"]
+    found |= {a: tangents[BOX] for a in part.energy.of_role(Box) if BOX in tangents}
     return found | {a: tangents["t"] for a in part.energy.of_role(Time) if "t" in tangents}
 
 
@@ -85,8 +87,9 @@ def targets_of(part: Term | StagedTerm, targets: Mapping[str, Any]) -> dict[str,
 
 
 def _arguments_of(name: str, part: Term | StagedTerm, names: Sequence[str]) -> tuple[str, ...]:
-    """The term's arguments among "term.argument" and "t"."""
+    """The term's arguments among "term.argument", "t" and "box"."""
     found = [n.partition(".")[2] for n in names if n.partition(".")[0] == name]
+    found += [a for a in part.energy.of_role(Box) if BOX in names]
     return *found, *(a for a in part.energy.of_role(Time) if "t" in names)
 
 
@@ -97,10 +100,12 @@ def add_answer(total: Derivatives, name: str, part: Term | StagedTerm | Slope, a
         for argument, values in answer.slopes.items():
             total.slopes[argument] = total.slopes.get(argument, 0.0) + values
         return
-    clocks = part.energy.of_role(Time)
+    clocks, boxes = part.energy.of_role(Time), part.energy.of_role(Box)
     for into, found in ((total.slopes, answer.slopes), (total.changes, answer.changes)):
         for argument, values in found.items():
             if argument in clocks:
                 into["t"] = into.get("t", np.zeros(())) + values
+            if argument in boxes:
+                into[BOX] = into.get(BOX, 0.0) + values
             known = f"{owner(name, part)}.{argument}"
             into[known] = into.get(known, 0.0) + values

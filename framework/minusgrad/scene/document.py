@@ -24,6 +24,7 @@ from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_va
 
 from ..errors import Problem, SceneError, UnitError, UserError, unknown
 from . import parsing
+from .box_table import BoxTable
 from .fit_table import FitTable
 from .records import AnyBlock, Quantity, Record, quantities
 from .tagged_unions import ByForm, one_or_table
@@ -180,6 +181,7 @@ class Skeleton(Record):
     units: Units = Units()
     runtime: Runtime = Runtime()
     state: AnyBlock
+    box: BoxTable | None = None
     map: tuple[AnyBlock, ...] = ()
     slope: tuple[SlopeTable, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
@@ -228,6 +230,7 @@ class Scene:
     units: Units
     runtime: Runtime
     state: Block
+    box: BoxTable | None
     map: tuple[Block, ...]
     slope: tuple[SlopeTable, ...]
     energy: tuple[Block, ...]
@@ -302,9 +305,9 @@ class Document:
             return None, [_bracketed(problem) for problem in problems]
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
-            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], of["map"], whole.slope,
-            of["energy"], of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0], whole.run,
-            of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
+            whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
+            whole.slope, of["energy"], of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0],
+            whole.run, of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:

@@ -6,7 +6,8 @@ Row of a number: the first row of its field + node * components + component; fie
 another.
 
 The pattern holds every block of nodes that meet in an element, zeros too: it never changes, so that a solver
-can keep its analysis of it (an ordering, a symbolic factorisation).
+can keep its analysis of it (an ordering, a symbolic factorisation). Lists of neighbours change it when they
+are rebuilt.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ import numpy as np
 
 from ...codegen.semidefinite import PROJECTIONS
 from ...codegen.term_loops import Emitter
-from ...energies.fields import Field
+from ...energies.fields import BOX, Field
 from ...energies.term import Term
 from ...errors import EnergyError, unknown
 from .assembly import HessianAssembly
@@ -42,9 +43,11 @@ class PotentialHessians:
         self._fields, self._parts, self._maps, self._emitters = fields, parts, maps, emitters
         self._elements: dict[tuple[str, tuple[str, ...]], ElementHessians] = {}
         self._assembled: dict[tuple[str, ...], HessianAssembly] = {}
+        self._versions = self._rebuilt()
 
     def matrix(self, wrt: str | Sequence[str], t: float, project: str | None) -> "csr_matrix":
         """H over the fields `wrt`, one after another."""
+        self._forget_rebuilt()
         names = self._names(wrt, project)
         for name in sorted(self._parts, key=lambda n: self._emitters.get(n, n) is not None):  # staged first
             self._refuse_chained(name, names)
@@ -58,6 +61,7 @@ class PotentialHessians:
 
     def elements(self, term: str, wrt: str | Sequence[str], t: float, project: str | None) -> np.ndarray:
         """The Hessians of a term's elements, (E, m, m) in f64."""
+        self._forget_rebuilt()
         names = self._names(wrt, project)
         if term not in self._parts:
             raise EnergyError(unknown("term", term, self._parts))
@@ -65,6 +69,16 @@ class PotentialHessians:
         if not self._arguments(term, names):
             raise EnergyError(f"{term} does not read {' or '.join(names)}: its elements have no Hessian")
         return self.of_term(term, names).full(t, project)
+
+    def _rebuilt(self) -> list[int]:
+        return [part.elements.version for part in self._parts.values() if isinstance(part, Term)]
+
+    def _forget_rebuilt(self) -> None:
+        """Forget the matrices for lists of neighbours that were rebuilt since."""
+        if self._versions != (now := self._rebuilt()):
+            self._elements.clear()
+            self._assembled.clear()
+            self._versions = now
 
     def of_term(self, term: str, names: tuple[str, ...]) -> "ElementHessians":
         if (term, names) not in self._elements:
@@ -82,6 +96,11 @@ class PotentialHessians:
         for name in names:
             self._fields[name]  # raises for a name that no field has
         outputs = {f.name for part in self._maps.values() for f in part.outputs.values()}
+        if BOX in names:
+            raise EnergyError(
+                f"'{BOX}': is read by all elements, so its second derivatives are no sum over nodes of an"
+                " element; use potential.product, which is the Hessian times a tangent"
+            )
         if found := [n for n in names if n in outputs]:
             raise EnergyError(f"'{found[0]}' is computed by a map; give the fields that it depends on")
         if not names or len(set(names)) != len(names):

@@ -1,0 +1,309 @@
+"""Unordered pairs of nodes within a cutoff, listed with a skin and rebuilt as the nodes move.
+
+    rows       a node and its periodic image: position x[node] + image . box
+    targets    every node i, image -wrap(i), with the rows within reach of it, sorted by node and image
+
+Positions are not wrapped in memory; the images of a list contain how many boxes away each node was when the
+list was built. A pair is counted at the target whose row is the later one.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ..engine import memory, storage
+from ..errors import EnergyError
+from .elements import Elements
+from .list_reference import BOX, POSITIONS, ListReference
+from .loops import EachTarget, Loop, Sources
+from .periodic_box import PeriodicBox
+
+SPARE = 1.25
+"""Room in the arrays of a list, relative to what it needs when they are made."""
+LARGE = 1 << 28
+"""Bytes from which on the memory of a list is estimated before it is built."""
+
+LISTED = EachTarget(
+    (
+        Sources("for q in range({p}pairs_begin[i], {p}pairs_middle[i]):", True, ("j = {p}pairs_source[q]",)),
+        Sources(
+            "for q in range({p}pairs_middle[i], {p}pairs_begin[i + 1]):", False, ("j = {p}pairs_source[q]",)
+        ),
+    ),
+    rows="row_nodes",
+)
+"""Target i over its listed rows: those before its own, which count the pair's energy, and those behind it."""
+
+
+@dataclass(frozen=True)
+class Excluded:
+    """Pairs that do not interact: the smaller node first, (n, 2), and the image of the second, (n, d)."""
+
+    pairs: np.ndarray
+    images: np.ndarray
+
+    @classmethod
+    def of(cls, pairs: np.ndarray, x: np.ndarray, box: PeriodicBox | None) -> "Excluded":
+        """The pairs with the images that are nearest at positions x; each pair once."""
+        ordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
+        apart = np.asarray(x, np.float64)[ordered[:, 1]] - np.asarray(x, np.float64)[ordered[:, 0]]
+        images = box.nearest(apart) if box else np.zeros(apart.shape, np.int32)
+        return cls(ordered, images)
+
+    def hit(self, first: np.ndarray, second: np.ndarray, images: np.ndarray, count: int) -> np.ndarray:
+        """Which of these pairs, first < second, are excluded: (n,). `count`: of nodes."""
+        keys = self.pairs[:, 0] * count + self.pairs[:, 1]
+        wanted = first * count + second
+        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
+        return (keys[at] == wanted) & (self.images[at] == images).all(axis=1)
+
+
+@dataclass(frozen=True)
+class Reach:
+    """How far a list reaches: the cutoff, the skin, and whether images beyond half the box count."""
+
+    cutoff: float
+    skin: float
+    images: bool = False
+
+    @property
+    def listed(self) -> float:
+        """The distance up to which pairs are listed."""
+        return self.cutoff + self.skin
+
+
+class PairList(Elements):
+    """All unordered pairs of some nodes that are within a cutoff.
+
+    nodes: int32 (n,), in increasing order. periodic: by axis, empty without a box. excluded: pairs that are
+    left out. what: the name of the term, which begins messages. Arrays have room for lists that grow; one
+    that outgrows it is replaced (`rebuild`).
+    """
+
+    unordered: ClassVar[bool] = True
+    fixed: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        nodes: np.ndarray,
+        reach: Reach,
+        reference: ListReference,
+        periodic: tuple[bool, ...] = (),
+        excluded: Excluded | None = None,
+        what: str = "pairs",
+    ):
+        self.nodes, self.reach, self.reference = nodes, reach, reference
+        self.periodic, self.excluded, self.what = periodic, excluded, what
+        self.version = -1
+        self._larger: PairList | None = None
+        reference.margins.add((reach.cutoff, reach.listed))
+        self._arrays: dict[str, storage.ArraySlot] = {}
+        self._build()
+
+    @classmethod
+    def shared(
+        cls,
+        nodes: np.ndarray,
+        reach: Reach,
+        reference: ListReference,
+        periodic: tuple[bool, ...] = (),
+        excluded: Excluded | None = None,
+        what: str = "pairs",
+    ) -> "PairList":
+        """The list of these pairs that all terms over some fields share."""
+        left_out = None if excluded is None else (excluded.pairs.tobytes(), excluded.images.tobytes())
+        key = nodes.tobytes(), reach, left_out
+        if key not in reference.lists:
+            reference.lists[key] = cls(nodes, reach, reference, periodic, excluded, what)
+        return reference.lists[key]
+
+    @property
+    def arity(self) -> int:
+        return 2
+
+    @property
+    def loop(self) -> Loop:
+        return LISTED
+
+    @property
+    def count(self) -> int:
+        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
+        return int((middle - begins[:-1]).sum())
+
+    def arrays(self) -> dict[str, Any]:
+        return {"nodes": self.nodes, **self._arrays}
+
+    def tuples(self) -> np.ndarray:
+        return self._counted[0]
+
+    def images(self) -> np.ndarray:
+        """The images of both nodes of each counted pair, (count, 2, d); d = 0 without a box."""
+        return self._counted[1]
+
+    @cached_property
+    def _counted(self) -> tuple[np.ndarray, np.ndarray]:
+        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
+        many = middle - begins[:-1]
+        target = np.repeat(np.arange(len(self.nodes)), many)
+        inside = np.arange(len(target)) - np.repeat(np.cumsum(many) - many, many)
+        row = self._host("pairs_source")[np.repeat(begins[:-1], many) + inside]
+        return self._pairs(target, row), self._images(target, row)
+
+    def _pairs(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
+        return np.stack([self.nodes[target], self._host("row_nodes")[row]], axis=1).astype(np.int32)
+
+    def _images(self, target: np.ndarray, row: np.ndarray) -> np.ndarray:
+        if not self.periodic:
+            return np.zeros((len(target), 2, 0), np.int32)
+        return np.stack([self._host("target_images")[target], self._host("row_images")[row]], axis=1)
+
+    def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        target, rows, counted = self._at(row)
+        return self._pairs(target, rows), counted
+
+    def images_of_row(self, row: int) -> np.ndarray:
+        """The images of both nodes of the pairs of one target, (n, 2, d), as `of_row` has them."""
+        target, rows, _ = self._at(row)
+        return self._images(target, rows)
+
+    def _at(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
+        rows = self._host("pairs_source")[begins[row] : begins[row + 1]]
+        counted = np.arange(len(rows)) < middle[row] - begins[row]
+        return np.full(len(rows), row), rows, counted
+
+    def _host(self, name: str) -> np.ndarray:
+        return storage.host(self._arrays[name])
+
+    def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple["PairList", None]:
+        """The pairs among the neighbours of a random node."""
+        if len(self.nodes) <= targets:
+            return self.among(self.nodes), None
+        middle = int(rng.integers(len(self.nodes)))
+        near, _ = self.of_row(middle)
+        others = rng.permutation(np.setdiff1d(self.nodes, near))
+        chosen = np.unique(np.concatenate([self.nodes[middle : middle + 1], near[:, 1]]))[:targets]
+        return self.among(np.sort(np.concatenate([chosen, others[: targets - len(chosen)]]))), None
+
+    def among(self, nodes: np.ndarray) -> "PairList":
+        """The pairs of some of the nodes, with the same reach and reference."""
+        made = nodes.astype(np.int32), self.reach, self.reference, self.periodic, self.excluded, self.what
+        return PairList(*made)
+
+    def following(self, reference: ListReference | None) -> "PairList":
+        assert reference is not None
+        return PairList.shared(self.nodes, self.reach, reference, self.periodic, self.excluded, self.what)
+
+    def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
+        """The pairs for these positions and this box: itself, or a list with more room."""
+        if self._larger is not None:
+            return self._larger.rebuild(fields)
+        known = self.reference.follow(fields[POSITIONS], fields.get(BOX))
+        if not known or self.version == self.reference.version or self._build():
+            return self
+        self._larger = self.among(self.nodes)
+        return self._larger
+
+    # Building
+
+    def _build(self) -> bool:
+        """List the pairs of the reference; False if the arrays have no room for them."""
+        found = self._found()
+        if self._arrays and any(len(values) > len(self._arrays[name]) for name, values in found.items()):
+            return False
+        for name, values in found.items():
+            grows = name in ("pairs_source", "row_nodes", "row_images")
+            if name not in self._arrays:
+                room = int(SPARE * len(values)) + 64 if grows else len(values)
+                self._arrays[name] = storage.ArraySlot(storage.allocate(_padded(values, room)))
+            else:
+                storage.store(self._arrays[name], _padded(values, len(self._arrays[name])))
+        self.version = self.reference.version
+        self.__dict__.pop("_counted", None)
+        return True
+
+    def _found(self) -> dict[str, np.ndarray]:
+        """The arrays of the list, without spare room."""
+        x = storage.host(self.reference.positions)[self.nodes].astype(np.float64)
+        box = self.reference.geometry(self.periodic) if self.periodic else None
+        count, reach = len(self.nodes), self.reach.listed
+        row_node, image = np.arange(count), np.zeros((count, len(self.periodic)), np.int32)
+        wraps = image
+        if box is not None:
+            self._require_width(box)
+            wraps = box.wraps(x)
+            x = x - wraps @ box.vectors
+            ghosts, images = box.images_within(x, reach)
+            row_node, image = np.concatenate([row_node, ghosts]), np.concatenate([image, images])
+            order = np.lexsort((*image.T[::-1], row_node))
+            row_node, image = row_node[order], image[order]
+        own = np.flatnonzero(~image.any(axis=1)) if box is not None else row_node
+        places = x[row_node] + image @ box.vectors if box is not None else x
+        begin, source = self._neighbours(places, own, reach)
+        target = np.repeat(np.arange(count), np.diff(begin))
+        if self.excluded is not None and len(self.excluded.pairs) and len(source):
+            kept = ~self._hit(row_node[source], target, image[source], wraps)
+            target, source = target[kept], source[kept]
+            begin = np.concatenate([[0], np.cumsum(np.bincount(target, minlength=count))])
+        before = np.bincount(target[source < own[target]], minlength=count)
+        lists = {"pairs_begin": begin, "pairs_middle": begin[:-1] + before, "pairs_source": source}
+        lists["row_nodes"] = self.nodes[row_node]
+        if box is not None:
+            lists |= {"row_images": image - wraps[row_node], "target_images": -wraps}
+        return {name: np.ascontiguousarray(values, np.int32) for name, values in lists.items()}
+
+    def _require_width(self, box: PeriodicBox) -> None:
+        """Refuse a list that reaches beyond half the box, unless images are counted."""
+        if not self.reach.images and 2.0 * self.reach.listed > box.least_height:
+            raise EnergyError(
+                f"{self.what}.cutoff: must be, with the skin, at most half the smallest distance between"
+                f" opposite faces of the box, {0.5 * box.least_height:.6g}, got {self.reach.cutoff:.6g} +"
+                f" {self.reach.skin:.6g}; use a larger box, or count several images of a node: images = true"
+            )
+
+    def _neighbours(self, places: np.ndarray, own: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """The rows within reach of the targets, whose own rows are `own`: CSR, rows in increasing order."""
+        from scipy.sparse import coo_matrix
+        from scipy.spatial import cKDTree
+
+        tree = cKDTree(places)
+        if len(own) * len(places) * 8 > LARGE:
+            many = int(cKDTree(places[own]).count_neighbors(tree, reach))
+            what = f"{self.what}: its list of {many} neighbours"
+            memory.require(40 * many, what, "use a smaller cutoff or skin", EnergyError)
+        pairs = tree.query_pairs(reach, output_type="ndarray")
+        target = np.full(len(places), -1)
+        target[own] = np.arange(len(own))
+        both = np.concatenate([pairs, pairs[:, ::-1]])
+        both = both[target[both[:, 0]] >= 0]
+        ones = np.ones(len(both), np.int8)
+        matrix = coo_matrix((ones, (target[both[:, 0]], both[:, 1])), (len(own), len(places)))
+        sorted_rows = matrix.tocsc().tocsr()
+        return sorted_rows.indptr, sorted_rows.indices
+
+    def _hit(
+        self, source: np.ndarray, target: np.ndarray, image: np.ndarray, wraps: np.ndarray
+    ) -> np.ndarray:
+        """Which of these visits are of excluded pairs; nodes by their places among `nodes`."""
+        assert self.excluded is not None
+        between = image - wraps[source] + wraps[target]
+        between = np.where((source > target)[:, None], between, -between)
+        first, second = np.minimum(source, target), np.maximum(source, target)
+        if not self.periodic:
+            between = np.zeros((len(source), self.excluded.images.shape[1]), np.int32)
+        most = max(int(self.nodes[-1]), int(self.excluded.pairs.max())) + 1
+        return self.excluded.hit(
+            self.nodes[first].astype(np.int64), self.nodes[second].astype(np.int64), between, most
+        )
+
+
+def _padded(values: np.ndarray, room: int) -> np.ndarray:
+    """The rows with copies of the first one behind them; zeros if there are none."""
+    made = np.zeros((room, *values.shape[1:]), values.dtype)
+    made[: len(values)] = values
+    if len(values):
+        made[len(values) :] = values[0]
+    return made

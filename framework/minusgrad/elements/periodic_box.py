@@ -1,0 +1,96 @@
+"""The geometry of a periodic box: distances between its faces, wrapped positions, images within reach.
+
+    vectors (d, d)      its rows are the edge vectors a, b, c; a position is x = s . vectors
+    image (d,)          whole numbers: the copy of a point that is displaced by image . vectors
+
+Along an axis that is not periodic there are no images, and positions are not wrapped.
+"""
+
+from dataclasses import dataclass
+from itertools import product
+
+import numpy as np
+
+from ..errors import EnergyError
+
+LEAST_VOLUME = 1e-6
+"""The least volume of a box relative to that of the cuboid with the same edges."""
+
+
+@dataclass(frozen=True)
+class PeriodicBox:
+    """A box with these edge vectors, (d, d), in f64; `periodic` by axis."""
+
+    vectors: np.ndarray
+    periodic: tuple[bool, ...]
+
+    @classmethod
+    def of(cls, vectors: np.ndarray, periodic: tuple[bool, ...]) -> "PeriodicBox":
+        """A checked box. Raises `EnergyError` for edges that are not finite, or that span no volume."""
+        h = np.asarray(vectors, np.float64).reshape(len(periodic), len(periodic))
+        edges = np.linalg.norm(h, axis=1)
+        flat = np.isfinite(h).all() and abs(np.linalg.det(h)) > LEAST_VOLUME * edges.prod()
+        if not flat:
+            raise EnergyError(
+                f"box: needs edge vectors that span a volume, got {h.tolist()}; correct the edges"
+            )
+        return cls(h, periodic)
+
+    @property
+    def volume(self) -> float:
+        """The volume, or in a plane the area."""
+        return float(abs(np.linalg.det(self.vectors)))
+
+    @property
+    def heights(self) -> np.ndarray:
+        """The distances between opposite faces, (d,)."""
+        return 1.0 / np.linalg.norm(np.linalg.inv(self.vectors), axis=0)
+
+    @property
+    def least_height(self) -> float:
+        """The smallest distance between opposite faces along periodic axes; infinity without such an axis."""
+        return float(min((h for h, p in zip(self.heights, self.periodic, strict=True) if p), default=np.inf))
+
+    def fractions(self, x: np.ndarray) -> np.ndarray:
+        """The coordinates s of positions x (n, d), in units of the edge vectors."""
+        return np.asarray(x, np.float64) @ np.linalg.inv(self.vectors)
+
+    def wraps(self, x: np.ndarray) -> np.ndarray:
+        """How many boxes away from the box each position is, whole numbers (n, d)."""
+        return np.where(self.periodic, np.floor(self.fractions(x)), 0.0).astype(np.int32)
+
+    def wrapped(self, x: np.ndarray) -> np.ndarray:
+        """The positions moved into the box, (n, d)."""
+        return np.asarray(x, np.float64) - self.wraps(x) @ self.vectors
+
+    def nearest(self, difference: np.ndarray) -> np.ndarray:
+        """The images by which differences of positions, (..., d), become shortest: whole numbers.
+
+        In a skewed box the images around the rounded one are tried, too.
+        """
+        s = np.asarray(difference, np.float64) @ np.linalg.inv(self.vectors)
+        first = np.where(self.periodic, -np.rint(s), 0.0)
+        around = np.array([*product(*((-1, 0, 1) if p else (0,) for p in self.periodic))])
+        around = around[np.argsort(np.abs(around).sum(axis=1), kind="stable")]
+        tried = first[..., None, :] + around
+        lengths = np.linalg.norm((s[..., None, :] + tried) @ self.vectors, axis=-1)
+        best = np.argmin(np.round(lengths / max(self.heights.max(), 1e-300), 12), axis=-1)
+        return np.take_along_axis(tried, best[..., None, None], axis=-2)[..., 0, :].astype(np.int32)
+
+    def images_within(self, x: np.ndarray, reach: float) -> tuple[np.ndarray, np.ndarray]:
+        """The images of wrapped positions x (n, d) that are within `reach` of the box: nodes, images (m, d).
+
+        Those in the box itself, image 0, are not among them.
+        """
+        s, widths = self.fractions(x), reach / self.heights
+        counts = [int(np.ceil(w)) if p else 0 for w, p in zip(widths, self.periodic, strict=True)]
+        nodes, images = [], []
+        for image in product(*(range(-k, k + 1) for k in counts)):
+            if any(image):
+                moved = s + image
+                near = ((moved >= -widths) & (moved <= 1.0 + widths) | ~np.array(self.periodic)).all(axis=1)
+                nodes.append(np.flatnonzero(near))
+                images.append(np.broadcast_to(np.array(image, np.int32), (len(nodes[-1]), len(image))))
+        if not nodes:
+            return np.zeros(0, np.int64), np.zeros((0, len(self.periodic)), np.int32)
+        return np.concatenate(nodes), np.concatenate(images)

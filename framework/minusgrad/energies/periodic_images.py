@@ -1,0 +1,89 @@
+"""Elements within a cutoff and in a periodic box: which image of each node an element reads.
+
+    x_k  ->  x_k + image_k . box
+
+The images of listed tuples are those nearest to their first nodes at the start, and stay, because positions
+are not wrapped. Lists of neighbours have images of their own, and are rebuilt.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from ..elements.elements import Elements
+from ..elements.pair_list import Excluded, PairList
+from ..errors import EnergyError
+from .cutoff import Cutoff
+from .fields import POSITIONS, Field, Fields
+from .local_energy import BOX, IMAGES, Box, Datum, Image
+from .term_spec import TermSpec
+
+
+def among_images(
+    spec: TermSpec, elements: Elements, kept: np.ndarray, bound: Mapping[str, Field], fields: Fields
+) -> tuple[TermSpec, Elements]:
+    """The specification and its elements with cutoff and images; both unchanged where there are none.
+
+    `kept`: the listed elements that take part; `bound`: the fields by argument. Raises `EnergyError` for
+    a cutoff of other elements than pairs, for pairs in a periodic box without one, and without positions.
+    """
+    energy = spec.energy
+    _refuse_unfit(spec, elements, fields)
+    positions = tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
+    plain = energy.element_kind.several or energy.element_kind.cells or spec.grid is not None
+    if spec.cutoff is not None:
+        return _within(spec, spec.cutoff, elements, positions, fields)
+    if not fields.periodic or plain or not positions or elements.arity < 2:
+        return spec, elements
+    if elements.unordered:
+        raise EnergyError(
+            f"{spec.label}: is over all pairs of a periodic box, which have no end; give it a `cutoff`"
+        )
+    return _nearest(spec, elements, kept, positions, fields), elements
+
+
+def _refuse_unfit(spec: TermSpec, elements: Elements, fields: Fields) -> None:
+    if spec.energy.of_role(Box) and fields.box is None:
+        raise EnergyError(f"{spec.label}: reads the periodic box, got none; give the scene a [box]")
+    if spec.cutoff is None and spec.exclude is not None:
+        raise EnergyError(f"{spec.label}.exclude: needs a list of neighbours, got no cutoff; give a `cutoff`")
+    if spec.cutoff is not None and not (elements.unordered and spec.elements is None):
+        raise EnergyError(f"{spec.label}.cutoff: is of pairs, got other elements; leave `cutoff` out")
+
+
+def _within(
+    spec: TermSpec, cutoff: Cutoff, elements: Elements, positions: tuple[str, ...], fields: Fields
+) -> tuple[TermSpec, Elements]:
+    """The pairs within a cutoff."""
+    if not positions:
+        raise EnergyError(
+            f"{spec.label}.cutoff: needs the positions of nodes, got no argument bound to '{POSITIONS}';"
+            " leave `cutoff` out"
+        )
+    excluded, x = None, fields[POSITIONS].values
+    if spec.exclude is not None:
+        excluded = Excluded.of(spec.exclude, x, fields.geometry)
+    reference = fields.lists, fields.periodic
+    pairs = PairList.shared(elements.nodes, cutoff.reach, *reference, excluded, spec.label)
+    roles = dict(spec.energy.roles)
+    if fields.periodic:
+        roles |= {IMAGES: Image(), BOX: Box()}
+    energy = replace(spec.energy, roles=roles, positions=positions, cutoff=cutoff)
+    return replace(spec, energy=energy), pairs
+
+
+def _nearest(
+    spec: TermSpec, elements: Elements, kept: np.ndarray, positions: tuple[str, ...], fields: Fields
+) -> TermSpec:
+    """The tuples with the images nearest to their first nodes, if there are any but the nodes themselves."""
+    box, x = fields.geometry, fields[POSITIONS].values.astype(np.float64)
+    assert box is not None
+    found = box.nearest(x[elements.nodes] - x[elements.nodes[:, :1]])
+    if not found.any():
+        return spec
+    images = np.zeros((len(kept), *found.shape[1:]))
+    images[kept] = found
+    roles = {**spec.energy.roles, IMAGES: Datum(shape=("k", "d")), BOX: Box()}
+    energy = replace(spec.energy, roles=roles, positions=positions)
+    return replace(spec, energy=energy, data={**spec.data, IMAGES: images})

@@ -1,0 +1,36 @@
+"""Listed pairs of a pair energy that interact at any distance, with a factor: 1-4 pairs of molecules.
+
+They are terms of their own over lists of two nodes, and share the parameters of the term within the cutoff.
+"""
+
+from dataclasses import replace
+
+import numpy as np
+
+from ..errors import EnergyError
+from .fields import Fields
+from .local_map import LocalMap
+from .term import Term
+from .term_spec import TermSpec
+
+
+def with_scaled_pairs(spec: TermSpec, fields: Fields) -> list[Term]:
+    """The terms of each scaled list, then the term within the cutoff, from which their pairs are excluded.
+
+    Raises `EnergyError` for scaled pairs without a cutoff, and of a map.
+    """
+    if not spec.scaled:
+        return [Term.of(spec, fields)]
+    if spec.cutoff is None or isinstance(spec.energy, LocalMap):
+        got = "a map" if spec.cutoff is not None else "no cutoff"
+        raise EnergyError(f"{spec.label}.scale: is of energies within a cutoff, got {got}; leave `scale` out")
+    lists = [rows for rows, _ in spec.scaled.values()]
+    excluded = np.concatenate([*lists, *([] if spec.exclude is None else [spec.exclude])])
+    whole = replace(Term.of(replace(spec, exclude=excluded, scaled={}), fields), owner=spec.label)
+    listed = replace(spec, cutoff=None, exclude=None, scaled={}, bodies=())
+    made = []
+    for name, (rows, factor) in spec.scaled.items():
+        energy = replace(spec.energy, over=2, factor=float(factor))
+        term = Term.of(replace(listed, energy=energy, tuples=rows, name=f"{spec.label}_{name}"), fields)
+        made.append(replace(term, owner=spec.label).sharing(whole))
+    return [*made, whole]
