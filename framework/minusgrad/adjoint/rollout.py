@@ -299,16 +299,18 @@ class Rollout:
                     data.enter_context(loss.unchanged())
                 self.stepper.rewind()
                 self.stepper.holds.place(self.stepper.t0)
+                self.stepper.potential.fields.list_afresh()
                 self.stepper.evaluate()
                 yield
         finally:
             self._restore(self.stepper, before)
 
     def _state(self, one: DifferentiableStepper) -> dict[str, np.ndarray]:
-        return one.state() | {f"fields/{f.name}": f.values.copy() for f in one.moving}
+        saved = [*one.moving, *one.potential.fields.of_lists.values()]
+        return one.state() | {f"fields/{f.name}": f.values.copy() for f in saved}
 
     def _restore(self, one: DifferentiableStepper, state: Mapping[str, np.ndarray]) -> None:
-        for field in one.moving:
+        for field in [*one.moving, *one.potential.fields.of_lists.values()]:
             field.set(state[f"fields/{field.name}"])
         one.restore(dict(state))
 

@@ -52,10 +52,14 @@ class ListReference:
         if served is None:
             return False
         if not served:
-            storage.store(self.positions, x)
-            if self.box is not None:
-                storage.store(self.box, box)
+            self.move(x, box)
         return True
+
+    def move(self, x: Any, box: Any) -> None:
+        """Overwrite the reference: all lists are rebuilt before they are used again."""
+        storage.store(self.positions, x)
+        if self.box is not None:
+            storage.store(self.box, box)
 
     def _serves(self, x: np.ndarray, box: np.ndarray | None) -> bool | None:
         """True if no unlisted pair can be within its cutoff; None where numbers are not finite."""

@@ -249,6 +249,11 @@ class Fields(Mapping[str, Field]):
         """The reference of the lists of neighbours, if there are any."""
         return self._lists[0] if self._lists else None
 
+    def list_afresh(self) -> None:
+        """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""
+        for reference in self._lists:
+            reference.move(self[POSITIONS].values, self._fields[BOX].values if self.periodic else None)
+
     @property
     def of_lists(self) -> dict[str, Field]:
         """The arrays of the reference of lists as fields, which a run saves; none without lists."""
