@@ -3,6 +3,7 @@
 import numpy as np
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy
+from minusgrad.plugin import Box
 from minusgrad.steppers.heat_bath import Bath
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
@@ -23,11 +24,13 @@ def quartic_trap(x, k):
     return 0.5 * k * x[0].norm_sqr() + 0.1 * k * x[0][0] ** 4
 
 
-@local_energy("wall", over="nodes", box=Node("m", ("d", "d")), k=Parameter("N/m", default=0.5))
-def wall(box, k):
-    """An elastic box: springs along its edges, and against their shear."""
-    found = 0.5 * k * (box[0].norm_sqr() - 0.3 * box[0][0, 0] * box[0][1, 1])
-    return found + 0.2 * k * box[0][0, 1] * box[0][1, 0]
+@local_energy(
+    "wall", over="nodes", x=Node("m", ("d",)), box=Box(), k=Parameter("N/m", default=0.5), n=Parameter()
+)
+def wall(x, box, k, n):
+    """An elastic box: springs along its edges, and against their shear; a part of it for each of n nodes."""
+    found = 0.5 * k * (box.norm_sqr() - 0.3 * box[0, 0] * box[1, 1]) + 0.2 * k * box[0, 1] * box[1, 0]
+    return found / n + 0.0 * x[0][0]
 
 
 def potential(d: int, shape: str, n: int, precision: str, terms) -> Potential:
@@ -36,13 +39,14 @@ def potential(d: int, shape: str, n: int, precision: str, terms) -> Potential:
     box = SIDE * np.eye(d) + 0.1 * chance.normal(size=(d, d)) * (shape == "flexible")
     state = {"x": chance.normal(size=(n, d)), "v": chance.normal(size=(n, d)), "m": 1.0 + np.arange(n) % 3}
     fields = Fields(state | {"box": box[None]}, {"x": "m", "v": "m s^-1", "m": "kg", "box": "m"}, precision)
-    return Potential(fields, [bind(term, fields) for term in terms])
+    counts = {term: {"n": n} if term is wall else {} for term in terms}
+    return Potential(fields, [bind(term, fields, parameters=given) for term, given in counts.items()])
 
 
 def elastic_box(d: int) -> Stepper:
-    """A search for its minimum."""
+    """A search for the rest of the nodes; the box stays."""
     of = potential(d, "flexible", 4, "f64", (quartic_trap, wall))
-    return GradientDescent(of, [Unknown("box")], Tolerances(None, None))
+    return GradientDescent(of, [Unknown("x")], Tolerances(None, None))
 
 
 def stepper(

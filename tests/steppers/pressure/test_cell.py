@@ -250,7 +250,7 @@ def test_without_a_box_there_is_no_pressure() -> None:
 
 
 def test_positions_have_the_dimensions_of_the_box() -> None:
-    fields = Fields({"x": np.ones((2, 3)), "v": np.ones((2, 3)), "m": np.ones(2), "box": np.ones((1, 2, 2))})
+    fields = Fields({"x": np.ones((2, 3)), "v": np.ones((2, 3)), "m": np.ones(2), "box": np.eye(2)[None]})
     text = "stress: 'x' has values of shape .3., got a box of 2 dimensions; move positions in the box alone"
     with pytest.raises(EnergyError, match=text):
         Integrator(Potential(fields, []), MOTIONS, SCHEMES["leapfrog"], 0.1, barostat=Barostat(1.0, 1.0, 1.0))
