@@ -70,9 +70,8 @@ class Switches:
 
     def _numbers(self, graphs: Sequence[Scalar], t: float, among: np.ndarray | None = None) -> np.ndarray:
         rows = np.arange(self.term.elements.count) if among is None else among
-        nodes = self.term.elements.tuples()[rows]
         with np.errstate(all="ignore"):
-            found = Sample(self.term, rows, list(nodes.T), t).exact(graphs)
+            found = Sample.of_elements(self.term, rows, t).exact(graphs)
         return np.array(found).reshape(len(graphs), len(rows))
 
 

@@ -337,8 +337,7 @@ def _value(subject: TermSubject) -> Finding:
 
 def _rounding(term: Term, t: float) -> float:
     """How far rounding in every operation may move the sum of a term's energies."""
-    tuples = term.elements.tuples()
-    every = Sample(term, np.arange(len(tuples)), list(tuples.T), t)
+    every = Sample.of_elements(term, np.arange(term.elements.count), t)
     with np.errstate(all="ignore"):
         return float(every.rounded([of_term(term).value])[1].sum())
 

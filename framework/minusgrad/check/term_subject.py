@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.element_samples import Sample
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..energies.fields import Field
@@ -110,7 +111,7 @@ def of_each_branch(term: Term, rng: np.random.Generator, t: float, count: int) -
         of_branch = np.flatnonzero(branch == k)
         turn[of_branch] = np.arange(len(of_branch))
     rows = np.sort(order[np.argsort(turn, kind="stable")][:count])
-    return _on(term, NodeTuples(term.elements.tuples()[rows]), rows)
+    return _on(term.one_by_one(), NodeTuples(term.elements.tuples()[rows]), rows)
 
 
 def _on(term: Term, some: Elements, rows: np.ndarray | None) -> Term:
@@ -160,4 +161,5 @@ def compact(term: Term) -> Term:
 
 def arguments(term: Term, t: float) -> Iterator[dict[str, Any]]:
     """The arguments of every element of a term, as its function receives them."""
-    return (term.arguments(e, element, t) for e, element in enumerate(term.elements.tuples()))
+    every = Sample.of_elements(term, np.arange(term.elements.count), t)
+    return (every.arguments(k) for k in range(len(every.rows)))

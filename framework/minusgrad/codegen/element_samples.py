@@ -12,7 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.pair_list import PairList
 from ..energies.local_energy import IMAGES, Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
@@ -69,6 +68,13 @@ class Sample:
     tangents: Mapping[str, Any] = field(default_factory=dict)
     counted: np.ndarray | None = None
     images: np.ndarray | None = None
+
+    @classmethod
+    def of_elements(cls, term: Term, rows: np.ndarray, t: float) -> "Sample":
+        """Elements of a term by their numbers, in the order of `Elements.tuples`."""
+        elements: Any = term.elements
+        images = elements.images()[rows] if _displaced(term) else None
+        return cls(term, rows, list(elements.tuples()[rows].T), t, images=images)
 
     def arguments(self, k: int) -> dict[str, Any]:
         """The arguments of the function for the k-th of them."""
@@ -216,12 +222,17 @@ def at_rows(term: Term, t: float, tangents: Mapping[str, Any]) -> Places:
         return Places(rows, [Sample(term, rows, list(term.elements.nodes[rows].T), t, tangents)])
     samples = []
     for target in rows:
-        elements = term.elements
+        elements: Any = term.elements
         tuples, counted = elements.of_row(target)
-        images = elements.images_of_row(target) if isinstance(elements, PairList) else None
+        images = elements.images_of_row(target) if _displaced(term) else None
         rows_of_target = np.full(len(tuples), target)
         samples.append(Sample(term, rows_of_target, list(tuples.T), t, tangents, counted, images))
     return Places(rows, samples, sums=True, largest=False)
+
+
+def _displaced(term: Term) -> bool:
+    """True if the nodes of listed pairs have periodic images."""
+    return bool(term.energy.of_role(Image))
 
 
 def in_blocks_of(term: Term, blocks: Sequence[range], t: float) -> Places:
