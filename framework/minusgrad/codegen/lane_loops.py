@@ -75,7 +75,10 @@ class Lanes(AllVectors, Emitter):
                 if name not in term.shared:
                     term.shared[name] = lane_blocks.blocked(storage.host(term.data[argument]), self.wide)
                 self._arrays[name] = term.shared[name]
-        self._arrays["nodes_in_blocks"] = lane_blocks.blocked(term.elements.nodes, self.wide)
+        self._arrays |= self._nodes_in_blocks()
+
+    def _nodes_in_blocks(self) -> dict[str, Any]:
+        return {"nodes_in_blocks": lane_blocks.blocked(self.term.elements.nodes, self.wide)}
 
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
         name, number = place.buffer, place.column

@@ -42,7 +42,7 @@ class Statements:
         self.type = f"ti.{storage.ENGINE_DTYPES[term.dtype.name]}"
         self.loop = term.elements.loop
         self._arrays: dict[str, Any] = dict(arrays or {})
-        for name, array in term.elements.arrays().items():
+        for name, array in self._of_elements().items():
             self._own(name, array)
         self.scalars = self._packed()
 
@@ -53,6 +53,10 @@ class Statements:
         return twin
 
     # Arrays of the term
+
+    def _of_elements(self) -> dict[str, Any]:
+        """The arrays that the loop over elements names."""
+        return self.term.elements.arrays()
 
     def _own(self, name: str, values: Any) -> Any:
         if name not in self._arrays:

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..engine import memory, storage
 from ..errors import EnergyError
+from .block_list import BlockList
 from .elements import Elements
 from .list_reference import BOX, POSITIONS, ListReference
 from .loops import EachTarget, Loop, Sources
@@ -97,11 +98,13 @@ class PairList(Elements):
     ):
         self.nodes, self.reach, self.reference = nodes, reach, reference
         self.periodic, self.excluded, self.what = periodic, excluded, what
-        self.version = -1
+        self.version = reference.version
         self._larger: PairList | None = None
         reference.margins.add((reach.cutoff, reach.listed))
-        self._arrays: dict[str, storage.ArraySlot] = {}
-        self._build()
+        self._slots: dict[str, storage.ArraySlot] = {}
+        self._blocks: dict[int, BlockList] = {}
+        self._in_kernels = False
+        self._refuse_width()
 
     @classmethod
     def shared(
@@ -128,13 +131,27 @@ class PairList(Elements):
     def loop(self) -> Loop:
         return LISTED
 
+    def in_blocks(self, wide: int) -> BlockList:
+        """The lists of blocks of so many targets, for kernels with a target in each lane."""
+        if wide not in self._blocks:
+            self._blocks[wide] = BlockList(self.nodes, self.reach.listed, self.reference, self.periodic, wide)
+        return self._blocks[wide]
+
     @property
     def count(self) -> int:
         begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
         return int((middle - begins[:-1]).sum())
 
     def arrays(self) -> dict[str, Any]:
+        self._in_kernels = True
         return {"nodes": self.nodes, **self._arrays}
+
+    @property
+    def _arrays(self) -> dict[str, storage.ArraySlot]:
+        """The lists by target; made when they are first needed."""
+        if not self._slots:
+            self._build()
+        return self._slots
 
     def tuples(self) -> np.ndarray:
         return self._counted[0]
@@ -161,13 +178,22 @@ class PairList(Elements):
         return np.stack([self._host("target_images")[target], self._host("row_images")[row]], axis=1)
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
+        if blocks := self._only_blocks:
+            return blocks.of_target(row)[::2]
         target, rows, counted = self._at(row)
         return self._pairs(target, rows), counted
 
     def images_of_row(self, row: int) -> np.ndarray:
         """The images of both nodes of the pairs of one target, (n, 2, d), as `of_row` has them."""
+        if blocks := self._only_blocks:
+            return blocks.of_target(row)[1]
         target, rows, _ = self._at(row)
         return self._images(target, rows)
+
+    @property
+    def _only_blocks(self) -> BlockList | None:
+        """The lists of blocks, where there are no others."""
+        return None if self._slots else next(iter(self._blocks.values()), None)
 
     def _at(self, row: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         begins, middle = self._host("pairs_begin"), self._host("pairs_middle")
@@ -202,27 +228,36 @@ class PairList(Elements):
         if self._larger is not None:
             return self._larger.rebuild(fields)
         known = self.reference.follow(fields[POSITIONS], fields.get(BOX))
-        if not known or self.version == self.reference.version or self._build():
+        if not known or self.version == self.reference.version or self._rebuilt():
             return self
         self._larger = self.among(self.nodes)
         return self._larger
+
+    def _rebuilt(self) -> bool:
+        """List the pairs of the reference in all arrays that kernels read; False if there is no room for them."""
+        self._refuse_width()
+        self.__dict__.pop("_counted", None)
+        if not self._in_kernels:
+            self._slots = {}
+        elif not self._build():
+            return False
+        self.version = self.reference.version
+        return all(blocks.build() for blocks in self._blocks.values())
 
     # Building
 
     def _build(self) -> bool:
         """List the pairs of the reference; False if the arrays have no room for them."""
         found = self._found()
-        if self._arrays and any(len(values) > len(self._arrays[name]) for name, values in found.items()):
+        if self._slots and any(len(values) > len(self._slots[name]) for name, values in found.items()):
             return False
         for name, values in found.items():
             grows = name in ("pairs_source", "row_nodes", "row_images")
-            if name not in self._arrays:
+            if name not in self._slots:
                 room = int(SPARE * len(values)) + 64 if grows else len(values)
-                self._arrays[name] = storage.ArraySlot(storage.allocate(_padded(values, room)))
+                self._slots[name] = storage.ArraySlot(storage.allocate(_padded(values, room)))
             else:
-                storage.store(self._arrays[name], _padded(values, len(self._arrays[name])))
-        self.version = self.reference.version
-        self.__dict__.pop("_counted", None)
+                storage.store(self._slots[name], _padded(values, len(self._slots[name])))
         return True
 
     def _found(self) -> dict[str, np.ndarray]:
@@ -233,7 +268,6 @@ class PairList(Elements):
         row_node, image = np.arange(count), np.zeros((count, len(self.periodic)), np.int32)
         wraps = image
         if box is not None:
-            self._require_width(box)
             wraps = box.wraps(x)
             x = x - wraps @ box.vectors
             ghosts, images = box.images_within(x, reach)
@@ -255,9 +289,10 @@ class PairList(Elements):
             lists |= {"row_images": image - wraps[row_node], "target_images": -wraps}
         return {name: np.ascontiguousarray(values, np.int32) for name, values in lists.items()}
 
-    def _require_width(self, box: PeriodicBox) -> None:
+    def _refuse_width(self) -> None:
         """Refuse a list that reaches beyond half the box, unless images are counted."""
-        if not self.reach.images and 2.0 * self.reach.listed > box.least_height:
+        box = self.reference.geometry(self.periodic) if self.periodic else None
+        if box is not None and not self.reach.images and 2.0 * self.reach.listed > box.least_height:
             raise EnergyError(
                 f"{self.what}.cutoff: must be, with the skin, at most half the smallest distance between"
                 f" opposite faces of the box, {0.5 * box.least_height:.6g}, got {self.reach.cutoff:.6g} +"

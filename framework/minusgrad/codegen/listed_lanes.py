@@ -1,0 +1,242 @@
+"""Lanes over lists of neighbours: a block of targets that are near each other shares its sources.
+
+    for each block        a target in each lane, and the numbers of targets
+    for each source       broadcast to all lanes; a target beyond the cutoff takes zero
+
+The sources of a block are those within reach of any of its targets (`elements.block_list`), so that no lane
+loads anything of its own in the inner loop. Sources that are targets of the block itself come last, where each
+lane leaves out its own. A sum over pairs counts each at the target whose order is the higher one.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial, reduce
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from ..elements.pair_list import PairList
+from ..energies.local_energy import Image
+from ..energies.term import Term
+from ..engine import lane_blocks, runtime
+from ..engine.slices import Slices
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
+from .derivative_request import Place, outputs
+from . import lane_loops
+from .lane_loops import STRETCH, Lanes
+from .lane_statements import serve
+from .statements import dealt, indented, leaf_name
+from .term_loops import Emitter
+from .tracing import of_term
+
+MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
+"""Most targets whose orders are exact numbers, by the bytes of a number."""
+AXES = 3
+"""Images of rows have so many numbers; in fewer dimensions zeros come first."""
+
+
+def suits(term: Term) -> bool:
+    """True if lanes suit a term: many pairs within a cutoff, none excluded, and operations of vectors."""
+    elements = term.elements
+    if not isinstance(elements, PairList) or elements.excluded is not None or not runtime.lanes(term.dtype):
+        return False
+    many = lane_loops.LEAST_TARGETS <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
+    return many and serve(of_term(term).value)
+
+
+class ListedLanes(Lanes):
+    """The loops of a term over pairs within a cutoff, a block of targets at a time."""
+
+    def __init__(self, term: Term, arrays: Mapping[str, Any] | None = None):
+        assert isinstance(term.elements, PairList)
+        self.blocks = term.elements.in_blocks(lane_blocks.lanes(term.dtype))
+        super().__init__(term, {**(arrays or {}), **self.blocks.arrays()})
+
+    def _of_elements(self) -> dict[str, Any]:
+        return {"nodes": self.term.elements.nodes}
+
+    def _nodes_in_blocks(self) -> dict[str, Any]:
+        return {}
+
+    def _slices(self) -> Slices | None:
+        return None
+
+    # Numbers of targets
+
+    def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
+        return super().left(place, self._arrays["lane_of"][rows])
+
+    def rows(self, buffer: Any) -> np.ndarray:
+        return super().rows(buffer)[self._arrays["lane_of"]]
+
+    def row(self, buffer: str, column: int, element: str = "e") -> str:
+        return super().row(buffer, column, f"{self.prefix}lane_of[{element}]")
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, _, component = leaf.value[:3]
+        if not isinstance(self.term.energy.roles[argument], Image):
+            return super()._load(leaf)
+        image = f"{self.type}({self.prefix}row_images[r0_{{lane}}, {_axis(self.term, component)}])"
+        return f"{leaf_name(leaf)} = {self._by_lane(image)}"
+
+    def _in_lane(self, text: str) -> str:
+        return text.replace("[n0", "[n0_{lane}")
+
+    # Loops
+
+    def _by_target(self, value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[str]:
+        """A block of targets over its listed sources, then over its own rows."""
+        nodal = [k for k, place in enumerate(places) if not place.summed]
+        self._targets = [places[k] for k in nodal]
+        once = [place.summed for place in places]
+        kept = [self._kept(k, place, nodal) for k, place in enumerate(places)]
+        loops = self._listed(_chosen_once(outputs(value, places, along)), once, kept)
+        return [*loops, *self._added_to_targets(self._targets)]
+
+    def _listed(self, wanted: list[Scalar], once: Sequence[bool], kept: list[str]) -> list[str]:
+        """Loops that sum numbers of pairs over the sources of each target, s0, s1, ..., and keep them.
+
+        `once`: of the numbers that are of the pair, and are counted at one of its targets.
+        """
+        p, wide, numbers = self.prefix, self.wide, range(len(wanted))
+        pack, fetch, names = self._packed_rows(wanted, any(once))
+        leaves = [leaf for leaf in inputs(wanted) if leaf.value[1] != 1]
+        early, lines, texts = self._hoisted(wanted, set(names), dict(names))
+        zeros = [self._to_all(f"{self.type}(0.0)")] * len(wanted)
+        begin = [f"a{k} = {zeros[k]}" for k in numbers]
+        end = [f"s{k} += {self._in_f64(f'a{k}') if once[k] else f'a{k}'}" for k in numbers]
+        counted = "own_order > order"
+
+        def summed(other: str) -> list[str]:
+            held = [counted if once[k] else other for k in numbers]
+            chosen = [f"ti.select({held[k]}, {texts[k]}, {zeros[k]})" if held[k] else texts[k] for k in numbers]
+            return [*fetch, *lines, *(f"a{k} += {chosen[k]}" for k in numbers)]
+
+        part = f"range(begin + part * {STRETCH}, ti.min(begin + (part + 1) * {STRETCH}, begin + count))"
+        targets = [self._load(leaf) for leaf in leaves]
+        block = [
+            f"base = block * {wide}",
+            *self._of_lanes("n0", "block_nodes", targets),
+            *self._of_lanes("r0", "block_rows", targets),
+            *targets,
+            *early,
+            *self._own_order(any(once)),
+            *(f"s{k} = {self._to_all('ti.f64(0.0)') if once[k] else zeros[k]}" for k in numbers),
+            f"begin = block * ({p}block_sources.shape[0] // {p}block_lengths.shape[0])",
+            f"count = {p}block_lengths[block]",
+            f"for part in range((count + {STRETCH - 1}) // {STRETCH}):",
+            *indented([*begin, f"for q in {part}:"]),
+            *indented(indented([f"j = {p}block_sources[q]", *summed("")])),
+            *indented(end),
+            *begin,
+            f"own = {self._lanes()}",
+            f"for lane in range(ti.min({wide}, {p}nodes.shape[0] - base)):",
+            *indented([f"j = {p}block_rows[base + lane]", f"other = {self._to_all(f'{self.type}(lane)')}"]),
+            *indented(summed("own != other")),
+            *end,
+            *kept,
+        ]
+        return [*pack, *dealt("block", self._blocks, block)]
+
+    def _of_lanes(self, name: str, array: str, targets: list[str]) -> list[str]:
+        """The numbers of a block's lanes, if the statements of targets name them."""
+        if not any(f"[{name}_0" in line for line in targets):
+            return []
+        return [f"{name}_{lane} = {self.prefix}{array}[base + {lane}]" for lane in range(self.wide)]
+
+    def _own_order(self, counting: bool) -> list[str]:
+        order = self._by_lane(f"{self.type}({self.prefix}block_order[base + {{lane}}])")
+        return [f"own_order = {order}"] * counting
+
+    def _packed_rows(
+        self, wanted: list[Scalar], counting: bool
+    ) -> tuple[list[str], list[str], dict[int, str]]:
+        """A loop that packs the numbers of rows, the statements that give row j to all lanes, and their names.
+
+        All numbers that depend on no target are computed once. A row has them side by side, in a line of the
+        cache.
+        """
+        p, plain = self.prefix, _Rows(self.term, self._arrays)
+        plain.prefix = p
+        kept = plain._of_sources(wanted)
+        lines, texts = plain._statements(kept)
+        names = {one.serial: f"of_source{k}" for k, one in enumerate(kept)}
+        values = [*texts, f"{self.type}({p}row_order[j])"] if counting else texts
+        given = [*names.values(), "order"]
+        size = len(values) + (len(values) == AXES)
+        self._own(packed := f"packed_{size}", np.zeros((len(self._arrays["row_nodes"]), size), self.term.dtype))
+        store = [f"{p}{packed}[j, {k}] = {text}" for k, text in enumerate(values)]
+        fetch = [f"{given[k]} = {self._to_all(f'{p}{packed}[j, {k}]')}" for k in range(len(values))]
+        loads = [plain._load(leaf) for leaf in inputs(kept)]
+        head = [f"for j in range({p}row_counts[0]):", f"    n1 = {p}row_nodes[j]"]
+        return [*head, *indented([*loads, *lines, *store])], fetch, names
+
+
+def _chosen_once(wanted: Sequence[Scalar]) -> list[Scalar]:
+    """The same numbers with factors that are differences of positions taken out of the choices of a cutoff.
+
+        select(r < r_c, f (x_a - x_b), 0)  ->  select(r < r_c, f, 0) (x_a - x_b)
+
+    The components of a vector then share one choice. Only sums of leaves are taken out: what multiplies them
+    must not be infinite where the choice is zero.
+    """
+    return [_factored(one) if one.op == "select" and one.args[2].number == 0 else one for one in wanted]
+
+
+def _factored(choice: Scalar) -> Scalar:
+    """A choice between a number and zero, as a sum of products of choices and differences."""
+    condition, number, zero = choice.args
+    factors: dict[int, tuple[Scalar, Scalar]] = {}
+    for factor, last in _products(number) or []:
+        before = factors.get(last.serial)
+        factors[last.serial] = (factor if before is None else before[0] + factor), last
+    select = partial(choice.graph.apply, "select")
+    parts = [select(condition, factor, zero) * last for factor, last in factors.values()]
+    return reduce(add, parts) if parts else choice
+
+
+def _products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
+    """A number as a sum of products whose last factors are differences of leaves; None if it is none."""
+    if node.op == "add":
+        every = [_products(arg) for arg in node.args]
+        return None if None in every else [one for some in every for one in some or []]
+    if node.op != "mul":
+        return None
+    for here, there in (node.args, node.args[::-1]):
+        if _is_difference(there):
+            return [(here, there)]
+    for here, there in (node.args, node.args[::-1]):
+        if (found := _products(there)) is not None:
+            return [(factor * here, last) for factor, last in found]
+    return None
+
+
+def _is_difference(node: Scalar) -> bool:
+    """True for a difference of a number of the target and one of the source that are finite if leaves are."""
+    return node.op == "sub" and all(_is_finite(arg) for arg in node.args)
+
+
+def _is_finite(node: Scalar) -> bool:
+    return node.op in ("input", "constant") or (
+        node.op in ("add", "sub", "mul") and all(map(_is_finite, node.args))
+    )
+
+
+class _Rows(Emitter):
+    """Statements of one row, with the arrays of lanes."""
+
+    def _of_elements(self) -> dict[str, Any]:
+        return {}
+
+    def _load(self, leaf: Scalar) -> str:
+        argument, _, component = leaf.value[:3]
+        if not isinstance(self.term.energy.roles[argument], Image):
+            return super()._load(leaf)
+        image = f"{self.prefix}row_images[j, {_axis(self.term, component)}]"
+        return f"{leaf_name(leaf)} = {self.type}({image})"
+
+
+def _axis(term: Term, component: tuple[int, ...]) -> int:
+    """Which of the three numbers of an image a component is."""
+    return AXES - int(term.dimension or AXES) + component[0]
