@@ -21,7 +21,9 @@ from tests.support.tiers import sampled
 X = Node("m", ("d",))
 
 
-@local_energy("lennard_jones", over="pairs", x=X, epsilon=Parameter(default=1.0), sigma=Parameter(default=1.0))
+@local_energy(
+    "lennard_jones", over="pairs", x=X, epsilon=Parameter(default=1.0), sigma=Parameter(default=1.0)
+)
 def lennard_jones(x, epsilon, sigma):
     """4 epsilon ((sigma/r)^12 - (sigma/r)^6)."""
     s6 = (sigma * sigma / (x[0] - x[1]).norm_sqr()) ** 3
@@ -179,7 +181,7 @@ def test_a_kernel_that_computes_something_else_is_not_used(
     wrong = replace(OPERATIONS["recip"], vectors="{one} / ({0} + {0})")
     with monkeypatch.context() as broken:
         broken.setitem(OPERATIONS, "recip", wrong)
-        with pytest.raises(MiscompiledError, match="term 'lennard_jones', element .* its function: engine "):
+        with pytest.raises(MiscompiledError, match=r"term 'lennard_jones', element .* its function: engine "):
             made("box").gradient("x")
     made("box").gradient("x")
 

@@ -4,8 +4,8 @@
     for each source       broadcast to all lanes; a target beyond the cutoff takes zero
 
 The sources of a block are those within reach of any of its targets (`elements.block_list`), so that no lane
-loads anything of its own in the inner loop. Sources that are targets of the block itself come last, where each
-lane leaves out its own. A sum over pairs counts each at the target whose order is the higher one.
+loads anything of its own in the inner loop. Sources that are targets of the block itself come last, where
+each lane leaves out its own. A sum over pairs counts each at the target whose order is the higher one.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,8 +22,8 @@ from ..engine import lane_blocks, runtime
 from ..engine.slices import Slices
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
-from .derivative_request import Place, outputs
 from . import lane_loops
+from .derivative_request import Place, outputs
 from .lane_loops import STRETCH, Lanes
 from .lane_statements import serve
 from .statements import dealt, indented, leaf_name
@@ -110,7 +110,9 @@ class ListedLanes(Lanes):
 
         def summed(other: str) -> list[str]:
             held = [counted if once[k] else other for k in numbers]
-            chosen = [f"ti.select({held[k]}, {texts[k]}, {zeros[k]})" if held[k] else texts[k] for k in numbers]
+            chosen = [
+                f"ti.select({held[k]}, {texts[k]}, {zeros[k]})" if held[k] else texts[k] for k in numbers
+            ]
             return [*fetch, *lines, *(f"a{k} += {chosen[k]}" for k in numbers)]
 
         part = f"range(begin + part * {STRETCH}, ti.min(begin + (part + 1) * {STRETCH}, begin + count))"
@@ -152,7 +154,7 @@ class ListedLanes(Lanes):
     def _packed_rows(
         self, wanted: list[Scalar], counting: bool
     ) -> tuple[list[str], list[str], dict[int, str]]:
-        """A loop that packs the numbers of rows, the statements that give row j to all lanes, and their names.
+        """A loop that packs the numbers of rows, statements that give row j to all lanes, and their names.
 
         All numbers that depend on no target are computed once. A row has them side by side, in a line of the
         cache.
@@ -165,7 +167,9 @@ class ListedLanes(Lanes):
         values = [*texts, f"{self.type}({p}row_order[j])"] if counting else texts
         given = [*names.values(), "order"]
         size = len(values) + (len(values) == AXES)
-        self._own(packed := f"packed_{size}", np.zeros((len(self._arrays["row_nodes"]), size), self.term.dtype))
+        self._own(
+            packed := f"packed_{size}", np.zeros((len(self._arrays["row_nodes"]), size), self.term.dtype)
+        )
         store = [f"{p}{packed}[j, {k}] = {text}" for k, text in enumerate(values)]
         fetch = [f"{given[k]} = {self._to_all(f'{p}{packed}[j, {k}]')}" for k in range(len(values))]
         loads = [plain._load(leaf) for leaf in inputs(kept)]

@@ -1,7 +1,7 @@
 """Verlet lists of blocks of targets, for kernels with a target in each lane of a vector.
 
-A block is 8 or 16 targets that are near each other, and has one list: the sources within reach of any of them.
-Each source is read once for all of its targets; those beyond the cutoff of a target add zero.
+A block is 8 or 16 targets that are near each other, and has one list: the sources within reach of any of
+them. Each source is read once for all of its targets; those beyond the cutoff of a target add zero.
 
     rows      (node, image), as a source: those of targets and of periodic copies, sorted by place
     order     2 i of target i; less or more by one for a periodic copy, so that a pair is counted where
@@ -17,7 +17,6 @@ from ..engine import lane_blocks
 from ..engine.kernels import BoundKernel, Code
 from .block_search import WIDE, lists_text, rows_text
 from .list_reference import ListReference
-from .periodic_box import PeriodicBox
 
 SPARE = 1.25
 """Room in the arrays, relative to what was needed when they were made."""
@@ -56,7 +55,7 @@ class BlockList:
         return {"row_counts": self._arrays["counts"]} | {n: self._arrays[n] for n in (*names, *blocks)}
 
     def of_target(self, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Nodes and images of the listed pairs of a target, (n, 2) and (n, 2, d), and which are counted there.
+        """Nodes and images of the listed pairs of a target, (n, 2) and (n, 2, d), and which it counts.
 
         Some may be beyond reach.
         """
@@ -67,7 +66,11 @@ class BlockList:
         lanes = a["block_rows"][block * wide : min((block + 1) * wide, len(self.nodes))]
         rows = np.concatenate([listed, lanes[lanes != own]])
         both = np.stack([np.full_like(rows, own), rows], axis=1)
-        images = a["row_images"][both][..., 3 - len(self.periodic) :] if self.periodic else np.zeros((*both.shape, 0))
+        images = (
+            a["row_images"][both][..., 3 - len(self.periodic) :]
+            if self.periodic
+            else np.zeros((*both.shape, 0))
+        )
         return a["row_nodes"][both], images, a["row_order"][rows] < a["row_order"][own]
 
     # Building
@@ -89,7 +92,7 @@ class BlockList:
         return {"sources": 2 * room} if a["block_lengths"].max() == room else {}
 
     def _placed(self) -> int:
-        """Put the cells where the targets are, a whole number of columns to the box; how many cells there are."""
+        """Put the cells around the targets, a whole number of columns to them; returns how many cells."""
         d, a = self.d, self._arrays
         box = self.reference.geometry(self.periodic) if self.periodic else None
         periodic = np.array([False] * (3 - d) + list(self.periodic or (False,) * d))
@@ -120,13 +123,13 @@ class BlockList:
         return int(np.prod(dims))
 
     def _allocate(self, rows: int, cells: int, sources: int) -> None:
-        """Arrays with room for so many rows, cells, and sources of each block; and the kernels that fill them."""
+        """Arrays with room for so many rows, cells, and sources of a block; and kernels that fill them."""
         rows, blocks = -(-rows // WIDE) * WIDE, -(-len(self.nodes) // self.wide)
         places = lane_blocks.zeros(rows, 4, WIDE, np.dtype(np.float32))
         whole = {"block_nodes": self.wide, "block_order": self.wide, "block_rows": self.wide}
         whole |= {"block_lengths": 1, "block_sources": sources}
-        self._arrays = {name: np.zeros(blocks * many, np.int32) for name, many in whole.items()}
-        self._arrays |= {
+        made: dict[str, Any] = {
+            **{name: np.zeros(blocks * many, np.int32) for name, many in whole.items()},
             "positions": self.reference.positions,
             "nodes": self.nodes,
             "lane_of": np.zeros(len(self.nodes), np.int32),
@@ -144,6 +147,7 @@ class BlockList:
             "places": lane_blocks.flat(places),
             "place_blocks": places,
         }
+        self._arrays = made
         self._sort, self._search = self._kernel(rows_text(self.d)), self._kernel(lists_text(self.wide))
 
     def _kernel(self, text: str) -> BoundKernel:

@@ -17,7 +17,7 @@ AXES = range(3)
 
 
 def rows_text(d: int) -> str:
-    """Serial loops that list the rows, and sort them by cell; `geometry`: box, its inverse, margins, corner."""
+    """Serial loops that list the rows, and sort them by cell; `geometry`: box, inverse, margins, corner."""
     held = "geometry[2, 0, {a}] > 0.0"
     sums = {
         f"s{a}": " + ".join(f"q{c} * geometry[1, {c}, {a}]" for c in range(3 - d, 3)) for a in range(3 - d, 3)
@@ -32,10 +32,7 @@ def rows_text(d: int) -> str:
             f"h{a} = ti.select({held.format(a=a)}, ti.floor(1.0 + geometry[2, 0, {a}] - s{a}), 0.0)"
             for a in AXES
         ),
-        *(
-            f"{'    ' * a}for k{a} in range(ti.cast(l{a}, ti.i32), ti.cast(h{a}, ti.i32) + 1):"
-            for a in AXES
-        ),
+        *(f"{'    ' * a}for k{a} in range(ti.cast(l{a}, ti.i32), ti.cast(h{a}, ti.i32) + 1):" for a in AXES),
         *(f"            {line}" for line in _row()),
     ]
     return "\n".join(
@@ -115,7 +112,7 @@ def _place(row: str, component: int) -> str:
 
 
 def lists_text(wide: int) -> str:
-    """Loops that list, for each block of so many targets, the rows within reach; those of its own come last."""
+    """Loops that list, for each block of so many targets, the rows of others that are within reach."""
     own = f"own_places[(b * {wide} + lane) * 3 + {{c}}]"
     lines = [
         *(f"l{c} = ti.f32(1e30)" for c in AXES),
@@ -127,7 +124,10 @@ def lists_text(wide: int) -> str:
         *(f"    l{c} = ti.min(l{c}, t{c})" for c in AXES),
         *(f"    h{c} = ti.max(h{c}, t{c})" for c in AXES),
         *(f"b{c} = ti.max(ti.cast((l{c} - 1.0) * sides[1, {c}], ti.i32), 0)" for c in (0, 1)),
-        *(f"e{c} = ti.min(ti.cast((h{c} + 1.0) * sides[1, {c}], ti.i32), counts[{1 + c}] - 1)" for c in (0, 1)),
+        *(
+            f"e{c} = ti.min(ti.cast((h{c} + 1.0) * sides[1, {c}], ti.i32), counts[{1 + c}] - 1)"
+            for c in (0, 1)
+        ),
         "room = block_sources.shape[0] // block_lengths.shape[0]",
         "begin = b * room",
         "n = 0",
@@ -158,7 +158,7 @@ def lists_text(wide: int) -> str:
         "                home = place_blocks[kb * 4 + 3]",
         f"                among = ti.select(home < {_to_all('ti.f32(last + 1)')}, far, best)",
         f"                best = ti.select(home < {_to_all('ti.f32(first)')}, best, among)",
-        "                if (kb * %d < k0) | (kb * %d + %d > k1):" % (WIDE, WIDE, WIDE),
+        f"                if (kb * {WIDE} < k0) | (kb * {WIDE} + {WIDE} > k1):",
         f"                    best = ti.select(numbers < {_to_all(f'ti.f32(k0 - kb * {WIDE})')}, far, best)",
         f"                    best = ti.select(numbers < {_to_all(f'ti.f32(k1 - kb * {WIDE})')}, best, far)",
         f"                if n + {WIDE} < room:",

@@ -234,7 +234,7 @@ class PairList(Elements):
         return self._larger
 
     def _rebuilt(self) -> bool:
-        """List the pairs of the reference in all arrays that kernels read; False if there is no room for them."""
+        """List the pairs of the reference in all arrays that kernels read; False if they have no room."""
         self._refuse_width()
         self.__dict__.pop("_counted", None)
         if not self._in_kernels:
