@@ -27,6 +27,7 @@ CLAIMED = {
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
     "crossed_fields": "exams/test_scenes.py::test_crossed_fields",
+    "dam_break": "exams/test_dam_break.py::test_dam_break",
     "diffmpm": "exams/programs/test_diffmpm.py::test_diffmpm",
     "electric": "exams/programs/test_electric.py::test_a_trained_controller_follows_goals_that_it_never_saw",
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",

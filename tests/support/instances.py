@@ -7,7 +7,7 @@ those that give vectors or several fields, and staged ones are examined by `minu
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ from minusgrad_laser import losses, spots
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
 from minusgrad_mpm import materials
 from minusgrad_rendering.losses import view_l2
+from minusgrad_sph import compression, density, viscosity
 from tests.support import energies
 
 State = Callable[[np.random.Generator, int, int], dict[str, np.ndarray]]
@@ -125,12 +126,13 @@ class MapInstance(Instance):
     """A map as the exam takes it, with an energy that reads what it gives.
 
     `grid` by the dimension of space. `each`: a parameter with a value for each element; `of_body`: one with a
-    value for each of two bodies.
+    value for each of two bodies. `steady`: an argument whose dimension alone is read, so that its gradient is 0.
     """
 
     grid: Mapping[int, Grid] = field(default_factory=dict)
     each: str = ""
     of_body: str = ""
+    steady: str = ""
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -143,7 +145,9 @@ class MapInstance(Instance):
         receivers = len(self.grid[d]) if self.grid else n
         fields = Fields(drawn | {"lean": _rounded(rng.normal(size=receivers))}, precision=precision)
         given = self._term(rng, fields, n, e, d)
-        read = bind(energies.readout, fields, renamed={"y": given.gives.name})
+        roles = energies.readout.roles | {"y": Node(given.gives.unit)}
+        reader = replace(energies.readout, roles=roles)
+        read = bind(reader, fields, renamed={"y": given.gives.name})
         return Potential(fields, [read], [given])
 
     def _options(self, rng: np.random.Generator, n: int, e: int, d: int) -> dict[str, Any]:
@@ -307,6 +311,8 @@ CANONICAL: dict[str, Instance] = {
     "fluid": Instance(materials.fluid, state=_deformed),
     "particle_muscle": Instance(materials.particle_muscle, state=_deformed),
     "view_l2": Instance(view_l2),
+    "tait": Instance(compression.tait),
+    "artificial_viscosity": Instance(viscosity.artificial_viscosity, state=_lattice),
 }
 """By the name of the energy; of every registered one, and of those in `energies.py`."""
 
@@ -324,6 +330,8 @@ MAPS: dict[str, MapInstance] = {
     ),
     "clouds": MapInstance(energies.clouds, state=_strewn, grid={2: Grid((14, 11), 0.375)}, of_body="size"),
     "stamps": MapInstance(energies.stamps, state=_strewn, grid={2: Grid((5, 6))}),
+    "kernel_density": MapInstance(density.kernel_density, state=_lattice),
+    "self_density": MapInstance(density.self_density, state=_lattice, steady="x"),
 }
 """By the name of the map; of every registered one, and of those in `energies.py`."""
 

@@ -23,6 +23,10 @@ def looking(*often: int) -> dict[str, int]:
 IN_TIME: dict[str, dict[str, Any]] = {
     "cantilever_damped": {"run.steps": 30, "checkpoint.every": 10} | looking(2, 10, 6, 10),
     "crossed_fields": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4),
+    "dam_break": {"run.steps": 60, "checkpoint.every": 20, "state.particles": 6, "state.floor": "0.12 m"}
+    | dict.fromkeys(("state.h", "map.0.h", "map.1.h", "dissipation.0.h"), "12.4 mm")
+    | {"stepper.dt": 3e-4}
+    | looking(4, 4, 10),
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
     | looking(4, 4, 6),
