@@ -1,4 +1,4 @@
-"""Smoothed particle hydrodynamics: densities by kernels, a weakly compressible fluid, viscosity, a dam break."""
+"""Smoothed particle hydrodynamics: densities by kernels, a weakly compressible fluid, viscosity."""
 
 from minusgrad.plugin import hookimpl
 

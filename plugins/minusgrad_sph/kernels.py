@@ -1,14 +1,15 @@
 """The smoothing kernel of Wendland, twice continuously differentiable.
 
-    W(r) = s h^-d (1 - q/2)^4 (2 q + 1) for q = r/h < 2, else 0         s = 7/(4 pi) in the plane, 21/(16 pi) in space
-    F(r) = -W'(r) / r = 5 s h^-(d+2) (1 - q/2)^3
+    W(r) = s h^-d (1 - q/2)^4 (2 q + 1)     for q = r/h < 2, else 0
+    F(r) = -W'(r) / r = 5 s h^-(d+2) (1 - q/2)^3     s = 7/(4 pi) in the plane, 21/(16 pi) in space
 
-r [m], h [m] the smoothing length; W vanishes from 2 h on, and the integral of W is 1. Wendland 1995, Adv. Comput.
-Math. 4, 389 (his function of degree 5 and class C2); in SPH: Dehnen & Aly 2012, MNRAS 425, 1068, where particles
-do not pair. A force holds the first derivative and a Hessian the second, which are continuous at q = 2, and at
-r = 0 as well.
+r [m], h [m] the smoothing length; W vanishes from 2 h on, and the integral of W is 1. Wendland 1995, Adv.
+Comput. Math. 4, 389 (his function of degree 5 and class C2); in SPH: Dehnen & Aly 2012, MNRAS 425, 1068,
+where particles do not pair. A force holds the first derivative and a Hessian the second, which are
+continuous at q = 2, and at r = 0 as well.
 
-In the plane a mass is that of a slice as thick as one unit of length, so that densities are kg m^-3 there, too.
+In the plane a mass is that of a slice as thick as one unit of length, so that densities are kg m^-3 there,
+too.
 """
 
 from math import pi
@@ -43,7 +44,7 @@ def slope(q):
 
 
 def lattice_sum(spacing: float, h: float, d: int) -> float:
-    """The sum of W over all points of a cubic lattice of dimension d [1/m^d], the point at the origin included."""
+    """The sum of W over all points of a cubic lattice of dimension d, the origin included [1/m^d]."""
     reach = int(np.ceil(REACH * h / spacing))
     axis = spacing * np.arange(-reach, reach + 1)
     q = np.sqrt(sum(a * a for a in np.meshgrid(*[axis] * d))) / h

@@ -31,7 +31,9 @@ class FrontBlock(Record):
     def make(self, context: ObserverContext) -> Observer:
         bodies = {body.name: body.nodes for body in context.state.bodies}
         if self.body not in bodies:
-            raise UserError(f"body: the state has no '{self.body}' (there are: {', '.join(bodies) or 'none'})")
+            raise UserError(
+                f"body: the state has no '{self.body}' (there are: {', '.join(bodies) or 'none'})"
+            )
         axis = "xyz".index(self.axis)
         if axis >= context.state.fields["x"].shape[1]:
             raise UserError(f"axis: the state has no '{self.axis}'; take another")

@@ -4,13 +4,14 @@
     x, v       (n, 2)     m, m s^-1       particles on a lattice, at rest
     m          (n,)       kg              of a slice as thick as one unit of length
 
-Bodies `fluid` and `wall`. The corner of the tank is the origin; the floor runs along x, gravity along -y. Walls
-are `layers` of particles that are held, on the lattice of the fluid (Crespo, Gomez-Gesteira & Dalrymple 2007, Comput.
-Mater. Contin. 5, 173): their density rises as the fluid comes near, and pushes it back.
+Bodies `fluid` and `wall`. The corner of the tank is the origin; the floor runs along x, gravity along -y.
+Walls are `layers` of particles that are held, on the lattice of the fluid (Crespo, Gomez-Gesteira &
+Dalrymple 2007, Comput. Mater. Contin. 5, 173): their density rises as the fluid comes near, and pushes it
+back.
 
-The mass of a particle is rho_0 / sum W over the whole lattice, within about 1 % of rho_0 s^2, so that a full
-lattice of spacing s has the density rho_0. The rows of the fluid lie s rho_0 / rho(p) apart, p = rho_0 g (H - y),
-with rho of Tait's equation: hydrostatic equilibrium before the dam is gone.
+The mass of a particle is rho_0 / sum W over the whole lattice, within about 1 % of rho_0 s^2, so that a
+full lattice of spacing s has the density rho_0. The rows of the fluid lie s rho_0 / rho(p) apart, p = rho_0
+g (H - y), with rho of Tait's equation: hydrostatic equilibrium before the dam is gone.
 """
 
 from typing import Annotated
@@ -41,8 +42,8 @@ PARTICLE_BYTES = 1000
 class FluidColumn(Record):
     """A block of fluid of this `width` and `height`, with so many `particles` across its width, in a tank.
 
-    `h`: the smoothing length of the kernel that densities are computed with. `floor`: the length of the tank's
-    floor; its left wall is `rim` times as high as the fluid. `gravity` may be 0.
+    `h`: the smoothing length of the kernel that densities are computed with. `floor`: the length of the
+    tank's floor; its left wall is `rim` times as high as the fluid. `gravity` may be 0.
     """
 
     width: Length
@@ -92,11 +93,13 @@ class FluidColumn(Record):
         """Raises `UserError` for a kernel without neighbours, a column of part of a row, a short floor."""
         if not s < REACH * own["h"] <= own["width"]:
             raise UserError(
-                f"h: the kernel reaches {REACH * own['h']:g}, and particles are {s:g} apart in a column {own['width']:g}"
-                " wide; give about 1.3 of that distance"
+                f"h: the kernel reaches {REACH * own['h']:g}, and particles are {s:g} apart in a column"
+                f" {own['width']:g} wide; give about 1.3 of that distance"
             )
         if own["height"] < s:
-            raise UserError(f"height: {own['height']:g} is less than a row of particles, {s:g}; make it higher")
+            raise UserError(
+                f"height: {own['height']:g} is less than a row of particles, {s:g}; make it higher"
+            )
         if own["floor"] < own["width"]:
             raise UserError(
                 f"floor: {own['floor']:g} is shorter than the fluid, {own['width']:g}; make it longer"

@@ -2,11 +2,11 @@
 
     R = sum_{i<j} m_i m_j alpha h c / (2 rho_0) (v_ij . r_ij)^2 / (|r_ij|^2 + h^2 / 100) F(|r_ij|)
 
-x, v (n, d), r_ij = x_i - x_j, v_ij = v_i - v_j, m (n,) [kg], F of `kernels`, h [m] the smoothing length,
-c [m/s] the speed of sound, rho_0 [kg m^-3] the density at rest, alpha [1]. -dR/dv is the force along r_ij of Monaghan 1992,
-Annu. Rev. Astron. Astrophys. 30, 543, with rho_0 in the place of the pair's mean; it acts on pairs that part as
-well as on those that approach, so that it is a viscosity nu = alpha h c / 8 in the plane and / 10 in space
-(Monaghan 2005, Rep. Prog. Phys. 68, 1703). Momentum and angular momentum are kept.
+x, v (n, d), r_ij = x_i - x_j, v_ij = v_i - v_j, m (n,) [kg], F of `kernels`, h [m] the smoothing length, c
+[m/s] the speed of sound, rho_0 [kg m^-3] the density at rest, alpha [1]. -dR/dv is the force along r_ij of
+Monaghan 1992, Annu. Rev. Astron. Astrophys. 30, 543, with rho_0 in the place of the pair's mean; it acts on
+pairs that part as well as on those that approach, so that it is a viscosity nu = alpha h c / 8 in the plane
+and / 10 in space (Monaghan 2005, Rep. Prog. Phys. 68, 1703). Momentum and angular momentum are kept.
 """
 
 from math import inf

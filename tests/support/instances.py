@@ -126,7 +126,7 @@ class MapInstance(Instance):
     """A map as the exam takes it, with an energy that reads what it gives.
 
     `grid` by the dimension of space. `each`: a parameter with a value for each element; `of_body`: one with a
-    value for each of two bodies. `steady`: an argument whose dimension alone is read, so that its gradient is 0.
+    value for each of two bodies. `steady`: an argument that is read for its dimension alone.
     """
 
     grid: Mapping[int, Grid] = field(default_factory=dict)

@@ -10,7 +10,7 @@ before.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any, Literal, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, GetCoreSchemaHandler, GetJsonSchemaHandler, ValidationInfo
 from pydantic_core import CoreSchema, core_schema
@@ -89,13 +89,29 @@ class Quantity:
 def quantities(model: BaseModel, system: UnitSystem) -> dict[str, Any]:
     """The fields of a record by name, with every quantity as a float in the units of `system`.
 
-    Quantities in lists, tables and nested records are converted too; all other values are as written. Raises
+    Quantities in lists, tables and nested records are converted too; all other values are as written, and so
+    are words that a field takes in the place of a quantity. Raises
     `UnitError` for a text that is not a quantity of the field's dimension, which validation has refused
     before.
     """
     fields = type(model).model_fields
-    units = {name: _quantity((field.annotation, *field.metadata)) for name, field in fields.items()}
-    return {name: _converted(getattr(model, name), quantity, system) for name, quantity in units.items()}
+    values = {
+        name: (getattr(model, name), (field.annotation, *field.metadata)) for name, field in fields.items()
+    }
+    return {
+        name: value if value in _words(parts) else _converted(value, _quantity(parts), system)
+        for name, (value, parts) in values.items()
+    }
+
+
+def _words(parts: tuple[Any, ...]) -> list[Any]:
+    """The words of the literals inside an annotation, however deep."""
+    inside = [get_args(part) for part in parts]
+    found = [
+        args if get_origin(part) is Literal else _words(args)
+        for part, args in zip(parts, inside, strict=True)
+    ]
+    return [word for words in found for word in words if isinstance(word, str)]
 
 
 def _quantity(parts: tuple[Any, ...]) -> Quantity | None:

@@ -47,9 +47,7 @@ def compressed(fields: Fields) -> Potential:
         bind(kernel_density, fields, parameters={"h": H}),
         bind(self_density, fields, parameters={"h": H}),
     ]
-    return Potential(
-        fields, [bind(tait, fields, parameters={"rest_density": REST, "sound_speed": C})], maps
-    )
+    return Potential(fields, [bind(tait, fields, parameters={"rest_density": REST, "sound_speed": C})], maps)
 
 
 def viscous(fields: Fields) -> Potential:

@@ -26,7 +26,11 @@ def density(state: State, nodes: np.ndarray, h: float) -> np.ndarray:
     """At these nodes, of all particles: 7/(4 pi) h^-2 (1 - q/2)^4 (2 q + 1)."""
     x, m = state.fields["x"], state.fields["m"]
     q = np.linalg.norm(x[nodes, None] - x[None], axis=-1) / h
-    return 7.0 / (4.0 * np.pi * h * h) * (np.clip(1.0 - 0.5 * q, 0.0, None) ** 4 * (2.0 * q + 1.0) * m).sum(axis=1)
+    return (
+        7.0
+        / (4.0 * np.pi * h * h)
+        * (np.clip(1.0 - 0.5 * q, 0.0, None) ** 4 * (2.0 * q + 1.0) * m).sum(axis=1)
+    )
 
 
 def test_the_particles_fill_the_column_and_the_walls_are_held():
@@ -54,7 +58,7 @@ def test_a_full_lattice_has_the_density_at_rest_within_one_percent_of_its_mass()
 
 
 def test_the_start_is_hydrostatic():
-    """Tait's pressure of the densities inside of the column is the weight above it, to the error of a kernel's sum."""
+    """Tait's pressure of the densities inside of the column is the weight above it."""
     state, s = column(), A / N
     x = state.fields["x"]
     inside = np.flatnonzero((x > 2.6 * s).all(axis=1) & (x < [A - 2.6 * s, 2.0 * A - 3.6 * s]).all(axis=1))
@@ -75,13 +79,13 @@ def test_without_gravity_the_rows_are_equally_far_apart():
     [
         (
             {"h": 0.009},
-            "h: the kernel reaches 0.018, and particles are 0.02 apart in a column 0.2 wide; give about 1.3 of that"
-            " distance",
+            "h: the kernel reaches 0.018, and particles are 0.02 apart in a column 0.2 wide; give about 1.3"
+            " of that distance",
         ),
         (
             {"h": 0.11},
-            "h: the kernel reaches 0.22, and particles are 0.02 apart in a column 0.2 wide; give about 1.3 of that"
-            " distance",
+            "h: the kernel reaches 0.22, and particles are 0.02 apart in a column 0.2 wide; give about 1.3"
+            " of that distance",
         ),
         ({"height": 0.01}, "height: 0.01 is less than a row of particles, 0.02; make it higher"),
         ({"floor": 0.1}, "floor: 0.1 is shorter than the fluid, 0.2; make it longer"),
