@@ -49,3 +49,18 @@ def test_one_mistake_is_reported_for_the_member_that_was_meant() -> None:
 def test_an_editor_is_offered_the_members_only() -> None:
     shape = Model.model_json_schema()["properties"]["shape"]
     assert {arm["$ref"].rpartition("/")[2] for arm in shape["oneOf"]} == {"Disc", "File"}
+
+
+def _word_or_length(value: Any) -> str:
+    return "word" if value == "none" else "length"
+
+
+class Cut(Record):
+    at: Annotated[
+        Literal["none"] | Annotated[float | str, Quantity("m")], ByForm(_word_or_length, ("word", "length"))
+    ]
+
+
+def test_a_word_in_the_place_of_a_quantity_stays_a_word():
+    assert quantities(Cut(at="none"), UnitSystem.of("km")) == {"at": "none"}
+    assert quantities(Cut(at="3 m"), UnitSystem.of("km")) == {"at": pytest.approx(0.003)}

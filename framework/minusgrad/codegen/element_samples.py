@@ -78,9 +78,7 @@ class Sample:
 
     def arguments(self, k: int) -> dict[str, Any]:
         """The arguments of the function for the k-th of them."""
-        images = {}
-        if self.images is not None and IMAGES in self.term.energy.roles:
-            images = {IMAGES: self.images[k]}
+        images = {} if self.images is None else {IMAGES: self.images[k]}
         return images | self.term.arguments(self.rows[k], [n[k] for n in self.nodes], self.t)
 
     def leaf(self, leaf: Scalar) -> np.ndarray:
