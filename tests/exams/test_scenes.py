@@ -38,6 +38,8 @@ CLAIMED = {
     "liquid": "exams/programs/test_liquid.py::test_liquid",
     "mpm_lagrangian": "exams/programs/test_mpm_lagrangian.py::test_mpm_lagrangian",
     "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
+    "peptide": "exams/test_molecular_scenes.py::test_peptide",
+    "peptide_in_water": "exams/test_molecular_scenes.py::test_peptide_in_water",
     "plummer": "exams/test_scenes.py::test_plummer",
     "rigid_body": "exams/programs/test_rigid_body.py::test_the_robot_learns_to_walk",
     "smoke": "exams/programs/test_smoke.py::test_the_heart_appears",

@@ -24,6 +24,8 @@ from ..scene.units import UnitSystem
 from ..steppers.magnetic.force import MagneticTerm
 from .energy_block import EACH
 
+SHARP = "none"
+"""The `switch` of a sharp cutoff."""
 BONDS = "bonds"
 """The list of a state that bonded pairs follow from."""
 BONDED = {"bonded 1-2": 1, "bonded 1-3": 2, "bonded 1-4": 3}
@@ -47,7 +49,7 @@ class TermBlock:
         self.energy, self.model, self.state, self.units = energy, model, state, units
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}
-        for a, value in quantities(model, units).items():
+        for a, value in _measured(model, units).items():
             if value is not None and a in roles:
                 drawn = isinstance(value, dict) and EACH in value and isinstance(energy, LocalEnergy)
                 stream = f"{label}.{a}"
@@ -96,12 +98,12 @@ class TermBlock:
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
-        given = {key: value for key, value in quantities(self.model, self.units).items() if key in PAIR_KEYS}
+        given = {key: value for key, value in _measured(self.model, self.units).items() if key in PAIR_KEYS}
         if given.get("cutoff") is None:
             if lost := [key for key, value in given.items() if value]:
                 raise EnergyError(f"{lost[0]}: needs a cutoff, got none; give `cutoff`, or leave it out")
             return None
-        sharp = given["switch"] == "none"
+        sharp = given["switch"] == SHARP
         switch = None if sharp else given["switch"]
         return Cutoff(given["cutoff"], switch, given["skin"], sharp, given["images"])
 
@@ -196,6 +198,13 @@ class TermBlock:
         if name not in self.state.grids:
             raise EnergyError(unknown("grid", name, self.state.grids))
         return self.state.grids[name]
+
+
+def _measured(model: Record, units: UnitSystem) -> dict[str, Any]:
+    """The quantities of a block in the run's units; a sharp cutoff has a word in the place of one."""
+    sharp = getattr(model, "switch", None) == SHARP
+    found = quantities(model.model_copy(update={"switch": None}) if sharp else model, units)
+    return found | ({"switch": SHARP} if sharp else {})
 
 
 def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:

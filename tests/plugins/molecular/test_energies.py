@@ -6,15 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
-from minusgrad.assembly.contexts import StateContext
 from minusgrad.errors import NonFiniteError
-from minusgrad.plugin import State, UnitSystem
+from minusgrad.plugin import UnitSystem
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic import angles, springs
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
-from minusgrad_molecular.states import Molecule
 from tests.support.command import SCENES
 
 REFERENCE = Path(__file__).parent
@@ -23,49 +22,31 @@ KE = 138.93545764438198
 NOT_FINITE = "its force on 'x' is not finite; a smaller dt or a softening may cure it"
 
 
-def of_molecule(name: str) -> tuple[State, Fields]:
-    context = StateContext(UnitSystem.of("nm", "u", "ps"), 0, SCENES / "data")
-    state = Molecule(system=f"{name}.xml", positions=f"{name}.pdb").make(context)
-    return state, Fields(state.fields, state.units)
-
-
-def listed(state: State, fields: Fields) -> list:
-    """The terms over lists, named by their list."""
-    terms = {
-        "bonds": bonded.harmonic_bond,
-        "angles": bonded.harmonic_angle,
-        "torsions": bonded.periodic_torsion,
-        "impropers": bonded.periodic_torsion,
-    }
-    made = [
-        bind(energy, fields, name=name, tuples=state.tuples[name], data=state.data[name])
-        for name, energy in terms.items()
-    ]
-    pairs = state.data["pairs14"]
-    for energy in (lennard_jones.lennard_jones_14, electrostatics.coulomb_14):
-        data = {argument: pairs[argument] for argument in energy.roles if argument in pairs}
-        units = {"units": UnitSystem.of("nm", "u", "ps")}
-        made.append(bind(energy, fields, tuples=state.tuples["pairs14"], data=data, **units))
-    return made
-
-
 def test_bonds_angles_and_torsions_are_the_functions_of_springs() -> None:
     assert bonded.harmonic_bond.function is springs.spring.function
     assert bonded.harmonic_angle.function is angles.angle.function
     assert bonded.periodic_torsion.function is angles.dihedral.function
 
 
-@pytest.mark.parametrize("name", ["dipeptide"])
-def test_each_listed_term_is_that_of_openmm(name: str) -> None:
-    state, fields = of_molecule(name)
-    found = Potential(fields, listed(state, fields)).by_term()
-    expected = json.loads((REFERENCE / f"{name}.json").read_text())["energies"]
+@pytest.mark.parametrize(
+    ("scene", "name"), [("peptide", "dipeptide"), ("peptide_in_water", "dipeptide_water")]
+)
+def test_each_term_and_the_forces_are_those_of_openmm(scene: str, name: str) -> None:
+    """Energies to 1e-8, forces to 1e-6 of the largest: in vacuum, and in a box with a reaction field."""
+    potential = minusgrad.build(SCENES / f"{scene}.toml").potential
+    found = potential.by_term()
+    reference = json.loads((REFERENCE / f"{name}.json").read_text())
+    expected = reference["energies"]
     assert found["bonds"] == pytest.approx(expected["HarmonicBondForce"], rel=1e-8)
     assert found["angles"] == pytest.approx(expected["HarmonicAngleForce"], rel=1e-8)
     torsions = found["torsions"] + found["impropers"]
     assert torsions == pytest.approx(expected["PeriodicTorsionForce"], rel=1e-8)
-    assert found["lennard_jones_14"] == pytest.approx(expected["lennard_jones_14"], rel=1e-8)
-    assert found["coulomb_14"] == pytest.approx(expected["coulomb_14"], rel=1e-8)
+    for term in ("lennard_jones", "coulomb", "lennard_jones_14", "coulomb_14"):
+        assert found[term] == pytest.approx(expected[term], rel=1e-8), term
+    whole, size = sum(expected.values()), sum(map(abs, expected.values()))
+    assert abs(potential.value() - whole) < 1e-8 * size
+    forces = np.array(reference["forces"])
+    assert np.abs(-potential.gradient("x") - forces).max() < 1e-6 * np.abs(forces).max()
 
 
 def pair(energy, r: float, **given) -> Potential:
