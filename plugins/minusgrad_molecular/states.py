@@ -17,8 +17,9 @@
     pairs14         (K, 2)      charge_product [C^2], sigma [m], epsilon [J]            of 1-4 pairs
     exclusions      (K, 2)      of pairs without nonbonded energies, or with those of a 1-4 pair
 
-Bodies are the residues by name (ALA, HOH) and the chains (chain_A). Velocities are zero, or those of a
-`temperature`: normal with variance k T / m, without a common velocity.
+Bodies are the residues by name (ALA, HOH), the chains (chain_A), and `lennard_jones`, the atoms whose
+epsilon is above 0. Velocities are zero, or those of a `temperature`: normal with variance k T / m, without
+a common velocity.
 """
 
 from collections.abc import Mapping
@@ -98,7 +99,7 @@ class Molecule(Record):
             fields=fields,
             units={name: UNITS[name] for name in fields},
             motions=(Motion("x", "v", "m"),),
-            bodies=tuple(Body(name, nodes) for name, nodes in _bodies(atoms).items()),
+            bodies=tuple(Body(name, nodes) for name, nodes in _bodies(atoms, fields["epsilon"]).items()),
             tuples={name: one.atoms for name, one in lists.items()},
             data=data,
             labels={"x": "position", "v": "velocity", "m": "mass"},
@@ -124,11 +125,12 @@ def _converted(
     return found
 
 
-def _bodies(atoms: pdb.Atoms) -> dict[str, np.ndarray]:
-    """Nodes by the name of their residue, and by their chain."""
+def _bodies(atoms: pdb.Atoms, epsilon: np.ndarray) -> dict[str, np.ndarray]:
+    """Nodes by the name of their residue, by their chain, and those with a well."""
     chains = ["" if not chain else f"chain_{chain}" for chain in atoms.chains]
+    wells = ["lennard_jones" if depth > 0.0 else "" for depth in epsilon]
     found: dict[str, list[int]] = {}
-    for names in (atoms.residues, chains):
+    for names in (atoms.residues, chains, wells):
         for node, name in enumerate(names):
             found.setdefault(name, []).append(node)
     return {name: np.array(nodes, np.int32) for name, nodes in found.items() if name}

@@ -4,9 +4,9 @@
     U(R x)   = U(x)   ->   sum_i x_i ^ dU/dx_i = 0     rotation: so is angular momentum
     U(P x)   = U(x)   ->   dU/dx(P x) = P dU/dx(x)     permutation: equal nodes feel equal forces
 
-(Noether 1918.) Fields of vectors are shifted one by one, and rotated together; nodes are permuted in all
-fields of the same length. A symmetry that U lacks is reported only if its energy declares it; a gradient
-that breaks a symmetry of U is wrong.
+(Noether 1918.) Fields of vectors are shifted one by one, and rotated together, with the edges of a periodic
+box; nodes are permuted in all fields of the same length. A symmetry that U lacks is reported only if its
+energy declares it; a gradient that breaks a symmetry of U is wrong.
 """
 
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
@@ -33,7 +33,8 @@ Moved = dict[str, np.ndarray]
 class Symmetries:
     """Symmetry checks of a subject: `fields` that it reads, restored at the end; `gradient` by field.
 
-    `among`: by field, the nodes in the sum; all where there is none.
+    `among`: by field, the nodes in the sum; all where there is none. `box`: the field of the periodic box
+    that the subject reads.
     """
 
     subject: Subject
@@ -42,12 +43,14 @@ class Symmetries:
     rng: np.random.Generator
     symmetries: Collection[str] = ()
     among: Mapping[str, np.ndarray] = field(default_factory=dict)
+    box: Field | None = None
 
     def __post_init__(self) -> None:
         self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
         self.here = self.subject.value()
         vectors = {name: x for name, x in self.start.items() if x.ndim == 2 and x.shape[1] in (2, 3)}
         self.vectors = vectors if len({x.shape[1] for x in vectors.values()}) == 1 else {}
+        self.edges = {} if self.box is None else {self.box.name: self.box.values[0].astype(np.float64)}
 
     def findings(self) -> Iterator[Finding]:
         """Translations of each field of vectors, rotations of all, permutations of nodes."""
@@ -101,10 +104,14 @@ class Symmetries:
     @contextmanager
     def _put(self, moved: Moved) -> Iterator[None]:
         for name, values in moved.items():
-            self.fields[name].set(values)
+            self._field(name).set(values)
         yield
         for name in moved:
-            self.fields[name].set(self.start[name])
+            self._field(name).set(self.edges[name][None] if name in self.edges else self.start[name])
+
+    def _field(self, name: str) -> Field:
+        """The field of this name: one of nodes, or the box."""
+        return self.box if self.box is not None and name in self.edges else self.fields[name]
 
     # Translation
 
@@ -125,11 +132,13 @@ class Symmetries:
         q, r = np.linalg.qr(self.rng.normal(size=(d, d)))
         q = q * np.sign(np.diag(r))
         q[:, 0] *= np.sign(np.linalg.det(q))
-        return {name: x @ q.T for name, x in self.vectors.items()}
+        turned = {name: x @ q.T for name, x in self.vectors.items()}
+        return turned | {name: (rows @ q.T)[None] for name, rows in self.edges.items()}
 
     def _torques(self) -> tuple[np.ndarray, float, float, str]:
         forces = [self.gradient(name) for name in self.vectors]
-        x = np.concatenate(list(self.vectors.values()))
+        forces += [self.gradient(name)[0] for name in self.edges]
+        x = np.concatenate([*self.vectors.values(), *self.edges.values()])
         f = np.concatenate(forces)
         size = ordered_sum(np.linalg.norm(x, axis=1) * np.linalg.norm(f, axis=1))
         return _total(_moments(x, f)), size, spread(x) / (float(np.abs(x).max()) or 1.0), "the sum of torques"

@@ -205,7 +205,8 @@ def _symmetries(
     declared = () if subject.potential.maps else term.energy.symmetries
     staged = isinstance(term, StagedTerm)
     among = {} if staged else {f.name: term.members(a) for a, f in term.fields.items()}
-    yield from Symmetries(subject, fields, subject.gradient, rng, declared, among).findings()
+    box = None if staged else next(iter(term.uniform.values()), None)
+    yield from Symmetries(subject, fields, subject.gradient, rng, declared, among, box).findings()
 
 
 def _of_variable(

@@ -8,6 +8,8 @@ import pytest
 
 import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
+from minusgrad.check import term_check
+from minusgrad.energies.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem
 from minusgrad.steppers.integrator import Integrator
@@ -164,3 +166,17 @@ def test_atoms_at_one_place_are_named(name: str) -> None:
     with pytest.raises(NonFiniteError) as refusal:
         run(fields, [made[name]()])
     assert str(refusal.value) == f"step 1: term '{name}', node 1: {NOT_FINITE}"
+
+
+def test_check_turns_the_box_with_the_atoms() -> None:
+    """U of a periodic mixture is invariant only if the edges of the box turn, too; torques include theirs."""
+    rng = np.random.default_rng(3)
+    places = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
+    x = 1.1 * (places + rng.uniform(-0.1, 0.1, (27, 3)))
+    box = np.array([[[3.3, 0.0, 0.0], [0.2, 3.3, 0.0], [0.0, 0.1, 3.3]]])
+    wells = {"epsilon": rng.uniform(0.5, 1.5, 27), "sigma": rng.uniform(0.9, 1.1, 27)}
+    fields = Fields({"x": x, "box": box} | wells)
+    term = bind(lennard_jones.lennard_jones_mixture, fields, cutoff=Cutoff(1.4, skin=0.1))
+    found = list(term_check.of_potential(Potential(fields, [term])))
+    assert [f for f in found if not f.passed] == []
+    assert {"translation", "rotation"} <= {f.question for f in found}

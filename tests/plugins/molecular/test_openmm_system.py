@@ -80,6 +80,7 @@ def test_the_lists_of_a_system(tmp_path: Path) -> None:
     assert {body.name: body.nodes.tolist() for body in state.bodies} == {
         "PRO": [0, 1, 2, 3],
         "chain_A": [0, 1, 2, 3],
+        "lennard_jones": [0, 2, 3],
     }
 
 
