@@ -98,6 +98,10 @@ class TensorError(UserError):
     """A tensor that the engine cannot compute with, or what PyTorch asks in vain; says why, and the cure."""
 
 
+class AtomsError(UserError):
+    """Atoms of another program that do not fit the scene; says why, and the cure."""
+
+
 class PluginError(UserError):
     """A plugin that a scene needs is missing, broken, or claims a name that another owns."""
 

@@ -71,6 +71,8 @@ ELSEWHERE = {
     "make clean": "it deletes",
     'pip install "minusgrad[quadrants]"': INSTALLS,
     'pip install "minusgrad[torch]"': INSTALLS,
+    'pip install "minusgrad[ase]"': INSTALLS,
+    'pip install "minusgrad[openmm]"': INSTALLS,
     'pip install --editable ".[bench]"': INSTALLS,
     "minusgrad bench [WORK ...]": MEASURES,
     'minusgrad bench "neo_hookean[gradient" --columns C --columns minusgrad': MEASURES,

@@ -6,6 +6,8 @@ import re
 import rlcompleter
 import subprocess
 import sys
+from importlib import import_module
+from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
 
@@ -18,7 +20,9 @@ from tests.project.package_map import CORE
 from tests.project.test_packages import imports
 
 LAZY = [minusgrad, minusgrad.plugin]
-DOORS = [*LAZY, minusgrad.torch]
+ADAPTERS = [package for package in ("ase", "openmm") if find_spec(package)]
+"""Those whose program is installed; `tests/adapters` skips the others with a reason."""
+DOORS = [*LAZY, minusgrad.torch, *(import_module(f"minusgrad.{package}") for package in ADAPTERS)]
 FILES = {minusgrad: CORE / "__init__.py", minusgrad.plugin: CORE / "plugin.py"}
 CONSTANTS = {"SCHEMES", "hookimpl", "ti"}
 """Names of values, which their module documents."""

@@ -23,6 +23,7 @@ from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, replace
 from importlib import import_module
 from importlib.util import find_spec
+from threading import RLock
 from types import ModuleType
 from typing import Any
 from weakref import WeakSet
@@ -32,6 +33,8 @@ from . import lane_blocks, memory
 
 ARCHS = ("cpu", "cuda", "vulkan", "metal")
 AUTO = "auto"
+ENGINE = RLock()
+"""The engine serves one thread at a time: callers with threads of their own hold this lock."""
 VARIABLE = "MINUSGRAD_ENGINE"
 PREFIXES = {"taichi": "TI_", "quadrants": "QD_"}
 """The engines, and the prefixes of their environment variables."""

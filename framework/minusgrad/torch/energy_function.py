@@ -11,7 +11,6 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from pathlib import Path
-from threading import RLock
 from typing import Any
 
 import numpy as np
@@ -24,14 +23,12 @@ from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
+from ..engine.runtime import ENGINE
 from ..engine.storage import ArraySlot
 from ..errors import PluginFailedError, TensorError
 from ..potential.potential import Potential
 from . import tensors as guests
 from .tensors import DTYPES, Guest
-
-ENGINE = RLock()
-"""The engine serves one thread at a time; PyTorch may call backward from a thread of its own."""
 
 Blame = Callable[[], AbstractContextManager[None]]
 """Makes a context in which errors of a plugin's code name the plugin."""

@@ -12,6 +12,7 @@ Cross 1955, Molecular Vibrations.)
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -20,6 +21,7 @@ from ...errors import EnergyError
 from ...potential.potential import Potential
 from ..holds import Holds
 from ..integrator import inertia
+from .exact_hessian import exact_hessian
 from .free_components import FreeComponents
 from .lowest_eigenpairs import lowest_eigenpairs
 from .rigid_motions import rigid_motions
@@ -30,8 +32,6 @@ REST = 1e-6
 """At rest, the gradient adds less than this part of the largest eigenvalue to that of a rotation."""
 RIGID = 0.99
 """The part of a mode's square that is rigid motion, where it counts as one."""
-COLUMNS = 1500
-"""Unknowns up to which a Hessian is made of products, where it is no sum over elements."""
 
 
 @dataclass(frozen=True)
@@ -103,29 +103,13 @@ def normal_modes(
     )
 
 
-def _mass_weighted(potential: Potential, free: FreeComponents, t: float):
-    """W over the free components, sparse or dense."""
+def _mass_weighted(potential: Potential, free: FreeComponents, t: float) -> Any:
+    """W over the free components, sparse."""
     from scipy.sparse import diags_array
 
-    try:
-        hessian = potential.hessian(list(free.shapes), t)[free.rows][:, free.rows]
-    except EnergyError:
-        if free.size > COLUMNS:
-            raise
-        return _from_products(potential, free, t)
+    hessian = exact_hessian(potential, list(free.shapes), t)[free.rows][:, free.rows]
     scale = diags_array(free.inverse_root)
     return (scale @ hessian @ scale).tocsc()
-
-
-def _from_products(potential: Potential, free: FreeComponents, t: float) -> np.ndarray:
-    """W, dense, a column for each product: for energies of maps, whose Hessian is no sum over elements."""
-    columns = []
-    for unit in np.eye(free.size):
-        tangents = free.by_field(unit)
-        found = {n: potential.product(tangents, n, t) for n in tangents}
-        columns.append(free.vector(found))
-    whole = np.array(columns) * free.inverse_root[:, None] * free.inverse_root
-    return 0.5 * (whole + whole.T)
 
 
 def _signed(vectors: np.ndarray) -> np.ndarray:
