@@ -29,6 +29,7 @@ from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
 from minusgrad_control import electrodes, layers
 from minusgrad_control import losses as aims
+from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
@@ -288,6 +289,10 @@ CANONICAL: dict[str, Instance] = {
     "coulomb": Instance(electrostatics.coulomb, state=_lattice),
     "coulomb_reaction_field": Instance(electrostatics.coulomb_reaction_field, state=_lattice),
     "coulomb_14": Instance(electrostatics.coulomb_14, state=_lattice),
+    "sutton_chen_repulsion": Instance(sutton_chen.sutton_chen_repulsion),
+    "sutton_chen_embedding": Instance(sutton_chen.sutton_chen_embedding),
+    "stillinger_weber_pair": Instance(stillinger_weber.stillinger_weber_pair, state=_lattice),
+    "stillinger_weber_triple": Instance(stillinger_weber.stillinger_weber_triple, state=_lattice),
     "trap": Instance(energies.trap),
     "site": Instance(energies.site),
     "link": Instance(energies.link),
@@ -320,6 +325,7 @@ MAPS: dict[str, MapInstance] = {
     "stencil_dose": MapInstance(spots.stencil_dose, state=_path, grid={2: Grid((9, 11), 0.75)}, each="peak"),
     "gaussian_dose": MapInstance(spots.gaussian_dose, state=_path, grid={2: Grid((9, 11), 0.75)}),
     "neuron": MapInstance(layers.neuron, each="b"),
+    "sutton_chen_density": MapInstance(sutton_chen.sutton_chen_density),
     "electron_density": MapInstance(energies.electron_density),
     "bonds": MapInstance(energies.bonds, each="c"),
     "threshold": MapInstance(energies.threshold),

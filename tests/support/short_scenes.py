@@ -53,12 +53,16 @@ FITTERS = ("gauss_newton", "lbfgs", "adam")
 
 AT_REST: dict[str, dict[str, Any]] = {
     "cantilever": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 8, 6, 8),
+    "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}
+    | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}
+    | looking(4, 24, 8),
     "laser_butterfly": {"state.canvas.size": [96, 96]}
     | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
     | {"run.steps": 24, "checkpoint.every": 8}
     | looking(2, 10),
     "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
     | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
+    "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
     | {"run.steps": 24, "checkpoint.every": 8}

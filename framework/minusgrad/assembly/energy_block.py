@@ -73,7 +73,7 @@ Rows = tuple[tuple[int, ...], ...]
 
 
 class PairBlock(EnergyBlock):
-    """An energy over pairs may be limited to those within a cutoff."""
+    """An energy over pairs or triples may be limited to those within a cutoff."""
 
     cutoff: Distance | None = None
     switch: Switch | None = None
@@ -161,7 +161,7 @@ def _block(energy: LocalEnergy | Staged) -> type[Record]:
         return SetBlock
     if energy.element_kind.cells:
         return CellBlock
-    if energy.element_kind.unordered:
+    if energy.element_kind.limited:
         return PairBlock
     return TupleBlock if energy.listed else EnergyBlock
 

@@ -131,10 +131,10 @@ def trace(
     def cut(given: list[Scalar]) -> list[Scalar]:
         if energy.cutoff is None:
             return given if energy.factor == 1.0 else [energy.factor * one for one in given]
-        apart = values[energy.positions[0]]
-        squared = reduce(add, ((a - b) * (a - b) for a, b in zip(*map(flat, apart), strict=True)))
+        centre, *others = values[energy.positions[0]]
+        arms = [_squared_distance(centre, x) for x in others]
         select, root = partial(graph.apply, "select"), partial(graph.apply, "sqrt")
-        return [energy.cutoff.cut(one, squared, select, root) for one in given]
+        return [energy.cutoff.of_arms(one, arms, select, root) for one in given]
 
     graph.most = OPERATIONS
     given = cut(traced(values))
@@ -277,6 +277,11 @@ def _by_slot(energy: LocalEnergy) -> bool:
 def _rows_of(images: Tensor) -> list[list[Any]]:
     """The images of a tuple by slot."""
     return _rows(images.entries, images.shape[1])
+
+
+def _squared_distance(one: Any, other: Any) -> Scalar:
+    """|a - b|^2."""
+    return reduce(add, ((a - b) * (a - b) for a, b in zip(flat(one), flat(other), strict=True)))
 
 
 def _displaced(x: Tensor, image: Sequence[Any], box: Tensor) -> Tensor:

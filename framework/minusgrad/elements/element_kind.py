@@ -2,6 +2,7 @@
 
 "nodes"    each node
 "pairs"    every unordered pair of nodes, once
+"triples"  every node with every two others, the centre first; each unordered pair of arms once
 "tuples"   a list of tuples, all of one length; a number: of this length
 a tuple    of names: slot k of an element is a node of the set of the k-th name; equal names are one set
 "cells"    each cell of a grid, with neighbours at constant offsets
@@ -17,6 +18,7 @@ from ..errors import EnergyError
 from .all_pairs import AllPairs
 from .elements import Elements
 from .node_tuples import AllCombinations, NodeTuples
+from .triple_list import all_triples
 
 Over = str | int | tuple[str, ...]
 """Elements as an energy declares them."""
@@ -28,7 +30,8 @@ class ElementKind:
 
     `arity`: nodes of one element, None for any number; `listed`: the elements come from a list of tuples;
     `unordered`: pairs with u(a, b) = u(b, a); `sets`: the name of the set of each slot's nodes, empty where
-    there is one set without a name; `cells`: a cell of a grid and its neighbours.
+    there is one set without a name; `cells`: a cell of a grid and its neighbours; `triples`: a centre and
+    two arms.
     """
 
     arity: int | None
@@ -36,11 +39,17 @@ class ElementKind:
     unordered: bool = False
     sets: tuple[str, ...] = ()
     cells: bool = False
+    triples: bool = False
+
+    @property
+    def limited(self) -> bool:
+        """True if the elements may be limited to those within a cutoff: pairs and triples."""
+        return self.unordered or self.triples
 
     @property
     def own_values(self) -> bool:
         """True if data and parameters may have a value for each element."""
-        return not self.unordered
+        return not self.limited
 
     @property
     def names(self) -> list[str]:
@@ -67,6 +76,7 @@ class ElementKind:
 NAMED = {
     "nodes": ElementKind(1),
     "pairs": ElementKind(2, unordered=True),
+    "triples": ElementKind(3, triples=True),
     "tuples": ElementKind(None, listed=True),
     "cells": ElementKind(None, cells=True),
 }
@@ -81,8 +91,8 @@ def kind_of(over: Over, name: str = "") -> ElementKind:
     if isinstance(over, tuple) and over and all(isinstance(s, str) and s.isidentifier() for s in over):
         return ElementKind(len(over), listed=True, sets=over)
     raise EnergyError(
-        f"{name}: over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets, got"
-        f" {over!r}; choose one"
+        f"{name}: over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of"
+        f" sets, got {over!r}; choose one"
     )
 
 
@@ -95,7 +105,7 @@ def usual(
     """
     every = np.ones(len(nodes), bool)
     if not kind.listed and tuples is not None:
-        over, size = ("pairs", 2) if kind.unordered else ("nodes", 1)
+        over, size = ("pairs", 2) if kind.unordered else ("triples", 3) if kind.triples else ("nodes", 1)
         raise EnergyError(
             f"{name}: is over {over}, got tuples; leave `tuples` out, or declare it over={size}"
         )
@@ -103,6 +113,9 @@ def usual(
         if len(nodes) < 2:
             raise EnergyError(f"{name}: a pair needs two nodes, got {len(nodes)}; add nodes")
         return AllPairs(nodes), every
+    if kind.triples:
+        triples = all_triples(nodes, name)
+        return triples, np.ones(triples.count, bool)
     if not kind.listed:
         return NodeTuples(np.ascontiguousarray(nodes[:, None]), copies), every
     return _listed(kind.arity, name, nodes, tuples, count)

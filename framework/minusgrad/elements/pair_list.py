@@ -177,6 +177,19 @@ class PairList(Elements):
             return np.zeros((len(target), 2, 0), np.int32)
         return np.stack([self._host("target_images")[target], self._host("row_images")[row]], axis=1)
 
+    def visits(self) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs from both of their nodes, (n, 2), target by target, and the images of both, (n, 2, d)."""
+        begins = self._host("pairs_begin")
+        target = np.repeat(np.arange(len(self.nodes)), np.diff(begins))
+        row = self._host("pairs_source")[: len(target)]
+        return self._pairs(target, row), self._images(target, row)
+
+    @property
+    def beyond(self) -> int:
+        """A number of boxes that is further than the list reaches, along every periodic axis."""
+        box = self.reference.geometry(self.periodic)
+        return 0 if box is None else int(np.ceil(2.0 * self.reach.listed / box.least_height)) + 2
+
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         if blocks := self._only_blocks:
             return blocks.of_target(row)[::2]

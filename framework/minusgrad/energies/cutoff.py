@@ -9,8 +9,9 @@ those of the energy. (The switching function of OpenMM, User Guide, "NonbondedFo
 switch: u jumps to zero at r_c.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import sqrt
 from typing import Any
 
@@ -71,8 +72,14 @@ class Cutoff:
             value = select(squared > self.begin * self.begin, quintic * u, u)
         return select(squared < self.radius * self.radius, value, 0.0 * u)
 
-    def of_numbers(self, u: Any, squared: float) -> Any:
-        """`cut` of numbers, or of arrays and tuples of them, in plain Python."""
+    def of_arms(
+        self, u: Any, arms: Iterable[Any], select: Callable[..., Any], root: Callable[[Any], Any]
+    ) -> Any:
+        """`cut` by each squared distance: of a pair by one, of a triple by those of both arms."""
+        return reduce(lambda value, squared: self.cut(value, squared, select, root), arms, u)
+
+    def of_numbers(self, u: Any, arms: Sequence[float]) -> Any:
+        """`of_arms` of numbers, or of arrays and tuples of them, in plain Python."""
         if isinstance(u, tuple):
-            return tuple(self.of_numbers(one, squared) for one in u)
-        return self.cut(u, squared, lambda inside, one, other: one if inside else other, sqrt)
+            return tuple(self.of_numbers(one, arms) for one in u)
+        return self.of_arms(u, arms, lambda inside, one, other: one if inside else other, sqrt)

@@ -359,8 +359,8 @@ class LocalEnergy:
             found = of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
             if self.cutoff is None:
                 return found if self.factor == 1.0 else self.factor * found
-            apart = np.subtract(*made[self.positions[0]])
-            return self.cutoff.of_numbers(found, float(apart @ apart))
+            centre, *others = made[self.positions[0]]
+            return self.cutoff.of_numbers(found, [float((x - centre) @ (x - centre)) for x in others])
 
         return energy
 
@@ -486,7 +486,7 @@ def local_energy(
             raise EnergyError(
                 f"energy '{name}': {strange[0]} is a Cell, but only maps add to cells; declare a local_map"
             )
-        if energy.element_kind.unordered:
+        if energy.element_kind.limited:
             _check_exchange_anywhere(energy)
         return energy
 
@@ -601,10 +601,11 @@ def _check_declaration(
             f"{name}: {sides[0]} is a Spacing, but not over 'cells', got {over!r}; make it a Parameter"
         )
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
-        raise EnergyError(f"{name}: a pair has no data; use Node fields or Parameters")
+        one = "pair" if kind.unordered else "triple"
+        raise EnergyError(f"{name}: a {one} has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
-    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.unordered else ())
+    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.limited else ())
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:
@@ -671,13 +672,21 @@ def _check_exchange_anywhere(energy: LocalEnergy) -> None:
 
 
 def check_exchange(energy: LocalEnergy, arguments: Mapping[str, Any], finite: bool = False) -> None:
-    """A pair is unordered: u(a, b) = u(b, a). Raises `EnergyError` if not (or, if `finite`, if u is not)."""
-    swapped = {n: v[::-1] if isinstance(energy.roles[n], Node) else v for n, v in arguments.items()}
+    """A pair, or the arms of a triple, are unordered: u(a, b) = u(b, a), u(c, a, b) = u(c, b, a).
+
+    Raises `EnergyError` if not (or, if `finite`, if u is not).
+    """
+    swapped = {
+        n: [*v[:-2], v[-1], v[-2]] if isinstance(energy.roles[n], Node) else v for n, v in arguments.items()
+    }
     here, there = map(energy.evaluator(), (arguments, swapped))
     if not (finite or math.isfinite(here) or math.isfinite(there)):
         return
     if not abs(here - there) <= 1e-9 * max(abs(here), abs(there)):
+        one, first, second = "a pair is", "u(a, b)", "u(b, a)"
+        if energy.element_kind.triples:
+            one, first, second = "the arms of a triple are", "u(c, a, b)", "u(c, b, a)"
         raise EnergyError(
-            f"energy '{energy.name}': a pair is unordered, but u(a, b) = {here:.6g} and"
-            f" u(b, a) = {there:.6g}; write it symmetric under exchange, or sum over a list of tuples"
+            f"energy '{energy.name}': {one} unordered, but {first} = {here:.6g} and {second} = {there:.6g};"
+            " write it symmetric under exchange, or sum over a list of tuples"
         )

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..elements.elements import Elements
 from ..elements.pair_list import Excluded, PairList
+from ..elements.triple_list import TripleList
 from ..errors import EnergyError
 from .cutoff import Cutoff
 from .fields import POSITIONS, Field, Fields
@@ -36,9 +37,10 @@ def among_images(
         return _within(spec, spec.cutoff, elements, positions, fields)
     if not fields.periodic or plain or not positions or elements.arity < 2:
         return spec, elements
-    if elements.unordered:
+    if energy.element_kind.limited and spec.elements is None:
         raise EnergyError(
-            f"{spec.label}: is over all pairs of a periodic box, which have no end; give it a `cutoff`"
+            f"{spec.label}: is over all {energy.over} of a periodic box, which have no end; give it a"
+            " `cutoff`"
         )
     return _nearest(spec, elements, kept, positions, fields), elements
 
@@ -48,7 +50,7 @@ def _refuse_unfit(spec: TermSpec, elements: Elements, fields: Fields) -> None:
         raise EnergyError(f"{spec.label}: reads the periodic box, got none; give the scene a [box]")
     if spec.cutoff is None and spec.exclude is not None:
         raise EnergyError(f"{spec.label}.exclude: needs a list of neighbours, got no cutoff; give a `cutoff`")
-    if spec.cutoff is not None and not (elements.unordered and spec.elements is None):
+    if spec.cutoff is not None and not (spec.energy.element_kind.limited and spec.elements is None):
         raise EnergyError(f"{spec.label}.cutoff: is of pairs, got other elements; leave `cutoff` out")
 
 
@@ -65,12 +67,14 @@ def _within(
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     reference = fields.lists, fields.periodic
-    pairs = PairList.shared(elements.nodes, cutoff.reach, *reference, excluded, spec.label)
+    nodes = elements.nodes.reshape(-1) if spec.energy.element_kind.triples else elements.nodes
+    pairs = PairList.shared(nodes, cutoff.reach, *reference, excluded, spec.label)
+    found: Elements = TripleList.among(pairs) if spec.energy.element_kind.triples else pairs
     roles = dict(spec.energy.roles)
     if fields.periodic:
-        roles |= {IMAGES: Image(), BOX: Box()}
+        roles |= {IMAGES: Image() if found is pairs else Datum(shape=("k", "d")), BOX: Box()}
     energy = replace(spec.energy, roles=roles, positions=positions, cutoff=cutoff)
-    return replace(spec, energy=energy), pairs
+    return replace(spec, energy=energy), found
 
 
 def _nearest(

@@ -11,6 +11,7 @@ from ..elements import window_edges
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..elements.pair_list import PairList
+from ..elements.triple_list import TripleList
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
@@ -96,7 +97,10 @@ class Term:
         return term
 
     def _take_data(self, spec: TermSpec, kept: np.ndarray) -> None:
+        self._take_images()
         for argument, role in self.energy.of_role(Datum).items():
+            if argument in self.data:
+                continue
             what = f"{self.name}.{argument}"
             if argument not in spec.data:
                 raise EnergyError(f"{what}: needs a value for each element, got none; give `data`")
@@ -209,11 +213,20 @@ class Term:
         """Rebuild the elements at the present fields, and return them."""
         if not self.elements.fixed:
             values = {a: f.values for a, f in self.fields.items()}
-            if isinstance(self.elements, PairList):
+            if isinstance(self.elements, PairList | TripleList):
                 values = {POSITIONS: self.fields[self.energy.positions[0]].values}
                 values |= {} if self.box is None else {BOX: self.box.values}
-            self.elements = self.elements.rebuild(values)
+            before, self.elements = self.elements, self.elements.rebuild(values)
+            if self.elements is not before:
+                self._take_images()
         return self.elements
+
+    def _take_images(self) -> None:
+        """Make the images of triples within a cutoff a datum: those of other tuples are given as one."""
+        if isinstance(self.elements, TripleList) and IMAGES in self.energy.roles:
+            images = storage.allocate(self.elements.images.astype(self.dtype))
+            self.data = {**self.data, IMAGES: storage.locked(images)}
+            self.shared.pop(in_blocks(IMAGES), None)
 
     @property
     def uniform(self) -> dict[str, Field]:
@@ -298,7 +311,7 @@ class Term:
 
     def twin(self, fields: Fields) -> "Term":
         """The same term over other fields of the same names, with copies of its data and parameters."""
-        return replace(
+        made = replace(
             self,
             elements=self.elements.following(None if self.elements.fixed else fields.lists_or_none),
             box=fields.box,
@@ -308,6 +321,8 @@ class Term:
             outputs={name: fields[f.name] for name, f in self.outputs.items()},
             shared={},
         )
+        made._take_images()
+        return made
 
     @property
     def gives(self) -> Field | None:

@@ -9,6 +9,7 @@ import numpy as np
 from ..elements import element_kind
 from ..elements.cell_stencils import cell_stencil
 from ..elements.elements import Elements
+from ..elements.node_tuples import NodeTuples
 from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
@@ -188,6 +189,9 @@ class TermSpec:
             return self.elements, np.ones(self.elements.rows, bool)
         if self.elements is None:
             nodes = self._nodes(count)
+            if kind.triples and self.cutoff is not None and self.tuples is None:
+                nodes = nodes[:, None]  # those that triples are listed of
+                return NodeTuples(nodes), np.ones(len(nodes), bool)
             return element_kind.usual(kind, self.label, nodes, self.tuples, count, self.copies)
         if self.bodies or self.tuples is not None:
             raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")

@@ -100,7 +100,7 @@ def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, curvature: float)
     with np.errstate(invalid="ignore", over="ignore"):
         for part in (k * CLOSE for k in range(1, 7)):
             x = minimiser.coordinates.write(there.z - part * s)
-            line = there.energy + dot(there.slope, x / minimiser.coordinates.scale - there.z)
+            line = there.energy + dot(there.slope, minimiser.coordinates.scaled(x) - there.z)
             off.append(minimiser.objective.value(minimiser.t) - line - 0.5 * part * part * curvature)
         minimiser.coordinates.put(there.x)
         estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)

@@ -21,9 +21,10 @@ from ...errors import NonFiniteError
 from ...potential.potential import Potential
 from ..holds import Holds
 from ..stepper import Gradient, Stepper, refuse_unlike
+from .cell_variables import variables
 from .objective import Objective
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
-from .unknowns import ScaledVariables, Unknown
+from .unknowns import Unknown
 
 
 @dataclass
@@ -68,13 +69,13 @@ class Minimiser(Stepper):
         self.holds.place(t)
         if free is None:
             free = {u.field: self.holds.free(u.field) for u in unknowns}
-        self.coordinates = ScaledVariables(objective, unknowns, free)
+        self.coordinates = variables(objective, unknowns, free)
         self._slopes = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.gradient = Gradient(self._slopes, self.update)
         self.step, self.t, self._energy = 0, t, 0.0
         self.change, self.exhausted = math.inf, False
         self.outside = self.coordinates.confine()
-        self.coordinates.write(self.coordinates.read() / self.coordinates.scale)
+        self.coordinates.write(self.coordinates.scaled(self.coordinates.read()))
         self.evaluate()
 
     # The stepper's interface
@@ -158,7 +159,8 @@ class Minimiser(Stepper):
         """`state`, with the gradient as it is."""
         slopes = {f"gradient/{n}": storage.host(g).copy() for n, g in self._slopes.items()}
         clock = {"energy": np.array(self._energy)}
-        return slopes | clock | {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
+        own = {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
+        return slopes | clock | own | self.coordinates.state()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
@@ -167,6 +169,7 @@ class Minimiser(Stepper):
             storage.store(array, state[f"gradient/{name}"])
         for name in ("energy", *CLOCK, *self.kept):
             setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
+        self.coordinates.restore(state)
         self.mark()
 
     # The outcome
@@ -256,7 +259,7 @@ class Minimiser(Stepper):
     def _here(self) -> Point:
         """The present point, from the last evaluation."""
         x = self.coordinates.read()
-        return Point(x, x / self.coordinates.scale, self._energy, self.coordinates.slope(self._slopes))
+        return Point(x, self.coordinates.scaled(x), self._energy, self.coordinates.slope(self._slopes))
 
     def _evaluated(self) -> Point:
         x = self.coordinates.read()
@@ -265,7 +268,7 @@ class Minimiser(Stepper):
             slope = self.coordinates.slope(self._slopes)
         if not np.isfinite(slope).all():
             energy = math.nan
-        return Point(x, x / self.coordinates.scale, energy, slope)
+        return Point(x, self.coordinates.scaled(x), energy, slope)
 
     def _nonfinite(self) -> str:
         """A message about the first non-finite value at the present fields."""

@@ -86,6 +86,10 @@ class ScaledVariables:
         """x (N,): the values that the fields hold."""
         return self._gathered([part.field.values for part in self._parts])
 
+    def scaled(self, x: np.ndarray) -> np.ndarray:
+        """z of the values x that the fields hold."""
+        return x / self.scale
+
     def write(self, z: np.ndarray) -> np.ndarray:
         """Set the fields to z, or to the nearest point within the bounds; returns x as then stored."""
         lower, upper = self._bounds
@@ -134,6 +138,13 @@ class ScaledVariables:
     def pinned(self, z: np.ndarray, slope: np.ndarray) -> np.ndarray:
         """Which components (N,) are at a bound that a step downhill would cross."""
         return ((z <= self.lower) & (slope > 0)) | ((z >= self.upper) & (slope < 0))
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays that a resumed search needs; none, as far as z depends on the fields alone."""
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set what `state` returned."""
 
     def _gathered(self, arrays: Sequence[np.ndarray]) -> np.ndarray:
         pieces = [a.reshape(-1)[part.places] for a, part in zip(arrays, self._parts, strict=True)]

@@ -1,0 +1,166 @@
+"""Stress and elastic constants of a periodic crystal, with internal relaxation.
+
+    x_i = F X_i + u_i,   h_c = F H_c,   F = 1 + e         atoms and edge vectors under a homogeneous strain e
+    sigma_ab  = (1/V) dU/dF_ab = (1/V) [ sum_i (dU/dx_i)_a x_ib + sum_c (dU/dh_c)_a h_cb ]
+    A_abkl    = (1/V) [ d2U/dF_ab dF_kl - (d2U/dF_ab du) (d2U/du du)^-1 (d2U/du dF_kl) ]
+    C_abkl    = A_abkl - delta_ak sigma_bl                                     second Piola (Brugger)
+    B_abkl    = C_abkl + G_abkl - delta_kl sigma_ab                            Birch
+    G_abkl    = (delta_ak sigma_bl + delta_al sigma_bk + delta_bk sigma_al + delta_bl sigma_ak) / 2
+
+x and h are linear in F, so that A needs only Hessian products along {x: e x, h: e h}. Without the second term
+of A the atoms follow the strain (unrelaxed). C is the second derivative of the energy per volume by the
+Lagrangian strain (F'F - 1)/2; B is the change of the stress with the strain, which decides about stability
+and the speed of sound. At zero stress A, B and C are equal (Barron & Klein 1965, Proc. Phys. Soc. 85, 523;
+Wallace 1972, Thermodynamics of Crystals). Internal relaxation: Born & Huang 1954, Dynamical Theory of Crystal
+Lattices.
+
+x (n, d), h (d, d) rows [m]; sigma (d, d), A, B, C (d, d, d, d) [Pa], in the plane [N/m]. All is static:
+without the kinetic part of the stress, and without vibrations.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import nan
+
+import numpy as np
+
+from minusgrad.plugin import EnergyError, Potential, ordered_sum
+
+from .internal_relaxation import relaxed_along
+
+STRAINS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))}
+"""Voigt's order of the components: xx, yy, xy in the plane; xx, yy, zz, yz, xz, xy in space."""
+
+
+@dataclass(frozen=True)
+class Elasticity:
+    """The stress and the elastic constants of a crystal, in the potential's units.
+
+    stress: (d, d), positive in tension. unrelaxed: the atoms follow the strain. relaxed: they move to where
+    they are free of forces. Both are Birch coefficients over the strains xx, yy, zz, yz, xz, xy (in the plane
+    xx, yy, xy), (6, 6) or (3, 3); `brugger` converts them. largest_force: the largest component of dU/dx,
+    which the relaxation takes to be zero.
+    """
+
+    stress: np.ndarray
+    unrelaxed: np.ndarray
+    relaxed: np.ndarray
+    largest_force: float
+
+    @property
+    def pressure(self) -> float:
+        """-trace(stress) / d."""
+        return -float(np.trace(self.stress)) / len(self.stress)
+
+    def brugger(self, birch: np.ndarray) -> np.ndarray:
+        """Second derivatives by the Lagrangian strain, from `relaxed` or `unrelaxed`."""
+        return birch - voigt(_turned(self.stress) - _pressed(self.stress))
+
+
+def elastic_constants(
+    potential: Potential,
+    t: float = 0.0,
+    *,
+    positions: str = "x",
+    box: str = "box",
+    relax: bool = True,
+) -> Elasticity:
+    """The stress and the elastic constants of a crystal whose atoms are at rest.
+
+        constants = elastic_constants(potential)
+        constants.relaxed[0, 0], constants.relaxed[0, 1], constants.relaxed[3, 3]       # C11, C12, C44
+
+    potential: U of the fields `positions` (n, d) and `box` (1, d, d), rows of edge vectors. relax: compute
+    the relaxed constants, too; without they are NaN. The relaxation is solved by conjugate gradients of
+    Hessian products without translations, and so works through maps.
+
+    Raises `EnergyError` for a potential without the box, where the atoms are at no minimum of U, and where
+    the relaxation does not converge.
+    """
+    crystal = _Crystal(potential, t, positions, box)
+    strains = [_strain(crystal.dimension, *pair) for pair in STRAINS[crystal.dimension]]
+    forces, slopes = zip(*(crystal.response(e) for e in strains), strict=True)
+    direct = _table(strains, slopes)
+    zero = crystal.rounding(direct)
+    moves = [relaxed_along(crystal.stiffness, force, zero) if relax else force * nan for force in forces]
+    stress, volume = crystal.stress, crystal.volume
+    unrelaxed = direct / volume + voigt(_turned(stress) / 2.0 - _pressed(stress))
+    return Elasticity(stress, unrelaxed, unrelaxed + _table(forces, moves) / volume, crystal.largest_force)
+
+
+def voigt(constants: np.ndarray) -> np.ndarray:
+    """Constants (d, d, d, d) as a matrix over the strains xx, yy, zz, yz, xz, xy; in the plane xx, yy, xy."""
+    pairs = STRAINS[len(constants)]
+    return np.array([[constants[*row, *column] for column in pairs] for row in pairs])
+
+
+class _Crystal:
+    """Derivatives of a potential by a homogeneous strain."""
+
+    def __init__(self, potential: Potential, t: float, positions: str, box: str):
+        names = {positions, box}
+        if missing := names - potential.reads:
+            raise EnergyError(
+                f"elastic constants: no energy depends on '{min(missing)}', got fields"
+                f" {', '.join(sorted(potential.reads))}; give the scene a periodic [box]"
+            )
+        self.potential, self.t, self.names = potential, t, (positions, box)
+        self.x, self.h = (potential.fields[n].values.astype(np.float64) for n in self.names)
+        self.h = self.h.reshape(self.h.shape[-2:])
+        self.dimension, self.volume = len(self.h), abs(float(np.linalg.det(self.h)))
+        if self.dimension not in STRAINS:
+            raise EnergyError(
+                f"elastic constants: need 2 or 3 dimensions, got {self.dimension}; use such a box"
+            )
+        gradients = [potential.gradient(n, t) for n in self.names]
+        self.largest_force = float(np.abs(gradients[0]).max())
+        self.stress = self._by_strain(*gradients) / self.volume
+
+    def response(self, e: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The changes along a strain e of dU/dx, (n, d), and of dU/dF, (d, d)."""
+        box = self.potential.fields[self.names[1]].values
+        strained = [np.einsum("ib,ab->ia", rows, e) for rows in (self.x, self.h)]
+        tangents = {self.names[0]: strained[0], self.names[1]: strained[1].reshape(box.shape)}
+        changes = [self.potential.product(tangents, name, self.t) for name in self.names]
+        return changes[0].astype(np.float64), self._by_strain(*changes)
+
+    def stiffness(self, moved: np.ndarray) -> np.ndarray:
+        """d2U/dx2 times displacements of the atoms, (n, d)."""
+        return self.potential.product({self.names[0]: moved}, self.names[0], self.t).astype(np.float64)
+
+    def rounding(self, direct: np.ndarray) -> float:
+        """A force below which those that a strain causes are rounding: they are zero by symmetry."""
+        eps = float(np.finfo(self.potential.fields.dtype).eps)
+        return 100.0 * eps * float(np.abs(direct).max()) / self.volume ** (1.0 / self.dimension)
+
+    def _by_strain(self, of_positions: np.ndarray, of_box: np.ndarray) -> np.ndarray:
+        """dU/dF_ab from dU/dx and dU/dh; or its change from theirs."""
+        of_box = np.asarray(of_box, np.float64).reshape(self.h.shape)
+        atoms = np.einsum("ia,ib->ab", np.asarray(of_positions, np.float64), self.x)
+        return atoms + np.einsum("ca,cb->ab", of_box, self.h)
+
+
+def _strain(dimension: int, k: int, m: int) -> np.ndarray:
+    """The symmetric strain whose component k, m is 1 in Voigt's notation: half of it on either side."""
+    e = np.zeros((dimension, dimension))
+    e[k, m] += 0.5
+    e[m, k] += 0.5
+    return e
+
+
+def _table(rows: Sequence[np.ndarray], columns: Sequence[np.ndarray]) -> np.ndarray:
+    """The sums over all components of each row times each column, as a symmetric matrix."""
+    table = np.array([[ordered_sum(row * column) for column in columns] for row in rows])
+    return 0.5 * (table + table.T)
+
+
+def _turned(stress: np.ndarray) -> np.ndarray:
+    """G (d, d, d, d): (delta_ak sigma_bl + delta_al sigma_bk + delta_bk sigma_al + delta_bl sigma_ak) / 2."""
+    half = 0.5 * np.einsum("ak,bl->abkl", np.eye(len(stress)), stress)
+    first = half + half.transpose(0, 1, 3, 2)
+    return first + first.transpose(1, 0, 2, 3)
+
+
+def _pressed(stress: np.ndarray) -> np.ndarray:
+    """delta_kl sigma_ab."""
+    return np.einsum("kl,ab->abkl", np.eye(len(stress)), stress)
