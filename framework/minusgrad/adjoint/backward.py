@@ -216,7 +216,11 @@ class Backward(RunAdjoint):
         self._run("read", lambda: self.tape.read_positions("at"), "at", position)
         self._run("read v", lambda: self.tape.read_velocities("at"), "at", velocity)
         self._run("remember", self._remember)
-        self._run("half", lambda: Code.joined(moves.friction_stage(HALF)), "t", "h", t, h)
+        if self.stepper.dissipation.fixed:
+            self._run("half", lambda: Code.joined(moves.friction_stage(HALF)), "t", "h", t, h)
+        else:
+            self.stepper.dissipation.gradient_into(self._friction_force, t)
+            self._run("half", lambda: moves.slowed(HALF), "h", h)
         self._run("u", lambda: self._divided(self.slowed, self._velocity_adjoints, "h"), "h", h)
         self._take(self.stepper.dissipation.sweep(self.friction, t).changes)
         self._run("take first", self._take_first)

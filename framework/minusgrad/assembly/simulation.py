@@ -14,8 +14,10 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
+from ..energies.cutoff_jump import jump
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, State
 from ..energies.local_energy import Datum, identifier
+from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
@@ -65,6 +67,7 @@ from .validation import WHAT, ValidatedScene
 T = TypeVar("T")
 LONG = 1.0
 """Seconds of one evaluation of the forces from which on an estimate of the run is printed."""
+OF_SLOPE = "scale: an energy of a slope is one term, got scaled pairs; make them an energy of their own"
 logger = getLogger("minusgrad")
 
 
@@ -79,7 +82,10 @@ class Simulation:
         self.starting = StateContext(self.units, scene.runtime.seed, folder or scene.path.parent)
         self.state = self._made(scene.state, self.starting, State)
         with self.placed(("box",) if scene.box else ("state",)):
-            self.fields = self._fields()
+            try:
+                self.fields = self._fields()
+            except EnergyError as error:
+                raise EnergyError(str(error).removeprefix("box: ") if scene.box else str(error)) from None
         refuse_non_finite(list(self.fields.values()), "the initial state")
         self.suspects: set[str] = set()
         """The terms and maps that round something, or may: their gradients may be dead."""
@@ -87,7 +93,8 @@ class Simulation:
         """The term of each block that binds an energy or a map, by its place in the scene."""
         self._terms: dict[str, KeyPath] = {}
         maps = self._maps_and_slopes()
-        bound = [self._named(block) for block in scene.energy if block.path not in self.bound]
+        blocks = [block for block in scene.energy if block.path not in self.bound]
+        bound = [term for block in blocks for term in self._named(block)]
         with self.placed(("map" if maps else "energy",)):
             self.potential = Potential(self.fields, bound, maps)
         self._announce()
@@ -302,7 +309,9 @@ class Simulation:
                     if name not in by_name:
                         raise EnergyError(unknown("energy", name, by_name))
                 if name not in energies:
-                    energies[name] = self._named(by_name[name])
+                    *scaled, energies[name] = self._named(by_name[name])
+                    if scaled:
+                        raise SceneError([scene.document.problem(by_name[name].path, OF_SLOPE)])
             with self.placed(path):
                 made.append(slope_of(tables[path], self.fields, energies, maps, self.units))
             self._terms.setdefault(made[-1].name, path)
@@ -340,10 +349,11 @@ class Simulation:
         outputs = energy.gives if isinstance(energy, StagedMap) else getattr(energy, "outputs", ())
         return {gives} if isinstance(gives, str) else {(gives or {}).get(name, name) for name in outputs}
 
-    def _named(self, block: Block) -> Any:
-        """The term of a block, whose place in the scene is kept under its name."""
-        bound = self.term(block)
-        self._terms.setdefault(bound.name, block.path)
+    def _named(self, block: Block) -> list[Any]:
+        """The terms of a block, whose place in the scene is kept under their names."""
+        bound = self._bound_by(block)
+        for term in bound:
+            self._terms.setdefault(term.name, block.path)
         return bound
 
     def term(self, block: Block) -> Any:
@@ -351,7 +361,7 @@ class Simulation:
         return self._bound_by(block)[-1]
 
     def _bound_by(self, block: Block) -> list[Any]:
-        """The same; of a map that is repeated all sweeps, the last of which has its name."""
+        """The same with its sweeps or scaled pairs, if it has any; the last one has its name."""
         energy = self._validated.entries[block.path].energy
         assert energy is not None
         model, random = self._validated.models[block.path], self.starting.random
@@ -365,9 +375,26 @@ class Simulation:
 
     def _local_terms(self, block: TermBlock) -> list[Term]:
         terms = block.bound(self.fields)
+        if height := jump(terms[-1]):
+            self.starting.remarks.append(self._of_jump(terms[-1], height))
         if rounds(of_term(terms[-1])):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms
+
+    def _of_jump(self, term: Term, height: float) -> str:
+        """A remark about a sharp cutoff."""
+        assert term.energy.cutoff is not None
+        unit = "J"
+        if isinstance(term.energy, LocalMap):
+            unit = next(iter(term.energy.outputs.values())).unit
+        radius, symbols = term.energy.cutoff.radius, (self.units.symbol("m"), self.units.symbol(unit))
+        where, size = (
+            f"{n:.3g} {one}".removesuffix(" 1") for n, one in zip((radius, height), symbols, strict=True)
+        )
+        return (
+            f"{term.name}: is cut sharply at {where}, where a pair jumps by up to {size}, which no force"
+            " contains; a `switch` makes it smooth"
+        )
 
     def _staged_term(self, energy: Staged, block: TermBlock) -> StagedTerm:
         model: Any = block.model
@@ -400,10 +427,12 @@ class Simulation:
 
     def _dissipation(self) -> Potential | None:
         """The sum of the dissipation terms. Raises `SceneError` for a term that depends on no velocity."""
-        bound = [self.term(block) for block in self.scene.dissipation]
-        for block, term in zip(self.scene.dissipation, bound, strict=True):
+        bound = []
+        for block in self.scene.dissipation:
+            found = self._bound_by(block)
+            bound += found
             with self.placed(block.path):
-                refuse_idle(term, self.state.motions)
+                refuse_idle(found[-1], self.state.motions)
         with self.placed(("dissipation",)):
             return Potential(self.fields, bound) if bound else None
 

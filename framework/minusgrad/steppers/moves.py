@@ -154,26 +154,37 @@ class Moves:
 
     def apply_friction(self) -> Code:
         """v <- v - h (dR/dv) / inertia by the explicit midpoint rule, at the present x and t."""
+        return Code.joined(
+            [self.remembered(), *self.friction_stage("ti.f64(0.5) * h"), *self.friction_stage("h")]
+        )
+
+    def remembered(self) -> Code:
+        """Copies of the velocities before friction."""
         assert self.friction
         velocities = [self.potential.fields[m.velocity] for m in self.motions]
-        before = [
+        return Code.joined(
             Code(
                 at_each(f"f_{v.name}", v.array, f"before_{v.name}[{{at}}] = f_{v.name}[{{at}}]"),
                 {f"f_{v.name}": v.array, f"before_{v.name}": self.friction.before[v.name]},
             )
             for v in velocities
-        ]
-        return Code.joined([*before, *self.friction_stage("ti.f64(0.5) * h"), *self.friction_stage("h")])
+        )
 
     def friction_stage(self, h: str) -> list[Code]:
         """v <- (v before) - h (dR/dv) / inertia, dR/dv at the present v."""
         assert self.friction
         pieces = [zeroed(f"g_{name}", array) for name, array in self.friction.force.items()]
         pieces.append(FusedCode(self.friction.dissipation, "loss").gradient(self.friction.force))
+        return [*pieces, self.slowed(h)]
+
+    def slowed(self, h: str) -> Code:
+        """v <- (v before) - h (dR/dv) / inertia, with dR/dv as it was computed."""
+        assert self.friction
+        pieces = []
         for motion in self.motions:
             force, before = self.friction.force[motion.velocity], self.friction.before[motion.velocity]
             pieces.append(self._accelerated(motion, f"g_{motion.velocity}", force, h, before))
-        return pieces
+        return Code.joined(pieces)
 
     def _lost(self, motion: Motion) -> Code:
         """dissipated <- dissipated + sum of inertia (v^2 before - v^2) / 2"""

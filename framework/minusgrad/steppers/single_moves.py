@@ -46,7 +46,7 @@ class SingleMoves:
         self._drift = _kernel(moves.drift(), "h") if plain else _kernel(_bath(moves), "h", "first")
         self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and cell else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
-        self._friction = BoundKernel(moves.apply_friction(), "t", "h") if moves.friction else None
+        self._friction = _friction(moves)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
 
     def begin(self, number: int, t0: float, dt: float) -> None:
@@ -159,7 +159,7 @@ class SingleMoves:
     def half_friction(self) -> None:
         """Half a step of friction, and the energy that it takes."""
         friction = self.moves.friction
-        if self._friction is None or friction is None:
+        if friction is None or self._friction is None:
             return
         h, forces = 0.5 * self.dt, {m.position: friction.force[m.velocity] for m in self.moves.motions}
         self._friction(self.time, h)
@@ -190,6 +190,23 @@ class SingleMoves:
 
 def _kernel(code: Code, *scalars: str) -> BoundKernel:
     return BoundKernel(short_loops_serial(code), *scalars)
+
+
+def _friction(moves: Moves) -> Callable[[float, float], None] | None:
+    """Friction for a time h at time t: one kernel, or several where elements are rebuilt between them."""
+    friction = moves.friction
+    if friction is None or friction.dissipation.fixed:
+        return BoundKernel(moves.apply_friction(), "t", "h") if friction else None
+    before = BoundKernel(moves.remembered())
+    stages = [_kernel(moves.slowed(h), "h") for h in ("ti.f64(0.5) * h", "h")]
+
+    def applied(t: float, h: float) -> None:
+        before()
+        for stage in stages:
+            friction.dissipation.gradient_into(friction.force, t)
+            stage(h)
+
+    return applied
 
 
 def _bath(moves: Moves, drifting: bool = True) -> Code:
