@@ -13,8 +13,8 @@ from ..energies.fields import POSITIONS, Body, Fields, Grid, State
 from ..energies.local_energy import PAIR_KEYS, Datum, LocalEnergy, Table
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
+from ..energies.pairs.scaled_pairs import with_scaled_pairs
 from ..energies.repeated_maps import sweeps
-from ..energies.scaled_pairs import with_scaled_pairs
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..energies.term_spec import TermSpec

@@ -33,8 +33,8 @@ from .local_energy import (
 )
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
+from .pairs.periodic_images import among_images
 from .parameter_values import Values, parameter_values
-from .periodic_images import among_images
 from .term_spec import TermSpec
 
 

@@ -11,14 +11,14 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..elements.elements import Elements
-from ..elements.pair_list import Excluded, PairList
-from ..elements.triple_list import TripleList
-from ..errors import EnergyError
-from .cutoff import Cutoff
-from .fields import POSITIONS, Field, Fields
-from .local_energy import BOX, IMAGES, Box, Datum, Image
-from .term_spec import TermSpec
+from ...elements.elements import Elements
+from ...elements.pair_list import Excluded, PairList
+from ...elements.triple_list import TripleList
+from ...errors import EnergyError
+from ..cutoff import Cutoff
+from ..fields import POSITIONS, Field, Fields
+from ..local_energy import BOX, IMAGES, Box, Datum, Image
+from ..term_spec import TermSpec
 
 
 def among_images(

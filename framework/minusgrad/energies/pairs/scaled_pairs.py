@@ -7,11 +7,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..errors import EnergyError
-from .fields import Fields
-from .local_map import LocalMap
-from .term import Term
-from .term_spec import TermSpec
+from ...errors import EnergyError
+from ..fields import Fields
+from ..local_map import LocalMap
+from ..term import Term
+from ..term_spec import TermSpec
 
 
 def with_scaled_pairs(spec: TermSpec, fields: Fields) -> list[Term]:

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from .local_map import numbers_of
-from .term import Term
+from ..local_map import numbers_of
+from ..term import Term
 
 PAIRS = 64
 """Pairs of nodes that are looked at: fields such as charges may differ from node to node."""
