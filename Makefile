@@ -72,6 +72,8 @@ pictures: $(VENV)/plot
 		$(BIN)/minusgrad plot runs/pictures/$$scene && \
 		cp runs/pictures/$$scene/pictures/$${shown#*/}.png scenes/pictures/$$scene.png || exit $$?; \
 	done
+	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
+		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
 	@for shown in mass_spring/mesh/2 rigid_body/orbits/0 diffmpm/orbits/0; do \
 		scene=$${shown%%/*} && rest=$${shown#*/} && seed=runtime.seed=$${shown##*/} && \
 		$(BIN)/minusgrad fit scenes/$$scene.toml $$seed --out runs/pictures/$$scene-fit --force && \
