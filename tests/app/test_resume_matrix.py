@@ -18,6 +18,7 @@ from minusgrad.steppers.integrator import Integrator
 from tests.support.command import SCENES, files, last_saved, minusgrad
 from tests.support.short_scenes import (
     AT_REST,
+    BOXED,
     FITTED,
     FITTERS,
     IN_TIME,
@@ -57,6 +58,7 @@ def cases() -> Iterator[Case]:
     for precision in ("f64", "f32"):
         for scene in IN_TIME:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in SPLITTINGS)
+        yield from (Case(scene, "npt", precision, run, overrides) for scene, overrides in BOXED.items())
         for scene in AT_REST:
             yield from (Case(scene, kind, precision, run, searched(scene, kind)) for kind in SEARCHES)
         for scene in FITTED:
@@ -102,7 +104,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    assert len(CASES) == 2 * (5 * 12 + 4 * 5 + 3 + 3 + 2 + programs)
+    assert len(CASES) == 2 * (5 * 15 + 1 + 4 * 7 + 3 + 3 + 2 + programs)
 
 
 @pytest.fixture(scope="module")

@@ -327,3 +327,39 @@ def test_pace_takes_no_more_than_asked(monkeypatch):
     for most in (1, 1, 100, 3, 100):
         pace.take(clock, most)
     assert clock.batches == [1, 1, 2, 3, 4]
+
+
+# A periodic box ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("unwrapped", [False, True])
+def test_frames_have_the_positions_in_the_box_and_its_edges(unwrapped, precision):
+    """Wrapped along periodic axes, by whole edges; those in the box keep their bits."""
+    edges = np.array([[2.0, 0.0, 0.0], [0.5, 3.0, 0.0], [0.0, 0.0, 4.0]])
+    s = np.random.default_rng(0).random((30, 3)) * [6.0, 6.0, 1.0] - [2.0, 2.0, -2.0]
+    s[:5] = 0.5
+    x = s @ edges
+    state = {"x": x, "v": np.ones_like(x), "m": np.ones(30), "box": edges[None]}
+    fields = Fields(state, precision=precision, periodic=(True, True, False))
+    stepper = Integrator(Potential(fields, []), [Motion("x", "v", "m")], SCHEMES["leapfrog"], 0.1)
+    seen = Recorder({}, ("", 1.0))
+    Frames(stepper, seen, 1, ["x", "v"], {"x": "position"}, unwrapped=unwrapped).observe()
+    found, own = _series(seen, "particles/all/position")[0], fields["x"].values
+    if unwrapped:
+        assert np.array_equal(found, own)
+    else:
+        whole = (own.astype(float) - found) @ np.linalg.inv(edges)
+        np.testing.assert_allclose(whole, np.rint(whole), atol=1e-5 if precision == "f32" else 1e-13)
+        inside = found @ np.linalg.inv(edges)
+        assert (inside[:, :2] > -1e-6).all()
+        assert (inside[:, :2] < 1.0 + 1e-6).all()
+        assert np.abs(whole).max() > 1.0
+        assert not np.rint(whole)[:, 2].any(), "this axis does not repeat"
+        assert np.array_equal(found[:5], own[:5])
+    assert found.dtype == fields.dtype
+    assert np.array_equal(_series(seen, "particles/all/box/edges")[0], edges)
+    assert "particles/all/velocity/value" in seen.state() or "particles/all/v/value" in seen.state()
+    of_speeds = Recorder({}, ("", 1.0))
+    Frames(stepper, of_speeds, 1, ["v"], {}).observe()
+    assert "particles/all/box/edges/value" not in of_speeds.state()

@@ -23,6 +23,7 @@ TESTS = Path(__file__).parents[1]
 SCENES = TESTS.parent / "scenes"
 
 CLAIMED = {
+    "argon_npt": "steppers/pressure/test_liquid.py::test_argon_npt",
     "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",

@@ -83,6 +83,12 @@ def values(one: Stepper) -> dict[str, np.ndarray]:
     return {name: field.values.astype(float) for name, field in one.potential.fields.items()}
 
 
+def error_of_mean(series: np.ndarray) -> float:
+    """Of a correlated series: from the means of 32 blocks."""
+    blocks = series[: len(series) // 32 * 32].reshape(32, -1).mean(axis=1)
+    return float(blocks.std(ddof=1) / 32**0.5)
+
+
 def energy(x: np.ndarray, box: np.ndarray) -> float:
     """U of both terms, in NumPy."""
     trap = 0.8 * (0.5 * (x**2).sum() + 0.1 * (x[:, 0] ** 4).sum())

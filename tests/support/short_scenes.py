@@ -45,6 +45,13 @@ IN_TIME: dict[str, dict[str, Any]] = {
 """What moves in time. A Plummer sphere of this size is stepped by many launches on all threads, the others
 inside one kernel."""
 
+BOXED: dict[str, dict[str, Any]] = {
+    "argon_npt": {"state.cells": [4, 4, 4], "energy.0.cutoff": "6.8 angstrom", "run.steps": 36}
+    | {"checkpoint.every": 12}
+    | looking(4, 4, 6, 6),
+}
+"""What moves in a box that moves, by its own stepper."""
+
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
@@ -121,7 +128,7 @@ def path_of(scene: str) -> Path:
 
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper."""
-    return (IN_TIME | AT_REST | PROGRAMS)[scene]
+    return (IN_TIME | BOXED | AT_REST | PROGRAMS)[scene]
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

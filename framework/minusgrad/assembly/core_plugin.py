@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Annotated, ClassVar
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BaseModel, create_model
 from pydantic import Field as Limits
@@ -20,11 +20,13 @@ from ..steppers.minimisers.lbfgs import LBFGS
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.outcomes import Tolerances
 from ..steppers.minimisers.unknowns import Unknown
+from ..steppers.pressure.barostat import Barostat
+from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
-from .observers import Energies, Frames, Momenta, Observer, Reactions, Temperatures, boltzmann
+from .observers import Energies, Frames, Momenta, Observer, Pressures, Reactions, Temperatures, boltzmann
 
 
 class Splitting(Record):
@@ -73,6 +75,44 @@ class Langevin(Record):
             dissipation=context.dissipation,
             bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
             magnetic=context.magnetic,
+        )
+
+
+class NPT(Langevin):
+    """BAOAB at constant temperature and pressure: leapfrog in a heat bath, and a box that moves.
+
+    `relaxation` sets the inertia of the box: about the time that its volume takes to follow. `cell_friction`
+    is the rate of the box's own heat bath (1 / relaxation, where it is not given), `cell` how its edges may
+    change: all by one factor, each axis by its own, or in any way but by a rotation.
+    """
+
+    pressure: float | str
+    relaxation: Annotated[float | str, Quantity("s", "positive")]
+    cell_friction: Annotated[float | str, Quantity("s^-1", "nonnegative")] | None = None
+    cell: Literal["isotropic", "orthorhombic", "flexible"] = "isotropic"
+
+    def make(self, context: StepperContext) -> Integrator:
+        given, units = quantities(self, context.units), context.units
+        box = box_of(context.potential)
+        with_unit = units.convert(self.pressure, PRESSURE[box.shape[-1]])
+        kT = boltzmann(units) * given["temperature"]
+        if kT <= 0.0:
+            raise EnergyError(
+                "temperature: must be above 0 at constant pressure, because it sets the inertia of the box,"
+                f" got {self.temperature}; for a cold box use a low temperature with a high friction"
+            )
+        own = given["cell_friction"]
+        friction = 1.0 / given["relaxation"] if own is None else own
+        return Integrator(
+            context.potential,
+            context.motions,
+            SCHEMES["leapfrog"],
+            given["dt"],
+            holds=context.holds,
+            dissipation=context.dissipation,
+            bath=Bath(given["friction"], kT, context.seed),
+            magnetic=context.magnetic,
+            barostat=Barostat(with_unit, kT, given["relaxation"], friction, context.seed, self.cell),
         )
 
 
@@ -202,6 +242,22 @@ class TemperaturesBlock(Looks):
         )
 
 
+class PressureBlock(Looks):
+    """Pressure and volume; with `tensor` also the stress, positive in tension."""
+
+    tensor: bool = False
+
+    def make(self, context: ObserverContext) -> Observer:
+        d, units = box_of(context.stepper.potential).shape[-1], context.units
+        for label in ("pressure", *(["stress"] if self.tensor else [])):
+            context.recorder.unit(label, units.symbol(PRESSURE[d]), units.in_si(PRESSURE[d]))
+        size = " ".join(["m"] * d)
+        context.recorder.unit("volume", units.symbol(size), units.in_si(size))
+        return Pressures(
+            context.stepper, context.recorder, self.every, context.state.motions, tensor=self.tensor
+        )
+
+
 def _kelvin(units: UnitSystem) -> tuple[str, float]:
     return units.symbol("K"), units.in_si("K")
 
@@ -214,14 +270,19 @@ class ReactionsBlock(Looks):
 
 
 class FramesBlock(Looks):
-    """Whole fields; all that move, where `fields` is not given."""
+    """Whole fields; all that move, where `fields` is not given.
+
+    In a periodic box positions are those in the box itself; `unwrapped`: as they moved on, without jumps.
+    """
 
     fields: tuple[str, ...] | None = None
+    unwrapped: bool = False
 
     def make(self, context: ObserverContext) -> Observer:
         moving = [f.name for f in context.stepper.moving]
         names = self.fields if self.fields is not None else moving
-        return Frames(context.stepper, context.recorder, self.every, names, context.labels, context.grids)
+        labels, grids = context.labels, context.grids
+        return Frames(context.stepper, context.recorder, self.every, names, labels, grids, self.unwrapped)
 
 
 @hookimpl
@@ -235,6 +296,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
     return {
         **integrators,
         "langevin": Langevin,
+        "npt": NPT,
         PROGRAM: EvolutionBlock,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,
@@ -250,5 +312,6 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
         "momenta": MomentaBlock,
         "reactions": ReactionsBlock,
         "temperatures": TemperaturesBlock,
+        "pressure": PressureBlock,
         "frames": FramesBlock,
     }

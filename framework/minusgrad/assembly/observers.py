@@ -14,7 +14,7 @@ from functools import cached_property
 
 import numpy as np
 
-from ..energies.fields import Fields, Motion, ordered_sum
+from ..energies.fields import BOX, POSITIONS, Field, Fields, Motion, ordered_sum
 from ..engine import storage
 from ..errors import EnergyError
 from ..files.trajectory import Recorder
@@ -22,7 +22,7 @@ from ..potential.potential import Potential
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.pressure.stress import BOX, Stress, volume
+from ..steppers.pressure.stress import Stress, volume
 from ..steppers.scheduler import Every
 from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, reference
 from ..steppers.stepper import Stepper
@@ -265,7 +265,8 @@ class FitHistory(Observer):
 class Frames(Observer):
     """Records whole fields, under their labels, in the order of the file and the run's units.
 
-    `grids`: the grid that a field lies on, by field; the others lie on the nodes.
+    `grids`: the grid that a field lies on, by field; the others lie on the nodes. In a periodic box positions
+    are moved into the box, unless `unwrapped`, and its edges are recorded with them.
     """
 
     def __init__(
@@ -276,18 +277,29 @@ class Frames(Observer):
         names: Sequence[str],
         labels: Mapping[str, str],
         grids: Mapping[str, str] | None = None,
+        unwrapped: bool = False,
     ):
         super().__init__(stepper, recorder, every)
-        self.labels, self.grids = labels, grids or {}
+        self.labels, self.grids, self.unwrapped = labels, grids or {}, unwrapped
         self.shown = [self.fields[name] for name in names]
+        self.boxed = self.fields.box is not None and not {POSITIONS, BOX}.isdisjoint(names)
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
         if any(field.name in self.fields.derived for field in self.shown):
             self.potential.refresh(time)
+        if self.boxed and self.fields.box is not None:
+            self.recorder.record_box(step, time, self.fields.box.values[0])
         for field in self.shown:
-            arrays = {self.labels.get(field.name, field.name): field.values}
+            if self.boxed and field.name == BOX:
+                continue
+            arrays = {self.labels.get(field.name, field.name): self._placed(field)}
             if field.name in self.grids:
                 self.recorder.record_grid(step, time, self.grids[field.name], arrays, field.shape[1:])
             else:
                 self.recorder.record_frame(step, time, arrays)
+
+    def _placed(self, field: Field) -> np.ndarray:
+        """The values as they are recorded: positions in a periodic box are those in the box itself."""
+        box = self.fields.geometry if field.name == POSITIONS and not self.unwrapped else None
+        return field.values if box is None else box.wrapped(field.values).astype(field.dtype)

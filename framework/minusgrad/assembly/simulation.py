@@ -123,7 +123,14 @@ class Simulation:
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")
         grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
-        self.recorder = Recorder(self._recorded_units(), seconds, self.state.tuples, self.state.shown, grids)
+        self.recorder = Recorder(
+            self._recorded_units(),
+            seconds,
+            self.state.tuples,
+            self.state.shown,
+            grids,
+            self.fields.periodic,
+        )
         looking = ObserverContext(
             self.units,
             self.stepper,
@@ -490,7 +497,7 @@ class Simulation:
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
         energies = ["kinetic", "total", "work", "dissipated", "heat", "cell", "residual"]
         energies += [f"potential/{t}" for t in self.potential.terms]
-        pairs |= dict.fromkeys(energies, "J")
+        pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m"}
         for field in self.holds.fields:
             label = "reaction" if len(self.holds.fields) == 1 else f"reaction/{field}"
             unit = UnitSystem.si().symbol(self.fields[field].unit).replace(" ", "/")

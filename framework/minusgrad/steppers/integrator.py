@@ -387,11 +387,16 @@ class Integrator(TimeStepper):
         return all(np.isfinite(f.values).all() for f in self.moving)
 
     def _memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
-        return self._state(), [f.values.copy() for f in self.moving]
+        return self._state(), [f.values.copy() for f in self._remembered]
+
+    @property
+    def _remembered(self) -> list[Field]:
+        """What moves, and the positions for which lists of neighbours were built."""
+        return [*self.moving, *self.potential.fields.of_lists.values()]
 
     def _recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
         self._restore(memory[0])
-        for field, values in zip(self.moving, memory[1], strict=True):
+        for field, values in zip(self._remembered, memory[1], strict=True):
             field.set(values)
         self.mark()
 

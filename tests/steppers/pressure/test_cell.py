@@ -12,7 +12,17 @@ from minusgrad.steppers.pressure.cell import exponential_less_one
 from minusgrad.steppers.pressure.stress import Stress
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad.steppers.stability.energy_balance import kinetic
-from tests.support.elastic_box import KT, MOTIONS, P, conserved, slope_by_strain, stepper, values, wall
+from tests.support.elastic_box import (
+    KT,
+    MOTIONS,
+    P,
+    conserved,
+    error_of_mean,
+    slope_by_strain,
+    stepper,
+    values,
+    wall,
+)
 
 # Equations -------------------------------------------------------------------------------------------
 
@@ -100,12 +110,6 @@ def test_the_series_is_the_exponential() -> None:
 
 
 # Ensemble --------------------------------------------------------------------------------------------
-
-
-def error_of_mean(series: np.ndarray) -> float:
-    """Of a correlated series: from the means of 32 blocks."""
-    blocks = series[: len(series) // 32 * 32].reshape(32, -1).mean(axis=1)
-    return float(blocks.std(ddof=1) / 32**0.5)
 
 
 def test_an_ideal_gas_has_its_mean_volume() -> None:

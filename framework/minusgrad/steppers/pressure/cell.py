@@ -28,7 +28,7 @@ import numpy as np
 from ...energies.fields import Motion, ordered_sum
 from ...engine import random, storage
 from ...engine.kernels import BoundKernel, Code, real, short_loops_serial
-from ...errors import RunFailedError
+from ...errors import EnergyError, RunFailedError
 from ...potential.potential import Potential
 from .barostat import Barostat
 from .stress import Stress, box_of, product, volume
@@ -49,6 +49,11 @@ class Cell:
         self, barostat: Barostat, potential: Potential, motions: Sequence[Motion], inertia: Mapping[str, Any]
     ):
         self.barostat, self.box = barostat, box_of(potential)
+        if not all(periodic := potential.fields.periodic):
+            raise EnergyError(
+                f"barostat: needs a box that repeats along every axis, got periodic = {[*periodic]}; use a"
+                " stepper at constant volume"
+            )
         self.dimension = d = self.box.shape[-1]
         self._stress = Stress(potential, motions, inertia)
         self._pairs = [(potential.fields[m.position], potential.fields[m.velocity]) for m in motions]

@@ -13,14 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Field, Motion
+from ...energies.fields import BOX, Field, Motion
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code, short_loops_serial
 from ...errors import EnergyError
 from ...potential.potential import Potential
 
-BOX = "box"
-"""The field with the edge vectors of the box, one in each row, of shape (1, d, d)."""
 PRESSURE = {1: "J m^-1", 2: "J m^-2", 3: "J m^-3"}
 """The SI unit of pressure and stress, by the number of dimensions."""
 GRAIN = 256
@@ -105,10 +103,10 @@ class _Sums:
 
 
 def box_of(potential: Potential) -> Field:
-    """The field of the box. Raises `EnergyError` where there is none."""
-    if BOX not in potential.fields:
+    """The field of the periodic box. Raises `EnergyError` where there is none."""
+    if potential.fields.box is None:
         raise EnergyError("box: there is none, so nothing has a pressure; add [box] with its edges")
-    return potential.fields[BOX]
+    return potential.fields.box
 
 
 def volume(box: Field) -> float:
