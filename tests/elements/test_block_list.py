@@ -1,11 +1,14 @@
 """Lists of blocks of targets: every pair within reach is listed, once for each target, and counted once."""
 
+import re
+
 import numpy as np
 import pytest
 
 from minusgrad.elements.block_list import BlockList
 from minusgrad.elements.list_reference import ListReference
-from minusgrad.engine import runtime
+from minusgrad.engine import memory, runtime
+from minusgrad.errors import EnergyError
 
 SKEWED = np.array([[6.0, 0.0, 0.0], [1.5, 5.5, 0.0], [0.7, -1.0, 7.0]])
 PLANE = np.array([[30.0, 0.0], [3.0, 25.0]])
@@ -101,3 +104,12 @@ def test_lists_do_not_depend_on_threads(engine: None) -> None:
         blocks, _ = made(x, 20.0 * np.eye(3), (True, True, True), 1.5, 8)
         found.append({name: array.tobytes() for name, array in blocks.arrays().items()})
     assert found[0] == found[1]
+
+
+def test_lists_that_outgrow_memory(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    monkeypatch.setattr(memory, "free", lambda: memory.Free(1000))
+    x = np.random.default_rng(1).uniform(0.0, 20.0, (3000, 3))
+    with pytest.raises(EnergyError) as refused:
+        made(x, 20.0 * np.eye(3), (True, True, True), 1.5, 8)
+    text = r"pairs: its list of neighbours: \S+ [kM]B of memory needed, \S+ \S+ free; use a smaller cutoff or skin"
+    assert re.fullmatch(text, str(refused.value))

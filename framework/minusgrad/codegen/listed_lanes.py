@@ -23,6 +23,7 @@ from ..engine.slices import Slices
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
 from . import lane_loops
+from .collected_products import CollectedProducts, is_difference
 from .derivative_request import Place, outputs
 from .lane_loops import STRETCH, Lanes
 from .lane_statements import serve
@@ -91,7 +92,7 @@ class ListedLanes(Lanes):
         self._targets = [places[k] for k in nodal]
         once = [place.summed for place in places]
         kept = [self._kept(k, place, nodal) for k, place in enumerate(places)]
-        loops = self._listed(_chosen_once(outputs(value, places, along)), once, kept)
+        loops = self._listed(outputs(value, places, along), once, kept)
         return [*loops, *self._added_to_targets(self._targets)]
 
     def _listed(self, wanted: list[Scalar], once: Sequence[bool], kept: list[str]) -> list[str]:
@@ -100,6 +101,7 @@ class ListedLanes(Lanes):
         `once`: of the numbers that are of the pair, and are counted at one of its targets.
         """
         p, wide, numbers = self.prefix, self.wide, range(len(wanted))
+        wanted = _chosen_once(CollectedProducts(wanted, self.term.dtype == np.float32).numbers())
         pack, fetch, names = self._packed_rows(wanted, any(once))
         leaves = [leaf for leaf in inputs(wanted) if leaf.value[1] != 1]
         early, lines, texts = self._hoisted(wanted, set(names), dict(names))
@@ -208,23 +210,12 @@ def _products(node: Scalar) -> list[tuple[Scalar, Scalar]] | None:
     if node.op != "mul":
         return None
     for here, there in (node.args, node.args[::-1]):
-        if _is_difference(there):
+        if is_difference(there):
             return [(here, there)]
     for here, there in (node.args, node.args[::-1]):
         if (found := _products(there)) is not None:
             return [(factor * here, last) for factor, last in found]
     return None
-
-
-def _is_difference(node: Scalar) -> bool:
-    """True for a difference of a number of the target and one of the source that are finite if leaves are."""
-    return node.op == "sub" and all(_is_finite(arg) for arg in node.args)
-
-
-def _is_finite(node: Scalar) -> bool:
-    return node.op in ("input", "constant") or (
-        node.op in ("add", "sub", "mul") and all(map(_is_finite, node.args))
-    )
 
 
 class _Rows(Emitter):

@@ -13,8 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import lane_blocks
+from ..engine import lane_blocks, memory
 from ..engine.kernels import BoundKernel, Code
+from ..errors import EnergyError
 from .block_search import WIDE, lists_text, rows_text
 from .list_reference import ListReference
 
@@ -30,14 +31,21 @@ ROUNDING = 4.0 * float(np.finfo(np.float32).eps)
 class BlockList:
     """Blocks of `wide` targets and their sources within reach, for the positions of a reference.
 
-    nodes: of the targets, int32 (n,). periodic: by axis, empty without a box. `build` overwrites the arrays.
+    nodes: of the targets, int32 (n,). periodic: by axis, empty without a box. what: the name of the term,
+    for messages. `build` overwrites the arrays.
     """
 
     def __init__(
-        self, nodes: np.ndarray, reach: float, reference: ListReference, periodic: tuple[bool, ...], wide: int
+        self,
+        nodes: np.ndarray,
+        reach: float,
+        reference: ListReference,
+        periodic: tuple[bool, ...],
+        wide: int,
+        what: str = "pairs",
     ):
         self.nodes, self.reach, self.reference = nodes, reach, reference
-        self.periodic, self.wide = periodic, wide
+        self.periodic, self.wide, self.what = periodic, wide, what
         self.d = reference.positions.shape[1]
         room = {"rows": 2 * len(nodes) + 64, "cells": 64, "sources": 16 * WIDE}
         self._allocate(**room)
@@ -125,6 +133,10 @@ class BlockList:
     def _allocate(self, rows: int, cells: int, sources: int) -> None:
         """Arrays with room for so many rows, cells, and sources of a block; and kernels that fill them."""
         rows, blocks = -(-rows // WIDE) * WIDE, -(-len(self.nodes) // self.wide)
+        count = 4 * (rows * 23 + 2 * cells + blocks * (sources + 6 * self.wide))
+        memory.require(
+            count, f"{self.what}: its list of neighbours", "use a smaller cutoff or skin", EnergyError
+        )
         places = lane_blocks.zeros(rows, 4, WIDE, np.dtype(np.float32))
         whole = {"block_nodes": self.wide, "block_order": self.wide, "block_rows": self.wide}
         whole |= {"block_lengths": 1, "block_sources": sources}

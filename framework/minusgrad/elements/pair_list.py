@@ -134,7 +134,9 @@ class PairList(Elements):
     def in_blocks(self, wide: int) -> BlockList:
         """The lists of blocks of so many targets, for kernels with a target in each lane."""
         if wide not in self._blocks:
-            self._blocks[wide] = BlockList(self.nodes, self.reach.listed, self.reference, self.periodic, wide)
+            self._blocks[wide] = BlockList(
+                self.nodes, self.reach.listed, self.reference, self.periodic, wide, self.what
+            )
         return self._blocks[wide]
 
     @property

@@ -60,6 +60,10 @@ class Graph:
         simpler = rule(*scalars) if rule else None
         return self._node(op, scalars) if simpler is None else simpler
 
+    def as_given(self, op: str, *args: Scalar) -> Scalar:
+        """The node for `op(args)` as it is, where no rule shall apply."""
+        return self._node(op, args)
+
     def lookup(self, table: str, *places: Scalar | Number) -> Scalar:
         """The number at a place of a table, zero outside of it; it does not change with the place."""
         scalars = tuple(p if isinstance(p, Scalar) else self.constant(p) for p in places)
