@@ -111,5 +111,8 @@ def test_lists_that_outgrow_memory(monkeypatch: pytest.MonkeyPatch, engine: None
     x = np.random.default_rng(1).uniform(0.0, 20.0, (3000, 3))
     with pytest.raises(EnergyError) as refused:
         made(x, 20.0 * np.eye(3), (True, True, True), 1.5, 8)
-    text = r"pairs: its list of neighbours: \S+ [kM]B of memory needed, \S+ \S+ free; use a smaller cutoff or skin"
+    text = (
+        r"pairs: its list of neighbours: \S+ [kM]B of memory needed, \S+ \S+ free;"
+        " use a smaller cutoff or skin"
+    )
     assert re.fullmatch(text, str(refused.value))

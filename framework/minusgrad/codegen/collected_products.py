@@ -112,7 +112,7 @@ class CollectedProducts:
         return Product(size, self._base(total).powers)
 
     def _summands(self, node: Scalar, sign: float) -> Iterable[tuple[float, Product]]:
-        """The products that are added up, also those of sums that are multiplied by others and seldom used."""
+        """The products that are added up, also those of sums that stand in other products."""
         for k, arg in enumerate(node.args):
             own = -sign if node.op == "sub" and k else sign
             one = self.found[arg.serial]
