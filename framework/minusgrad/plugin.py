@@ -19,7 +19,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from .assembly.contexts import ObserverContext, StateContext, StepperContext
+    from .assembly.contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
@@ -64,7 +64,7 @@ if TYPE_CHECKING:
     ti: Any
 
 _HOMES = {
-    "assembly.contexts": "ObserverContext StateContext StepperContext",
+    "assembly.contexts": "Compound CompoundContext ObserverContext StateContext StepperContext",
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
@@ -98,15 +98,15 @@ _HOMES = {
 }
 
 __all__ = [
-    "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "CsvTable", "Cutoff", "Datum",
-    "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds", "Integrator", "Linear", "MagneticForce",
-    "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer",
-    "ObserverContext", "Output", "Parameter", "Potential", "Quantity", "Record", "RunFailedError", "Scheme",
-    "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
-    "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError", "erf",
-    "erfc", "hookimpl", "images", "local_energy", "local_map", "memory", "node_numbers", "one_or_each",
-    "ordered_sum", "quantities", "random", "staged_energy", "staged_map", "ti", "uniform_field",
-    "vector_potential",
+    "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
+    "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
+    "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion",
+    "Node", "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quantity",
+    "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Stage", "State",
+    "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances", "UnitError",
+    "UnitSystem", "Unknown", "UserError", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map",
+    "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities", "random", "staged_energy",
+    "staged_map", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

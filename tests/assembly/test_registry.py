@@ -183,8 +183,37 @@ SIZE = """
     def register_observers():
         return {"size": SizeBlock}
     """
+HALF = """
+    from typing import Annotated
+    from minusgrad import Node, Parameter, bind, hookimpl, local_energy, local_map
+    from minusgrad.assembly.contexts import Compound, CompoundContext
+    from minusgrad.scene.records import Quantity, Record, quantities
+
+    @local_map("half_doubled", gives="doubled", over="nodes", unit="m", shape=("d",), x=Node("m", ("d",)))
+    def doubled(x):
+        '''Twice the place.'''
+        return 2.0 * x[0]
+
+    @local_energy("half_energy", over="nodes", doubled=Node("m", ("d",)), k=Parameter("N/m"))
+    def energy(doubled, k):
+        '''A spring to the origin.'''
+        return 0.125 * k * doubled[0].norm_sqr()
+
+    class Half(Record):
+        '''A spring to the origin, of a map and an energy.'''
+        k: Annotated[float | str, Quantity("N/m", "positive")]
+
+        def make(self, context: CompoundContext) -> Compound:
+            k = quantities(self, context.units)["k"]
+            maps = [bind(doubled, context.fields)]
+            return Compound([bind(energy, context.fields, parameters={"k": k})], maps)
+
+    @hookimpl
+    def register_compounds():
+        return {"half": Half}
+    """
 SCENE = """
-    plugins = ["ring", "anchor", "square", "drag", "coil", "verlet", "size"]
+    plugins = ["ring", "anchor", "square", "half", "drag", "coil", "verlet", "size"]
     [state]
     kind = "ring"
     n = 4
@@ -193,7 +222,10 @@ SCENE = """
     kind = "square"
     [[energy]]
     kind = "anchor"
-    k = 2.0
+    k = 1.0
+    [[compound]]
+    kind = "half"
+    k = "1 N/m"
     [[dissipation]]
     kind = "drag"
     c = 0.4
@@ -215,14 +247,14 @@ FADED = np.sqrt(2.0 - 0.2**2)
 OSCILLATION = 0.5 * np.exp(-0.2 * T) * (np.cos(FADED * T) + 0.2 / FADED * np.sin(FADED * T))
 HOOKS = {"register_energies": ANCHOR, "register_dissipations": DRAG, "register_states": RING}
 HOOKS |= {"register_maps": SQUARE, "register_steppers": VERLET, "register_observers": SIZE}
-HOOKS |= {"register_magnetic_fields": COIL}
-NAMES = ("ring", "anchor", "square", "drag", "coil", "verlet", "size")
+HOOKS |= {"register_magnetic_fields": COIL, "register_compounds": HALF}
+NAMES = ("ring", "anchor", "square", "half", "drag", "coil", "verlet", "size")
 
 
 @pytest.fixture
 def scene(install: Install, tmp_path: Path) -> Path:
     """A scene of which every block comes from a stranger's plugin, one for each hook."""
-    modules = {"ring": RING, "anchor": ANCHOR, "square": SQUARE, "drag": DRAG, "coil": COIL}
+    modules = {"ring": RING, "anchor": ANCHOR, "square": SQUARE, "half": HALF, "drag": DRAG, "coil": COIL}
     modules |= {"verlet": VERLET, "size": SIZE}
     names = {name: f"their_{name}" for name in modules}
     install("strangers-physics", "3.1", names, **{names[name]: text for name, text in modules.items()})
@@ -251,6 +283,7 @@ def test_register_states_energies_steppers_observers_together_run_a_scene(
         ("register_states", "ring", "state.kind: no initial state named 'ring'"),
         ("register_energies", "anchor", "energy.0.kind: no energy named 'anchor'"),
         ("register_maps", "square", "map.0.kind: no map named 'square'"),
+        ("register_compounds", "half", "compound.0.kind: no compound named 'half'"),
         ("register_dissipations", "drag", "dissipation.0.kind: no dissipation named 'drag'"),
         ("register_magnetic_fields", "coil", "magnetic.0.kind: no magnetic field named 'coil'"),
         ("register_steppers", "verlet", "stepper.kind: no stepper named 'position_verlet'"),
@@ -328,8 +361,8 @@ BROKEN = {
     "misspells a hook": (
         "from minusgrad import hookimpl\n@hookimpl\ndef register_energy(): return []",
         "no hook named 'register_energy'; did you mean 'register_energies'? (there are: register_energies, "
-        "register_maps, register_dissipations, register_magnetic_fields, register_states, register_steppers,"
-        " register_observers)",
+        "register_maps, register_compounds, register_dissipations, register_magnetic_fields, register_states,"
+        " register_steppers, register_observers)",
     ),
     "forgets the mark": (
         "def register_energies(): return []",

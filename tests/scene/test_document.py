@@ -153,7 +153,8 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
             problems += document.validate(block, Gravity)[1]
     keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
     tops = (
-        "box, checkpoint, dissipation, energy, fit, hold, magnetic, map, observe, plugins, run, runtime,"
+        "box, checkpoint, compound, dissipation, energy, fit, hold, magnetic, map, observe, plugins, run,"
+        " runtime,"
         " slope, state, stepper, title"
     )
     tops += ", units"

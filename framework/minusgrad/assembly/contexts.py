@@ -1,4 +1,4 @@
-"""Contexts: the arguments of `make` in a plugin's models of states, steppers and observers."""
+"""Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -7,10 +7,12 @@ from pathlib import Path
 
 import numpy as np
 
-from ..energies.fields import Motion, State
+from ..energies.fields import Fields, Motion, State
+from ..energies.term import Term
 from ..errors import UserError, printable
 from ..files.trajectory import Recorder
 from ..potential.potential import Potential
+from ..potential.staged_term import StagedTerm
 from ..scene import input_files
 from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
@@ -58,6 +60,38 @@ class StateContext:
         """A generator of random numbers for the scene's seed and a named stream (Philox)."""
         key = hashlib.sha256(f"{self.seed}/{stream}".encode()).digest()[:16]
         return np.random.Generator(np.random.Philox(key=np.frombuffer(key, np.uint64)))
+
+
+@dataclass(frozen=True)
+class CompoundContext:
+    """The argument of a compound model's `make`.
+
+    units: the run's unit system. fields: those of the state, and the outputs of the scene's maps. state: the
+    initial state, with its lists and tables.
+    """
+
+    units: UnitSystem
+    fields: Fields
+    state: State
+
+
+@dataclass(frozen=True)
+class Compound:
+    """Energies and maps that belong together, such as the parts of an Ewald sum; one block makes them.
+
+        Compound(terms=[bind(direct, fields, ...), bind(waves, fields, ...)], maps=[bind(mesh, fields, ...)])
+
+    terms: summands of the potential, bound to the fields. maps: in the order in which they run; the scene's
+    own maps run before.
+    """
+
+    terms: Sequence[Term | StagedTerm]
+    maps: Sequence[Term | StagedTerm] = ()
+
+    @property
+    def parts(self) -> list[Term | StagedTerm]:
+        """The maps, then the terms."""
+        return [*self.maps, *self.terms]
 
 
 @dataclass(frozen=True)

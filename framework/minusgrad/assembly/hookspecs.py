@@ -40,6 +40,11 @@ def register_maps() -> "Sequence[LocalMap | StagedMap]":  # type: ignore[empty-b
 
 
 @hookspec
+def register_compounds() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
+    """Compounds by `[[compound]] kind`: models of the block with `make(context) -> Compound`."""
+
+
+@hookspec
 def register_dissipations() -> "Sequence[LocalEnergy]":  # type: ignore[empty-body]
     """The local dissipations R(v, x, t) that scenes may name as `[[dissipation]] kind`: friction -dR/dv."""
 
@@ -67,6 +72,7 @@ def register_observers() -> "Mapping[str, type[BaseModel]]":  # type: ignore[emp
 HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",
+    "register_compounds": "compound",
     "register_dissipations": "dissipation",
     "register_magnetic_fields": "magnetic",
     "register_states": "state",

@@ -54,7 +54,7 @@ from ..steppers.magnetic.force import MagneticForce
 from ..steppers.moves import refuse_idle
 from ..steppers.stepper import Stepper, refuse_time_steps
 from . import job, provenance
-from .contexts import ObserverContext, StateContext, StepperContext
+from .contexts import Compound, CompoundContext, ObserverContext, StateContext, StepperContext
 from .installed_plugins import Plugin
 from .observers import Observer
 from .origins import run_origin
@@ -95,7 +95,11 @@ class Simulation:
         maps = self._maps_and_slopes()
         blocks = [block for block in scene.energy if block.path not in self.bound]
         bound = [term for block in blocks for term in self._named(block)]
-        with self.placed(("map" if maps else "energy",)):
+        place = "map" if maps else "energy"
+        compounds = [self._compound(block) for block in scene.compound]
+        maps += [one for compound in compounds for one in compound.maps]
+        bound += [one for compound in compounds for one in compound.terms]
+        with self.placed((place,)):
             self.potential = Potential(self.fields, bound, maps)
         self._announce()
         self.dissipation = self._dissipation()
@@ -324,6 +328,17 @@ class Simulation:
             self._terms.setdefault(made[-1].name, path)
         return made
 
+    def _compound(self, block: Block) -> Compound:
+        """The terms and maps of a block, under its place in the scene."""
+        context = CompoundContext(self.units, self.fields, self.state)
+        made = self._made(block, context, Compound)
+        for one in made.parts:
+            self._terms.setdefault(one.name, block.path)
+            self.bound[(*block.path, one.name)] = one
+            if isinstance(one, StagedTerm) or rounds(of_term(one)):
+                self.suspects.add(one.name)
+        return made
+
     def _refuse_unsaid_sum(
         self, path: KeyPath, late: Term | StagedTerm, maps: Iterable[Term | StagedTerm]
     ) -> None:
@@ -429,7 +444,9 @@ class Simulation:
         given = {f.name: m.receiving_grid for m in terms for f in m.outputs.values()}
         staged = [part for part in self.potential.parts.values() if isinstance(part, StagedTerm)]
         given |= {f.name: m.cells for m in staged for f in m.outputs.values()}
-        read, written = ({n: of_grid[id(g)] for n, g in some.items() if g} for some in (over, given))
+        read, written = (
+            {n: of_grid[id(g)] for n, g in some.items() if id(g) in of_grid} for some in (over, given)
+        )
         return read | places | written
 
     def _dissipation(self) -> Potential | None:
@@ -550,7 +567,7 @@ class Simulation:
         made: dict[KeyPath, Any] = {self.scene.stepper.path: self.stepper}
         made |= {block.path: one for block, one in zip(self.scene.observe, self.observers, strict=True)}
         owned = {path: (entries[path].owner, one) for path, one in made.items()}
-        found = {path: (entries[path].owner, one) for path, one in self.bound.items()}
+        found = {path: (entries[path[:2]].owner, one) for path, one in self.bound.items()}
         state = entries[self.scene.state.path].owner, self.state, self.holds.fields
         return run_origin.of_run(found, state, owned, self.registry, self._used_plugins())
 

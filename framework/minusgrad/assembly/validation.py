@@ -17,6 +17,7 @@ WHAT = {
     "state": "initial state",
     "map": "map",
     "energy": "energy",
+    "compound": "compound",
     "dissipation": "dissipation",
     "magnetic": "magnetic field",
     "stepper": "stepper",

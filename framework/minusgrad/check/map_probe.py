@@ -57,14 +57,16 @@ def probed(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "
         weight_of(k): rng.normal(size=f.shape) / (size if 0.0 < size < np.inf else 1.0)
         for k, (f, size) in enumerate(zip(outputs, sizes, strict=True))
     }
-    fields = Fields(values | weights, units, precision)
+    box = getattr(term, "box", None)
+    boxes = {} if box is None else {box.name: box.values}
+    fields = Fields(values | weights | boxes, units, precision)
     own = {a: fields[f.name] for a, f in term.fields.items()}
     # "1" is a unit that the probe's role fits
     given = {n: fields.derive(f.name, len(f), "1", f.shape[1:]) for n, f in term.outputs.items()}
     made: Term | StagedTerm = (
         replace(term, fields=own, outputs=given, dtype=fields.dtype)
         if isinstance(term, StagedTerm)
-        else replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={})
+        else replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={}, box=fields.box)
     )
     probes = [
         bind(

@@ -48,7 +48,8 @@ class Symmetries:
     def __post_init__(self) -> None:
         self.start = {name: field.values.astype(np.float64) for name, field in self.fields.items()}
         self.here = self.subject.value()
-        vectors = {name: x for name, x in self.start.items() if x.ndim == 2 and x.shape[1] in (2, 3)}
+        sizes = (2, 3) if self.box is None else (self.box.shape[-1],)
+        vectors = {name: x for name, x in self.start.items() if x.ndim == 2 and x.shape[1] in sizes}
         self.vectors = vectors if len({x.shape[1] for x in vectors.values()}) == 1 else {}
         self.edges = {} if self.box is None else {self.box.name: self.box.values[0].astype(np.float64)}
 

@@ -591,7 +591,8 @@ def _check_declaration(
         )
     nodal = [role for role in roles.values() if isinstance(role, Node)]
     own = [role for role in nodal if kind.cells or not role.in_window]
-    if not own and not (kind.combined and what == "map"):
+    whole = what == "map" or any(isinstance(role, Box) for role in roles.values())
+    if not own and not (kind.combined and whole):
         raise EnergyError(f"{name}: has no Node field; give one argument the role Node")
     _check_sets(name, kind, {a: role for a, role in roles.items() if isinstance(role, Node)}, linear)
     if kind.cells:

@@ -180,10 +180,11 @@ class Term:
 
     @property
     def dimension(self) -> int | None:
-        """d: the components of node fields that are vectors of space; without any, of data that are."""
+        """d: the components of node fields that are vectors of space; without any, of data or a box."""
         shapes = {a: f.shape for a, f in self.fields.items()} | {a: v.shape for a, v in self.data.items()}
         roles = {a: self.energy.roles[a].shape for a in shapes}
-        return next((shapes[a][1 + role.index("d")] for a, role in roles.items() if "d" in role), None)
+        found = (shapes[a][1 + role.index("d")] for a, role in roles.items() if "d" in role)
+        return next(found, self.box.shape[-1] if self.box and self.energy.of_role(Box) else None)
 
     @property
     def arity(self) -> int:

@@ -7,9 +7,10 @@ import numpy as np
 
 from ..codegen.tracing import trace
 from ..energies.cell_offsets import offsets_of
-from ..energies.fields import Fields, Grid
+from ..energies.fields import BOX, Fields, Grid
 from ..energies.local_energy import (
     WINDOW,
+    Box,
     Datum,
     LocalEnergy,
     Node,
@@ -44,9 +45,10 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         nodes = len(grid)
     sizes = {name: nodes + extra for extra, name in enumerate(kind.names)} | {WINDOW: len(grid or ())}
     nodal = energy.of_role(Node)
-    fields = Fields(
-        {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
-    )
+    values = {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
+    if energy.of_role(Box):
+        values[BOX] = Box().draw(rng, (1, d, d))
+    fields = Fields(values)
     x = fields[energy.shaping[0].field].values if energy.shaping else None
     if kind.several:
         tuples = np.array([_mixed_tuple(energy, sizes, rng) for _ in range(nodes)])

@@ -34,8 +34,8 @@ from .validation_messages import mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-SECTIONS = ("state", "map", "energy", "dissipation", "magnetic", "stepper", "observe")
-MANY = ("map", "energy", "dissipation", "magnetic", "observe")
+SECTIONS = ("state", "map", "energy", "compound", "dissipation", "magnetic", "stepper", "observe")
+MANY = ("map", "energy", "compound", "dissipation", "magnetic", "observe")
 """Sections that are lists of blocks."""
 LOSS = "loss"
 """The section name of `[[fit.loss]]` blocks."""
@@ -185,6 +185,7 @@ class Skeleton(Record):
     map: tuple[AnyBlock, ...] = ()
     slope: tuple[SlopeTable, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
+    compound: tuple[AnyBlock, ...] = ()
     dissipation: tuple[AnyBlock, ...] = ()
     magnetic: tuple[AnyBlock, ...] = ()
     hold: tuple[HoldTable, ...] = ()
@@ -234,6 +235,7 @@ class Scene:
     map: tuple[Block, ...]
     slope: tuple[SlopeTable, ...]
     energy: tuple[Block, ...]
+    compound: tuple[Block, ...]
     dissipation: tuple[Block, ...]
     magnetic: tuple[Block, ...]
     hold: tuple[HoldTable, ...]
@@ -262,7 +264,7 @@ class Scene:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
         whole = self.document.model.model_validate_json(json.dumps(self.document.data))
         data = whole.model_dump(mode="json", exclude_none=True)
-        for section in ("magnetic", "slope"):  # as in the files of versions without them
+        for section in ("compound", "magnetic", "slope"):  # as in the files of versions without them
             if not data[section]:
                 del data[section]
         return data
@@ -306,8 +308,8 @@ class Document:
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
-            whole.slope, of["energy"], of["dissipation"], of["magnetic"], whole.hold, of["stepper"][0],
-            whole.run, of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
+            whole.slope, of["energy"], of["compound"], of["dissipation"], of["magnetic"], whole.hold,
+            of["stepper"][0], whole.run, of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:

@@ -1,0 +1,109 @@
+"""Blocks of scenes for compounds: particle-mesh Ewald, and the long-range correction of dispersion."""
+
+from typing import Annotated, Any, Literal
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad import bind
+from minusgrad.plugin import (
+    ByForm,
+    Compound,
+    CompoundContext,
+    Cutoff,
+    Quantity,
+    Record,
+    State,
+    UserError,
+    quantities,
+)
+
+from .dispersion import coefficient, dispersion_correction
+from .pme import mesh_for, particle_mesh_ewald, splitting
+
+
+def _none_or_distance(value: Any) -> str:
+    return "none" if value == "none" else "distance"
+
+
+Length = Annotated[float | str, Quantity("m", "positive")]
+Switch = Annotated[Literal["none"] | Length, ByForm(_none_or_distance, ("none", "distance"))]
+EXCLUSIONS = "exclusions"
+"""The list of the state with pairs that do not interact, unless the block names another."""
+
+
+class ParticleMeshEwald(Record):
+    """Coulomb energy of the charges in a periodic box by particle-mesh Ewald, with splines of order 5.
+
+    `cutoff`: of the direct sum, which is cut sharply. `error`: the relative error of forces, which gives
+    `alpha` and `mesh` (cells along each edge of the box) where they are left out. `exclude`: the list of
+    pairs without an interaction; default: "exclusions", if the state has it. `background`: allow a net
+    charge, which a uniform background neutralises.
+    """
+
+    name: str = "pme"
+    cutoff: Length
+    skin: Length | None = None
+    error: Annotated[float, Field(gt=0.0, lt=0.1)] = 5e-4
+    alpha: Annotated[float | str, Quantity("m^-1", "positive")] | None = None
+    mesh: tuple[int, int, int] | None = None
+    exclude: str | None = None
+    background: bool = False
+    coulomb_constant: Annotated[float | str, Quantity("N m^2 C^-2", "positive")] | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+
+    def make(self, context: CompoundContext) -> Compound:
+        given, box = quantities(self, context.units), context.fields.box
+        alpha = given["alpha"] or splitting(self.error, given["cutoff"])
+        mesh = self.mesh or (mesh_for(self.error, alpha, box.values[0]) if box else ())
+        return particle_mesh_ewald(
+            context.fields,
+            cutoff=Cutoff(given["cutoff"], skin=given["skin"], sharp=True),
+            alpha=alpha,
+            mesh=mesh,
+            exclude=_pairs(context.state, self.exclude),
+            background=self.background,
+            coulomb_constant=given["coulomb_constant"],
+            renamed=self.fields,
+            units=context.units,
+            name=self.name,
+        )
+
+
+class DispersionCorrection(Record):
+    """Energy of the Lennard-Jones interaction beyond the cutoff, of atoms with fields sigma and epsilon.
+
+    `cutoff` and `switch` are those of the pair energy: the switch begins at 0.9 of the cutoff, unless it is
+    given, or "none".
+    """
+
+    name: str = "dispersion_correction"
+    cutoff: Length
+    switch: Switch | None = None
+    fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+
+    def make(self, context: CompoundContext) -> Compound:
+        given, fields = quantities(self, context.units), context.fields
+        if fields.box is None:
+            raise UserError(f"{self.name}: needs a periodic box, got none; give [box]")
+        sharp = self.switch == "none"
+        cutoff = Cutoff(given["cutoff"], None if sharp else given["switch"], sharp=sharp)
+        epsilon, sigma = (fields[self.fields.get(a, a)].values.astype(float) for a in ("epsilon", "sigma"))
+        parameters = {"coefficient": coefficient(epsilon, sigma, cutoff)}
+        return Compound(
+            [bind(dispersion_correction, fields, name=self.name, sizes={"box": 1}, parameters=parameters)]
+        )
+
+
+def _pairs(state: State, named: str | None) -> np.ndarray | None:
+    """The list of pairs that do not interact. Raises `UserError` for one that the state does not have."""
+    name = named or EXCLUSIONS
+    if name in state.tuples and state.tuples[name].shape[1] == 2:
+        return state.tuples[name]
+    if named is None:
+        return None
+    pairs = [n for n, rows in state.tuples.items() if rows.shape[1] == 2]
+    raise UserError(f"exclude: no list of pairs named '{named}' (there are: {', '.join(pairs) or 'none'})")
+
+
+COMPOUNDS = {"pme": ParticleMeshEwald, "dispersion": DispersionCorrection}
