@@ -16,6 +16,7 @@ SCENES = Path(__file__).parents[2] / "scenes"
 SCENE = SCENES / "dam_break.toml"
 WIDTH, G = 0.05715, 9.81
 KERNELS = ("state.h", "map.0.h", "map.1.h", "dissipation.0.h")
+CUTOFFS = ("map.0.cutoff", "dissipation.0.cutoff")
 
 
 def coarse(particles: int, floor: float) -> dict[str, object]:
@@ -23,7 +24,10 @@ def coarse(particles: int, floor: float) -> dict[str, object]:
     h = 1.3 * WIDTH / particles
     sizes = {"state.particles": particles, "state.floor": floor, "state.layers": 2}
     share = particles / 20.0
-    numbers = {"map.0.cutoff": 2.0 * h, "stepper.dt": 95e-6 / share, "dissipation.0.alpha": 0.5 * share}
+    numbers = dict.fromkeys(CUTOFFS, 2.0 * h) | {
+        "stepper.dt": 95e-6 / share,
+        "dissipation.0.alpha": 0.5 * share,
+    }
     return sizes | dict.fromkeys(KERNELS, h) | numbers
 
 
@@ -77,10 +81,14 @@ def test_dam_break(tmp_path):
     assert_balance(run, 1e-4)
 
 
-def test_a_list_of_neighbours_gives_the_densities_and_forces_of_all_pairs():
+def test_lists_of_neighbours_move_the_fluid_as_all_pairs_do():
     changes = coarse(6, 0.12)
-    alone = {key: value for key, value in changes.items() if not key.startswith("map.0")}
-    plain = minusgrad.build(SCENE, alone | {"map.0": {"kind": "kernel_density", "h": changes["map.0.h"]}})
+    alone = {key: value for key, value in changes.items() if not key.startswith(("map.0", "dissipation"))}
+    h, numbers = changes["map.0.h"], {"rest_density": 1000.0, "sound_speed": 10.6}
+    rubbing = {"kind": "artificial_viscosity", "body": "fluid", "h": h, "alpha": 0.15} | numbers
+    plain = minusgrad.build(
+        SCENE, alone | {"map.0": {"kind": "kernel_density", "h": h}, "dissipation.0": rubbing}
+    )
     listed = minusgrad.build(SCENE, changes)
     for one in (listed, plain):
         one.stepper.advance(100)

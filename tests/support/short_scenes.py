@@ -25,7 +25,7 @@ IN_TIME: dict[str, dict[str, Any]] = {
     "crossed_fields": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4),
     "dam_break": {"run.steps": 60, "checkpoint.every": 20, "state.particles": 6, "state.floor": "0.12 m"}
     | dict.fromkeys(("state.h", "map.0.h", "map.1.h", "dissipation.0.h"), "12.4 mm")
-    | {"stepper.dt": 3e-4, "map.0.cutoff": "24.8 mm"}
+    | {"stepper.dt": 3e-4, "map.0.cutoff": "24.8 mm", "dissipation.0.cutoff": "24.8 mm"}
     | looking(4, 4, 10),
     "elastic_seed": {"run.steps": 60, "checkpoint.every": 20, "state.cells": [8, 8], "stepper.dt": 3e-4}
     | {"energy.2.stiffness": 1e5}
