@@ -10,6 +10,7 @@ from minusgrad import Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.app.runs import Run
+from minusgrad.errors import SceneError
 from minusgrad_gravity.gravity import gravity
 
 SCENES = Path(__file__).parents[2] / "scenes"
@@ -70,6 +71,35 @@ def test_a_coarse_dam_break(tmp_path):
     assert (np.delete(x, wall, axis=0) > 0.0).all(), "nothing leaked"
     density = run.series("particles/all/density").value[-1]
     assert density[:200].max() < 1.015 * 1000.0
+
+
+def test_single_precision_and_another_number_of_threads(tmp_path):
+    """f32 follows the front to 1e-3; bits do not depend on threads."""
+    changes = coarse(6, 0.2) | {"run.steps": 300}
+    fronts = {
+        name: minusgrad.run(SCENE, changes | more, out=tmp_path / name).series("observables/front").value
+        for name, more in (
+            ("double", {}),
+            ("single", {"runtime.precision": "f32"}),
+            ("alone", {"runtime.threads": 1}),
+        )
+    }
+    assert fronts["double"][-1] > 1.7 * WIDTH
+    np.testing.assert_allclose(fronts["single"], fronts["double"], rtol=1e-3)
+    np.testing.assert_array_equal(fronts["alone"], fronts["double"])
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        ({"observe.1.body": "oil"}, "body: the state has no 'oil' (there are: fluid, wall)"),
+        ({"observe.1.axis": "z"}, "axis: the state has no 'z'; take another"),
+    ],
+)
+def test_the_observer_refuses_what_does_not_exist(change, text):
+    with pytest.raises(SceneError) as refused:
+        minusgrad.build(SCENE, coarse(6, 0.12) | change)
+    assert text in str(refused.value)
 
 
 @pytest.mark.long
