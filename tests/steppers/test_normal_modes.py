@@ -12,6 +12,7 @@ from scipy.sparse import block_diag, csr_array, diags_array, eye_array
 
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, local_energy, local_map, ti
 from minusgrad.errors import EnergyError
+from minusgrad.plugin import Cutoff
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.stability.lowest_eigenpairs import DENSE, lowest_eigenpairs
 from minusgrad.steppers.stability.normal_modes import NormalModes, normal_modes
@@ -186,6 +187,31 @@ def test_an_energy_of_a_map() -> None:
         columns.append((sides[0] - sides[1]) / 2e-5)
     expected = np.linalg.eigvalsh(np.array(columns) / root / root[:, None])
     assert modes.eigenvalues == pytest.approx(expected, abs=1e-8)
+
+
+def test_a_periodic_crystal() -> None:
+    """32 atoms, the nearest images within a sharp cutoff: the Hessian of each pair summed in NumPy."""
+    a, cut = 1.56, 1.5
+    corners = a * np.stack(np.meshgrid(*[np.arange(2.0)] * 3), axis=-1).reshape(-1, 1, 3)
+    x = (corners + 0.5 * a * np.array([[0, 0, 0], [1, 1, 0], [1, 0, 1], [0, 1, 1]])).reshape(-1, 3)
+    size = np.eye(3) * 2.0 * a
+    of = Fields({"x": x, "v": np.zeros_like(x), "m": np.full(32, MASS), "box": size[None]})
+    given = {"epsilon": 1.0, "sigma": 1.0}
+    u = Potential(of, [bind(lennard_jones, of, parameters=given, cutoff=Cutoff(cut, skin=0.05, sharp=True))])
+    expected = np.zeros((32, 3, 32, 3))
+    for i, j in zip(*np.triu_indices(32, 1), strict=True):
+        d = x[i] - x[j]
+        d -= 2.0 * a * np.rint(d / (2.0 * a))
+        if (r := float(np.linalg.norm(d))) < cut:
+            slope, bend = 24.0 / r**7 - 48.0 / r**13, 624.0 / r**14 - 168.0 / r**8
+            block = bend * np.outer(d, d) / r**2 + slope / r * (np.eye(3) - np.outer(d, d) / r**2)
+            for p, q, sign in ((i, i, 1.0), (j, j, 1.0), (i, j, -1.0), (j, i, -1.0)):
+                expected[p, :, q] += sign * block
+    values = np.linalg.eigvalsh(expected.reshape(96, 96) / MASS)
+    modes = found(u, 96)
+    assert modes.eigenvalues == pytest.approx(values, abs=1e-11 * values[-1])
+    assert modes.zero.sum() == 3
+    assert modes.at_rest
 
 
 @pytest.mark.parametrize(

@@ -265,9 +265,12 @@ def _neighbours(x: np.ndarray) -> np.ndarray:
 def _principal_view(x: np.ndarray) -> np.ndarray:
     """A view (3, 3) of points: the longest extent across, the shortest towards the eye, and a little turned.
 
-    A flat molecule is seen from above; turned, so that points do not hide one another.
+    A flat molecule is seen from above; turned, so that points do not hide one another. What is about as long
+    in all directions is seen along its axes.
     """
     _, sizes, axes = np.linalg.svd(x - x.mean(axis=0), full_matrices=False)
+    if len(sizes) == 3 and sizes[2] > 0.7 * sizes[0]:
+        return surfaces.sensible_view(x)
     axes = axes if len(axes) == 3 else np.eye(3)
     axes = axes * np.where(axes[np.arange(3), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]
     axes[2] = np.cross(axes[0], axes[1])
