@@ -150,6 +150,22 @@ def well(r: float) -> float:
     return 4.0 * EPSILON * ((SIGMA / r) ** 12 - (SIGMA / r) ** 6)
 
 
+def test_the_stress_of_a_scene_with_units(tmp_path: Path) -> None:
+    """Its trace is three times the derivative of the energy by the volume [eV/angstrom^3]."""
+    boxed = SCENE.replace("[state]", '[box]\nedges = ["12 angstrom", "12 angstrom", "12 angstrom"]\n[state]')
+    (tmp_path / "argon.toml").write_text(boxed.replace("sigma =", 'cutoff = "5 angstrom"\nsigma ='))
+    x = np.array([[0.0, 0.0, 0.0], [3.9, 1.0, 0.2], [0.1, -4.0, 1.0]])
+    one, h = atoms(x, 12.0 * np.eye(3)), 1e-5
+    one.calc = Calculator(tmp_path / "argon.toml", plugins=[argon])
+    stress, energies = one.get_stress(), []
+    for edge in (12.0 * (1.0 + h), 12.0 * (1.0 - h)):
+        one.set_cell(edge * np.eye(3), scale_atoms=True)
+        energies.append(one.get_potential_energy())
+    slope = (energies[0] - energies[1]) / (12.0**3 * 6.0 * h)
+    assert np.sum(stress[:3]) == pytest.approx(3.0 * slope, rel=1e-6)
+    assert abs(slope) > 1e-6
+
+
 def test_a_nudged_elastic_band_finds_the_barrier() -> None:
     """Four atoms turn their tetrahedron inside out over a flat rhombus, the lowest of them all."""
     from ase.mep import NEB

@@ -10,6 +10,8 @@ import pytest
 from PIL import Image
 
 from minusgrad.app import runs
+from minusgrad.app.modes import modes
+from minusgrad.engine import storage
 from tests.support.command import SCENES, files
 
 MOLECULE = """
@@ -128,6 +130,21 @@ def test_json_and_single_precision(run: str, made: Path, invoke: Callable) -> No
     assert hertz[3:] == pytest.approx(EXPECTED, rel=1e-6 if run == "f32" else 1e-9)
     x = np.array(found["displacements"]["x"])
     assert np.sum(np.array([[16.0], [1.0], [1.0]]) * x * x) == pytest.approx(1.0, rel=1e-9)
+
+
+def test_derivatives_at_a_state_in_f32_are_those_of_f64(made: Path) -> None:
+    """The largest force is the rounding of the state: that of the springs, by NumPy in double precision."""
+    found = modes(made / "f32")
+    potential = found.simulation.potential
+    x, k = potential.fields["x"].values.astype(np.float64), float(potential.parameter("spring.stiffness"))
+    rest, force = storage.host(potential.terms["spring"].data["rest"]).astype(np.float64), np.zeros((3, 2))
+    for (i, j), length in zip(((0, 1), (0, 2), (1, 2)), rest, strict=True):
+        d = x[i] - x[j]
+        pull = k * (np.linalg.norm(d) - length) * d / np.linalg.norm(d)
+        force[i] += pull
+        force[j] -= pull
+    assert found.found.gradient["x"] == pytest.approx(np.abs(force).max(), rel=1e-6)
+    assert np.abs(force).max() > 0.0
 
 
 def test_held_nodes_are_left_out(made: Path, invoke: Callable) -> None:

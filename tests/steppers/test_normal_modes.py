@@ -5,10 +5,12 @@ References: Born & von Karman's chain, omega = 2 sqrt(k/m) sin(q/2); Wilson's GF
 
 from collections.abc import Callable
 from functools import partial
+from typing import Any
 
 import numpy as np
 import pytest
 from scipy.sparse import block_diag, csr_array, diags_array, eye_array
+from scipy.sparse.linalg import eigsh
 
 from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, local_energy, local_map, ti
 from minusgrad.errors import EnergyError
@@ -258,6 +260,25 @@ def test_equal_eigenvalues_are_all_found(lowered: float) -> None:
     assert vectors.T @ vectors == pytest.approx(np.eye(10), abs=1e-10)
     assert np.abs(matrix @ vectors - vectors * values).max() < 1e-10
     assert largest >= max(4.0 - lowered, lowered) * 0.999
+
+
+@pytest.mark.unit
+@pytest.mark.parametrize("lost", [0, 3, 9])
+def test_an_eigenvalue_that_the_method_misses_is_noticed(lost: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first time, the method that is called leaves one out; it is asked for more."""
+    calls = []
+
+    def forgetful(matrix: csr_array, k: int, **how: Any) -> tuple[np.ndarray, np.ndarray]:
+        values, vectors = eigsh(matrix, k + 1, **how)
+        calls.append(k)
+        order = np.argsort(values)
+        dropped = lost if len(calls) == 1 else len(order) - 1
+        return values[np.delete(order, dropped)], vectors[:, np.delete(order, dropped)]
+
+    monkeypatch.setattr("scipy.sparse.linalg.eigsh", forgetful)
+    values, _, _ = lowest_eigenpairs(laplacian(2 * DENSE), 10)
+    assert values == pytest.approx(4.0 * np.sin(np.arange(10) * np.pi / DENSE / 4.0) ** 2, abs=1e-12)
+    assert len(calls) == 2
 
 
 @pytest.mark.unit
