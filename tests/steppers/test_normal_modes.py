@@ -12,7 +12,21 @@ import pytest
 from scipy.sparse import block_diag, csr_array, diags_array, eye_array
 from scipy.sparse.linalg import eigsh
 
-from minusgrad import Fields, Hold, Motion, Node, Parameter, Potential, bind, local_energy, local_map, ti
+from minusgrad import (
+    Fields,
+    Hold,
+    Motion,
+    Node,
+    Parameter,
+    Potential,
+    Stage,
+    bind,
+    bind_staged,
+    local_energy,
+    local_map,
+    staged_energy,
+    ti,
+)
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.holds import Holds
@@ -234,6 +248,24 @@ def test_mistakes(asked: Callable, text: str) -> None:
     with pytest.raises(EnergyError) as error:
         asked(chain(3))
     assert str(error.value) == text
+
+
+@ti.kernel
+def squares(x: ti.types.ndarray(ndim=1), U: ti.types.ndarray(ndim=0)):
+    ti.loop_config(serialize=True)
+    for i in range(x.shape[0]):
+        U[None] += x[i] ** 2
+
+
+def test_an_energy_of_kernels() -> None:
+    of = Fields({"x": np.ones(3), "v": np.zeros(3), "m": np.ones(3)})
+    kernels = bind_staged(staged_energy("e", stages=[Stage(squares, ("U",))], x=Node()), of)
+    with pytest.raises(EnergyError) as error:
+        found(Potential(of, [kernels]))
+    assert str(error.value) == (
+        "e: a staged energy has first derivatives only, because Taichi reverses its kernels once; for second"
+        " ones write it as a local energy, or as maps and one"
+    )
 
 
 # The eigenvalues themselves -----------------------------------------------------------------------------
