@@ -17,9 +17,11 @@ import torch
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, build, local_energy, ti
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, SceneError, TensorError
+from minusgrad.plugin import Cutoff
 from minusgrad.scene.document import load
 from minusgrad.torch import energy
 from minusgrad.torch import tensors as guests
+from minusgrad_molecular.lennard_jones import lennard_jones
 from tests.support import networks
 from tests.support.clumping import clumping
 from tests.support.command import SCENES
@@ -549,3 +551,28 @@ def test_without_pytorch_the_extra_is_named() -> None:
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout == "PyTorch is not installed; pip install 'minusgrad[torch]' torch True True\n"
+
+
+def test_energies_of_listed_pairs_by_positions_and_box() -> None:
+    """Lists follow the tensors, also second derivatives: gradients of a norm of the gradient."""
+    box = torch.tensor([[[6.4, 0.0], [1.2, 6.4]]], dtype=torch.float64, requires_grad=True)
+    s = np.stack(np.meshgrid(*[np.arange(4) / 4] * 2, indexing="ij"), -1).reshape(-1, 2)
+    x = torch.tensor(s @ box[0].detach().numpy(), requires_grad=True)
+    fields = Fields({"x": x.detach().numpy(), "box": box.detach().numpy()}, {"x": "m", "box": "m"})
+    atoms = bind(lennard_jones, fields, parameters={"epsilon": 1.0, "sigma": 1.0}, cutoff=Cutoff(2.5))
+    potential = Potential(fields, [atoms])
+    of = energy(potential)
+
+    def u(x: torch.Tensor, box: torch.Tensor) -> torch.Tensor:
+        return of(x=x, box=box)
+
+    moved = (x + 0.3 * torch.randn(x.shape, generator=torch.Generator().manual_seed(1))).detach()
+    for place in (x, moved.requires_grad_()):
+        assert torch.autograd.gradcheck(u, (place, box), eps=1e-6, atol=1e-4)
+        slopes = torch.autograd.grad(u(place, box), (place, box), create_graph=True)
+        bent = torch.autograd.grad(sum((one**2).sum() for one in slopes), (place, box))
+        along = {n: 2.0 * one.detach().numpy() for n, one in zip(("x", "box"), slopes, strict=True)}
+        potential.fields["x"].set(place.detach().numpy())
+        for wrt, found in zip(("x", "box"), bent, strict=True):
+            wanted = potential.product(along, wrt)
+            assert found.numpy() == pytest.approx(wanted, rel=1e-12, abs=1e-12 * np.abs(wanted).max())
