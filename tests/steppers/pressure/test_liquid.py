@@ -173,8 +173,8 @@ def test_argon_keeps_its_energy(ensemble: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
 def test_ten_thousand_argon_atoms_keep_their_energy(ensemble: str) -> None:
-    """10,976 atoms, 2 fs, 4 ps: the slope, for 100 ps, is below 1e-4 kT an atom in each 4 ps."""
-    assert abs(drift(14, 2000, ensemble)) < 1e-4
+    """10,976 atoms, 2 fs, 20 ps: the slope is below 1e-4 kT an atom in 100 ps."""
+    assert 5.0 * abs(drift(14, 10_000, ensemble)) < 1e-4
 
 
 def drift(cells: int, steps: int, ensemble: str) -> float:
