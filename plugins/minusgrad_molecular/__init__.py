@@ -16,6 +16,14 @@ def register_energies():
 
 
 @hookimpl
+def register_observers():
+    """The radial distribution function."""
+    from .radial_distribution import OBSERVERS
+
+    return OBSERVERS
+
+
+@hookimpl
 def register_states():
     """Molecules from an OpenMM System."""
     from .states import STATES

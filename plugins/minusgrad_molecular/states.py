@@ -102,7 +102,7 @@ class Molecule(Record):
             bodies=tuple(Body(name, nodes) for name, nodes in _bodies(atoms, fields["epsilon"]).items()),
             tuples={name: one.atoms for name, one in lists.items()},
             data=data,
-            labels={"x": "position", "v": "velocity", "m": "mass"},
+            labels={"x": "position", "v": "velocity", "m": "mass", "box": "edges"},
             shown=("bonds",) if "bonds" in lists else (),
         )
 

@@ -1,7 +1,7 @@
 """Contexts: the arguments of `make` in a plugin's models of states, compounds, steppers and observers."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -113,6 +113,13 @@ class StepperContext:
     magnetic: MagneticForce | None = None
 
 
+def _no_file(name: str) -> bytes:
+    """The files of a context without a folder."""
+    raise UserError(
+        f"'{name}': cannot be read without a scene's folder, got none; build the scene from a file"
+    )
+
+
 @dataclass(frozen=True)
 class ObserverContext:
     """The argument of an observer model's `make`.
@@ -120,7 +127,8 @@ class ObserverContext:
     units: the run's unit system. stepper: it moves the fields, which are in `stepper.potential.fields`.
     recorder: takes the numbers that an observer records. labels: the names of fields in files, by field.
     state: the initial state. holds: the components with prescribed motion. dissipation: R of the scene's
-    friction, None without any. grids: the name of the grid that a field lies on, by field.
+    friction, None without any. grids: the name of the grid that a field lies on, by field. read: gives the
+    bytes of a file beside the scene, as `StateContext.read` does.
     """
 
     units: UnitSystem
@@ -131,3 +139,4 @@ class ObserverContext:
     holds: Holds
     dissipation: Potential | None = None
     grids: Mapping[str, str] = field(default_factory=dict)
+    read: Callable[[str], bytes] = _no_file

@@ -144,6 +144,7 @@ class Simulation:
             self.holds,
             self.dissipation,
             self._places(),
+            self.starting.read,
         )
         self.observers = [self._made(block, looking, Observer) for block in scene.observe]
         for plugin in self._used_plugins():

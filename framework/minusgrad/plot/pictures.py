@@ -4,7 +4,8 @@ Matplotlib comes with the extra `plot` and is imported only here, when a picture
 of it is touched. The pictures depend on the recorded series: `particles/all/position` (2D or 3D) gives
 mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
 `mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
-over a plane grid gives `<label>.png`, energies give energy.png, and the iterations of a fit fit.png.
+over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
+radial_distribution.png, and the iterations of a fit fit.png.
 """
 
 from collections.abc import Callable
@@ -20,7 +21,7 @@ from ..files.h5md import OBSERVABLES
 from ..files.run_folder import RunDir
 from ..files.trajectory import Series
 from ..scene import units
-from . import fits, grids, layers, meshes, orbits, picture_files, style
+from . import fits, grids, layers, meshes, orbits, picture_files, radial, style
 from .style import COLOURS, FAINT, INK
 
 if TYPE_CHECKING:
@@ -47,6 +48,8 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
             )
     if fits.LOSS in names:
         jobs["fit"] = partial(fits.draw, run=run, names=names)
+    if f"{radial.SERIES}/g" in names:
+        jobs["radial_distribution"] = partial(radial.draw, run=run, names=names)
     if energies := _energies(names):
         jobs["energy"] = partial(_energy, run=run, energies=energies, names=names)
     for kind in (grids, layers):
