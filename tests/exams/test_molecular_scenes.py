@@ -22,13 +22,21 @@ def at_start(run: Run) -> float:
     return sum(float(run.series(f"observables/potential/{name}").value[0]) for name in terms + listed)
 
 
-def test_peptide(tmp_path: Path) -> None:
-    run = minusgrad.run(SCENES / "peptide.toml", out=tmp_path / "run")
-    assert at_start(run) == pytest.approx(-8.54665, abs=5e-6)
-    assert 1e-4 < energy_error(run) < 0.01
-
-
 def test_peptide_in_water(tmp_path: Path) -> None:
     run = minusgrad.run(SCENES / "peptide_in_water.toml", out=tmp_path / "run")
     assert at_start(run) == pytest.approx(-8722.51, abs=5e-3)
     assert 1e-5 < energy_error(run) < 0.002
+
+
+def test_argon_liquid(tmp_path: Path) -> None:
+    run = minusgrad.run(SCENES / "argon_liquid.toml", out=tmp_path / "run")
+    r, g, published = (
+        run.series(f"observables/radial_distribution/{n}").value for n in ("r", "g", "published")
+    )
+    r, g, published = r[0], g.mean(axis=0), published[0]
+    far = r > 4.2
+    assert np.abs(g - published)[far].max() < 0.1
+    highest, measured = np.argmax(g), np.nanargmax(published)
+    assert abs(r[highest] - 3.7) < 0.1
+    assert r[measured] == pytest.approx(3.7, abs=0.06)
+    assert g[highest] == pytest.approx(3.04, rel=0.06)

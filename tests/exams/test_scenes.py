@@ -23,6 +23,7 @@ TESTS = Path(__file__).parents[1]
 SCENES = TESTS.parent / "scenes"
 
 CLAIMED = {
+    "argon_liquid": "exams/test_molecular_scenes.py::test_argon_liquid",
     "argon_npt": "steppers/pressure/test_liquid.py::test_argon_npt",
     "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
@@ -40,7 +41,6 @@ CLAIMED = {
     "liquid": "exams/programs/test_liquid.py::test_liquid",
     "mpm_lagrangian": "exams/programs/test_mpm_lagrangian.py::test_mpm_lagrangian",
     "outer_solar_system": "exams/test_scenes.py::test_outer_solar_system",
-    "peptide": "exams/test_molecular_scenes.py::test_peptide",
     "peptide_in_water": "exams/test_molecular_scenes.py::test_peptide_in_water",
     "plummer": "exams/test_scenes.py::test_plummer",
     "rigid_body": "exams/programs/test_rigid_body.py::test_the_robot_learns_to_walk",

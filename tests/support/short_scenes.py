@@ -21,6 +21,7 @@ def looking(*often: int) -> dict[str, int]:
 
 
 IN_TIME: dict[str, dict[str, Any]] = {
+    "argon_liquid": {"run.steps": 12, "checkpoint.every": 4} | {"observe.0.begin": 0} | looking(4, 2, 2),
     "cantilever_damped": {"run.steps": 30, "checkpoint.every": 10} | looking(2, 10, 6, 10),
     "crossed_fields": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 4),
     "dam_break": {"run.steps": 60, "checkpoint.every": 20, "state.particles": 6, "state.floor": "0.12 m"}
@@ -32,7 +33,6 @@ IN_TIME: dict[str, dict[str, Any]] = {
     | looking(4, 4, 6),
     "gravity_seed": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "outer_solar_system": {"run.steps": 60, "checkpoint.every": 15},
-    "peptide": {"run.steps": 60, "checkpoint.every": 20} | looking(6, 12),
     "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 4),
     "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
     "spring_stiffness": {"run.steps": 60, "checkpoint.every": 20},
