@@ -32,7 +32,9 @@ def test_bonds_angles_and_torsions_are_the_functions_of_springs() -> None:
 
 VACUUM = {"state.system": "data/dipeptide.xml", "state.positions": "data/dipeptide.pdb"}
 VACUUM |= {"energy.4.cutoff": "100 angstrom"}
-VACUUM |= {"energy.5": {"kind": "coulomb", "cutoff": "100 angstrom", "switch": "none", "exclude": "exclusions"}}
+VACUUM |= {
+    "energy.5": {"kind": "coulomb", "cutoff": "100 angstrom", "switch": "none", "exclude": "exclusions"}
+}
 """Changes of the scene of a peptide in water; the cutoff is beyond every pair."""
 
 
