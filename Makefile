@@ -65,7 +65,7 @@ bench: $(VENV)/test
 # The pictures that the README shows; of robots, of those that a fit has trained (the seed is that of the first weights).
 pictures: $(VENV)/plot
 	@for shown in gravity_seed/orbits two_body/orbits outer_solar_system/orbits plummer/orbits \
-		elastic_seed/mesh cantilever/mesh argon_npt/energy silicon/mesh copper_constants/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
+		elastic_seed/mesh cantilever/mesh argon_npt/energy argon_liquid/radial_distribution silicon/mesh copper_constants/mesh laser_butterfly/dose laser_image/mesh wave/height smoke/smoke \
 		billiards/orbits mpm_lagrangian/mesh liquid/orbits volume_renderer/density water_renderer/seen; do \
 		scene=$${shown%/*} && \
 		$(BIN)/minusgrad run scenes/$$scene.toml --out runs/pictures/$$scene --force && \
