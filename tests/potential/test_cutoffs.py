@@ -18,7 +18,7 @@ from minusgrad.energies.pairs.scaled_pairs import with_scaled_pairs
 from minusgrad.energies.term_spec import TermSpec
 from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError
-from minusgrad.plugin import Box, ti
+from minusgrad.plugin import Body, Box, ti
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from tests.support.periodic_sums import images, pair_derivatives, pair_sum, quintic, slope, wrapped
@@ -233,6 +233,23 @@ def test_lists_grow_in_place_and_no_kernel_is_compiled_again() -> None:
     assert kernels.compiled() == compiled
     wanted = energy(fields)
     assert potential.value() == pytest.approx(wanted, rel=1e-12)
+
+
+def test_a_box_without_periodic_axes_limits_nothing() -> None:
+    values = {"x": lattice(np.diag([6.4] * 3)) % 6.4, "box": 6.4 * np.eye(3)[None]}
+    fields = Fields(values, UNITS, periodic=(False,) * 3)
+    wanted = pair_sum(fields["x"].values, np.eye(3), (False,) * 3, np.inf, u)
+    assert within(fields, cutoff=None).value() == pytest.approx(wanted, rel=1e-12)
+
+
+def test_bodies_in_any_order_exclude_their_pairs() -> None:
+    fields = in_box("triclinic")
+    pairs = [[0, 1], [5, 4], [2, 18]]
+    ordered, mixed = (
+        within(fields, bodies=[Body("some", nodes)], exclude=pairs)
+        for nodes in (np.arange(20), np.random.default_rng(2).permutation(20))
+    )
+    assert ordered.value() == mixed.value() != within(fields, bodies=[Body("some", np.arange(20))]).value()
 
 
 def test_excluded_and_scaled_pairs() -> None:

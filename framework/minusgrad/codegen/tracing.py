@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ..energies.local_energy import (
-    BOX,
+    IMAGE_BOX,
     IMAGES,
     INSIDE,
     Datum,
@@ -113,7 +113,9 @@ def trace(
     if IMAGES in energy.roles:
         images = [image.entries for image in values[IMAGES]] if _by_slot(energy) else _rows_of(values[IMAGES])
         for name in energy.positions:
-            values[name] = [_displaced(*pair, values[BOX]) for pair in zip(values[name], images, strict=True)]
+            values[name] = [
+                _displaced(*pair, values[IMAGE_BOX]) for pair in zip(values[name], images, strict=True)
+            ]
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]

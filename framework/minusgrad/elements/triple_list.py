@@ -3,7 +3,7 @@
     (i; j, k)     for each centre i, and each two rows j < k of its list of neighbours, images included
 
 They are tuples of three nodes with the images of a `PairList`, in the order of its targets and rows. They are
-listed anew from the pairs when these are; the triples beyond the cutoff, but within the skin, have the energy
+listed again from the pairs when these are; the triples beyond the cutoff, but within the skin, have the energy
 zero.
 """
 
@@ -54,7 +54,7 @@ class TripleList(NodeTuples):
         return TripleList.among(self.pairs.following(reference))
 
     def rebuild(self, fields: Mapping[str, Any]) -> "TripleList":
-        """The triples for these positions and this box: itself, unless the pairs were listed anew."""
+        """The triples for these positions and this box: itself, unless the pairs were listed again."""
         pairs = self.pairs.rebuild(fields)
         if pairs is self.pairs and pairs.version == self.built:
             return self

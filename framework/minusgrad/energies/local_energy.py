@@ -41,7 +41,7 @@ Shape = tuple[int | str, ...]
 the nodes of a tuple."""
 INSIDE = "_inside"
 """The datum that tells of each neighbour of a cell whether it lies in the grid: 1, else 0."""
-IMAGES, BOX = "_images", "_box"
+IMAGES, IMAGE_BOX = "_images", "_box"
 """The periodic images of an element's nodes, and the box that they are displaced by."""
 WINDOW = "cells of windows"
 """The set that fields read in windows are over; no name, so that no declared set is called like this."""
@@ -384,7 +384,9 @@ class LocalEnergy:
         if _in_window(self.roles[name]):
             return values[name]
         if IMAGES in values and name in self.positions:
-            return [x + image @ values[BOX] for x, image in zip(values[name], values[IMAGES], strict=True)]
+            return [
+                x + image @ values[IMAGE_BOX] for x, image in zip(values[name], values[IMAGES], strict=True)
+            ]
         inside = values.get(INSIDE, ())
         return self.around(name, values[name], lambda s, v: v if inside[s] > 0.5 else 0.0 * v)
 

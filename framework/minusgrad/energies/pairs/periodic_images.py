@@ -17,7 +17,7 @@ from ...elements.triple_list import TripleList
 from ...errors import EnergyError
 from ..cutoff import Cutoff
 from ..fields import POSITIONS, Field, Fields
-from ..local_energy import BOX, IMAGES, Box, Datum, Image
+from ..local_energy import IMAGE_BOX, IMAGES, Box, Datum, Image
 from ..term_spec import TermSpec
 
 
@@ -35,7 +35,7 @@ def among_images(
     plain = energy.element_kind.several or energy.element_kind.cells or spec.grid is not None
     if spec.cutoff is not None:
         return _within(spec, spec.cutoff, elements, positions, fields)
-    if not fields.periodic or plain or not positions or elements.arity < 2:
+    if not any(fields.periodic) or plain or not positions or elements.arity < 2:
         return spec, elements
     if energy.element_kind.limited and spec.elements is None:
         raise EnergyError(
@@ -67,12 +67,12 @@ def _within(
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
     reference = fields.lists, fields.periodic
-    nodes = elements.nodes.reshape(-1) if spec.energy.element_kind.triples else elements.nodes
+    nodes = np.unique(elements.nodes)
     pairs = PairList.shared(nodes, cutoff.reach, *reference, excluded, spec.label)
     found: Elements = TripleList.among(pairs) if spec.energy.element_kind.triples else pairs
     roles = dict(spec.energy.roles)
     if fields.periodic:
-        roles |= {IMAGES: Image() if found is pairs else Datum(shape=("k", "d")), BOX: Box()}
+        roles |= {IMAGES: Image() if found is pairs else Datum(shape=("k", "d")), IMAGE_BOX: Box()}
     energy = replace(spec.energy, roles=roles, positions=positions, cutoff=cutoff)
     return replace(spec, energy=energy), found
 
@@ -88,6 +88,6 @@ def _nearest(
         return spec
     images = np.zeros((len(kept), *found.shape[1:]))
     images[kept] = found
-    roles = {**spec.energy.roles, IMAGES: Datum(shape=("k", "d")), BOX: Box()}
+    roles = {**spec.energy.roles, IMAGES: Datum(shape=("k", "d")), IMAGE_BOX: Box()}
     energy = replace(spec.energy, roles=roles, positions=positions)
     return replace(spec, energy=energy, data={**spec.data, IMAGES: images})
