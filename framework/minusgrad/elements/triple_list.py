@@ -3,7 +3,7 @@
     (i; j, k)     for each centre i, and each two rows j < k of its list of neighbours, images included
 
 They are tuples of three nodes with the images of a `PairList`, in the order of its targets and rows. They are
-listed again from the pairs when these are; the triples beyond the cutoff, but within the skin, have no energy.
+listed again from the pairs when these are. Triples beyond the cutoff, but within the skin, have no energy.
 """
 
 from collections.abc import Mapping
