@@ -14,9 +14,9 @@ NONE = 1e-9
 
 
 def jump(term: Term) -> float:
-    """The largest |u|, or output of a map, of pairs at a sharp cutoff; 0 for a smooth one."""
+    """The largest |u|, or output of a map, of pairs at a sharp cutoff; 0 for a smooth one and for triples."""
     cutoff = term.energy.cutoff
-    if cutoff is None or not cutoff.sharp:
+    if cutoff is None or not cutoff.sharp or term.elements.arity != 2:
         return 0.0
     rng, nodes = np.random.default_rng(0), term.elements.nodes
     evaluate = replace(term.energy, cutoff=None).evaluator()
