@@ -13,6 +13,7 @@ WORKS = {
     "projected_hessian": "the sparse Hessian, made positive semi-definite",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
+    "liquid": "a Lennard-Jones liquid within a cutoff: velocity Verlet with lists of neighbours",
     "laser_deposit": "one iteration of laser deposition on the butterfly",
     "evolution": "programs in time: value and gradient of a whole run",
     "first_call": "the cold first call",

@@ -27,6 +27,7 @@ from benchmarks import (  # noqa: E402
     gravity_forces,
     laser_deposit,
     leapfrog,
+    liquid,
     neo_hookean,
     works,
 )
@@ -164,6 +165,16 @@ def test_c_leapfrog_is_right():
     assert few.expected
     for name in (C, OURS):
         assert cases.error(few.columns[name].make()(), few.expected()) < 1e-12
+
+
+def test_our_liquid_is_right(monkeypatch: pytest.MonkeyPatch):
+    """In lanes, against the loops over one target at a time."""
+    from minusgrad.codegen import lane_loops
+
+    monkeypatch.setattr(lane_loops, "LEAST_TARGETS", 1)
+    case = liquid.case(4, "f64", 20)
+    assert case.expected
+    assert cases.error(case.columns[OURS].make()(), case.expected()) < 1e-11
 
 
 # What is measured -----------------------------------------------------------------------------------
