@@ -197,8 +197,8 @@ def _faded(seen: np.ndarray) -> np.ndarray:
 
 
 def _draw_arrows(axes: "Axes", seen: np.ndarray, u: np.ndarray) -> None:
-    long = np.linalg.norm(u, axis=1)
-    shown = long > 0.03 * (long.max() or 1.0)
+    long = np.linalg.norm(u[:, :2], axis=1)
+    shown = long > 0.08 * (long.max() or 1.0)
     width = float(np.clip(0.05 / np.sqrt(shown.sum() or 1), 0.004, 0.012))
     axes.quiver(
         *seen[shown, :2].T, *u[shown, :2].T, angles="xy", scale_units="xy", scale=1.0, width=width,
@@ -275,4 +275,4 @@ def _principal_view(x: np.ndarray) -> np.ndarray:
     axes = axes * np.where(axes[np.arange(3), np.abs(axes).argmax(axis=1)] < 0, -1.0, 1.0)[:, None]
     axes[2] = np.cross(axes[0], axes[1])
     flat = len(sizes) < 3 or sizes[2] < 1e-3 * (sizes[0] or 1.0)
-    return axes if flat else surfaces.view(np.radians(70.0), np.radians(18.0)) @ axes[[2, 0, 1]]
+    return axes if flat else surfaces.view(np.radians(20.0), np.radians(18.0)) @ axes[[2, 0, 1]]

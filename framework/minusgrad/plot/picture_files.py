@@ -54,13 +54,21 @@ def animated(
         if pictures:
             pictures.append(seen.quantize(palette=pictures[0], dither=Image.Dither.NONE))
         else:
-            pictures.append(seen.quantize(128, Image.Quantize.MAXCOVERAGE))  # keeps white white
+            pictures.append(_with_white(seen.quantize(128)))
     gif = io.BytesIO()
     pictures[0].save(
         gif, "GIF", save_all=True, append_images=pictures[1:], duration=milliseconds, loop=0, optimize=False
     )
     durable.replace(path, gif.getvalue())
     return path
+
+
+def _with_white(picture: Any) -> Any:
+    """The picture, the lightest colours of its palette made white: they are that of the paper, averaged."""
+    palette = np.array(picture.getpalette()).reshape(-1, 3)
+    palette[palette.min(axis=1) >= 247] = 255
+    picture.putpalette(palette.ravel().tolist())
+    return picture
 
 
 def _figure() -> "Figure":
