@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..energies.fields import Field, Fields
-from ..energies.local_energy import LocalEnergy, Node, local_energy
+from ..energies.local_energy import IMAGES, LocalEnergy, Node, local_energy
 from ..energies.local_map import LocalMap, numbers_of
 from ..energies.term import Term, bind
 from ..potential.potential import Potential
@@ -101,7 +101,8 @@ def pieces(
         else:
             found.append(weighed(nodes[0], values))
             if term.elements.unordered:
-                exchanged = {a: v[::-1] if a in term.fields else v for a, v in values.items()}
+                by_slot = {*term.fields, IMAGES}
+                exchanged = {a: v[::-1] if a in by_slot else v for a, v in values.items()}
                 found.append(weighed(nodes[1], exchanged))
     return found
 
