@@ -24,6 +24,8 @@ from .periodic_box import PeriodicBox
 
 SPARE = 1.25
 """Room in the arrays of a list, relative to what it needs when they are made."""
+CROWDED = 8
+"""Images of a node from which on neighbours are sought node by node: most pairs are then of two images."""
 LARGE = 1 << 28
 """Bytes from which on the memory of a list is estimated before it is built."""
 
@@ -324,6 +326,10 @@ class PairList(Elements):
             many = int(cKDTree(places[own]).count_neighbors(tree, reach))
             what = f"{self.what}: its list of {many} neighbours"
             memory.require(40 * many, what, "use a smaller cutoff or skin", EnergyError)
+        if len(places) > CROWDED * len(own):
+            near = tree.query_ball_point(places[own], reach)
+            rows = [np.setdiff1d(found, [row]) for row, found in zip(own, near, strict=True)]
+            return np.concatenate([[0], np.cumsum([len(found) for found in rows])]), np.concatenate(rows)
         pairs = tree.query_pairs(reach, output_type="ndarray")
         target = np.full(len(places), -1)
         target[own] = np.arange(len(own))
