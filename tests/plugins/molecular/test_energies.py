@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from shutil import copy
 
 import numpy as np
 import pytest
@@ -53,6 +54,45 @@ def test_each_term_and_the_forces_are_those_of_openmm(name: str, changes: dict) 
         assert found[term] == pytest.approx(expected[term], rel=1e-8), term
     whole, size = sum(expected.values()), sum(map(abs, expected.values()))
     assert abs(potential.value() - whole) < 1e-8 * size
+    forces = np.array(reference["forces"])
+    assert np.abs(-potential.gradient("x") - forces).max() < 1e-6 * np.abs(forces).max()
+
+
+LONG_RANGE = """
+[[compound]]
+kind = "pme"
+cutoff = "8 angstrom"
+alpha = "3.4 nm^-1"
+mesh = [24, 24, 24]
+
+[[compound]]
+kind = "dispersion"
+cutoff = "8 angstrom"
+switch = "none"
+"""
+
+
+def test_the_peptide_with_particle_mesh_ewald_is_that_of_openmm(tmp_path: Path) -> None:
+    """Its scene with PME and the correction of dispersion in place of the reaction field."""
+    text = (SCENES / "peptide_in_water.toml").read_text()
+    field = text.index('[[energy]]\nkind = "coulomb_reaction_field"')
+    after = text.index("[[energy]]", field + 1)
+    text = (text[:field] + text[after:] + LONG_RANGE).replace(
+        '["elastic", ', '["electrostatics", "elastic", '
+    )
+    (tmp_path / "data").mkdir()
+    for file in (SCENES / "data").glob("dipeptide_water.*"):
+        copy(file, tmp_path / "data")
+    (tmp_path / "peptide.toml").write_text(text)
+    potential = minusgrad.build(tmp_path / "peptide.toml").potential
+    found = potential.by_term()
+    reference = json.loads((REFERENCE / "dipeptide_water_pme.json").read_text())
+    expected = reference["energies"]
+    coulomb = sum(value for name, value in found.items() if name.startswith("pme_"))
+    assert coulomb == pytest.approx(expected["coulomb"], rel=1e-8)
+    assert found["coulomb_14"] == pytest.approx(expected["coulomb_14"], rel=1e-8)
+    dispersion = found["lennard_jones"] + found["dispersion_correction"]
+    assert dispersion == pytest.approx(expected["lennard_jones"], rel=1e-8)
     forces = np.array(reference["forces"])
     assert np.abs(-potential.gradient("x") - forces).max() < 1e-6 * np.abs(forces).max()
 
