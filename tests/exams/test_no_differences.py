@@ -53,7 +53,7 @@ def _by_hand(node: ast.FunctionDef | ast.Lambda) -> Iterator[str]:
     if isinstance(node, ast.FunctionDef):
         if BY_HAND.search(node.name) and node.name not in ALLOWED:
             yield "derivative by hand"
-        if any("kernel" in ast.unparse(decorator) for decorator in node.decorator_list):
+        if any(re.search(r"\bkernel\b", ast.unparse(one)) for one in node.decorator_list):
             yield "kernel by hand"
 
 

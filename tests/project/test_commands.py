@@ -136,7 +136,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder as a reader has it: the shipped scenes, the files that the pages show, and two runs."""
     folder = tmp_path_factory.mktemp("home")
     (folder / "scenes").symlink_to(ROOT / "scenes")
-    for name in ("two_body.toml", "torch/pyramid.obj", "data/silhouette.py"):
+    for name in ("two_body.toml", "torch/pyramid.obj", "data/silhouette.py", "data/heart.py"):
         (folder / Path(name).name).write_bytes((SCENES / name).read_bytes())
     for page in ("README.md", *(f"docs/{path.name}" for path in sorted((ROOT / "docs").glob("*.md")))):
         for _, name, text in blocks(page):

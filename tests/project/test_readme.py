@@ -124,7 +124,8 @@ def _plain(line: str) -> str:
 @pytest.mark.parametrize(("page", "k"), PYTHON)
 def test_python_blocks(page: str, k: int, folder: Path) -> None:
     text = unnamed("python", page)[k]
-    run(folder, sys.executable, "-c", text)
+    (folder / "block.py").write_text(text)  # an energy has a source that can be read
+    run(folder, sys.executable, "block.py")
     if "runs/from_python" in text:
         assert len(trajectory.series(folder / "runs/from_python", "observables/drift").step) == 51
 

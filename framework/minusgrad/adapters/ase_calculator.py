@@ -78,13 +78,14 @@ class Calculator(AseCalculator):
 
     def _place(self) -> None:
         """Give the atoms to the scene. Raises `AtomsError` where they repeat along other axes."""
-        repeated = tuple(map(bool, self.atoms.pbc))
+        atoms: Any = self.atoms
+        repeated = tuple(map(bool, atoms.pbc))
         if repeated != self._scene.periodic:
             raise AtomsError(
                 f"atoms: the scene is periodic along {_named(self._scene.periodic)}, got atoms that are along"
                 f" {_named(repeated)}; set atoms.pbc, or [box] of the scene"
             )
-        self._scene.place(self.atoms.positions, self.atoms.cell.array if any(repeated) else None)
+        self._scene.place(atoms.positions, atoms.cell.array if any(repeated) else None)
 
 
 def _named(periodic: tuple[bool, ...]) -> str:

@@ -111,7 +111,7 @@ class Cell:
         old = storage.host(self.momentum).copy()
         new = decay * old + width * own.allowed(draws.reshape(d, d))
         storage.store(self.momentum, new)
-        heat = (ordered_sum(new * new) - ordered_sum(old * old)) / (2.0 * self.inertia)
+        heat = ordered_sum(new * new - old * old) / (2.0 * self.inertia)
         storage.store(self.given, storage.host(self.given) + heat)
 
     def _push(self, h: float, by: np.ndarray) -> None:
