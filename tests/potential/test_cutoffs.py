@@ -49,6 +49,12 @@ def filling(x, box, k):
     return k * (box[0, 0] * box[1, 1] - box[0, 1] * box[1, 0]) + 0.0 * x[0][0]
 
 
+@local_energy("misread", over="nodes", box=Node("m", ("d", "d")))
+def misread(box):
+    """The area of the box, read as if it belonged to a node."""
+    return box[0].determinant()
+
+
 @local_map("crowding", gives="crowding", over="pairs", x=X)
 def crowding(x):
     """A sum over neighbours."""
@@ -418,6 +424,10 @@ def test_a_twin_has_lists_of_its_own() -> None:
         (
             lambda: bind(filling, Fields({"x": np.ones((1, 2))}, UNITS), parameters={"k": 1.0}),
             "filling: reads the periodic box, got none; give the scene a [box]",
+        ),
+        (
+            lambda: bind(misread, in_box("plane")),
+            "misread.box: reads the periodic box, which all elements share, got the role Node; give it the",
         ),
         (
             lambda: bind(spring, in_box("cube"), tuples=[[0, 1]], parameters={"k": 1.0}, cutoff=Cutoff(1.0)),

@@ -49,7 +49,7 @@ class TermBlock:
         self.energy, self.model, self.state, self.units = energy, model, state, units
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}
-        for a, value in _measured(model, units).items():
+        for a, value in quantities(model, units).items():
             if value is not None and a in roles:
                 drawn = isinstance(value, dict) and EACH in value and isinstance(energy, LocalEnergy)
                 stream = f"{label}.{a}"
@@ -98,7 +98,7 @@ class TermBlock:
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
-        given = {key: value for key, value in _measured(self.model, self.units).items() if key in PAIR_KEYS}
+        given = {key: value for key, value in quantities(self.model, self.units).items() if key in PAIR_KEYS}
         if given.get("cutoff") is None:
             if lost := [key for key, value in given.items() if value]:
                 raise EnergyError(f"{lost[0]}: needs a cutoff, got none; give `cutoff`, or leave it out")
@@ -198,13 +198,6 @@ class TermBlock:
         if name not in self.state.grids:
             raise EnergyError(unknown("grid", name, self.state.grids))
         return self.state.grids[name]
-
-
-def _measured(model: Record, units: UnitSystem) -> dict[str, Any]:
-    """The quantities of a block in the run's units; a sharp cutoff has a word in the place of one."""
-    sharp = getattr(model, "switch", None) == SHARP
-    found = quantities(model.model_copy(update={"switch": None}) if sharp else model, units)
-    return found | ({"switch": SHARP} if sharp else {})
 
 
 def bodies_named(state: State, names: str | tuple[str, ...] | None) -> list[Body]:

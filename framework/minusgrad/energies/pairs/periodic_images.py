@@ -30,7 +30,7 @@ def among_images(
     a cutoff of other elements than pairs, for pairs in a periodic box without one, and without positions.
     """
     energy = spec.energy
-    _refuse_unfit(spec, elements, fields)
+    _refuse_unfit(spec, bound, fields)
     positions = tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
     plain = energy.element_kind.several or energy.element_kind.cells or spec.grid is not None
     if spec.cutoff is not None:
@@ -45,7 +45,12 @@ def among_images(
     return _nearest(spec, elements, kept, positions, fields), elements
 
 
-def _refuse_unfit(spec: TermSpec, elements: Elements, fields: Fields) -> None:
+def _refuse_unfit(spec: TermSpec, bound: Mapping[str, Field], fields: Fields) -> None:
+    if read := [argument for argument, field in bound.items() if field is fields.box]:
+        raise EnergyError(
+            f"{spec.label}.{read[0]}: reads the periodic box, which all elements share, got the role Node;"
+            " give it the role Box"
+        )
     if spec.energy.of_role(Box) and fields.box is None:
         raise EnergyError(f"{spec.label}: reads the periodic box, got none; give the scene a [box]")
     if spec.cutoff is None and spec.exclude is not None:
