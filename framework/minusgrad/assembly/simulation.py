@@ -568,9 +568,14 @@ class Simulation:
         made: dict[KeyPath, Any] = {self.scene.stepper.path: self.stepper}
         made |= {block.path: one for block, one in zip(self.scene.observe, self.observers, strict=True)}
         owned = {path: (entries[path].owner, one) for path, one in made.items()}
-        found = {path: (entries[path[:2]].owner, one) for path, one in self.bound.items()}
+        found = {path: (self._owner(path), one) for path, one in self.bound.items()}
         state = entries[self.scene.state.path].owner, self.state, self.holds.fields
         return run_origin.of_run(found, state, owned, self.registry, self._used_plugins())
+
+    def _owner(self, path: KeyPath) -> Plugin:
+        """The plugin of the block that a term or map comes from; a compound has several below its path."""
+        entries = self._validated.entries
+        return next(entries[path[:end]].owner for end in range(len(path), 0, -1) if path[:end] in entries)
 
     def _used_plugins(self) -> list[Plugin]:
         """The plugins that the scene's kinds come from."""
