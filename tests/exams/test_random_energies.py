@@ -32,7 +32,7 @@ from minusgrad.codegen.statements import leaf_name
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.engine import runtime, storage
 from minusgrad.engine.kernels import BoundKernel, Code
-from minusgrad.engine.special_functions import erf, helpers
+from minusgrad.engine.special_functions import erf, erfc, helpers
 from minusgrad.symbolic.differentiation import gradient, tangent
 from minusgrad.symbolic.graph import inputs, reachable
 from minusgrad.symbolic.operations import OPERATIONS
@@ -100,7 +100,7 @@ def in_numpy(outputs: Sequence[Scalar], leaves: Sequence[Scalar], numbers: Seque
             return value
         return value * (1.0 + np.spacing(1.0) * rng.integers(-1, 2, LANES) * (np.arange(LANES) > 0))
 
-    scope = {"ti": TEXT, "erf_f64": erf, "rounded": rounded}
+    scope = {"ti": TEXT, "erf_f64": erf, "erfc_f64": erfc, "rounded": rounded}
     scope |= {leaf_name(leaf): np.full(LANES, v) for leaf, v in zip(leaves, numbers, strict=True)}
     with np.errstate(all="ignore"):
         exec(compile(source, "<emitted>", "exec"), scope)
@@ -245,8 +245,9 @@ def compiled(batch: list[Program]) -> np.ndarray:
     text = f"def kernel({head}):\n{''.join(calls)}"
     file = f"<random energies {next(NUMBERS)}>"
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-    for p in batch:  # Taichi has no erf: the kernels' own
-        p.function.__globals__["erf"] = helpers(ti, "erf_f64")["erf_f64"]
+    own = helpers(ti, "erf_f64 erfc_f64")  # Taichi has neither: the kernels' own
+    for p in batch:
+        p.function.__globals__.update(erf=own["erf_f64"], erfc=own["erfc_f64"])
     scope = {"ti": ti, **{f"energy{b}": ti.func(p.function) for b, p in enumerate(batch)}}
     exec(compile(text, file, "exec"), scope)
     runtime.start()

@@ -604,6 +604,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *(("weigh_a_planet", name) for name in ("m", "x", "v")),
         ("volume_renderer", "density"),
         *(("wave_energy", name) for name in ("height", "speed")),
+        *((name, unknown) for name in ("copper_constants", "silicon") for unknown in ("x", "box")),
     }
 
 

@@ -23,7 +23,7 @@ ROLES = {
 }
 HEADER = '''"""Random energies."""
 
-from minusgrad import erf, ti
+from minusgrad import erf, erfc, ti
 
 SCALE = 0.75
 TABLE = [0.3, -0.6, 1.2]
@@ -65,7 +65,8 @@ NUMBERS = (
     *("ti.cos({s} * {a})", "ti.exp(-({s}) ** 2)", "ti.log({p})", "ti.sqrt({p})", "ti.rsqrt({p})"),
     *("ti.tanh({s}) ** {n}", "({s}) ** 2", "ti.atan2({s}, {p})", "ti.atan2({p}, {s})", "{p} ** {e}"),
     *("{p} ** ti.tanh({s})", "ti.pow({p}, 0.5 * {a})", "2.0 ** ti.tanh({s})", "pow({p}, {a})"),
-    *("ti.asin(0.9 * ti.sin({s}))", "ti.acos(0.8 * ti.tanh({s}))", "ti.tan(ti.tanh({s}))", "erf(1.0 * {s})"),
+    *("ti.asin(0.9 * ti.sin({s}))", "ti.acos(0.8 * ti.tanh({s}))", "ti.tan(ti.tanh({s}))"),
+    "erf(1.0 * {s}) - 0.3 * erfc(ti.tanh({s}))",
     *("ti.min({s}, {s})", "ti.max({s}, {s}, 0.1)", "max({s}, {a})", "min({a}, {s})", "abs({s})"),
     *("ti.math.clamp({s}, -0.8, {p})", "ti.math.mix({s}, {s}, {a})", "ti.math.sign({s}) * {s}"),
     *("ti.select({c}, {s}, {s})", "{choice}", "ti.cast({c}, ti.f64) * {s}"),
