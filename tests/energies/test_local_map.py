@@ -120,6 +120,7 @@ def test_the_table_uses_every_kind_of_map() -> None:
         "stamps": [5, None],
         "kernel_density": [],
         "self_density": [],
+        "sutton_chen_density": [],
     }
 
 
@@ -1031,7 +1032,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a field cannot be called 'a/b'; use letters, digits and _": lambda: declared(
         at=Cell(window=_here), gives="a/b"
     ),
-    "map 'm': over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets": lambda: (
+    "map 'm': over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or": lambda: (
         declared("cell", at=Cell(window=_here))
     ),
     "map 'm': has no Node field": lambda: local_map("m", gives="y", over="nodes", x=Parameter())(lone),

@@ -576,7 +576,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared(0, x=X, k=Datum()),
-            "over must be 'nodes', 'pairs', 'tuples', 'cells', a number of nodes or names of sets, got 0",
+            "over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of",
         ),
     ],
 )
