@@ -568,7 +568,11 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         (lambda: declared("pairs", x=X, k=Datum()), "energy 'bad': a pair has no data"),
         (
             lambda: declared("triples", x=X, k=Datum()),
-            "'pairs', 'tuples', 'cells', a number of nodes or names of sets, got 'triples'; choose one",
+            "energy 'bad': a triple has no data; use Node fields or Parameters",
+        ),
+        (
+            lambda: declared("triplets", x=X, k=Datum()),
+            "'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of sets, got 'triplets'; choose",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
