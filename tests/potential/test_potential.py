@@ -572,7 +572,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared("triplets", x=X, k=Datum()),
-            "'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of sets, got 'triplets'; choose",
+            "'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of sets, got 'triplets'",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
