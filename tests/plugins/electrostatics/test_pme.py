@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from scipy import fft, special
 
-import minusgrad_electrostatics
-import minusgrad_molecular
 from minusgrad import Fields, Potential, bind, bind_staged, build
 from minusgrad.check import term_check
 from minusgrad.errors import SceneError, UserError
@@ -271,7 +269,6 @@ WATER = """
     [run]
     steps = 2
     """
-PLUGINS = [minusgrad_electrostatics, minusgrad_molecular]
 
 
 def scene(folder: Path, text: str = WATER) -> Path:
@@ -283,7 +280,7 @@ def scene(folder: Path, text: str = WATER) -> Path:
 
 
 def test_a_scene_with_a_peptide_in_water_is_that_of_openmm(tmp_path: Path) -> None:
-    made, expected = build(scene(tmp_path), plugins=PLUGINS), REFERENCES["water"]
+    made, expected = build(scene(tmp_path)), REFERENCES["water"]
     kilojoules = made.units.in_si("J") * 6.02214076e20
     found = {name: kilojoules * u for name, u in made.potential.by_term().items()}
     charges = sum(u for name, u in found.items() if name.startswith("pme_"))
@@ -310,4 +307,4 @@ MISTAKES = {
 def test_mistakes_are_told_at_their_block(old: str, tmp_path: Path) -> None:
     new, text = MISTAKES[old]
     with pytest.raises(SceneError, match=re.escape(f"compound.0{text}")):
-        build(scene(tmp_path, WATER.replace(old, new)), plugins=PLUGINS)
+        build(scene(tmp_path, WATER.replace(old, new)))
