@@ -26,7 +26,7 @@ from .runs import OTHER, rebuilt
 HERTZ, LIGHT = 1e12, 299_792_458e2
 """Hz in a THz; the speed of light [cm/s], by which spectroscopists divide frequencies."""
 MOLECULAR = 1e9
-"""Hz from which on the highest frequency is told in THz and cm^-1."""
+"""Hz from which on the highest frequency is given in THz and cm^-1."""
 
 
 @dataclass(frozen=True)
