@@ -5,7 +5,8 @@ BIN := $(VENV)/bin
 DEMO := runs/demo
 ON_QUADRANTS := engine exams/test_energies.py steppers/test_integrator.py steppers/test_heat_bath.py \
 	potential/test_potential.py potential/test_staged_term.py torch/test_kernel.py torch/test_rollout.py
-WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 2
+# A worker that crashes ends the run: with `loadfile`, tests of its file would be waited for without end.
+WORKERS := -n 2 --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 CACHE := $(CURDIR)/.cache
 PYTEST := TI_OFFLINE_CACHE_FILE_PATH=$(CACHE)/taichi QD_OFFLINE_CACHE_FILE_PATH=$(CACHE)/quadrants \
 	$(BIN)/python -m pytest $(WORKERS)

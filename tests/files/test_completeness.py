@@ -23,6 +23,7 @@ from minusgrad.files.run_folder import RECORDER
 from minusgrad.scene.document import load
 from minusgrad.steppers import scheduler
 from tests.support.short_scenes import FITTERS, IN_TIME, SEARCHES, fitted, moved, path_of, searched
+from tests.support.tiers import sampled
 
 SPLIT = {
     "two_body": "leapfrog",
@@ -113,9 +114,9 @@ def matters(one: Job, moment: Snapshot, name: str, steps: int, uncut: dict[str, 
     return False
 
 
-@pytest.mark.parametrize(("do", "scene", "kind"), CASES, ids=[" ".join(case) for case in CASES])
-def test_each_stored_number_matters_and_none_may_be_missing(do: str, scene: str, kind: str) -> None:
-    one = made(do, scene, kind)
+@pytest.mark.parametrize("case", sampled(CASES, [c for c in CASES if c[2] != "gauss_newton"]), ids=" ".join)
+def test_each_stored_number_matters_and_none_may_be_missing(case: tuple[str, str, str]) -> None:
+    one = made(*case)
     steps = one.last
     for observer in one.observers:
         observer.observe()
@@ -124,7 +125,7 @@ def test_each_stored_number_matters_and_none_may_be_missing(do: str, scene: str,
     run_on(one, steps)
     uncut = checkpoint.sums(whole_moment(one))
     assert resumed(one, moment, steps) == uncut, "the same objects go back and on"
-    assert resumed(made(do, scene, kind), moment, steps) == uncut, "and so do new ones"
+    assert resumed(made(*case), moment, steps) == uncut, "and so do new ones"
 
     stored = [name for name, array in moment.arrays.items() if array.size]
     silent = [name for name in stored if not matters(one, moment, name, steps, uncut)]

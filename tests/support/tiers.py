@@ -13,7 +13,14 @@ def sampled(rows: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     """Parameters for all rows; those that are not `kept` are marked `long`."""
     rows = list(rows)
     assert (lost := [row for row in kept if row not in rows]) == [], f"not in the table: {lost}"
-    return [row if row in kept else pytest.param(row, marks=pytest.mark.long) for row in rows]
+    return [row if row in kept else _long(row) for row in rows]
+
+
+def _long(row: Any) -> Any:
+    """The row, a value or a `pytest.param`, marked `long`."""
+    if isinstance(row, type(pytest.param())):
+        return row._replace(marks=(*row.marks, pytest.mark.long))
+    return pytest.param(row, marks=pytest.mark.long)
 
 
 def counts(few: int, many: int) -> list[Any]:
