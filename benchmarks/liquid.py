@@ -19,7 +19,7 @@ from minusgrad import Fields, Potential, bind, local_energy
 from minusgrad.codegen import lane_loops
 from minusgrad.energies.cutoff import Cutoff
 from minusgrad.energies.fields import Motion
-from minusgrad.energies.local_energy import Node, Parameter
+from minusgrad.energies.roles import Node, Parameter
 from minusgrad.engine import runtime
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES

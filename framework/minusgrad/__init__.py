@@ -22,20 +22,11 @@ if TYPE_CHECKING:
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State
-    from .energies.local_energy import (
-        Datum,
-        Linear,
-        Node,
-        Parameter,
-        Spacing,
-        Table,
-        Time,
-        TimeStep,
-        local_energy,
-    )
+    from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
+    from .energies.roles import Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
     from .energies.staged_map import staged_map
     from .energies.term import bind
@@ -55,10 +46,11 @@ _HOMES = {
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
     "energies.fields": "Body Fields Grid Hold Motion State",
-    "energies.local_energy": "Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
+    "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
+    "energies.roles": "Datum Linear Node Parameter Spacing Table Time TimeStep",
     "energies.staged_energy": "Between Stage Staged staged_energy",
     "energies.staged_map": "staged_map",
     "energies.term": "bind",

@@ -23,22 +23,12 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
-    from .energies.cutoff import Cutoff
     from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
-    from .energies.local_energy import (
-        Box,
-        Datum,
-        Linear,
-        Node,
-        Parameter,
-        Spacing,
-        Table,
-        Time,
-        TimeStep,
-        local_energy,
-    )
+    from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
+    from .energies.pairs.cutoff import Cutoff
+    from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
     from .engine import memory, random
@@ -68,11 +58,12 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
-    "energies.cutoff": "Cutoff",
+    "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
-    "energies.local_energy": "Box Datum Linear Node Parameter Spacing Table Time TimeStep local_energy",
+    "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
+    "energies.roles": "Box Datum Linear Node Parameter Spacing Table Time TimeStep",
     "energies.staged_energy": "Between Stage staged_energy",
     "energies.staged_map": "staged_map",
     "engine": "memory random",

@@ -19,7 +19,7 @@ from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Motion
-from minusgrad.energies.local_energy import Linear
+from minusgrad.energies.roles import Linear
 from minusgrad.engine.kernels import SCALARS, Code, _source, shadowed
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.steppers.integrator import Integrator

@@ -11,7 +11,7 @@ from minusgrad import Fields, Node, Parameter, Potential, Time, bind, local_ener
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.listed_lanes import ListedLanes
 from minusgrad.codegen.term_loops import Emitter
-from minusgrad.energies.cutoff import Cutoff
+from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.engine import kernels, runtime, storage
 from minusgrad.errors import MiscompiledError
 from minusgrad.symbolic.operations import OPERATIONS

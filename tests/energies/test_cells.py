@@ -30,7 +30,7 @@ from minusgrad import (
 from minusgrad.adjoint.program_check import of_program
 from minusgrad.assembly.energy_block import energy_model
 from minusgrad.check import single_precision, term_check
-from minusgrad.energies.local_energy import declared
+from minusgrad.energies.declaration import declared
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, TraceError
 from minusgrad.plugin import SCHEMES, Evolution, Integrator

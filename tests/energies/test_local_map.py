@@ -30,7 +30,7 @@ from minusgrad.check import term_check
 from minusgrad.codegen.map_loops import MapLoops
 from minusgrad.codegen.windows.scatter_loops import WindowLoops, size_of
 from minusgrad.energies.fields import Grid
-from minusgrad.energies.local_energy import Linear
+from minusgrad.energies.roles import Linear
 from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError, PluginError, TraceError
 from minusgrad.steppers.integrator import Integrator

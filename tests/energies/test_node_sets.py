@@ -29,7 +29,7 @@ from minusgrad.codegen.canonical_trace import canonical_trace
 from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.energies.fields import Body, Grid, Motion
-from minusgrad.energies.local_energy import Linear
+from minusgrad.energies.roles import Linear
 from minusgrad.engine import runtime
 from minusgrad.errors import EnergyError, TraceError
 from minusgrad.plugin import Evolution

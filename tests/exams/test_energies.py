@@ -7,7 +7,7 @@ import pytest
 
 from minusgrad import Node, Potential, local_energy
 from minusgrad.assembly.registry import Registry
-from minusgrad.energies.local_energy import Datum, Parameter, Table, Time
+from minusgrad.energies.roles import Datum, Parameter, Table, Time
 from minusgrad.engine import runtime
 from tests.support import instances, references
 from tests.support.instances import CANONICAL, Instance

@@ -13,7 +13,7 @@ from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.check import term_check
 from minusgrad.elements.pair_list import PairList
-from minusgrad.energies.cutoff import Cutoff
+from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.energies.pairs.scaled_pairs import with_scaled_pairs
 from minusgrad.energies.term_spec import TermSpec
 from minusgrad.engine import kernels

@@ -14,16 +14,9 @@ import numpy as np
 
 from minusgrad import Fields, bind
 from minusgrad.energies.fields import Body, Grid
-from minusgrad.energies.local_energy import (
-    Datum,
-    LocalEnergy,
-    Node,
-    Parameter,
-    Table,
-    concrete,
-    weights_at_rest,
-)
+from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
 from minusgrad.energies.local_map import LocalMap
+from minusgrad.energies.roles import Datum, Node, Parameter, Table, concrete
 from minusgrad.energies.staged_map import StagedMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from minusgrad import ti
-from minusgrad.energies.local_energy import Datum, Node, Parameter, Table, Time
 from minusgrad.energies.local_map import LocalMap
+from minusgrad.energies.roles import Datum, Node, Parameter, Table, Time
 from minusgrad.energies.term import Term
 from minusgrad.engine import runtime, storage
 

@@ -3,7 +3,7 @@
 import numpy as np
 
 from minusgrad import Node, Potential
-from minusgrad.energies.local_energy import Datum, Time
+from minusgrad.energies.roles import Datum, Time
 
 
 def names(potential: Potential) -> dict[str, float]:

@@ -34,9 +34,10 @@ from pydantic import Field as Limits
 from pydantic import create_model
 
 from ..energies.drawn_values import DrawnValues
-from ..energies.local_energy import Datum, LocalEnergy, Parameter, TimeStep
+from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
+from ..energies.roles import Datum, Parameter, TimeStep
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..scene.records import Quantity, Record

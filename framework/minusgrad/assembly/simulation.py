@@ -14,11 +14,12 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.tracing import of_term
+from ..energies.declaration import identifier
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, State
-from ..energies.local_energy import Datum, identifier
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.pairs.cutoff_jump import jump
+from ..energies.roles import Datum
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..energies.term import Term

@@ -7,14 +7,16 @@ import numpy as np
 
 from ..elements.bonded_pairs import bonded_pairs
 from ..elements.node_tuples import NodeTuples
-from ..energies.cutoff import Cutoff
+from ..energies.declaration import PAIR_KEYS
 from ..energies.drawn_values import DrawnValues
 from ..energies.fields import POSITIONS, Body, Fields, Grid, State
-from ..energies.local_energy import PAIR_KEYS, Datum, LocalEnergy, Table
+from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
+from ..energies.pairs.cutoff import Cutoff
 from ..energies.pairs.scaled_pairs import with_scaled_pairs
 from ..energies.repeated_maps import sweeps
+from ..energies.roles import Datum, Table
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..energies.term_spec import TermSpec

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from ..energies.fields import Field, Fields
-from ..energies.local_energy import IMAGES, LocalEnergy, Node, local_energy
+from ..energies.local_energy import IMAGES, LocalEnergy, local_energy
 from ..energies.local_map import LocalMap, numbers_of
+from ..energies.roles import Node
 from ..energies.term import Term, bind
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm

@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..energies.fields import Fields
-from ..energies.local_energy import Node
+from ..energies.roles import Node
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import MiscompiledError, RangeError

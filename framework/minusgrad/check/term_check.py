@@ -28,7 +28,8 @@ import numpy as np
 from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
 from ..energies.fields import Field, ordered_sum
-from ..energies.local_energy import Bounded, Datum, LocalEnergy, Node, Parameter, Time
+from ..energies.local_energy import LocalEnergy
+from ..energies.roles import Bounded, Datum, Node, Parameter, Time
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..engine import storage

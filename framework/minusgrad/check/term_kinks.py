@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from ..energies.fields import Field
-from ..energies.local_energy import Linear
+from ..energies.roles import Linear
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential

@@ -11,7 +11,7 @@ from ..codegen.element_samples import Sample
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..energies.fields import Field
-from ..energies.local_energy import Datum, Node
+from ..energies.roles import Datum, Node
 from ..energies.term import Term
 from ..engine import storage
 from ..potential.potential import Potential

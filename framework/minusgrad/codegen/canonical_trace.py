@@ -14,8 +14,8 @@ of gradients follow it, so that equal texts give equal numbers, and with equal o
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..energies.local_energy import Linear, Node, Role
 from ..energies.local_map import LocalMap
+from ..energies.roles import Linear, Node, Role
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.scalar import Scalar

@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.local_energy import IMAGES, Box, Datum, Image, Node, Time
+from ..energies.local_energy import IMAGES
+from ..energies.roles import Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
 from ..symbolic.graph import inputs

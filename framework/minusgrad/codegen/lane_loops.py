@@ -22,7 +22,7 @@ import numpy as np
 from ..elements.gather import Gather
 from ..elements.loops import Loop
 from ..energies.fields import Field
-from ..energies.local_energy import Datum
+from ..energies.roles import Datum
 from ..energies.term import Term, in_blocks
 from ..engine import lane_blocks, runtime, storage
 from ..engine.kernels import GRAIN, Code

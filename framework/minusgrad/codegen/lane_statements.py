@@ -10,7 +10,7 @@ merge such loads and stores into one.
 
 from collections.abc import Sequence
 
-from ..energies.local_energy import Box, Time
+from ..energies.roles import Box, Time
 from ..engine import vector_functions
 from ..symbolic.graph import reachable
 from ..symbolic.operation import SAME

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from ..elements.pair_list import PairList
-from ..energies.local_energy import Image
+from ..energies.roles import Image
 from ..energies.term import Term
 from ..engine import lane_blocks, runtime
 from ..engine.slices import Slices

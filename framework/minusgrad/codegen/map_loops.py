@@ -22,8 +22,8 @@ import numpy as np
 
 from ..elements.gather import Gather
 from ..energies.fields import Field
-from ..energies.local_energy import Node
 from ..energies.local_map import LocalMap
+from ..energies.roles import Node
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import Code

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.local_energy import Datum
+from ..energies.roles import Datum
 from ..energies.term import Term
 from ..engine import lane_blocks, storage
 from ..symbolic.graph import inputs

@@ -12,7 +12,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from ..energies.local_energy import Box, Datum, Image, Node, Time
+from ..energies.roles import Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
 from ..engine.kernels import GRAIN, Code

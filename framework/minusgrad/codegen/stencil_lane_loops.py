@@ -19,7 +19,8 @@ from typing import Any
 import numpy as np
 
 from ..energies.fields import Field
-from ..energies.local_energy import INSIDE, Datum, Node
+from ..energies.local_energy import INSIDE
+from ..energies.roles import Datum, Node
 from ..energies.term import Term
 from ..engine import runtime, storage
 from ..engine.kernels import Code

@@ -16,19 +16,9 @@ from operator import add
 from types import MappingProxyType
 from typing import Any
 
-from ..energies.local_energy import (
-    IMAGE_BOX,
-    IMAGES,
-    INSIDE,
-    Datum,
-    Image,
-    Linear,
-    LocalEnergy,
-    Node,
-    Table,
-    concrete,
-)
+from ..energies.local_energy import IMAGE_BOX, IMAGES, INSIDE, LocalEnergy
 from ..energies.local_map import Cell, LocalMap
+from ..energies.roles import Datum, Image, Linear, Node, Table, concrete
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.branch_paths import Paths

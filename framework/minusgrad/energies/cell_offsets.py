@@ -13,8 +13,9 @@ from ..symbolic.rewriting import rebind, run
 from ..symbolic.scalar import Scalar
 from ..symbolic.taichi_standin import Symbolic, TableLookup
 from ..symbolic.tensors import Tensor
-from .local_energy import Datum, LocalEnergy, Node, Role, Table, concrete
+from .local_energy import LocalEnergy
 from .local_map import Cell, LocalMap
+from .roles import Datum, Node, Role, Table, concrete
 
 MOST_AXES = 3
 """The most axes of a grid."""

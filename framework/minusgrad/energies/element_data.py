@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import EnergyError
-from .local_energy import Datum, Table
 from .precision_range import require_range
+from .roles import Datum, Table
 
 
 def datum(

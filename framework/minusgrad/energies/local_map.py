@@ -28,20 +28,9 @@ from ..elements.element_kind import Over
 from ..errors import EnergyError
 from ..scene.units import parse_unit
 from ..symbolic.plain_python import Lookup, evaluator
-from .local_energy import (
-    MAP_KEYS,
-    Linear,
-    LocalEnergy,
-    Node,
-    Parameter,
-    Role,
-    Shape,
-    Table,
-    declared,
-    declared_edges,
-    identifier,
-    refuse_block_keys,
-)
+from .declaration import MAP_KEYS, declared, declared_edges, identifier, refuse_block_keys
+from .local_energy import LocalEnergy
+from .roles import Linear, Node, Parameter, Role, Shape, Table
 
 OUTSIDE = ("cut", "refuse")
 """What becomes of windows that leave the grid: they are cut off, or the run ends with an error."""

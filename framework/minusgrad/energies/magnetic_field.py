@@ -12,7 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from ..errors import EnergyError
-from .local_energy import Linear, LocalEnergy, Node, Parameter, Role, declared
+from .declaration import declared
+from .local_energy import LocalEnergy
+from .roles import Linear, Node, Parameter, Role
 
 CHARGE = "charge"
 """The argument that every field has: q of each particle, a parameter or a field of the state."""

@@ -11,7 +11,8 @@ from math import inf
 
 from ..errors import EnergyError
 from .fields import Field
-from .local_energy import Datum, LocalEnergy, Node, Parameter, local_energy
+from .local_energy import LocalEnergy, local_energy
+from .roles import Datum, Node, Parameter
 
 
 def misfit(field: Field) -> LocalEnergy:

@@ -7,7 +7,8 @@ import numpy as np
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .fields import Field, Fields
-from .local_energy import WINDOW, LocalEnergy, Node, Role
+from .local_energy import WINDOW, LocalEnergy
+from .roles import Node, Role
 from .term_spec import TermSpec
 
 

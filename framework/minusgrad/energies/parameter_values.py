@@ -11,8 +11,8 @@ from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
 from .drawn_values import DrawnValues
 from .fields import Body
-from .local_energy import Parameter, Role, TimeStep
 from .precision_range import require_range
+from .roles import Parameter, Role, TimeStep
 from .term_spec import TermSpec
 
 

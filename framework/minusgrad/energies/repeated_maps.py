@@ -13,8 +13,9 @@ from typing import Any
 
 from ..errors import EnergyError
 from .fields import Field, Fields
-from .local_energy import WINDOW, LocalEnergy, Node, concrete
+from .local_energy import WINDOW, LocalEnergy
 from .local_map import LocalMap
+from .roles import Node, concrete
 from .term import Term
 from .term_spec import TermSpec
 

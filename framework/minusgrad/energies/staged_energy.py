@@ -42,17 +42,8 @@ import numpy as np
 from ..errors import EnergyError, suggestion
 from ..lint.stage_rules import check_text
 from ..scene.units import parse_unit
-from .local_energy import (
-    Datum,
-    Node,
-    Parameter,
-    Role,
-    Shape,
-    Time,
-    identifier,
-    known_symmetries,
-    refuse_block_keys,
-)
+from .declaration import identifier, known_symmetries, refuse_block_keys
+from .roles import Datum, Node, Parameter, Role, Shape, Time
 from .stage_order import Schedule
 
 Example = Callable[[np.random.Generator], Mapping[str, Any]]

@@ -16,8 +16,9 @@ from dataclasses import dataclass, field
 
 from ..errors import EnergyError
 from ..scene.units import parse_unit
-from .local_energy import MAP_KEYS, Node, Role, identifier, refuse_block_keys
+from .declaration import MAP_KEYS, identifier, refuse_block_keys
 from .local_map import Output
+from .roles import Node, Role
 from .staged_energy import Between, Example, Stage, Staged, checked_schedule
 
 

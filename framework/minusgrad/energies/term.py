@@ -15,26 +15,15 @@ from ..elements.triple_list import TripleList
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
-from .cutoff import Cutoff
 from .element_data import check_weights, datum, dimension_of, table
 from .fields import BOX, POSITIONS, Body, Field, Fields, Grid
-from .local_energy import (
-    IMAGES,
-    WINDOW,
-    Box,
-    Datum,
-    Image,
-    LocalEnergy,
-    Parameter,
-    Table,
-    Time,
-    check_exchange,
-    concrete,
-)
+from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
+from .pairs.cutoff import Cutoff
 from .pairs.periodic_images import among_images
 from .parameter_values import Values, parameter_values
+from .roles import Box, Datum, Image, Parameter, Table, Time, concrete
 from .term_spec import TermSpec
 
 

@@ -13,10 +13,12 @@ from ..elements.node_tuples import NodeTuples
 from ..errors import EnergyError, unknown
 from ..scene.units import UnitSystem
 from .cell_offsets import offsets_of
-from .cutoff import Cutoff
+from .declaration import EDGES, identifier
 from .fields import Body, Field, Grid
-from .local_energy import EDGES, INSIDE, WINDOW, Datum, LocalEnergy, Node, Parameter, Table, identifier
+from .local_energy import INSIDE, WINDOW, LocalEnergy
 from .local_map import OUTSIDE, Cell, LocalMap
+from .pairs.cutoff import Cutoff
+from .roles import Datum, Node, Parameter, Table
 
 
 @dataclass(frozen=True)

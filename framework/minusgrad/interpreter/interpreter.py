@@ -25,7 +25,8 @@ from typing import Any
 import numpy as np
 
 from ..codegen.tracing import linear
-from ..energies.local_energy import INSIDE, LocalEnergy, Node
+from ..energies.local_energy import INSIDE, LocalEnergy
+from ..energies.roles import Node
 from ..energies.term_spec import Table
 from ..engine import runtime
 from ..errors import TraceError

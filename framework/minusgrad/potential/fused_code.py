@@ -18,7 +18,7 @@ from ..codegen.lane_statements import AllVectors
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
 from ..codegen.windows.scatter_loops import WindowLoops
-from ..energies.local_energy import Time
+from ..energies.roles import Time
 from ..engine.kernels import Code, added, copied, zeroed
 from ..engine.shared_arrays import SharedArrays
 from ..errors import EnergyError

@@ -11,7 +11,8 @@ from ..codegen.derivative_request import DerivativeRequest, tangents
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
 from ..codegen.tracing import Trace, of_term
-from ..energies.local_energy import LocalEnergy, Node
+from ..energies.local_energy import LocalEnergy
+from ..energies.roles import Node
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..errors import EnergyError

@@ -20,7 +20,7 @@ from ..codegen.lane_statements import Vectors
 from ..codegen.listed_lanes import ListedLanes
 from ..codegen.listed_lanes import suits as in_listed_lanes
 from ..energies.fields import BOX, Fields
-from ..energies.local_energy import Bounded, Node, TimeStep
+from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import EnergyError

@@ -8,19 +8,9 @@ import numpy as np
 from ..codegen.tracing import trace
 from ..energies.cell_offsets import offsets_of
 from ..energies.fields import BOX, Fields, Grid
-from ..energies.local_energy import (
-    WINDOW,
-    Box,
-    Datum,
-    LocalEnergy,
-    Node,
-    Parameter,
-    Table,
-    Time,
-    concrete,
-    weights_at_rest,
-)
+from ..energies.local_energy import WINDOW, LocalEnergy, weights_at_rest
 from ..energies.local_map import LocalMap
+from ..energies.roles import Box, Datum, Node, Parameter, Table, Time, concrete
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..energies.term import bind

@@ -16,8 +16,8 @@ from fractions import Fraction
 from typing import Any, Protocol
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
+from ..energies.declaration import identifier
 from ..energies.fields import Field, Fields
-from ..energies.local_energy import identifier
 from ..engine.kernels import BoundKernel, Code, at_each, real, short_loops_serial
 from ..errors import EnergyError, choices
 from ..scene.units import ONE, base_units, parse_unit

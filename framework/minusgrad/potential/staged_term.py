@@ -11,7 +11,7 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..energies.fields import Field, Fields, Grid, ordered_sum
-from ..energies.local_energy import Parameter, Time
+from ..energies.roles import Parameter, Time
 from ..energies.staged_energy import Stage, Staged, arguments
 from ..energies.staged_map import StagedMap
 from ..engine import runtime, storage

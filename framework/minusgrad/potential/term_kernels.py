@@ -14,10 +14,10 @@ from ..codegen.windows.gather_loops import GatherLoops
 from ..codegen.windows.scatter_lane_loops import WindowLanes, suits
 from ..codegen.windows.scatter_loops import WindowLoops
 from ..energies.fields import Field, ordered_sum
-from ..energies.local_energy import Time
 from ..energies.local_map import LocalMap
 from ..energies.parameter_values import Values
 from ..energies.precision_range import require_range
+from ..energies.roles import Time
 from ..energies.term import Term
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives, adjoint_of
 from ..energies.fields import BOX
-from ..energies.local_energy import Box, Time
+from ..energies.roles import Box, Time
 from ..energies.term import Term
 from ..errors import EnergyError
 from .slope import Slope

@@ -14,8 +14,9 @@ from torch.autograd.function import Function
 
 import torch
 
+from ..energies.declaration import identifier
 from ..energies.fields import Fields
-from ..energies.local_energy import Datum, Node, Parameter, Time, identifier
+from ..energies.roles import Datum, Node, Parameter, Time
 from ..energies.staged_energy import Between, Stage, Staged, arguments, staged_energy
 from ..engine import runtime
 from ..errors import TensorError

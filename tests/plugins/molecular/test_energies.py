@@ -10,7 +10,7 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.check import term_check
-from minusgrad.energies.cutoff import Cutoff
+from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem
 from minusgrad.steppers.integrator import Integrator

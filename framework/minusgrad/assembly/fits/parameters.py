@@ -8,7 +8,7 @@ import numpy as np
 
 from ...adjoint.backward import potentials_of
 from ...adjoint.run_objective import FitParameter
-from ...energies.local_energy import Bounded
+from ...energies.roles import Bounded
 from ...errors import EnergyError, unknown
 from ...potential.potential import Potential
 from ...scene.fit_table import SoughtTable

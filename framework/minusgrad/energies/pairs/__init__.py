@@ -1,1 +1,1 @@
-"""Pairs within a cutoff: which image of a node an element reads, jumps of sharp cutoffs, scaled pairs."""
+"""Pairs within a cutoff: the switch, images of nodes, jumps of sharp cutoffs, scaled pairs."""

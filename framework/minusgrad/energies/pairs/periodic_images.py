@@ -15,10 +15,11 @@ from ...elements.elements import Elements
 from ...elements.pair_list import Excluded, PairList
 from ...elements.triple_list import TripleList
 from ...errors import EnergyError
-from ..cutoff import Cutoff
 from ..fields import POSITIONS, Field, Fields
-from ..local_energy import IMAGE_BOX, IMAGES, Box, Datum, Image
+from ..local_energy import IMAGE_BOX, IMAGES
+from ..roles import Box, Datum, Image
 from ..term_spec import TermSpec
+from .cutoff import Cutoff
 
 
 def among_images(

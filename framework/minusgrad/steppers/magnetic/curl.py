@@ -16,8 +16,9 @@ import numpy as np
 
 from ...codegen.statements import template
 from ...codegen.tracing import trace
-from ...energies.local_energy import LocalEnergy, Node
+from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import OWN, MagneticField
+from ...energies.roles import Node
 from ...engine import runtime
 from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError

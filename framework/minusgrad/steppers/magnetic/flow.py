@@ -16,8 +16,9 @@ from math import inf
 
 import numpy as np
 
-from ...energies.local_energy import Datum, LocalEnergy, Node, Role, Time
+from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import CHARGE, OWN, MagneticField
+from ...energies.roles import Datum, Node, Role, Time
 from .curl import field_function, written
 
 PLACE, SPEED, TO_PLACE, TO_SPEED = (f"{OWN}{letter}" for letter in ("x", "v", "xi", "eta"))

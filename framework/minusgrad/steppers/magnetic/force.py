@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Body, Field, Fields, Motion
-from ...energies.local_energy import Node
 from ...energies.magnetic_field import CHARGE, MagneticField
+from ...energies.roles import Node
 from ...energies.term import Term
 from ...energies.term_spec import TermSpec
 from ...engine import storage

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ...energies.fields import Field, Fields
-from ...energies.local_energy import Bounded
+from ...energies.roles import Bounded
 
 
 class Objective(Protocol):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ...energies.fields import Field
-from ...energies.local_energy import Bounded
+from ...energies.roles import Bounded
 from ...engine import storage
 from ...errors import EnergyError
 from .objective import Objective

@@ -15,8 +15,8 @@ from functools import reduce
 from math import sqrt
 from typing import Any
 
-from ..elements.pair_list import Reach
-from ..errors import EnergyError
+from ...elements.pair_list import Reach
+from ...errors import EnergyError
 
 SWITCHED = 0.9
 """Where the switch begins, in units of the cutoff, unless the scene says."""

@@ -1,0 +1,229 @@
+"""Roles of the arguments of local energies and maps: unit, shape of one value, size of a physical change."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from ..errors import EnergyError
+
+Shape = tuple[int | str, ...]
+"""The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for
+the nodes of a tuple."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """The role of an argument of a local energy: unit, shape of one value, size of a physical change."""
+
+    unit: str = "1"
+    shape: Shape = ()
+    scale: float = 1.0
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Random values of this role, of a physical size; `shape`: of one value, or of an array of values.
+
+        All random states are made of these draws; only tests of independent references make their own.
+        """
+        return rng.uniform(0.5, 1.5, size=shape) * self.scale
+
+
+@dataclass(frozen=True)
+class Bounded(Role):
+    """Values within `bounds`, inclusive unless `open`; `reason` ends the message of a violation."""
+
+    bounds: tuple[float, float] = (-math.inf, math.inf)
+    open: bool = False
+    reason: str = ""
+
+    def admits(self, values: np.ndarray) -> bool:
+        """True if all values are finite and within the bounds."""
+        return bool((self._inside(values) & np.isfinite(values)).all())
+
+    def limits(self) -> str:
+        """The bounds in words, with the reason."""
+        low, high = self.bounds
+        text = f"({low:g}, {high:g})" if self.open else f"[{low:g}, {high:g}]"
+        return f"within {text}{self.reason and f'; {self.reason}'}"
+
+    def _inside(self, values: np.ndarray) -> np.ndarray:
+        low, high = self.bounds
+        return (low < values) & (values < high) if self.open else (low <= values) & (values <= high)
+
+
+@dataclass(frozen=True)
+class Node(Bounded):
+    """Role of an argument that is a field over nodes: `x[0]`, `x[1]`, ... are the element's nodes.
+
+        x=Node("m", ("d",))                  positions; "d" is the dimension of the scene's space
+        T=Node("K", bounds=(0.0, inf))       one number for each node
+        s=Node(of="input")                   a field over the nodes of one of several sets
+
+    unit: an SI unit. shape: that of one value, () for a number. scale: the size of a physically meaningful
+    change, in `unit`; checks draw values of this size. bounds: the values that the function is defined for,
+    inclusive unless `open`; minimisers stay within them. reason: why, for the message. of: where elements
+    are over several sets of nodes, the one that the field is over; it may be read at the slots of its set
+    alone. Over "nodes" there is `x[0]` alone. U has a gradient with respect to it.
+    """
+
+    of: str = ""
+    in_window: ClassVar[bool] = False
+    """True if the field is over the cells of windows; elements have no slot for it."""
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Normal deviates of the role's scale, mirrored into its bounds; uniform between two bounds.
+
+        Square matrices without a unit are near the identity, as deformation gradients are.
+        """
+        drawn = rng.normal(size=shape) * self.scale
+        if self.unit == "1" and len(self.shape) == 2 and self.shape[0] == self.shape[1]:
+            drawn = np.eye(shape[-1]) + 0.2 * drawn
+        low, high = self.bounds
+        if math.isfinite(low) and math.isfinite(high):
+            return rng.uniform(low, high, size=shape)
+        if math.isfinite(low):
+            return low + np.abs(drawn - low)
+        return high - np.abs(high - drawn) if math.isfinite(high) else drawn
+
+
+@dataclass(frozen=True)
+class Datum(Role):
+    """Role of an argument with one value for each element, such as a spring's length at rest.
+
+        rest=Datum("m")
+
+    unit, shape and scale are those of `Node`. differentiable: U has a gradient with respect to it. integer:
+    the values are whole numbers, such as a charge number.
+    """
+
+    differentiable: bool = False
+    integer: bool = False
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """0, 1 or 2 where it holds integers; else values near the scale."""
+        return rng.integers(0, 3, size=shape) if self.integer else super().draw(rng, shape)
+
+
+@dataclass(frozen=True)
+class Parameter(Bounded):
+    """Role of an argument that a scene sets: one value for all elements, or one for each body or element.
+
+        G=Parameter("m^3 kg^-1 s^-2", default="6.67430e-11 m^3 kg^-1 s^-2")
+
+    unit, shape, scale, bounds, open and reason are those of `Node`. default: a number in `unit`, or a
+    quantity as text; without a default every scene must set it. U has a gradient with respect to it.
+    """
+
+    default: float | str | None = None
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """Values near the default (near the scale, if there is none or it is zero), within the bounds."""
+        base = self.default if isinstance(self.default, (int, float)) and self.default else self.scale
+        drawn = np.clip(base * rng.uniform(0.5, 1.5, size=shape), *self.bounds)
+        return drawn if self.admits(drawn) else np.broadcast_to(base, shape).astype(float)
+
+
+@dataclass(frozen=True)
+class TimeStep(Parameter):
+    """Role of an argument that is the step dt of a program, for maps that carry a state over one step.
+
+        dt=TimeStep()
+
+    The stepper `evolution` sets it (`steppers.programs`); scenes do not. The unit is the run's unit of time.
+    It is NaN until a stepper has set it.
+    """
+
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Spacing(Parameter):
+    """Role of an argument that is the side of a cell, for functions over the cells of a grid.
+
+        h=Spacing()
+
+    The grid of the term has it; scenes do not set it. The unit is the run's unit of length.
+    """
+
+    unit: str = "m"
+
+
+@dataclass(frozen=True)
+class Time(Role):
+    """Role of an argument that is the time t of the step, for energies that depend on it explicitly.
+
+    The unit is the run's unit of time. A run reports the work dU/dt that such an energy does.
+    """
+
+    unit: str = "s"
+
+
+@dataclass(frozen=True)
+class Box(Role):
+    """Role of an argument that is the periodic box: `box[a, b]` is component b of its edge vector a.
+
+        box=Box()
+
+    The field "box" of the run holds it, shape (1, d, d). U has a gradient with respect to it, at fixed
+    positions.
+    """
+
+    unit: str = "m"
+    shape: Shape = ("d", "d")
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> np.ndarray:
+        """A box that is nearly a cube of the role's scale."""
+        return self.scale * (np.eye(shape[-1]) + 0.1 * rng.uniform(-1.0, 1.0, size=shape))
+
+
+@dataclass(frozen=True)
+class Image(Role):
+    """Role of the periodic images of the nodes of a listed pair: whole numbers by slot, `x + image . box`.
+
+    Lists of neighbours have it, no function of a user.
+    """
+
+    shape: Shape = ("d",)
+
+
+@dataclass(frozen=True)
+class Table(Role):
+    """Role of an argument that is an array of constants, looked up as `table[k, l]`; zero outside its shape.
+
+        stencil=Table(axes=2)
+
+    axes: the number of indices, which are whole numbers. The function may read `table.shape`; interpolation
+    between the entries is up to it. The state provides the array under the argument's name.
+    """
+
+    axes: int = 1
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...] = ()) -> np.ndarray:
+        """A table of 7 by 9 by ... numbers near the scale; `shape` is not used."""
+        return rng.uniform(0.5, 1.5, size=range(7, 7 + 2 * self.axes, 2)) * self.scale
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Argument that is computed from others: F = sum_a x_a (x) w_a over an element's nodes a.
+
+        F=Linear("x", "gradients")           the deformation gradient of a simplex
+
+    field: the name of the node field x. weights: the name of the datum w, shape (k, ...) for k nodes. The
+    weights of an element sum to zero, so that F is invariant under translation: with w_a the
+    gradients of shape functions F is the deformation gradient. F has the shape of x_a followed by that of
+    w_a. Field and weights have roles of their own beside it, and need not be arguments of the function.
+    """
+
+    field: str
+    weights: str
+
+
+def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
+    """The shape with "d" replaced by the dimension of space, and "k" by the nodes of a tuple."""
+    if d is None and "d" in shape:
+        raise EnergyError("the dimension of space is unknown; bind a node field of shape ('d',)")
+    if k is None and "k" in shape:
+        raise EnergyError("a parameter cannot have a value for each node of a tuple; use a Datum")
+    return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
