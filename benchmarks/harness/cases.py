@@ -32,10 +32,21 @@ class WrongAnswerError(BenchError):
 
 
 class Clocked(NamedTuple):
-    """What a call returns that has looked at the clock itself, such as one that starts a process."""
+    """What a call returns that has looked at the clock itself, such as one that starts a process.
+
+    `memory`: peak bytes of a process that goes on; None for those that have ended.
+    """
 
     seconds: float
     answer: Any
+    memory: int | None = None
+
+
+class Posed(NamedTuple):
+    """What a maker returns whose program states the problem itself: the call, and the energy of its start."""
+
+    call: Call
+    energy: float
 
 
 @dataclass(frozen=True)
@@ -46,7 +57,7 @@ class Column:
     `expected`: of a column that stands there for a ratio alone, and answers something else.
     """
 
-    make: Callable[[], Call]
+    make: Callable[[], Call | Posed]
     engine: bool = False
     peer: bool = False
     most: float = np.inf
@@ -69,7 +80,8 @@ class Case:
 
     `expected`: the answer in f64, or its first rows; None where there is none to compare. `tolerance`: in
     parts of the largest number expected. `base`: the column that ratios are to. `shared`: its columns live in
-    a process for each engine that stays for the next case.
+    a process for each engine that stays for the next case. `energy`: that of the start in f64, in whose parts
+    every column's own one may differ by `agreement`; with it every column is `Posed`.
     """
 
     work: str
@@ -84,6 +96,8 @@ class Case:
     goals: tuple[Goal, ...] = ()
     threads: int = 0
     shared: bool = False
+    energy: Callable[[], float] | None = None
+    agreement: float = 0.0
     about: Mapping[str, Any] = field(default_factory=dict)
 
     @property

@@ -38,6 +38,7 @@ class Row:
     error: float | None
     to_base: float | None = None
     to_peer: float | None = None
+    energy: float | None = None
 
     @property
     def name(self) -> str:
@@ -108,6 +109,7 @@ def measure(
             if "missing" in answer:
                 missing[shown] = answer["missing"]
                 continue
+            refuse_other_problem(case, shown, answer["energy"], right)
             expected = case.columns[name].expected or case.expected
             wrong = None if expected is None else error(np.load(file), right(expected))
             file.unlink(missing_ok=True)
@@ -115,12 +117,20 @@ def measure(
                 raise WrongAnswerError(f"{case.label}: {shown} computes something else, by {wrong:.1e}")
             processes[name, engine] = process
             row = Row(
-                name, engine, case.columns[name].peer, answer["first"], Times(()), answer["memory"], wrong
+                name,
+                engine,
+                case.columns[name].peer,
+                answer["first"],
+                Times(()),
+                answer["memory"],
+                wrong,
+                energy=answer["energy"],
             )
             made[name, engine] = row
             say(
                 f"  {row.name}: first call {row.first:.3g} s"
                 + ("" if wrong is None else f", error {wrong:.1e}")
+                + ("" if row.energy is None else f", energy of the start {row.energy:.10g}")
             )
         turns = {row.name: _turn(case, key, processes[key]) for key, row in made.items()}
         times = paired(turns, QUICK_ROUNDS if settings.quick else ROUNDS)
@@ -135,6 +145,18 @@ def _made(process: Process, case: Case, name: str, file: Path) -> dict[str, Any]
         if not case.columns[name].peer:
             raise
         return {"missing": f"it failed: {str(failure).strip().splitlines()[-1]}"}
+
+
+def refuse_other_problem(case: Case, shown: str, energy: float | None, right: Callable[..., Any]) -> None:
+    """Unless the column begins with the energy of the case: another cutoff, unit or potential has another."""
+    if case.energy is None:
+        return
+    expected = right(case.energy)
+    if energy is None or not abs(energy - expected) <= case.agreement * abs(expected):
+        raise WrongAnswerError(
+            f"{case.label}: {shown} computes another problem: the energy of its start is {energy}, expected"
+            f" {expected:.10g}; give it the same potential, cutoff and units"
+        )
 
 
 def _columns(case: Case, engines: tuple[str, ...]) -> Iterator[tuple[str, str]]:

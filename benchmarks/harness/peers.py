@@ -2,12 +2,13 @@
 
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
+from importlib.util import find_spec
 from typing import Any
 
 from .cases import MissingColumnError
 from .session import threads
 
-DISTRIBUTIONS = {"warp": "warp-lang"}
+DISTRIBUTIONS = {"warp": "warp-lang", "jax_md": "jax-md", "torch_sim": "torch-sim-atomistic"}
 """Of modules that are not called as they are installed."""
 
 
@@ -16,13 +17,31 @@ def peer(name: str) -> Any:
 
     Raises `MissingColumnError`, naming it, where it is not installed.
     """
+    require(name)
     try:
         module = import_module(name)
-    except ImportError:
-        raise MissingColumnError(f"{DISTRIBUTIONS.get(name, name)} is not installed") from None
+    except ImportError as error:
+        raise MissingColumnError(f"{_called(name)} cannot be imported: {error}") from None
     if prepare := _PREPARE.get(name):
         prepare(module)
     return module
+
+
+def require(name: str) -> None:
+    """Refuse a module that is not installed, without its import: a program of its own will do that.
+
+    Raises `MissingColumnError`, naming it.
+    """
+    try:
+        found = find_spec(name)
+    except ValueError:  # None in sys.modules
+        found = None
+    if found is None:
+        raise MissingColumnError(f"{_called(name)} is not installed")
+
+
+def _called(name: str) -> str:
+    return DISTRIBUTIONS.get(name, name)
 
 
 def _torch(torch: Any) -> None:

@@ -19,7 +19,8 @@ ROOT = Path(__file__).parents[2]
 
 def environment(**more: str) -> dict[str, str]:
     """Of a process that finds the benchmarks."""
-    return os.environ | {"PYTHONPATH": str(ROOT)} | more
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return os.environ | {"PYTHONPATH": path} | more
 
 
 class Process:

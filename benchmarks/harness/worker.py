@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from . import session
-from .cases import Call, Clocked, MissingColumnError, numbers
+from .cases import Call, Clocked, MissingColumnError, Posed, numbers
 from .session import Settings
 
 LONG = 0.5  # seconds; a call that takes longer needs none before it to wake its threads
@@ -36,11 +36,13 @@ class Worker:
 
         found = find(case)
         try:
-            call = self.calls[f"{case} {column}"] = found.columns[column].make()
-            first, result, abroad = clocked(call)
+            made = found.columns[column].make()
+            call, energy = made if isinstance(made, Posed) else (made, None)
+            self.calls[f"{case} {column}"] = call
+            first, result, memory = clocked(call)
         except MissingColumnError as reason:
             return {"missing": str(reason)}
-        told = {"first": first, "memory": peak_memory(abroad)}  # before an answer is unpacked
+        told = {"first": first, "energy": energy, "memory": memory}
         if found.expected is not None:
             np.save(answer, numbers(result))
         return told
@@ -57,13 +59,13 @@ class Worker:
         return {"seconds": (told or time.perf_counter() - began) / calls}
 
 
-def clocked(call: Call) -> tuple[float, Any, bool]:
-    """Seconds of a call, its answer, and whether it was computed in processes that it started."""
+def clocked(call: Call) -> tuple[float, Any, int]:
+    """Seconds of a call, its answer, and peak memory of this process, or of those that have computed it."""
     began = time.perf_counter()
     result = call()
     if isinstance(result, Clocked):
-        return result.seconds, result.answer, True
-    return time.perf_counter() - began, result, False
+        return result.seconds, result.answer, result.memory or peak_memory(True)
+    return time.perf_counter() - began, result, peak_memory(False)
 
 
 def peak_memory(abroad: bool) -> int:

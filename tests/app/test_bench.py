@@ -28,6 +28,8 @@ from benchmarks import (  # noqa: E402
     laser_deposit,
     leapfrog,
     liquid,
+    liquid_lists,
+    liquid_product,
     neo_hookean,
     works,
 )
@@ -174,7 +176,40 @@ def test_our_liquid_is_right(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(lane_loops, "LEAST_TARGETS", 1)
     case = liquid.case(4, "f64", 20)
     assert case.expected
-    assert cases.error(case.columns[OURS].make()(), case.expected()) < 1e-11
+    assert case.energy
+    call, energy = case.columns[OURS].make()
+    assert energy == pytest.approx(case.energy(), rel=1e-13)
+    assert cases.error(call(), case.expected()) < 1e-11
+
+
+def test_our_lists_and_products_of_a_liquid_are_right():
+    for case in (liquid_lists.case(4, "f64"), liquid_product.case(4, "f64")):
+        for column in case.columns.values():
+            if not column.peer:
+                expected = column.expected or case.expected
+                assert expected
+                assert cases.error(cases.numbers(column.make()()), expected()) <= case.tolerance
+
+
+def test_scipy_lists_the_same_neighbours():
+    case = liquid_lists.case(4, "f64")
+    assert case.expected
+    found = cases.numbers(case.columns["SciPy's cKDTree"].make()())
+    assert cases.error(found, case.expected()) == 0.0
+    assert found.min() > 50
+
+
+@pytest.mark.parametrize(("other", "reason"), [(-5.1, "is -5.1"), (None, "is None"), (np.nan, "is nan")])
+def test_another_problem_stops_the_benchmark(other: float | None, reason: str):
+    """As of a liquid whose cutoff is shifted, or a column that does not know its energy."""
+    case = Case("work", "100", "f64", {}, None, energy=lambda: -5.2, agreement=1e-10)
+    measuring.refuse_other_problem(case, "peer", -5.2 * (1.0 + 1e-11), lambda energy: energy())
+    with pytest.raises(cases.WrongAnswerError) as raised:
+        measuring.refuse_other_problem(case, "peer", other, lambda energy: energy())
+    assert str(raised.value) == (
+        f"work[100-f64]: peer computes another problem: the energy of its start {reason}, expected -5.2; give"
+        " it the same potential, cutoff and units"
+    )
 
 
 # What is measured -----------------------------------------------------------------------------------
@@ -265,6 +300,13 @@ def measured() -> Measured:
     ]
     goals = (Verdict(Goal(C, 1.2, "taichi"), "minusgrad, taichi", 2.0),)
     return Measured(case, tuple(rows), {"torch": "torch is not installed"}, goals)
+
+
+def test_a_peer_that_cannot_be_imported_is_missing_with_the_reason(tmp_path: Path, monkeypatch: Any):
+    (tmp_path / "broken_peer.py").write_text("raise ImportError('libmpi.so.12: no such file')")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(MissingColumnError, match=r"broken_peer cannot be imported: libmpi.so.12: no such"):
+        peers.peer("broken_peer")
 
 
 @pytest.fixture

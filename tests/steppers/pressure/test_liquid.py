@@ -9,6 +9,7 @@ from minusgrad.errors import RunFailedError
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.pressure.stress import Stress, volume
+from minusgrad.steppers.stability.energy_balance import kinetic
 from tests.support.command import SCENES
 from tests.support.elastic_box import conserved, error_of_mean
 from tests.support.lennard_jones_liquid import MOTIONS, liquid
@@ -173,17 +174,26 @@ def test_argon_keeps_its_energy(ensemble: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
 def test_ten_thousand_argon_atoms_keep_their_energy(ensemble: str) -> None:
-    """10,976 atoms, 2 fs, 20 ps: the slope is below 1e-4 kT an atom in 100 ps."""
-    assert 5.0 * abs(drift(14, 10_000, ensemble)) < 1e-4
+    """10,976 atoms, 2 fs: the slope of the conserved energy is below 1e-4 kT an atom in 100 ps.
+
+    At constant pressure 20 ps are run: 100 take eight minutes of CPU.
+    """
+    steps = {"NVE": 50_000, "NPT": 10_000}[ensemble]
+    assert 50_000 / steps * abs(drift(14, steps, ensemble)) < 1e-4
 
 
 def drift(cells: int, steps: int, ensemble: str) -> float:
-    """The slope of the conserved energy over so many steps of 2 fs, in kT an atom: T* 0.8, rho* 0.8."""
+    """The change along the slope in so many steps of 2 fs, in kT an atom: about T* 0.8, rho* 0.8.
+
+    kT is that of the atoms as they move: a crystal loses half of its kinetic energy when it melts.
+    """
     friction, barostat = ENSEMBLES[ensemble]
-    one = liquid(cells, 0.8, 0.8, Cutoff(2.5, skin=0.3), 2e-3 / 2.156, friction=friction, barostat=barostat)
-    one.advance(steps // 4)
-    seen = []
+    one = liquid(cells, 0.8, 1.6, Cutoff(2.5, skin=0.3), 2e-3 / 2.156, friction=friction, barostat=barostat)
+    one.advance(min(steps // 4, 2500))
+    seen, moving, atoms = [], [], len(one.potential.fields["x"])
     for _ in range(steps // 10):
         one.advance(10)
         seen.append(conserved(one))
-    return slope(np.array(seen)) / 0.8 / len(one.potential.fields["x"])
+        moving.append(kinetic(one))
+    kT = 2.0 / 3.0 * np.mean(moving) / atoms
+    return slope(np.array(seen)) / kT / atoms
