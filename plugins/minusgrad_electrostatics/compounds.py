@@ -2,7 +2,6 @@
 
 from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import Field
 
 from minusgrad import bind
@@ -15,6 +14,7 @@ from minusgrad.plugin import (
     Record,
     State,
     UserError,
+    one_or_each,
     quantities,
 )
 
@@ -27,6 +27,7 @@ def _none_or_distance(value: Any) -> str:
 
 
 Length = Annotated[float | str, Quantity("m", "positive")]
+Rows = tuple[tuple[int, ...], ...]
 Switch = Annotated[Literal["none"] | Length, ByForm(_none_or_distance, ("none", "distance"))]
 EXCLUSIONS = "exclusions"
 """The list of the state with pairs that do not interact, unless the block names another."""
@@ -36,9 +37,10 @@ class ParticleMeshEwald(Record):
     """Coulomb energy of the charges in a periodic box by particle-mesh Ewald, with splines of order 5.
 
     `cutoff`: of the direct sum, which is cut sharply. `error`: the relative error of forces, which gives
-    `alpha` and `mesh` (cells along each edge of the box) where they are left out. `exclude`: the list of
-    pairs without an interaction; default: "exclusions", if the state has it. `background`: allow a net
-    charge, which a uniform background neutralises.
+    `alpha` and `mesh` (cells along each edge of the box) where they are left out. `exclude`: the pairs
+    without an interaction, a list of the state, "bonded 1-3" or rows; default: the list "exclusions", if the
+    state has it. `scale`: lists of pairs that interact with a factor. `background`: allow a net charge, which
+    a uniform background neutralises.
     """
 
     name: str = "pme"
@@ -47,13 +49,15 @@ class ParticleMeshEwald(Record):
     error: Annotated[float, Field(gt=0.0, lt=0.1)] = 5e-4
     alpha: Annotated[float | str, Quantity("m^-1", "positive")] | None = None
     mesh: tuple[int, int, int] | None = None
-    exclude: str | None = None
+    exclude: Annotated[str | Rows, ByForm(one_or_each, ("one", "each"))] | None = None
+    scale: dict[str, float] = {}  # noqa: RUF012  (pydantic copies it)
     background: bool = False
     coulomb_constant: Annotated[float | str, Quantity("N m^2 C^-2", "positive")] | None = None
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
 
     def make(self, context: CompoundContext) -> Compound:
         given, box = quantities(self, context.units), context.fields.box
+        exclude = _default(context.state) if self.exclude is None else self.exclude
         alpha = given["alpha"] or splitting(self.error, given["cutoff"])
         mesh = self.mesh or (mesh_for(self.error, alpha, box.values[0]) if box else ())
         return particle_mesh_ewald(
@@ -61,7 +65,8 @@ class ParticleMeshEwald(Record):
             cutoff=Cutoff(given["cutoff"], skin=given["skin"], sharp=True),
             alpha=alpha,
             mesh=mesh,
-            exclude=_pairs(context.state, self.exclude),
+            exclude=context.excluded(exclude),
+            scaled=context.scaled(self.scale),
             background=self.background,
             coulomb_constant=given["coulomb_constant"],
             renamed=self.fields,
@@ -95,15 +100,9 @@ class DispersionCorrection(Record):
         )
 
 
-def _pairs(state: State, named: str | None) -> np.ndarray | None:
-    """The list of pairs that do not interact. Raises `UserError` for one that the state does not have."""
-    name = named or EXCLUSIONS
-    if name in state.tuples and state.tuples[name].shape[1] == 2:
-        return state.tuples[name]
-    if named is None:
-        return None
-    pairs = [n for n, rows in state.tuples.items() if rows.shape[1] == 2]
-    raise UserError(f"exclude: no list of pairs named '{named}' (there are: {', '.join(pairs) or 'none'})")
+def _default(state: State) -> str | None:
+    """The list of exclusions, if the state has it."""
+    return EXCLUSIONS if EXCLUSIONS in state.tuples and state.tuples[EXCLUSIONS].shape[1] == 2 else None
 
 
 COMPOUNDS = {"pme": ParticleMeshEwald, "dispersion": DispersionCorrection}

@@ -2,6 +2,7 @@
 
     ewald_direct        U = sum over pairs of k q_i q_j erfc(alpha r) / r, within a cutoff
     ewald_excluded      U = - sum over listed pairs of k q_i q_j erf(alpha r) / r
+    ewald_scaled        U = sum over listed pairs of s k q_i q_j / r
     ewald_self          U = - sum over charges of k alpha q^2 / sqrt(pi)
     ewald_reciprocal    U = sum over modes m /= 0 of k w(m) exp(-pi^2 h^2 / alpha^2) |S(m)|^2 / (2 pi V h^2)
     ewald_background    U = - k pi S(0)^2 / (2 V alpha^2)
@@ -10,7 +11,8 @@ r = |x_i - x_j|, x (n, 3) [m], q (n,) [C], alpha [1/m], k = 1 / (4 pi eps0) [N m
 the box, h = sum over axes a of m_a a*_a the wave vector with the reciprocal vectors a*_a . box_b = delta_ab,
 and S(m) the transform of the charges on a mesh (`mesh`), w(m) the weight of a mode: the moduli of the
 B-splines, times the number of modes (m and -m) that it stands for. Listed pairs are those without
-an interaction, which the sum over wave vectors contains. The background is the uniform charge that
+an interaction, which the sum over wave vectors contains, or with one times s (1-4 pairs of molecules), which
+have both energies. The background is the uniform charge that
 neutralises a box, as periodic sums have it. The surrounding medium is a conductor. Essmann et al. 1995,
 J. Chem. Phys. 103, 8577, eqs. 2.1 to 2.5 and 4.7.
 """
@@ -44,6 +46,14 @@ def ewald_excluded(x, charge, coulomb_constant, alpha):
     """Part of listed pairs, which do not interact, in Ewald's sum over wave vectors, subtracted."""
     r = (x[0] - x[1]).norm()
     return -coulomb_constant * charge[0] * charge[1] * erf(alpha * r) / r
+
+
+@local_energy(
+    "ewald_scaled", over=2, symmetries=SYMMETRIES, **PLACES, coulomb_constant=CONSTANT, factor=Parameter("1")
+)
+def ewald_scaled(x, charge, coulomb_constant, factor):
+    """Coulomb energy of listed pairs at any distance, times a factor."""
+    return factor * coulomb_constant * charge[0] * charge[1] / (x[0] - x[1]).norm()
 
 
 @local_energy("ewald_self", over="nodes", charge=PLACES["charge"], **SPLITTING)

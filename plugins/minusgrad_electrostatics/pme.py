@@ -1,6 +1,6 @@
 """Particle-mesh Ewald: the Coulomb energy of charges in a periodic box, of maps and energies with one alpha.
 
-    U = direct + excluded + self + reciprocal (+ background)            `ewald` has the formulas
+    U = direct + excluded + self + reciprocal (+ scaled + background)   `ewald` has the formulas
 
     charges -> mesh_charge -> mesh_modes -> reciprocal                  maps, and the energy that reads them
 
@@ -20,7 +20,14 @@ from scipy import fft
 from minusgrad import bind, bind_staged
 from minusgrad.plugin import Compound, Cutoff, Fields, Grid, UnitSystem, UserError
 
-from .ewald import ewald_background, ewald_direct, ewald_excluded, ewald_reciprocal, ewald_self
+from .ewald import (
+    ewald_background,
+    ewald_direct,
+    ewald_excluded,
+    ewald_reciprocal,
+    ewald_scaled,
+    ewald_self,
+)
 from .mesh import mesh_charge, mesh_modes, modes_shape
 from .modes import Modes
 from .splines import ORDER
@@ -48,6 +55,7 @@ def particle_mesh_ewald(
     alpha: float,
     mesh: Sequence[int],
     exclude: np.ndarray | None = None,
+    scaled: Mapping[str, tuple[np.ndarray, float]] | None = None,
     background: bool = False,
     coulomb_constant: float | None = None,
     renamed: Mapping[str, str] | None = None,
@@ -60,9 +68,10 @@ def particle_mesh_ewald(
         potential = Potential(fields, pme.terms, pme.maps)
 
     cutoff: of the direct sum. alpha [1/m]: the splitting parameter. mesh: cells along each edge of the box.
-    exclude (E, 2): pairs that do not interact. background: allow a net charge, neutralised uniformly.
-    coulomb_constant: 1 / (4 pi eps0). renamed: fields that stand for x and charge. All in the units of
-    `units`. Terms are called `name`_direct, _excluded, _self, _reciprocal and _background.
+    exclude (E, 2): pairs that do not interact. scaled: lists of pairs (E, 2) that interact at any distance
+    and with a factor, by name. background: allow a net charge, neutralised uniformly. coulomb_constant:
+    1 / (4 pi eps0). renamed: fields that stand for x and charge. All in the units of `units`. Terms are
+    called `name`_direct, _excluded, _self, _reciprocal and _background, and `name`_LIST of scaled pairs.
 
     Raises `UserError` for charges that do not sum to zero, a mesh that is too small, and without a box in
     space that is periodic along all axes.
@@ -80,16 +89,41 @@ def particle_mesh_ewald(
     of_modes: dict[str, Any] = {"renamed": {"mesh_modes": f"{name}_modes"}, **both}
     of_pairs: dict[str, Any] = {"renamed": known, **both}
     maps = _mesh_maps(name, fields, cells, known, units)
+    lists = {} if scaled is None else dict(scaled)
+    left_out = _each_once([*([] if exclude is None else [exclude]), *(rows for rows, _ in lists.values())])
     terms = [
-        bind(ewald_direct, fields, name=f"{name}_direct", cutoff=cutoff, exclude=exclude, **of_pairs),
+        bind(ewald_direct, fields, name=f"{name}_direct", cutoff=cutoff, exclude=left_out, **of_pairs),
         bind(ewald_self, fields, name=f"{name}_self", **both | {"renamed": {"charge": known["charge"]}}),
         bind(ewald_reciprocal, fields, name=f"{name}_reciprocal", **modes.options, **of_modes),
     ]
-    if exclude is not None and len(exclude):
-        terms.append(bind(ewald_excluded, fields, name=f"{name}_excluded", tuples=exclude, **of_pairs))
+    if left_out is not None:
+        terms.append(bind(ewald_excluded, fields, name=f"{name}_excluded", tuples=left_out, **of_pairs))
+    for label, (rows, factor) in lists.items():
+        terms.append(_scaled(f"{name}_{label}", fields, rows, factor, known, constant, units))
     if background:
         terms.append(bind(ewald_background, fields, name=f"{name}_background", tuples=[[0]], **of_modes))
     return Compound(terms, maps)
+
+
+def _each_once(lists: Sequence[np.ndarray]) -> np.ndarray | None:
+    """The pairs of all lists in their order, each pair of nodes once; None without any."""
+    rows = np.concatenate([np.empty((0, 2), int), *lists])
+    _, first = np.unique(np.sort(rows, axis=1), axis=0, return_index=True)
+    return rows[np.sort(first)] if len(first) else None
+
+
+def _scaled(
+    name: str,
+    fields: Fields,
+    rows: np.ndarray,
+    factor: float,
+    known: Mapping[str, str],
+    constant: Mapping[str, float],
+    units: UnitSystem | None,
+) -> Any:
+    """The energy of listed pairs with a factor."""
+    given = {"factor": factor, **constant}
+    return bind(ewald_scaled, fields, name=name, tuples=rows, parameters=given, renamed=known, units=units)
 
 
 def _mesh_maps(

@@ -15,6 +15,7 @@ pytestmark = pytest.mark.unit
 SI = UnitSystem.si()
 ASTRO = UnitSystem.of(length="AU", mass="Msun", time="day")
 NONE = UnitSystem.dimensionless()
+MOLECULAR = UnitSystem.molecular()
 
 
 @pytest.mark.parametrize(
@@ -91,11 +92,45 @@ def test_to_si_and_back_is_a_round_trip() -> None:
         (SI, "J", "m^2 kg s^-2", 1.0),
         (NONE, "J", "1", 1.0),
         (UnitSystem.of(length="km"), "m^1/2", "km^1/2", math.sqrt(1000)),
+        (MOLECULAR, "J", "kJ/mol", 1e3 / 6.02214076e23),
+        (MOLECULAR, "C", "e", 1.602176634e-19),
+        (MOLECULAR, "m s^-1", "angstrom ps^-1", 100.0),
+        (MOLECULAR, "N", "kJ mol^-1 angstrom^-1", 1e13 / 6.02214076e23),
+        (MOLECULAR, "N m^2 C^-2", "kJ mol^-1 angstrom e^-2", 1e-7 / 6.02214076e23 / 1.602176634e-19**2),
+        (MOLECULAR, "kg", "kJ mol^-1 angstrom^-2 ps^2", 0.1 / 6.02214076e23),
     ],
 )
 def test_coherent_units(system: UnitSystem, unit: str, symbol: str, si: float | None) -> None:
     assert system.symbol(unit) == symbol
     assert system.in_si(unit) == pytest.approx(si or SI.convert(f"1 {symbol}", unit), rel=4e-16)
+
+
+def test_the_molecular_system() -> None:
+    """Constants of chemistry, written here: R, 1 / (4 pi eps0) by OpenMM, g/mol in place of u."""
+    assert MOLECULAR.convert("1.380649e-23 J/K", "J/K") == pytest.approx(8.31446261815324e-3, rel=1e-14)
+    coulomb = MOLECULAR.convert("8.9875517862e9 N m^2 C^-2", "N m^2 C^-2")
+    assert coulomb == pytest.approx(1389.3545764438198, rel=2e-9)
+    assert MOLECULAR.convert("1 g/mol", "kg") == pytest.approx(0.01, rel=1e-15)
+    assert MOLECULAR.convert("0.5 e", "C") == 0.5
+    assert MOLECULAR.convert("1 kcal/mol", "J") == 4.184
+    assert MOLECULAR.convert(2.5, "J") == 2.5
+
+
+def test_figures_in_reports_have_units_that_have_names() -> None:
+    symbol, size, factor = MOLECULAR.reported("J m^-3")
+    assert (symbol, size) == ("bar", 1e5)
+    assert factor == pytest.approx(1e30 * 1e3 / 6.02214076e23 / 1e5, rel=1e-15)
+    assert MOLECULAR.reported("J") == ("kJ/mol", MOLECULAR.in_si("J"), 1.0)
+    for system in (SI, ASTRO, NONE):
+        assert system.reported("J m^-3") == (system.symbol("J m^-3"), system.in_si("J m^-3"), 1.0)
+
+
+@pytest.mark.parametrize(("unit", "cure"), [("J m^-3", "1.5 bar"), ("kg", "1.5 u")])
+def test_numbers_whose_unit_has_no_name_are_refused(unit: str, cure: str) -> None:
+    with pytest.raises(UnitError) as refusal:
+        MOLECULAR.convert(1.5, unit)
+    assert str(refusal.value) == f"1.5 has no unit, which this scene needs here; write '{cure}'"
+    assert MOLECULAR.convert(0.0, unit) == 0.0
 
 
 def test_gravity_has_its_textbook_value_in_astronomers_units() -> None:

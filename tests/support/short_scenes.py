@@ -33,7 +33,7 @@ IN_TIME: dict[str, dict[str, Any]] = {
     | looking(4, 4, 6),
     "gravity_seed": {"run.steps": 60, "checkpoint.every": 20} | looking(5, 20, 10),
     "outer_solar_system": {"run.steps": 60, "checkpoint.every": 15},
-    "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 4),
+    "peptide_in_water": {"run.steps": 12, "checkpoint.every": 4} | looking(2, 2, 4, 4),
     "plummer": {"state.n": 700, "run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 5),
     "spring_stiffness": {"run.steps": 60, "checkpoint.every": 20},
     "two_body": {"run.steps": 80, "checkpoint.every": 20},

@@ -10,6 +10,7 @@ from typing import Any
 from ..errors import CheckpointError
 from ..files import checkpoint, trajectory
 from ..files.run_folder import RunDir
+from ..scene.units import SYSTEMS
 
 ENDS = ("finished", "interrupted", "failed", "diverged")
 
@@ -98,7 +99,8 @@ def _of_start(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unit_of_time(units: Mapping[str, Any]) -> str:
     """The unit of time of a resolved `[units]`, which has defaults beside a system, too."""
-    return "1" if units.get("system") == "dimensionless" else str(units.get("time", "s"))
+    named = SYSTEMS.get(str(units.get("system")))
+    return named.symbol("s") if named else str(units.get("time", "s"))
 
 
 def _series(path: Path, remarks: list[str]) -> list[dict[str, Any]]:

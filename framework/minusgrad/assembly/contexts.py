@@ -18,6 +18,7 @@ from ..scene.units import UnitSystem
 from ..steppers.holds import Holds
 from ..steppers.magnetic.force import MagneticForce
 from ..steppers.stepper import Stepper
+from .named_pairs import excluded, scaled
 
 
 @dataclass
@@ -73,6 +74,20 @@ class CompoundContext:
     units: UnitSystem
     fields: Fields
     state: State
+
+    def excluded(self, named: str | Sequence[Sequence[int]] | None) -> np.ndarray | None:
+        """The pairs (n, 2) that `exclude` of a block names: "bonded 1-3", a list of the state, or rows.
+
+        None if it names none. Raises `EnergyError` for a list that the state does not have.
+        """
+        return excluded(self.state, named)
+
+    def scaled(self, given: Mapping[str, float]) -> dict[str, tuple[np.ndarray, float]]:
+        """The pairs (n, 2) of each list that `scale` of a block names, and its factor.
+
+        Raises `EnergyError` for a list that the state does not have.
+        """
+        return scaled(self.state, given)
 
 
 @dataclass(frozen=True)

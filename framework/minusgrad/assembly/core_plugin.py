@@ -249,12 +249,14 @@ class PressureBlock(Looks):
 
     def make(self, context: ObserverContext) -> Observer:
         d, units = box_of(context.stepper.potential).shape[-1], context.units
+        symbol, in_si, factor = units.reported(PRESSURE[d])
         for label in ("pressure", *(["stress"] if self.tensor else [])):
-            context.recorder.unit(label, units.symbol(PRESSURE[d]), units.in_si(PRESSURE[d]))
+            context.recorder.unit(label, symbol, in_si)
         size = " ".join(["m"] * d)
         context.recorder.unit("volume", units.symbol(size), units.in_si(size))
+        motions = context.state.motions
         return Pressures(
-            context.stepper, context.recorder, self.every, context.state.motions, tensor=self.tensor
+            context.stepper, context.recorder, self.every, motions, tensor=self.tensor, factor=factor
         )
 
 

@@ -176,8 +176,8 @@ class Temperatures(Observer):
 class Pressures(Observer):
     """Records pressure and volume, and with `tensor` the stress (d, d) (`steppers.pressure.stress`).
 
-    motions: the positions in the box; of a minimiser the pressure is that of U alone. Raises `EnergyError`
-    where there is no box.
+    motions: the positions in the box; of a minimiser the pressure is that of U alone. factor: the run's unit
+    of pressure in that of the series. Raises `EnergyError` where there is no box.
     """
 
     def __init__(
@@ -187,9 +187,11 @@ class Pressures(Observer):
         every: int,
         motions: Sequence[Motion],
         tensor: bool = False,
+        factor: float = 1.0,
     ):
         super().__init__(stepper, recorder, every)
         self.stress, self.tensor = Stress(self.potential, motions, stepper.inertia), tensor
+        self.factor = factor
         known = stepper.gradient
         missing = [name for name in (BOX, *(m.position for m in motions)) if name not in known]
         self._own = {name: storage.allocate(np.zeros_like(self.fields[name].values)) for name in missing}
@@ -198,6 +200,7 @@ class Pressures(Observer):
         if self._own:
             self.potential.gradient_into(self._own, self.stepper.time)
         stress, size = self.stress.total({**self.stepper.gradient, **self._own}), volume(self.stress.box)
+        stress *= self.factor
         values: dict[str, float | np.ndarray] = {"pressure": -np.trace(stress) / len(stress), "volume": size}
         values |= {"stress": stress} if self.tensor else {}
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)

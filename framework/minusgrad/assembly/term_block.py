@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.bonded_pairs import bonded_pairs
-from ..elements.node_tuples import NodeTuples
 from ..energies.declaration import PAIR_KEYS
 from ..energies.drawn_values import DrawnValues
-from ..energies.fields import POSITIONS, Body, Fields, Grid, State
+from ..energies.fields import Body, Fields, Grid, State
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import CHARGE, MagneticField
@@ -25,13 +23,10 @@ from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
 from ..steppers.magnetic.force import MagneticTerm
 from .energy_block import EACH
+from .named_pairs import excluded, scaled
 
 SHARP = "none"
 """The `switch` of a sharp cutoff."""
-BONDS = "bonds"
-"""The list of a state that bonded pairs follow from."""
-BONDED = {"bonded 1-2": 1, "bonded 1-3": 2, "bonded 1-4": 3}
-"""Pairs that a few bonds connect, and the most bonds."""
 
 
 class TermBlock:
@@ -93,8 +88,8 @@ class TermBlock:
             edges=getattr(model, "edges", None),
             outside=getattr(model, "outside", None),
             cutoff=self._cutoff(),
-            exclude=self._excluded(getattr(model, "exclude", None)),
-            scaled=self._scaled(),
+            exclude=excluded(self.state, getattr(model, "exclude", None)),
+            scaled=scaled(self.state, getattr(model, "scale", {})),
             units=self.units,
         )
 
@@ -108,34 +103,6 @@ class TermBlock:
         sharp = given["switch"] == SHARP
         switch = None if sharp else given["switch"]
         return Cutoff(given["cutoff"], switch, given["skin"], sharp, given["images"])
-
-    def _excluded(self, named: Any) -> np.ndarray | None:
-        """The pairs that do not interact: bonded ones, or those of a list."""
-        if named is None:
-            return None
-        if isinstance(named, str) and named in BONDED:
-            return self._bonded(BONDED[named])
-        return self._pairs(named, "exclude")
-
-    def _bonded(self, most: int) -> np.ndarray:
-        """The pairs that at most so many of the state's bonds connect."""
-        if BONDS not in self.state.tuples:
-            raise EnergyError(unknown(f"list '{BONDS}', which bonded pairs need:", BONDS, self.state.tuples))
-        return bonded_pairs(self.state.tuples[BONDS], len(self.state.fields[POSITIONS]), most)
-
-    def _pairs(self, named: Any, key: str) -> np.ndarray:
-        """The rows of a list of pairs."""
-        if not isinstance(named, str):
-            return NodeTuples.of(named, 2, len(self.state.fields[POSITIONS]), key).nodes
-        known = [name for name, rows in self.state.tuples.items() if rows.shape[1] == 2]
-        if named not in known:
-            raise EnergyError(f"{key}: {unknown('list of pairs', named, [*known, *BONDED])}")
-        return self.state.tuples[named]
-
-    def _scaled(self) -> dict[str, tuple[np.ndarray, float]]:
-        """The lists of scaled pairs, and their factors."""
-        given = getattr(self.model, "scale", {})
-        return {name: (self._pairs(name, "scale"), factor) for name, factor in given.items()}
 
     def bound(self, fields: Fields) -> list[Term]:
         """The term, bound to fields; of a map that is repeated its sweeps, the last of which has its name."""

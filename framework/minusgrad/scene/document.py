@@ -29,7 +29,7 @@ from .fit_table import FitTable
 from .records import AnyBlock, Quantity, Record, quantities
 from .tagged_unions import ByForm, one_or_table
 from .toml_positions import KeyPath, index
-from .units import UnitSystem
+from .units import SYSTEMS, UnitSystem
 from .validation_messages import mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
@@ -53,7 +53,7 @@ M = TypeVar("M", bound=BaseModel)
 class Units(Record):
     """`[units]`: a named system, or units of length, mass and time (default: SI)."""
 
-    system: Literal["si", "dimensionless"] | None = None
+    system: Literal["si", "dimensionless", "molecular"] | None = None
     length: str = "m"
     mass: str = "kg"
     time: str = "s"
@@ -75,9 +75,7 @@ class Units(Record):
 
     def build(self) -> UnitSystem:
         """The system of units that the run computes in."""
-        if self.system == "dimensionless":
-            return UnitSystem.dimensionless()
-        return UnitSystem.of(self.length, self.mass, self.time)
+        return SYSTEMS[self.system] if self.system else UnitSystem.of(self.length, self.mass, self.time)
 
 
 class Runtime(Record):

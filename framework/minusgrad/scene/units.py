@@ -46,13 +46,16 @@ class Unit:
         return Unit(self.scale * other.scale, tuple(a + b for a, b in powers))
 
 
-ONE = Unit(Fraction(1), (Fraction(0),) * len(BASE))
+ZERO = Fraction(0)
+ONE = Unit(Fraction(1), (ZERO,) * len(BASE))
 _OF_BASE = {name: Unit(Fraction(1), tuple(Fraction(name == base) for base in BASE)) for name in BASE}
 
 PREFIXES = dict(zip("qryzafpnum", range(-30, 0, 3), strict=True))
 PREFIXES |= {"µ": -6, "μ": -6, "c": -2, "d": -1, "da": 1, "h": 2}
 PREFIXES |= dict(zip("kMGTPEZYRQ", range(3, 31, 3), strict=True))
 
+PER_MOLE = "kJ/mol"
+"""A unit of energy that a system of units may have in place of one of mass."""
 AVOGADRO = Unit(1 / Fraction(602214076 * 10**15), tuple(Fraction(name == "mol") for name in BASE))
 """1 mol / 6.02214076e23: exact since 2019."""
 _G = 6.67430e-11  # m^3 kg^-1 s^-2, CODATA 2022
@@ -66,7 +69,8 @@ _WITH_PREFIXES = {
 }  # fmt: skip
 _WITHOUT_PREFIXES = {
     "percent": "0.01", "%": "0.01", "deg": f"{math.pi / 180}", "arcmin": f"{math.pi / 10800}",
-    "arcsec": f"{math.pi / 648000}", "min": "60 s", "hour": "3600 s", "h": "3600 s", "day": "86400 s",
+    "arcsec": f"{math.pi / 648000}", "e": "1.602176634e-19 C", "min": "60 s",
+    "hour": "3600 s", "h": "3600 s", "day": "86400 s",
     "d": "86400 s", "year": "31557600 s", "u": "1 Da", "angstrom": "1e-10 m", "Å": "1e-10 m",
     "micron": "1e-6 m", "bohr": "5.29177210544e-11 m", "hartree": "4.3597447222060e-18 J", "atm": "101325 Pa",
     "AU": "149597870700 m", "au": "149597870700 m", "Msun": f"{1.3271244e20 / _G} kg",
@@ -162,9 +166,9 @@ def _dimension_name(dimension: Dimension) -> str:
     return next((n for n, unit in _DIMENSION_NAMES.items() if parse_unit(unit).dimension == dimension), "")
 
 
-def _symbol(names: tuple[str, ...], dimension: Dimension) -> str:
-    powers = [f"{n}^{d}" if d != 1 else n for n, d in zip(names, dimension, strict=False) if d]
-    return " ".join(powers) or "1"
+def _symbol(names: tuple[str, ...], powers: Dimension) -> str:
+    factors = [f"{n}^{d}" if d != 1 else n for n, d in zip(names, powers, strict=False) if d]
+    return " ".join(factors) or "1"
 
 
 def base_units(unit: Unit) -> str:
@@ -179,17 +183,24 @@ def _rounded(value: Fraction, what: str) -> float:
         raise UnitError(f"{what} is too large for a float") from None
 
 
+MOLECULAR = (PER_MOLE, "mol", "angstrom", "ps", "K", "e")
+"""The units of the molecular system, an energy in place of a mass and a charge in place of a current."""
+
+
 @dataclass(frozen=True)
 class UnitSystem:
-    """The units that a run computes in: one for each of m, kg, s, K, A, mol, or none (dimensionless).
+    """The units that a run computes in: as many as m, kg, s, K, A, mol, or none (dimensionless).
 
         UnitSystem.of("AU", "Msun", "day").convert("1 km/s", "m s^-1")         in AU/day
+        UnitSystem.molecular().convert("1 hartree", "J")                       in kJ/mol
 
-    names: the names of the units; none for a dimensionless system, in which quantities with a unit are
-    refused.
+    names: the names of the units, from which those of all dimensions follow; none for a dimensionless system,
+    in which quantities with a unit are refused. named: units by which figures are reported, and without
+    which numbers of their dimensions are refused, because the coherent unit has no name.
     """
 
     names: tuple[str, ...] = BASE
+    named: tuple[str, ...] = ()
 
     @classmethod
     def si(cls) -> "UnitSystem":
@@ -198,6 +209,11 @@ class UnitSystem:
     @classmethod
     def dimensionless(cls) -> "UnitSystem":
         return cls(())
+
+    @classmethod
+    def molecular(cls) -> "UnitSystem":
+        """Energies in kJ/mol, lengths in angstrom, times in ps, charges in e; pressures reported in bar."""
+        return cls(MOLECULAR, ("bar", "u"))
 
     @classmethod
     def of(cls, length: str = "m", mass: str = "kg", time: str = "s") -> "UnitSystem":
@@ -209,9 +225,14 @@ class UnitSystem:
     def convert(self, value: float | str, unit: str) -> float:
         """A number as it is, or a quantity like "5 day" as a number in this system.
 
-        Raises UnitError if the quantity does not have the dimension of `unit`, or the system has no units.
+        Raises UnitError if the quantity does not have the dimension of `unit`, if the system has no units,
+        and for a number whose unit has no name (see `named`), unless it is zero.
         """
         if not isinstance(value, str):
+            if value and (name := self._name(unit)):
+                raise UnitError(
+                    f"{value:g} has no unit, which this scene needs here; write '{value:g} {name}'"
+                )
             return float(value)
         number, given = parse_quantity(value)
         given = _of_one(given, unit)
@@ -224,17 +245,72 @@ class UnitSystem:
 
     def symbol(self, unit: str) -> str:
         """The name of this system's coherent unit: "J" -> "AU^2 Msun day^-2"; "1" when dimensionless."""
-        return _symbol(self.names, parse_unit(unit).dimension)
+        powers = self._powers(unit)
+        if PER_MOLE not in self.names or _symbol(self.names, powers) == PER_MOLE:
+            return _symbol(self.names, powers)
+        (_, *others), (energy, moles, *rest) = self.names, powers
+        return _symbol(("kJ", *others), (energy, moles - energy, *rest))
 
     def in_si(self, unit: str) -> float:
         """The size of one coherent unit of that dimension in SI; 1.0 if dimensionless."""
         return _rounded(self._coherent(unit), f"'{self.symbol(unit)}'")
 
-    def _coherent(self, unit: str) -> Fraction:
+    def reported(self, unit: str) -> tuple[str, float, float]:
+        """The unit of figures in reports: its symbol, its size in SI, and one coherent unit in it.
+
+        That is the unit in `named` of this dimension, or the coherent unit itself.
+        """
+        if not (name := self._name(unit)):
+            return self.symbol(unit), self.in_si(unit), 1.0
+        size = _named(name).scale
+        return name, float(size), float(self._coherent(unit) / size)
+
+    def _name(self, unit: str) -> str:
+        """The unit in `named` of this dimension; empty if there is none."""
         dimension = parse_unit(unit).dimension
+        return next((name for name in self.named if _named(name).dimension == dimension), "")
+
+    def _powers(self, unit: str) -> Dimension:
+        """The powers of the system's units whose product has the dimension of `unit`."""
+        dimension = parse_unit(unit).dimension
+        columns = zip(*_inverse(self.names), strict=True)
+        return tuple(sum((d * c for d, c in zip(dimension, column, strict=True)), ZERO) for column in columns)
+
+    def _coherent(self, unit: str) -> Fraction:
         return math.prod(
-            (_named(n).power(d).scale for n, d in zip(self.names, dimension, strict=False)), start=Fraction(1)
+            (_of_system(n).power(d).scale for n, d in zip(self.names, self._powers(unit), strict=True) if d),
+            start=Fraction(1),
         )
+
+
+SYSTEMS = {
+    "si": UnitSystem.si(),
+    "dimensionless": UnitSystem.dimensionless(),
+    "molecular": UnitSystem.molecular(),
+}
+"""Systems of units by name."""
+
+
+def _of_system(name: str) -> Unit:
+    """A unit of a system: a named one, or that of an energy per mole, of which one particle has its share."""
+    return _of_one(parse_unit(name), "J") if name == PER_MOLE else _named(name)
+
+
+@cache
+def _inverse(names: tuple[str, ...]) -> tuple[Dimension, ...]:
+    """In row b the powers of the units `names` whose product has the dimension of base unit b.
+
+    By Gauss and Jordan's elimination, exactly.
+    """
+    rows = [[*_of_system(name).dimension, *_OF_BASE[BASE[k]].dimension] for k, name in enumerate(names)]
+    for column in range(len(names)):
+        pivot = next(k for k in range(column, len(names)) if rows[k][column])
+        rows[column], rows[pivot] = rows[pivot], rows[column]
+        rows[column] = [value / rows[column][column] for value in rows[column]]
+        for k, row in enumerate(rows):
+            if k != column:
+                rows[k] = [a - row[column] * b for a, b in zip(row, rows[column], strict=True)]
+    return tuple(tuple(row[len(names) :]) for row in rows)
 
 
 def _of_one(given: Unit, needed: str) -> Unit:

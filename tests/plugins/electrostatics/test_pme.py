@@ -21,6 +21,7 @@ from minusgrad_electrostatics.ewald import (
     ewald_direct,
     ewald_excluded,
     ewald_reciprocal,
+    ewald_scaled,
     ewald_self,
 )
 from minusgrad_electrostatics.mesh import mesh_charge, mesh_modes
@@ -123,6 +124,26 @@ def test_a_fine_mesh_gives_the_direct_ewald_sum(case: str) -> None:
     assert energy.value() == pytest.approx(ewald(x, q, box[0]), rel=1e-6)
 
 
+def test_scaled_pairs_and_repeated_exclusions() -> None:
+    """Each excluded pair lacks k q q / r at its nearest image, once; of scaled pairs a part of it is left."""
+    of = fields("triclinic")
+    x, q, box = (of[n].values for n in ("x", "charge", "box"))
+    pairs, factor = np.array(PAIRS), 0.3
+    scaled, turned = {"far": (pairs[4:], factor)}, pairs[:, ::-1]
+    options = {"cutoff": Cutoff(1.3, sharp=True, skin=0.01, images=True), "coulomb_constant": 1.0}
+    excluded = np.concatenate([pairs[:4], turned[:3], pairs[1:2]])
+    whole = pme(of, (8, 8, 10), 4.5, exclude=None, **options)
+    energy = pme(of, (8, 8, 10), 4.5, exclude=excluded, scaled=scaled, **options)
+    apart = x[pairs[:, 0]] - x[pairs[:, 1]]
+    shifts = np.array([*np.ndindex(3, 3, 3)]) - 1
+    r = np.linalg.norm(apart[:, None] + shifts @ box[0], axis=-1).min(axis=1)
+    plain = q[pairs[:, 0]] * q[pairs[:, 1]] / r
+    expected = whole.value() - plain[:4].sum() - (1.0 - factor) * plain[4:].sum()
+    assert energy.value() == pytest.approx(expected, rel=1e-11)
+    assert energy.by_term()["pme_far"] == pytest.approx(factor * plain[4:].sum(), rel=1e-12)
+    assert energy.gradient("pme_far.factor") == pytest.approx(plain[4:].sum(), rel=1e-12)
+
+
 def test_the_madelung_constant_of_rock_salt() -> None:
     cells = np.stack(np.meshgrid(*[np.arange(4)] * 3, indexing="ij"), -1).reshape(-1, 3)
     of = Fields({"x": cells * 1.0, "charge": 1.0 - 2.0 * (cells.sum(1) % 2), "box": 4.0 * np.eye(3)[None]})
@@ -206,7 +227,7 @@ def test_the_mesh_and_alpha_of_an_error() -> None:
 
 
 BRIEF = (ewald_self, ewald_reciprocal, ewald_background, dispersion_correction, mesh_modes)
-LONG = (ewald_direct, ewald_excluded, mesh_charge)
+LONG = (ewald_direct, ewald_excluded, ewald_scaled, mesh_charge)
 
 
 @pytest.mark.parametrize("energy", [*BRIEF, *(pytest.param(e, marks=pytest.mark.long) for e in LONG)])
@@ -293,8 +314,24 @@ def test_a_scene_with_a_peptide_in_water_is_that_of_openmm(tmp_path: Path) -> No
     assert {"compound.0.pme_charge", "compound.1.dispersion_correction"} <= made.origin["terms"].keys()
 
 
+def test_bonded_pairs_and_factors_of_a_scene(tmp_path: Path) -> None:
+    """In AMBER's force field they are the exclusions, and the 1-4 pairs, of the System."""
+    more = 'exclude = "bonded 1-3"\n    scale = { pairs14 = 0.8333333333333334 }\n    skin = "1 angstrom"'
+    listed = '[[energy]]\n    kind = "coulomb_14"\n    tuples = "pairs14"\n    [[compound]]'
+    given = WATER.replace("[[compound]]", listed, 1)
+    constant = 'coulomb_constant = "8.98755178665556e9 N m^2 C^-2"'
+    given = given.replace('tuples = "pairs14"', f'tuples = "pairs14"\n    {constant}')
+    expected = build(scene(tmp_path, given)).potential
+    found = build(scene(tmp_path, WATER.replace('skin = "1 angstrom"', more))).potential
+    assert found.by_term()["pme_pairs14"] == pytest.approx(expected.by_term()["coulomb_14"], rel=1e-8)
+    assert found.value() == pytest.approx(expected.value(), rel=1e-9)
+    forces = expected.gradient("x")
+    assert np.abs(found.gradient("x") - forces).max() <= 1e-9 * np.abs(forces).max()
+
+
 MISTAKES = {
-    'skin = "1 angstrom"': ('exclude = "bends"', ": exclude: no list of pairs named 'bends' (there are: "),
+    'skin = "1 angstrom"': ('exclude = "bends"', ": exclude: no list of pairs named 'bends'"),
+    "alpha =": ("scale = { bends = 0.5 }\n    alpha =", ": scale: no list of pairs named 'bends'"),
     "mesh = [20, 21, 24]": ("mesh = [20, 21]", ".mesh.2: required, but missing"),
     '"8 angstrom"\n    skin': (
         '"20 angstrom"\n    skin',

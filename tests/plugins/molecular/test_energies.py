@@ -2,7 +2,6 @@
 
 import json
 from pathlib import Path
-from shutil import copy
 
 import numpy as np
 import pytest
@@ -13,6 +12,7 @@ from minusgrad.check import term_check
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem
+from minusgrad.scene.document import load
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
 from minusgrad_elastic import angles, springs
@@ -31,18 +31,31 @@ def test_bonds_angles_and_torsions_are_the_functions_of_springs() -> None:
     assert bonded.periodic_torsion.function is angles.dihedral.function
 
 
-VACUUM = {"state.system": "data/dipeptide.xml", "state.positions": "data/dipeptide.pdb"}
-VACUUM |= {"energy.4.cutoff": "100 angstrom"}
-VACUUM |= {
-    "energy.5": {"kind": "coulomb", "cutoff": "100 angstrom", "switch": "none", "exclude": "exclusions"}
+SCENE = SCENES / "peptide_in_water.toml"
+
+
+def with_coulomb(kind: str, cutoff: str, **more) -> dict:
+    """Changes of the scene of a peptide in water: Coulomb energies of pairs in place of the compounds."""
+    energies = load(SCENE).data["energy"]
+    (wells,) = (one for one in energies if one["kind"] == "lennard_jones_mixture")
+    wells["cutoff"] = cutoff
+    own = {"kind": kind, "name": "coulomb", "cutoff": cutoff, "switch": "none", "exclude": "exclusions"}
+    return {"compound": [], "energy": [*energies, own | more]}
+
+
+VARIANTS = {
+    "dipeptide": with_coulomb("coulomb", "100 angstrom")
+    | {"state.system": "data/dipeptide.xml", "state.positions": "data/dipeptide.pdb", "observe": []},
+    "dipeptide_water": with_coulomb("coulomb_reaction_field", "8 angstrom", radius="8 angstrom"),
+    "dipeptide_water_pme": {},
 }
-"""Changes of the scene of a peptide in water; the cutoff is beyond every pair."""
+"""Of the scene, by the file of OpenMM's energies; in vacuum the cutoff is beyond every pair."""
 
 
-@pytest.mark.parametrize(("name", "changes"), [("dipeptide", VACUUM), ("dipeptide_water", {})])
-def test_each_term_and_the_forces_are_those_of_openmm(name: str, changes: dict) -> None:
-    """Energies to 1e-8, forces to 1e-6 of the largest: in vacuum, and in a box with a reaction field."""
-    potential = minusgrad.build(SCENES / "peptide_in_water.toml", changes).potential
+@pytest.mark.parametrize("name", VARIANTS)
+def test_each_term_and_the_forces_are_those_of_openmm(name: str) -> None:
+    """Energies to 1e-8, forces to 1e-6 of the largest: in vacuum, with a reaction field, with PME."""
+    potential = minusgrad.build(SCENE, VARIANTS[name]).potential
     found = potential.by_term()
     reference = json.loads((REFERENCE / f"{name}.json").read_text())
     expected = reference["energies"]
@@ -50,50 +63,15 @@ def test_each_term_and_the_forces_are_those_of_openmm(name: str, changes: dict) 
     assert found["angles"] == pytest.approx(expected["HarmonicAngleForce"], rel=1e-8)
     torsions = found["torsions"] + found["impropers"]
     assert torsions == pytest.approx(expected["PeriodicTorsionForce"], rel=1e-8)
-    for term in ("lennard_jones", "coulomb", "lennard_jones_14", "coulomb_14"):
+    charges = sum(u for term, u in found.items() if term == "coulomb" or term.startswith("pme_"))
+    assert charges == pytest.approx(expected["coulomb"], rel=1e-8)
+    dispersion = found["lennard_jones"] + found.get("dispersion_correction", 0.0)
+    assert dispersion == pytest.approx(expected["lennard_jones"], rel=1e-8)
+    for term in ("lennard_jones_14", "coulomb_14"):
         assert found[term] == pytest.approx(expected[term], rel=1e-8), term
     whole, size = sum(expected.values()), sum(map(abs, expected.values()))
     assert abs(potential.value() - whole) < 1e-8 * size
-    forces = np.array(reference["forces"])
-    assert np.abs(-potential.gradient("x") - forces).max() < 1e-6 * np.abs(forces).max()
-
-
-LONG_RANGE = """
-[[compound]]
-kind = "pme"
-cutoff = "8 angstrom"
-alpha = "3.4 nm^-1"
-mesh = [24, 24, 24]
-
-[[compound]]
-kind = "dispersion"
-cutoff = "8 angstrom"
-switch = "none"
-"""
-
-
-def test_the_peptide_with_particle_mesh_ewald_is_that_of_openmm(tmp_path: Path) -> None:
-    """Its scene with PME and the correction of dispersion in place of the reaction field."""
-    text = (SCENES / "peptide_in_water.toml").read_text()
-    field = text.index('[[energy]]\nkind = "coulomb_reaction_field"')
-    after = text.index("[[energy]]", field + 1)
-    text = (text[:field] + text[after:] + LONG_RANGE).replace(
-        '["elastic", ', '["electrostatics", "elastic", '
-    )
-    (tmp_path / "data").mkdir()
-    for file in (SCENES / "data").glob("dipeptide_water.*"):
-        copy(file, tmp_path / "data")
-    (tmp_path / "peptide.toml").write_text(text)
-    potential = minusgrad.build(tmp_path / "peptide.toml").potential
-    found = potential.by_term()
-    reference = json.loads((REFERENCE / "dipeptide_water_pme.json").read_text())
-    expected = reference["energies"]
-    coulomb = sum(value for name, value in found.items() if name.startswith("pme_"))
-    assert coulomb == pytest.approx(expected["coulomb"], rel=1e-8)
-    assert found["coulomb_14"] == pytest.approx(expected["coulomb_14"], rel=1e-8)
-    dispersion = found["lennard_jones"] + found["dispersion_correction"]
-    assert dispersion == pytest.approx(expected["lennard_jones"], rel=1e-8)
-    forces = np.array(reference["forces"])
+    forces = np.array(reference["forces"]) / 10.0  # of kJ/mol/nm
     assert np.abs(-potential.gradient("x") - forces).max() < 1e-6 * np.abs(forces).max()
 
 
