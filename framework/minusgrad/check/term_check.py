@@ -103,10 +103,18 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
         alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _in_double(_of_term(alone, t, rng))
+            yield from _in_double(_of_term(alone, t, rng, paths=not _cut_sharply(one)))
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
+
+
+def _cut_sharply(term: Term | StagedTerm) -> bool:
+    """True if U jumps at the term's cutoff, which a path crosses, and no gradient contains the jump.
+
+    A run says how high it is.
+    """
+    return not isinstance(term, StagedTerm) and term.energy.cutoff is not None and term.energy.cutoff.sharp
 
 
 def _few(of_map: Term, rng: np.random.Generator) -> Term:

@@ -192,6 +192,21 @@ def test_atoms_at_one_place_are_named(name: str) -> None:
     assert str(refusal.value) == f"step 1: term '{name}', node 1: {NOT_FINITE}"
 
 
+@pytest.mark.parametrize("sharp", [True, False])
+def test_check_knows_that_a_sharp_cutoff_jumps(sharp: bool) -> None:
+    """Along steps of physical size pairs cross it, where U jumps: no path is asked, all else is."""
+    rng = np.random.default_rng(5)
+    places = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
+    fields = Fields({"x": places + rng.uniform(-0.2, 0.2, (27, 3)), "charge": np.ones(27)})
+    cutoff = Cutoff(1.5, sharp=sharp, skin=0.2)
+    term = bind(electrostatics.coulomb, fields, parameters={"coulomb_constant": 1.0}, cutoff=cutoff)
+    found = list(term_check.of_potential(Potential(fields, [term])))
+    assert [f for f in found if not f.passed] == []
+    asked = {f.question for f in found if f.argument == "x"}
+    assert {"taylor", "product"} <= asked
+    assert ("path" in asked) is not sharp
+
+
 def test_check_turns_the_box_with_the_atoms() -> None:
     """U of a periodic mixture is invariant only if the edges of the box turn, too; torques include theirs."""
     rng = np.random.default_rng(3)
