@@ -12,6 +12,8 @@ from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_en
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.check import term_check
+from minusgrad.elements import unlisted_pairs
+from minusgrad.elements.list_reference import ListReference
 from minusgrad.elements.pair_list import PairList
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.energies.pairs.scaled_pairs import with_scaled_pairs
@@ -208,8 +210,10 @@ def test_without_a_box_a_cutoff_limits_pairs_of_an_open_cluster() -> None:
     assert len(potential.gradient("x")) == len(x)
 
 
-def test_no_pair_enters_unseen() -> None:
+@pytest.mark.parametrize("most", [unlisted_pairs.MOST, 1.0])
+def test_no_pair_enters_unseen(most: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nodes that approach each other from beyond the list, in steps of every size, against a fresh list."""
+    monkeypatch.setattr(unlisted_pairs, "MOST", most)
     rng, fields = np.random.default_rng(8), in_box("triclinic")
     potential = within(fields, cutoff=Cutoff(CUTOFF, skin=0.3))
     elements = potential.terms["dispersion"].elements
@@ -224,6 +228,17 @@ def test_no_pair_enters_unseen() -> None:
         elements = potential.terms["dispersion"].elements
         rebuilt += elements.version != before
     assert 3 <= rebuilt < 25
+
+
+def test_displacements_are_tested_once_for_all_lists(monkeypatch: pytest.MonkeyPatch) -> None:
+    fields, calls = in_box("cube"), []
+    parameters = {"depth": 1.0, "size": 1.0}
+    shorter = bind(replace(dispersion, name="shorter"), fields, parameters=parameters, cutoff=Cutoff(1.5))
+    potential = Potential(fields, [*within(fields).terms.values(), shorter])
+    follow = ListReference.follow
+    monkeypatch.setattr(ListReference, "follow", lambda *given: calls.append(0) or follow(*given))
+    potential.value()
+    assert len(calls) == 1
 
 
 def test_lists_grow_in_place_and_no_kernel_is_compiled_again() -> None:

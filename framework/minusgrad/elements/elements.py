@@ -24,10 +24,12 @@ class Elements(ABC):
 
     unordered   pairs, each listed once: u(a, b) = u(b, a); a map adds to both nodes
     fixed       never changes; otherwise `rebuild` is called before every evaluation
+    listed      in lists of neighbours, which are built for a reference of positions
     """
 
     unordered: ClassVar[bool] = False
     fixed: ClassVar[bool] = True
+    listed: ClassVar[bool] = False
     version: int = 0
     """How often they were rebuilt in place."""
     copies: int = 1
@@ -116,7 +118,8 @@ class Elements(ABC):
         """The elements at these node fields, by argument of the energy; self if they have not changed.
 
         `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels
-        for other elements. The same ones may have overwritten the slots among their arrays (`version`). A
+        for other elements. Those that are `listed` are at the reference of lists, which follows before. The
+        same ones may have overwritten the slots among their arrays (`version`). A
         kernel of many steps does not return here between steps, so integrators and adjoints fuse steps only
         where all elements are fixed.
         """

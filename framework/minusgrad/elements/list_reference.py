@@ -3,11 +3,13 @@
 A pair that is not listed was further apart than the reach of its list, the cutoff and the skin. It cannot be
 within the cutoff as long as
 
-    least stretch * reach - 2 * largest displacement >= cutoff
+    slack = least stretch * reach - cutoff >= displacement of one + displacement of the other
 
 where the displacement is that from the reference position, moved with the box, and the least stretch is the
-smallest singular value of the deformation of the box. The reference is saved with a run, because the order of
-sums follows from it: a resumed run has the lists of one that was not interrupted.
+smallest singular value of the deformation of the box. Twice the largest displacement is compared first. Where
+it exceeds the slack, the few nodes that could be in such a pair are searched (`unlisted_pairs`). The
+reference is saved with a run, because the order of sums follows from it: a resumed run has the lists of one
+that was not interrupted.
 """
 
 from typing import Any
@@ -15,7 +17,9 @@ from typing import Any
 import numpy as np
 
 from ..engine import storage
+from .displacements import Displacements
 from .periodic_box import PeriodicBox
+from .unlisted_pairs import Moved
 
 POSITIONS, BOX = "x", "box"
 """The fields with the positions of nodes, which periodic images displace, and with the box."""
@@ -24,36 +28,35 @@ POSITIONS, BOX = "x", "box"
 class ListReference:
     """Positions (n, d) and box (1, d, d), or None, for which the lists of neighbours of fields are built.
 
-    `margins`: cutoff and reach of each list; `lists`: those that terms share, by what they list.
+    `periodic`: by axis. `margins`: cutoff and reach of each list; `lists`: those that terms share, by what
+    they list.
     """
 
-    def __init__(self, positions: np.ndarray, box: np.ndarray | None):
+    def __init__(self, positions: np.ndarray, box: np.ndarray | None, periodic: tuple[bool, ...] = ()):
         self.positions = storage.ArraySlot(storage.allocate(positions))
         self.box = None if box is None else storage.ArraySlot(storage.allocate(box))
+        self.periodic = periodic
+        self._displacements: Displacements | None = None
         self.margins: set[tuple[float, float]] = set()
         self.lists: dict[Any, Any] = {}
 
     def twin(self) -> "ListReference":
         """The same positions and box in memory of their own, without lists."""
         box = None if self.box is None else storage.host(self.box)
-        return ListReference(storage.host(self.positions), box)
+        return ListReference(storage.host(self.positions), box, self.periodic)
 
     @property
     def version(self) -> int:
         """How often the reference was overwritten; it only grows."""
         return self.positions.writes + (self.box.writes if self.box is not None else 0)
 
-    def follow(self, x: Any, box: Any) -> bool:
+    def follow(self, x: Any, box: np.ndarray | None) -> None:
         """Move the reference to these positions and this box, unless all lists still have every pair.
 
-        False if the positions or the box are not finite, so that no list can be built.
+        x: the array of a field. Nothing happens where positions or box are not finite: no list can be built.
         """
-        served = self._serves(x, box)
-        if served is None:
-            return False
-        if not served:
-            self.move(x, box)
-        return True
+        if self._serves(x, box) is False:
+            self.move(storage.host(x), box)
 
     def move(self, x: Any, box: Any) -> None:
         """Overwrite the reference: all lists are rebuilt before they are used again."""
@@ -61,22 +64,30 @@ class ListReference:
         if self.box is not None:
             storage.store(self.box, box)
 
-    def _serves(self, x: np.ndarray, box: np.ndarray | None) -> bool | None:
+    def _serves(self, x: Any, box: np.ndarray | None) -> bool | None:
         """True if no unlisted pair can be within its cutoff; None where numbers are not finite."""
-        before, least = storage.host(self.positions), 1.0
-        if self.box is not None and box is not None:
-            old = storage.host(self.box)
-            if not np.array_equal(old, box):
-                if not np.isfinite(box).all():
-                    return None
-                deformation = np.linalg.solve(old[0].astype(np.float64), box[0].astype(np.float64))
-                least = float(np.linalg.svd(deformation, compute_uv=False).min())
-                before = before @ deformation
-        moved = np.subtract(x, before, dtype=np.float64)
-        far = float(np.sqrt(np.einsum("ij,ij->i", moved, moved).max()))
-        if not np.isfinite(far):
+        displacements, deformation, least = self._from_reference(x), np.eye(x.shape[1]), 1.0
+        if self.box is not None and box is not None and not np.array_equal(storage.host(self.box), box):
+            if not np.isfinite(box).all():
+                return None
+            old, new = (np.asarray(h, np.float64)[0] for h in (storage.host(self.box), box))
+            deformation = np.linalg.solve(old, new)
+            least = float(np.linalg.svd(deformation, compute_uv=False).min())
+        else:
+            limit = 0.5 * min(reach - cutoff for cutoff, reach in self.margins)
+            if limit > 0.0 and displacements.surely_below(limit):
+                return True
+        far = displacements.lengths(deformation)
+        if not np.isfinite(far.max()):
             return None
-        return all(least * reach - 2.0 * far >= cutoff for cutoff, reach in self.margins)
+        of_box = None if box is None else PeriodicBox.of(box[0], self.periodic)
+        moved = Moved(storage.host(x), storage.host(self.positions), far, deformation, of_box)
+        return not any(moved.enter(cutoff, least * reach) for cutoff, reach in self.margins)
+
+    def _from_reference(self, x: Any) -> Displacements:
+        if self._displacements is None or self._displacements.x is not x:
+            self._displacements = Displacements(x, self.positions)
+        return self._displacements
 
     def geometry(self, periodic: tuple[bool, ...]) -> PeriodicBox | None:
         """The box of the reference; None without one."""

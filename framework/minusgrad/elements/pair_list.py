@@ -18,7 +18,7 @@ from ..engine import memory, storage
 from ..errors import EnergyError
 from .block_list import BlockList
 from .elements import Elements
-from .list_reference import BOX, POSITIONS, ListReference
+from .list_reference import ListReference
 from .loops import EachTarget, Loop, Sources
 from .periodic_box import PeriodicBox
 
@@ -88,6 +88,7 @@ class PairList(Elements):
 
     unordered: ClassVar[bool] = True
     fixed: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -241,11 +242,10 @@ class PairList(Elements):
         return PairList.shared(self.nodes, self.reach, reference, self.periodic, self.excluded, self.what)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
-        """The pairs for these positions and this box: itself, or a list with more room."""
+        """The pairs for the reference as it is: itself, or a list with more room."""
         if self._larger is not None:
             return self._larger.rebuild(fields)
-        known = self.reference.follow(fields[POSITIONS], fields.get(BOX))
-        if not known or self.version == self.reference.version or self._rebuilt():
+        if self.version == self.reference.version or self._rebuilt():
             return self
         self._larger = self.among(self.nodes)
         return self._larger

@@ -83,14 +83,15 @@ class PeriodicBox:
         Those in the box itself, image 0, are not among them.
         """
         s, widths = self.fractions(x), reach / self.heights
-        counts = [int(np.ceil(w)) if p else 0 for w, p in zip(widths, self.periodic, strict=True)]
-        nodes, images = [], []
-        for image in product(*(range(-k, k + 1) for k in counts)):
-            if any(image):
-                moved = s + image
-                near = ((moved >= -widths) & (moved <= 1.0 + widths) | ~np.array(self.periodic)).all(axis=1)
-                nodes.append(np.flatnonzero(near))
-                images.append(np.broadcast_to(np.array(image, np.int32), (len(nodes[-1]), len(image))))
-        if not nodes:
-            return np.zeros(0, np.int64), np.zeros((0, len(self.periodic)), np.int32)
-        return np.concatenate(nodes), np.concatenate(images)
+        nodes, images = np.arange(len(s)), np.zeros((len(s), len(widths)), np.int32)
+        for axis, width in enumerate(widths):
+            if self.periodic[axis]:
+                most = int(np.ceil(width))
+                shifts = np.arange(-most, most + 1, dtype=np.int32)
+                moved = s[nodes, axis, None] + shifts
+                kept, shift = np.nonzero((moved >= -width) & (moved <= 1.0 + width))
+                nodes, images = nodes[kept], images[kept]
+                images[:, axis] = shifts[shift]
+        order = np.lexsort((nodes, *images.T[::-1]))
+        others = order[images[order].any(axis=1)]
+        return nodes[others], images[others]

@@ -30,6 +30,7 @@ class TripleList(NodeTuples):
     images: np.ndarray
     built: int
     fixed: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
 
     @classmethod
     def among(cls, pairs: PairList) -> "TripleList":
@@ -53,7 +54,7 @@ class TripleList(NodeTuples):
         return TripleList.among(self.pairs.following(reference))
 
     def rebuild(self, fields: Mapping[str, Any]) -> "TripleList":
-        """The triples for these positions and this box: itself, unless the pairs were listed again."""
+        """The triples for the reference as it is: itself, unless the pairs were listed again."""
         pairs = self.pairs.rebuild(fields)
         if pairs is self.pairs and pairs.version == self.built:
             return self

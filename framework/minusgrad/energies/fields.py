@@ -241,13 +241,18 @@ class Fields(Mapping[str, Field]):
         """The reference of all lists of neighbours; made at first use from the present positions and box."""
         if not self._lists:
             box = self._fields[BOX].values if self.periodic else None
-            self._lists.append(ListReference(self[POSITIONS].values, box))
+            self._lists.append(ListReference(self[POSITIONS].values, box, self.periodic))
         return self._lists[0]
 
     @property
     def lists_or_none(self) -> ListReference | None:
         """The reference of the lists of neighbours, if there are any."""
         return self._lists[0] if self._lists else None
+
+    def follow_lists(self) -> None:
+        """Move the reference of lists to the present positions and box, if a list might miss a pair there."""
+        for reference in self._lists:
+            reference.follow(self[POSITIONS].array, self._fields[BOX].values if self.periodic else None)
 
     def list_afresh(self) -> None:
         """Rebuild all lists of neighbours for the present positions and box, whatever was computed before."""

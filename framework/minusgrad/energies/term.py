@@ -16,7 +16,7 @@ from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
 from .element_data import check_weights, datum, dimension_of, table
-from .fields import BOX, POSITIONS, Body, Field, Fields, Grid
+from .fields import Body, Field, Fields, Grid
 from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
 from .local_map import LocalMap
 from .node_fields import check_fields, node_fields, set_sizes
@@ -203,9 +203,6 @@ class Term:
         """Rebuild the elements at the present fields, and return them."""
         if not self.elements.fixed:
             values = {a: f.values for a, f in self.fields.items()}
-            if isinstance(self.elements, PairList | TripleList):
-                values = {POSITIONS: self.fields[self.energy.positions[0]].values}
-                values |= {} if self.box is None else {BOX: self.box.values}
             before, self.elements = self.elements, self.elements.rebuild(values)
             if self.elements is not before:
                 self._take_images()

@@ -223,6 +223,8 @@ class Potential:
             self.refresh(t)
 
     def _rebuild(self) -> None:
+        if any(elements.listed for elements in self._elements):
+            self.fields.follow_lists()
         elements = [term.rebuild() for term in self._changing]
         if any(new is not old for new, old in zip(elements, self._elements, strict=True)):
             self._elements = elements
