@@ -24,6 +24,12 @@ def pair(x, q, epsilon, sigma):
     return 4.0 * epsilon * (s6 * s6 - s6) + q[0] * q[1] / ti.sqrt(r2) - q[0] * q[1] * near**3
 
 
+@local_energy("power", over="pairs", x=X, n=ONE)
+def power(x, n):
+    """r^-n."""
+    return (1.0 / (x[0] - x[1]).norm_sqr()) ** (0.5 * n)
+
+
 @pytest.mark.parametrize("narrow", [False, True])
 def test_the_same_numbers_from_fewer_operations(narrow: bool) -> None:
     traced = trace(pair, 3, 2)
@@ -40,6 +46,19 @@ def test_the_same_numbers_from_fewer_operations(narrow: bool) -> None:
     for one, other in zip(before, after, strict=True):
         assert np.allclose(one, other, rtol=1e-11, atol=1e-11 * np.abs(one).max())
     assert operations(collected) < 0.8 * operations(wanted)
+
+
+def test_a_difference_of_parameters_is_a_factor_once() -> None:
+    """The exponent n - 1 of a derivative depends on no node."""
+    traced = trace(power, 3, 2)
+    places = list(DerivativeRequest(value=True, gradient={"x": None}).places(traced, range(1)))
+    wanted = outputs(traced.value, places, {})
+    collected = CollectedProducts(wanted, False).numbers()
+    leaves = {leaf.serial: np.array([0.3 + 0.2 * k]) for k, leaf in enumerate(inputs([*wanted, *collected]))}
+    for one, other in zip(
+        *(numbers(some, leaves, {}, np.float64) for some in (wanted, collected)), strict=True
+    ):
+        assert other == pytest.approx(one, rel=1e-12)
 
 
 def operations(some: list[Scalar]) -> int:

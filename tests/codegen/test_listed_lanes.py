@@ -7,9 +7,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad import Fields, Node, Parameter, Potential, Time, bind, local_energy, ti
+from minusgrad import Fields, Node, Output, Parameter, Potential, Time, bind, local_energy, local_map, ti
 from minusgrad.codegen.derivative_request import DerivativeRequest
 from minusgrad.codegen.listed_lanes import ListedLanes
+from minusgrad.codegen.listed_map_lanes import ListedMapLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.engine import kernels, runtime, storage
@@ -37,6 +38,27 @@ def charges(x, q, k, t):
     return k * (1.0 + 0.5 * ti.cos(t)) * q[0] * q[1] * ti.exp(-r) / r
 
 
+@local_map(
+    "surroundings",
+    over="pairs",
+    gives={"density": Output(), "drift": Output(shape=("d",))},
+    x=X,
+    q=Node(),
+    h=Parameter(default=1.1),
+)
+def surroundings(x, q, h):
+    """q_1 (1 - r^2 / (9 h^2))^3, and x_0 - x_1 times the sum of both q."""
+    apart = x[0] - x[1]
+    near = 1.0 - apart.norm_sqr() / (9.0 * h * h)
+    return q[1] * near * near * near, apart * (q[0] + q[1])
+
+
+@local_energy("embedding", over="nodes", density=Node(), drift=Node(shape=("d",)), c=Parameter(default=0.7))
+def embedding(density, drift, c):
+    """c (density^2 + |drift|^2 / 10)."""
+    return c * (density[0] * density[0] + 0.1 * drift[0].norm_sqr())
+
+
 BOX = np.array([[7.2, 0.0, 0.0], [1.2, 7.2, 0.0], [0.3, -0.6, 7.2]])
 ENERGIES = {energy.name: energy for energy in (lennard_jones, charges)}
 CASES = {
@@ -44,7 +66,11 @@ CASES = {
     "images": ("charges", Cutoff(3.9, skin=0.3, sharp=True, images=True), BOX),
     "plane": ("charges", Cutoff(2.0), 1.2 * BOX[:2, :2]),
     "free": ("lennard_jones", Cutoff(2.1, switch=1.5), None),
+    "molecules": ("lennard_jones", Cutoff(2.5, skin=0.5), BOX),
+    "images of molecules": ("charges", Cutoff(3.9, skin=0.3, sharp=True, images=True), BOX),
+    "molecules in a plane": ("charges", Cutoff(2.0), 1.2 * BOX[:2, :2]),
 }
+"""An energy, its cutoff, and the box; of molecules some pairs are excluded."""
 
 
 def lattice(box: np.ndarray | None, seed: int = 0) -> np.ndarray:
@@ -57,6 +83,16 @@ def lattice(box: np.ndarray | None, seed: int = 0) -> np.ndarray:
     return (x + rng.integers(-2, 3, size=x.shape)) @ box + noise
 
 
+def bonded(x: np.ndarray, box: np.ndarray, far: int = 16) -> np.ndarray:
+    """Half of the pairs that are nearest to each other, across the boundary, too, and some at random."""
+    rng = np.random.default_rng(7)
+    apart = x[:, None] - x[None]
+    apart -= np.rint(apart @ np.linalg.inv(box)) @ box
+    near = np.argwhere(np.triu(np.linalg.norm(apart, axis=2) < 1.3, 1))
+    apart = np.stack([np.arange(far), rng.permutation(far) + far], axis=1)
+    return np.concatenate([near[rng.uniform(size=len(near)) < 0.5], apart])
+
+
 def made(case: str, precision: str = "f64", seed: int = 0) -> Potential:
     name, cutoff, box = CASES[case]
     x = lattice(box, seed)
@@ -64,14 +100,15 @@ def made(case: str, precision: str = "f64", seed: int = 0) -> Potential:
     if box is not None:
         values["box"] = box[None]
     fields = Fields(values, precision=precision)
-    return Potential(fields, [bind(ENERGIES[name], fields, cutoff=cutoff)])
+    excluded = bonded(lattice(box), box) if "molecules" in case and box is not None else None
+    return Potential(fields, [bind(ENERGIES[name], fields, cutoff=cutoff, exclude=excluded)])
 
 
 def everything(potential: Potential) -> dict[str, np.ndarray]:
     """U, also of each target; gradients and products by all fields and parameters, in one pass."""
     (term,), fields, rng = potential.terms, potential.fields, np.random.default_rng(3)
     nodal = [name for name in fields if name in potential.reads]
-    others = [f"{term}.{name}" for name in potential.terms[term].parameters]
+    others = [f"{name}.{a}" for name, part in potential.parts.items() for a in part.parameters]
     gradient, product = ({n: storage.allocate(0.0 * fields[n].values) for n in nodal} for _ in range(2))
     along: Mapping[str, Any] = {
         n: storage.allocate(0.1 * rng.normal(size=fields[n].shape).astype(fields.dtype)) for n in nodal
@@ -102,11 +139,38 @@ def test_both_layouts_compute_the_same(
         potential = made(case, precision)
         assert isinstance(emitter(potential), ListedLanes) == wanted
         found[wanted] = everything(potential)
-    assert found[True].keys() == found[False].keys()
-    for what, expected in found[False].items():
-        assert found[True][what].dtype == expected.dtype
+    agree(found[True], found[False], LIMITS[precision])
+
+
+def agree(found: dict[str, np.ndarray], wanted: dict[str, np.ndarray], limit: float) -> None:
+    assert found.keys() == wanted.keys()
+    for what, expected in wanted.items():
+        assert found[what].dtype == expected.dtype
         size = max(float(np.abs(expected).max()), 1e-30)
-        assert np.abs(found[True][what].astype(float) - expected).max() <= LIMITS[precision] * size, what
+        assert np.abs(found[what].astype(float) - expected).max() <= limit * size, what
+
+
+@pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f64"]))
+@pytest.mark.parametrize("case", sampled(["molecules in a plane", "box"], ["molecules in a plane"]))
+def test_maps_in_both_layouts(
+    case: str, precision: str, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Outputs, gradients through them, products with their tangents."""
+    found = {}
+    _, cutoff, box = CASES[case]
+    assert box is not None
+    excluded = bonded(lattice(box), box) if "molecules" in case else None
+    for wanted in (False, True):
+        in_lanes(monkeypatch, wanted)
+        x = lattice(box)
+        values = {"x": x, "q": np.random.default_rng(1).normal(size=len(x)), "box": box[None]}
+        fields = Fields(values, precision=precision)
+        of_map = bind(surroundings, fields, cutoff=cutoff, exclude=excluded)
+        potential = Potential(fields, [bind(embedding, fields)], [of_map])
+        assert isinstance(potential.chain.loops["surroundings"], ListedMapLanes) == wanted
+        found[wanted] = everything(potential)
+        found[wanted] |= {name: fields[name].values.copy() for name in ("density", "drift")}
+    agree(found[True], found[False], LIMITS[precision])
 
 
 def test_all_pairs_within_the_cutoff(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
@@ -128,6 +192,32 @@ def test_all_pairs_within_the_cutoff(monkeypatch: pytest.MonkeyPatch, engine: No
         gradient += (-(48.0 * i2**7 - 24.0 * i2**4)[..., None] * r).sum(axis=1)
     assert potential.value() == pytest.approx(energy, rel=1e-12)
     assert np.abs(potential.gradient("x") - gradient).max() < 1e-12 * np.abs(gradient).max()
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_excluded_pairs_may_be_in_one_place(
+    precision: str, monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    """Every atom has a massless site upon it: U and its gradient are those of the atoms, by NumPy."""
+    in_lanes(monkeypatch, True)
+    one = 1.3 * lattice(None)[:50]
+    x, q = np.concatenate([one, one]), np.repeat([1.0, 0.0], 50)
+    n = np.arange(50)
+    fields = Fields({"x": x, "q": q}, precision=precision)
+    cutoff = Cutoff(4.0, skin=0.1, sharp=True)
+    potential = Potential(
+        fields, [bind(charges, fields, cutoff=cutoff, exclude=np.stack([n, n + 50], axis=1))]
+    )
+    assert isinstance(emitter(potential), ListedLanes)
+    apart = one[:, None] - one[None]
+    r = np.linalg.norm(apart, axis=2) + 1e9 * np.eye(50)
+    u = np.where(r < 4.0, 2.25 * np.exp(-r) / r, 0.0)
+    gradient = ((-u * (1.0 + 1.0 / r) / r)[..., None] * apart).sum(axis=1)
+    limit = LIMITS[precision]
+    assert potential.value() == pytest.approx(0.5 * u.sum(), rel=limit)
+    found = potential.gradient("x")
+    assert np.abs(found[:50] - gradient).max() < limit * np.abs(gradient).max()
+    assert not found[50:].any()
 
 
 def test_bits_do_not_depend_on_threads(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
@@ -159,6 +249,26 @@ def test_lists_are_rebuilt_in_place(monkeypatch: pytest.MonkeyPatch, engine: Non
             n: v.tobytes() for n, v in everything(made("box", seed=seed)).items()
         }
         assert not np.array_equal(moved["gradient x"], before["gradient x"])
+
+
+def test_lists_of_molecules_are_rebuilt_in_place(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
+    """The gradient after a move is that of a potential that begins there, by any number of threads."""
+    in_lanes(monkeypatch, True)
+    x = lattice(BOX)
+    moved = x + 0.15 * np.random.default_rng(8).normal(size=x.shape)
+    pairs, bits = bonded(x, BOX, far=0), []
+    for threads, begin in ((2, moved), (1, x)):
+        runtime.start(runtime.Options(threads=threads))
+        fields = Fields({"x": begin, "box": BOX[None]})
+        term = bind(lennard_jones, fields, cutoff=Cutoff(2.5, skin=0.5), exclude=pairs)
+        potential = Potential(fields, [term])
+        before, first = potential.gradient("x").tobytes(), emitter(potential)
+        compiled = kernels.compiled()
+        fields["x"].set(moved)
+        bits.append(potential.gradient("x").tobytes())
+        assert emitter(potential) is first
+        assert kernels.compiled() == compiled
+    assert bits[0] == bits[1] != before
 
 
 def test_lists_that_outgrow_their_arrays(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:

@@ -158,7 +158,7 @@ def test_only_nodes_side_by_side_with_one_number_each(monkeypatch: pytest.Monkey
 
 
 def rooms_of(term: object) -> object:
-    from minusgrad.codegen.lane_loops import loops_of_energy
+    from minusgrad.codegen.loop_choice import loops_of_energy
 
     return loops_of_energy(term)  # type: ignore[arg-type]
 

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad.elements.block_list import BlockList
+from minusgrad.elements.excluded_pairs import Excluded
 from minusgrad.elements.list_reference import ListReference
 from minusgrad.engine import memory, runtime
 from minusgrad.errors import EnergyError
@@ -25,10 +26,16 @@ CASES = {
 
 
 def made(
-    x: np.ndarray, box: np.ndarray, periodic: tuple[bool, ...], reach: float, wide: int
+    x: np.ndarray,
+    box: np.ndarray,
+    periodic: tuple[bool, ...],
+    reach: float,
+    wide: int,
+    excluded: Excluded | None = None,
 ) -> tuple[BlockList, ListReference]:
     reference = ListReference(x, box[None] if periodic else None)
-    return BlockList(np.arange(len(x), dtype=np.int32), reach, reference, periodic, wide), reference
+    nodes = np.arange(len(x), dtype=np.int32)
+    return BlockList(nodes, reach, reference, periodic, wide, excluded=excluded), reference
 
 
 def neighbours(
@@ -71,6 +78,33 @@ def test_every_pair_within_reach_is_listed(name: str, engine: None) -> None:
         reference.positions.at[...] = moved
         assert blocks.build()
         expected = neighbours(moved, box, periodic, reach)
+        found, counted = listed(blocks, moved, box, reach)
+        assert found == expected
+        assert 2 * counted == sum(map(len, expected))
+
+
+@pytest.mark.parametrize(
+    ("name", "part"), [("partly periodic", 0.3), ("beyond the box", 1.0), ("line", 0.5), ("free", 1.0)]
+)
+def test_excluded_pairs_are_not_listed(name: str, part: float, engine: None) -> None:
+    """Some images of pairs within reach, one of each two nodes, and pairs far apart; also after a move."""
+    n, box, periodic, reach, wide = CASES[name]
+    rng = np.random.default_rng(5)
+    x = rng.uniform(-0.8, 0.8, (n, len(box))) @ (box if periodic else 4.0 * box)
+    near = neighbours(x, box, periodic, reach)
+    out = {(k, j): image for k, some in enumerate(near) for j, *image in sorted(some) if k < j}
+    kept = rng.uniform(size=len(out)) < part
+    out = {pair: image for (pair, image), one in zip(out.items(), kept, strict=True) if one}
+    out.setdefault((0, n - 1), [0] * len(box))
+    excluded = Excluded(np.array(list(out)), np.array(list(out.values())))
+    blocks, reference = made(x, box, periodic, reach, wide, excluded)
+    left_out = {(k, j, *image) for (k, j), image in out.items()}
+    left_out |= {(j, k, *(-m for m in image)) for (k, j), image in out.items()}
+    for moved in (x, x + 0.3 * rng.normal(size=x.shape)):
+        reference.positions.at[...] = moved
+        assert blocks.build()
+        expected = neighbours(moved, box, periodic, reach)
+        expected = [{one for one in some if (k, *one) not in left_out} for k, some in enumerate(expected)]
         found, counted = listed(blocks, moved, box, reach)
         assert found == expected
         assert 2 * counted == sum(map(len, expected))

@@ -130,9 +130,9 @@ class CollectedProducts:
         held.sort(key=lambda pair: pair[0].serial)
         early, last = (
             [_power(base, power) for base, power in held if of_kind(base)]
-            for of_kind in (self._is_early, is_difference)
+            for of_kind in (self._is_early, self._is_last)
         )
-        inner = [_power(b, p) for b, p in held if not self._is_early(b) and not is_difference(b)]
+        inner = [_power(b, p) for b, p in held if not self._is_early(b) and not self._is_last(b)]
         factors = [graph.constant(one.coefficient)] if one.coefficient != 1.0 or not held else []
         head = [reduce(_as_given, [*factors, *early])] if factors or early else []
         shared = [reduce(mul, inner)] if inner else []
@@ -140,6 +140,9 @@ class CollectedProducts:
 
     def _is_early(self, base: Scalar) -> bool:
         return base.serial in self.known and base.serial not in self.source
+
+    def _is_last(self, base: Scalar) -> bool:
+        return is_difference(base) and not self._is_early(base)
 
 
 def _as_given(one: Scalar, other: Scalar) -> Scalar:

@@ -14,27 +14,23 @@ Energies over single nodes need no blocks (`node_lane_loops`).
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from math import inf
 from typing import Any
 
 import numpy as np
 
 from ..elements.gather import Gather
-from ..elements.loops import Loop
 from ..energies.fields import Field
 from ..energies.roles import Datum
 from ..energies.term import Term, in_blocks
-from ..engine import lane_blocks, runtime, storage
+from ..engine import lane_blocks, storage
 from ..engine.kernels import GRAIN, Code
 from ..engine.slices import BEGIN, END, Slices
 from ..symbolic.graph import inputs
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, Place, outputs
-from .lane_statements import AllVectors, serve
-from .node_lane_loops import NodeLanes, one_of_each
+from .lane_statements import AllVectors
 from .statements import dealt, indented, is_tangent, leaf_name
 from .term_loops import Emitter
-from .tracing import of_term
 
 ROWS = ((2,), (3,), (4,))
 """Shapes of numbers of a node that are loaded as one row of four."""
@@ -44,23 +40,6 @@ CHUNK = 128
 """Blocks of tuples that a thread takes at once."""
 STRETCH = 256
 """Sources whose partial sum is added to the total at once, so that f32 loses fewer digits."""
-
-
-def loops_of_energy(term: Term) -> Emitter:
-    """The loops of a term: in lanes if it has many elements, and operations that exist for vectors."""
-    if not runtime.lanes(term.dtype) or term.elements.rows < least_rows(term.elements.loop):
-        return Emitter(term)
-    single = term.arity == 1
-    if (single and not one_of_each(term)) or not serve(of_term(term).value):
-        return Emitter(term)
-    return NodeLanes(term) if single else Lanes(term)
-
-
-def least_rows(loop: Loop) -> float:
-    """From how many iterations on a loop is run in lanes; infinity where there are no such loops."""
-    if loop.per_target:
-        return LEAST_TARGETS if loop.dense else inf
-    return LEAST_TUPLES
 
 
 class Lanes(AllVectors, Emitter):

@@ -5,10 +5,11 @@
 
 The sources of a block are those within reach of any of its targets (`elements.block_list`), so that no lane
 loads anything of its own in the inner loop. Sources that are targets of the block itself come last, where
-each lane leaves out its own. A sum over pairs counts each at the target whose order is the higher one.
+each lane leaves out its own. So do sources that are excluded for some target, with a bit for each lane
+(`elements.block_masks`). A sum over pairs counts each at the target whose order is the higher one.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial, reduce
 from operator import add
 from typing import Any
@@ -35,15 +36,17 @@ MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
 """Most targets whose orders are exact numbers, by the bytes of a number."""
 AXES = 3
 """Images of rows have so many numbers; in fewer dimensions zeros come first."""
+COUNTED = "own_order > order"
+"""Where a pair is counted: at one of its two targets."""
 
 
 def suits(term: Term) -> bool:
-    """True if lanes suit a term: many pairs within a cutoff, none excluded, and operations of vectors."""
+    """True if lanes suit an energy or a map: many pairs within a cutoff, and operations of vectors."""
     elements = term.elements
-    if not isinstance(elements, PairList) or elements.excluded is not None or not runtime.lanes(term.dtype):
+    if not isinstance(elements, PairList) or not runtime.lanes(term.dtype):
         return False
     many = lane_loops.LEAST_TARGETS <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
-    return many and serve(of_term(term).value)
+    return many and serve(reduce(add, of_term(term).values))
 
 
 class ListedLanes(Lanes):
@@ -108,9 +111,8 @@ class ListedLanes(Lanes):
         zeros = [self._to_all(f"{self.type}(0.0)")] * len(wanted)
         begin = [f"a{k} = {zeros[k]}" for k in numbers]
         end = [f"s{k} += {self._in_f64(f'a{k}') if once[k] else f'a{k}'}" for k in numbers]
-        counted = "own_order > order"
 
-        def summed(other: str) -> list[str]:
+        def summed(other: str, counted: str = COUNTED) -> list[str]:
             held = [counted if once[k] else other for k in numbers]
             chosen = [
                 f"ti.select({held[k]}, {texts[k]}, {zeros[k]})" if held[k] else texts[k] for k in numbers
@@ -134,14 +136,39 @@ class ListedLanes(Lanes):
             *indented(indented([f"j = {p}block_sources[q]", *summed("")])),
             *indented(end),
             *begin,
-            f"own = {self._lanes()}",
-            f"for lane in range(ti.min({wide}, {p}nodes.shape[0] - base)):",
-            *indented([f"j = {p}block_rows[base + lane]", f"other = {self._to_all(f'{self.type}(lane)')}"]),
-            *indented(summed("own != other")),
+            *(self._masked(summed) if self.blocks.excluded else self._own_rows(summed)),
             *end,
             *kept,
         ]
         return [*pack, *dealt("block", self._blocks, block)]
+
+    def _own_rows(self, summed: Callable[..., list[str]]) -> list[str]:
+        """The loop over the rows of a block's targets; `summed` are the statements under a condition."""
+        p = self.prefix
+        return [
+            f"own = {self._lanes()}",
+            f"for lane in range(ti.min({self.wide}, {p}nodes.shape[0] - base)):",
+            *indented([f"j = {p}block_rows[base + lane]", f"other = {self._to_all(f'{self.type}(lane)')}"]),
+            *indented(summed("own != other")),
+        ]
+
+    def _masked(self, summed: Callable[..., list[str]]) -> list[str]:
+        """The same with sources that some lanes leave out: bit l of a mask is digit -l - 1 of a fraction."""
+        p = self.prefix
+        digits = [f"{self.type}({0.5 ** (lane + 1)!r})" for lane in range(self.wide)]
+        row = f"block * ({p}masked_rows.shape[0] // {p}masked_lengths.shape[0]) + q"
+        mask = [
+            f"row = {row}",
+            f"j = {p}masked_rows[row]",
+            f"mask = {self._to_all(f'{self.type}({p}masked_bits[row])')} * digits",
+            "mask = mask - ti.floor(mask)",
+        ]
+        return [
+            f"digits = ti.Vector([{', '.join(digits)}])",
+            f"half = {self._to_all(f'{self.type}(0.5)')}",
+            f"for q in range({p}masked_lengths[block]):",
+            *indented([*mask, *summed("mask < half", f"(mask < half) & ({COUNTED})")]),
+        ]
 
     def _of_lanes(self, name: str, array: str, targets: list[str]) -> list[str]:
         """The numbers of a block's lanes, if the statements of targets name them."""

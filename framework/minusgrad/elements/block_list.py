@@ -6,6 +6,9 @@ them. Each source is read once for all of its targets; those beyond the cutoff o
     rows      (node, image), as a source: those of targets and of periodic copies, sorted by place
     order     2 i of target i; less or more by one for a periodic copy, so that a pair is counted where
               the order of the target is above that of its source
+
+Where pairs are excluded, the rows of a block that have one, and its own, are apart from the others and have a
+bit for each lane that leaves them out (`block_masks`).
 """
 
 import re
@@ -16,7 +19,9 @@ import numpy as np
 from ..engine import lane_blocks, memory
 from ..engine.kernels import BoundKernel, Code
 from ..errors import EnergyError
+from .block_masks import masks_text
 from .block_search import WIDE, lists_text, rows_text
+from .excluded_pairs import Excluded
 from .list_reference import ListReference
 
 SPARE = 1.25
@@ -32,7 +37,7 @@ class BlockList:
     """Blocks of `wide` targets and their sources within reach, for the positions of a reference.
 
     nodes: of the targets, int32 (n,). periodic: by axis, empty without a box. what: the name of the term,
-    for messages. `build` overwrites the arrays.
+    for messages. excluded: pairs that are left out. `build` overwrites the arrays.
     """
 
     def __init__(
@@ -43,7 +48,9 @@ class BlockList:
         periodic: tuple[bool, ...],
         wide: int,
         what: str = "pairs",
+        excluded: Excluded | None = None,
     ):
+        self.excluded = excluded if excluded is not None and len(excluded.pairs) else None
         self.nodes, self.reach, self.reference = nodes, reach, reference
         self.periodic, self.wide, self.what = periodic, wide, what
         self.d = reference.positions.shape[1]
@@ -60,7 +67,10 @@ class BlockList:
         """The arrays that loops over blocks name."""
         names = ("row_nodes", "row_images", "row_order", "lane_of")
         blocks = ("block_nodes", "block_order", "block_rows", "block_lengths", "block_sources")
-        return {"row_counts": self._arrays["counts"]} | {n: self._arrays[n] for n in (*names, *blocks)}
+        masks = ("masked_rows", "masked_bits", "masked_lengths") if self.excluded else ()
+        return {"row_counts": self._arrays["counts"]} | {
+            n: self._arrays[n] for n in (*names, *blocks, *masks)
+        }
 
     def of_target(self, target: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Nodes and images of the listed pairs of a target, (n, 2) and (n, 2, d), and which it counts.
@@ -71,8 +81,7 @@ class BlockList:
         own, block = int(a["block_rows"][lane]), lane // wide
         begin = block * (len(a["block_sources"]) // len(a["block_lengths"]))
         listed = a["block_sources"][begin : begin + a["block_lengths"][block]]
-        lanes = a["block_rows"][block * wide : min((block + 1) * wide, len(self.nodes))]
-        rows = np.concatenate([listed, lanes[lanes != own]])
+        rows = np.concatenate([listed, self._others(block, lane % wide)])
         both = np.stack([np.full_like(rows, own), rows], axis=1)
         images = (
             a["row_images"][both][..., 3 - len(self.periodic) :]
@@ -81,11 +90,25 @@ class BlockList:
         )
         return a["row_nodes"][both], images, a["row_order"][rows] < a["row_order"][own]
 
+    def _others(self, block: int, lane: int) -> np.ndarray:
+        """The rows of a block beside its listed sources, without those that a lane leaves out."""
+        a, wide = self._arrays, self.wide
+        if self.excluded is None:
+            lanes = a["block_rows"][block * wide : min((block + 1) * wide, len(self.nodes))]
+            return np.delete(lanes, lane)
+        begin = block * (len(a["masked_rows"]) // len(a["masked_lengths"]))
+        masked = slice(begin, begin + a["masked_lengths"][block])
+        return a["masked_rows"][masked][a["masked_bits"][masked] >> lane & 1 == 0]
+
     # Building
 
     def build(self) -> bool:
         """List the sources for the reference; False if the arrays have no room for them."""
-        return not self._lacking()
+        if self._lacking():
+            return False
+        if self.excluded is not None:
+            self._mask()
+        return True
 
     def _lacking(self) -> dict[str, int]:
         """Overwrite the arrays; what there is no room for, and how much it needs."""
@@ -133,7 +156,9 @@ class BlockList:
     def _allocate(self, rows: int, cells: int, sources: int) -> None:
         """Arrays with room for so many rows, cells, and sources of a block; and kernels that fill them."""
         rows, blocks = -(-rows // WIDE) * WIDE, -(-len(self.nodes) // self.wide)
+        masks = {} if self.excluded is None else self._room_for_masks(self.excluded, rows, blocks, sources)
         count = 4 * (rows * 23 + 2 * cells + blocks * (sources + 6 * self.wide))
+        count += sum(array.nbytes for array in masks.values())
         memory.require(
             count, f"{self.what}: its list of neighbours", "use a smaller cutoff or skin", EnergyError
         )
@@ -158,9 +183,32 @@ class BlockList:
             "own_places": np.zeros(blocks * self.wide * 3, np.float32),
             "places": lane_blocks.flat(places),
             "place_blocks": places,
+            **masks,
         }
         self._arrays = made
         self._sort, self._search = self._kernel(rows_text(self.d)), self._kernel(lists_text(self.wide))
+        if masks:
+            self._mask = self._kernel(masks_text(self.wide))
+
+    def _room_for_masks(
+        self, excluded: Excluded, rows: int, blocks: int, sources: int
+    ) -> dict[str, np.ndarray]:
+        """The excluded pairs by node, and arrays for the rows of each block that have one."""
+        begin, others, images = excluded.by_node(count := self.reference.positions.shape[0])
+        masked = self.wide + min(self.wide * int(np.diff(begin).max()), sources)
+        in_space = np.zeros((len(others), 3), np.int32)
+        in_space[:, 3 - images.shape[1] :] = images
+        return {
+            "excluded_begin": begin.astype(np.int32),
+            "excluded_nodes": others.astype(np.int32),
+            "excluded_images": in_space,
+            "excluded_rows": np.zeros(len(others), np.int32),
+            "row_of_node": np.zeros(count, np.int32),
+            "row_before": np.zeros(rows, np.int32),
+            "masked_rows": np.zeros(blocks * masked, np.int32),
+            "masked_bits": np.zeros(blocks * masked, np.int32),
+            "masked_lengths": np.zeros(blocks, np.int32),
+        }
 
     def _kernel(self, text: str) -> BoundKernel:
         words = set(re.findall(r"\w+", text))

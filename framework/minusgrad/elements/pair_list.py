@@ -18,9 +18,9 @@ from ..engine import memory, storage
 from ..errors import EnergyError
 from .block_list import BlockList
 from .elements import Elements
+from .excluded_pairs import Excluded
 from .list_reference import ListReference
 from .loops import EachTarget, Loop, Sources
-from .periodic_box import PeriodicBox
 
 SPARE = 1.25
 """Room in the arrays of a list, relative to what it needs when they are made."""
@@ -39,29 +39,6 @@ LISTED = EachTarget(
     rows="row_nodes",
 )
 """Target i over its listed rows: those before its own, which count the pair's energy, and those behind it."""
-
-
-@dataclass(frozen=True)
-class Excluded:
-    """Pairs that do not interact: the smaller node first, (n, 2), and the image of the second, (n, d)."""
-
-    pairs: np.ndarray
-    images: np.ndarray
-
-    @classmethod
-    def of(cls, pairs: np.ndarray, x: np.ndarray, box: PeriodicBox | None) -> "Excluded":
-        """The pairs with the images that are nearest at positions x; each pair once."""
-        ordered = np.unique(np.sort(np.asarray(pairs, np.int64).reshape(-1, 2), axis=1), axis=0)
-        apart = np.asarray(x, np.float64)[ordered[:, 1]] - np.asarray(x, np.float64)[ordered[:, 0]]
-        images = box.nearest(apart) if box else np.zeros(apart.shape, np.int32)
-        return cls(ordered, images)
-
-    def hit(self, first: np.ndarray, second: np.ndarray, images: np.ndarray, count: int) -> np.ndarray:
-        """Which of these pairs, first < second, are excluded: (n,). `count`: of nodes."""
-        keys = self.pairs[:, 0] * count + self.pairs[:, 1]
-        wanted = first * count + second
-        at = np.minimum(np.searchsorted(keys, wanted), len(keys) - 1)
-        return (keys[at] == wanted) & (self.images[at] == images).all(axis=1)
 
 
 @dataclass(frozen=True)
@@ -138,7 +115,7 @@ class PairList(Elements):
         """The lists of blocks of so many targets, for kernels with a target in each lane."""
         if wide not in self._blocks:
             self._blocks[wide] = BlockList(
-                self.nodes, self.reach.listed, self.reference, self.periodic, wide, self.what
+                self.nodes, self.reach.listed, self.reference, self.periodic, wide, self.what, self.excluded
             )
         return self._blocks[wide]
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, tangents
+from ..codegen.loop_choice import loops_of_map
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
 from ..codegen.tracing import Trace, of_term
@@ -20,7 +21,6 @@ from ..symbolic import differentiation, ties
 from ..symbolic.graph import reachable
 from ..symbolic.scalar import Scalar
 from .sample_potential import instance
-from .term_kernels import loops_of
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ def of_energy(energy: LocalEnergy | Staged, d: int = 3) -> Anatomy:
     potential = instance(energy, d, np.random.default_rng(0))
     (term,) = potential.parts.values()
     given = {f.name: f for f in term.outputs.values()}
-    emitter = loops_of(term, given) if given else Emitter(term)
+    emitter = loops_of_map(term, given) if given else Emitter(term)
     arrays = {a: np.zeros_like(term.fields[a].values) for a in energy.of_role(Node)}
     sweeps = {
         "gradient": DerivativeRequest(gradient=arrays),

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..codegen.derivative_request import ADJOINT_OF, DerivativeRequest
+from ..codegen.loop_choice import loops_of_map
 from ..codegen.windows import exits
 from ..energies.fields import Field
 from ..energies.term import Term
@@ -17,7 +18,7 @@ from .non_finite import non_finite_field
 from .slope import Slope, SlopeKernels
 from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
-from .term_kernels import MapKernels, loops_of
+from .term_kernels import MapKernels
 from .term_request import map_request, slope_request, tangents_of
 
 
@@ -46,7 +47,7 @@ class MapChain:
 
     def compile(self) -> None:
         """Make the kernels of all maps, for their present elements."""
-        self.loops = {n: loops_of(m, self.adjoints) for n, m in self.maps.items() if isinstance(m, Term)}
+        self.loops = {n: loops_of_map(m, self.adjoints) for n, m in self.maps.items() if isinstance(m, Term)}
         self.staged: dict[str, StagedMapKernels] = {}
         kernels: dict[str, Any] = dict(self.differentiators)
         written: set[str] = set()

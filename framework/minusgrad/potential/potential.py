@@ -15,10 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
-from ..codegen.lane_loops import loops_of_energy
 from ..codegen.lane_statements import Vectors
-from ..codegen.listed_lanes import ListedLanes
-from ..codegen.listed_lanes import suits as in_listed_lanes
+from ..codegen.loop_choice import loops_of_energy
 from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
@@ -115,8 +113,7 @@ class Potential:
     def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
         if isinstance(part, StagedTerm):
             return part
-        energy = ListedLanes if in_listed_lanes(part) else loops_of_energy
-        return TermKernels(part, self.chain.loops.get(part.name) or energy(part))
+        return TermKernels(part, self.chain.loops.get(part.name) or loops_of_energy(part))
 
     def _refuse_orphans(self) -> None:
         """Refuse a map output without its map: it would keep the values of another potential."""

@@ -7,14 +7,8 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.map_loops import MapLoops
-from ..codegen.stencil_lane_loops import StencilLanes
-from ..codegen.stencil_lane_loops import suits as in_stencil_lanes
 from ..codegen.term_loops import Emitter
-from ..codegen.windows.gather_loops import GatherLoops
-from ..codegen.windows.scatter_lane_loops import WindowLanes, suits
-from ..codegen.windows.scatter_loops import WindowLoops
-from ..energies.fields import Field, ordered_sum
-from ..energies.local_map import LocalMap
+from ..energies.fields import ordered_sum
 from ..energies.parameter_values import Values
 from ..energies.precision_range import require_range
 from ..energies.roles import Time
@@ -214,13 +208,3 @@ class MapKernels:
             self._along[key] = launch, (tangents, into)
             return
         self._along[key][0](t)
-
-
-def loops_of(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
-    """The loops of a bound map; `adjoints`: fields like its outputs, by the names of these."""
-    if not term.grid:
-        return (StencilLanes if in_stencil_lanes(term) else MapLoops)(term, adjoints)
-    assert isinstance(term.energy, LocalMap)
-    if term.energy.from_cells:
-        return GatherLoops(term, adjoints)
-    return (WindowLanes if suits(term) else WindowLoops)(term, adjoints)

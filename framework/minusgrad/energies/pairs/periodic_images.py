@@ -12,7 +12,8 @@ from dataclasses import replace
 import numpy as np
 
 from ...elements.elements import Elements
-from ...elements.pair_list import Excluded, PairList
+from ...elements.excluded_pairs import Excluded
+from ...elements.pair_list import PairList
 from ...elements.triple_list import TripleList
 from ...errors import EnergyError
 from ..fields import POSITIONS, Field, Fields

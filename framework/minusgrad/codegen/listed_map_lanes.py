@@ -1,0 +1,31 @@
+"""Maps over pairs within a cutoff in lanes: sums over the sources of each target, such as densities.
+
+forward   y_i += sum over j of f(i, j)           a block of targets at a time, stored target by target
+adjoint   the gradient of the local energy lambda_i f(i, j) + lambda_j f(j, i), as of any energy
+"""
+
+from collections.abc import Sequence
+
+from .derivative_request import DerivativeRequest
+from .listed_lanes import ListedLanes
+from .map_loops import MapLoops, given
+from .statements import indented
+from .term_loops import Emitter
+
+
+class ListedMapLanes(MapLoops, ListedLanes):
+    """The loops of a map over pairs within a cutoff, a block of targets at a time."""
+
+    def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
+        traced = Emitter._trace(self)
+        values = given(traced, moved)
+        self.forwarded = traced, values
+        sums, numbers = self._sums(len(values)), range(len(values))
+        kept = [f"{self._vector_at(sums, k)} = s{k}" for k in numbers]
+        texts = [self.row(sums, k, "i") for k in numbers]
+        stored = self._stored_outputs(outs, overwrite, "n0", texts)
+        return [
+            *self._listed(values, [False for _ in numbers], kept),
+            f"for i in range({self.prefix}nodes.shape[0]):",
+            *indented([f"n0 = {self.prefix}nodes[i]", *stored]),
+        ]

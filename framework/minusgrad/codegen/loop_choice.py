@@ -1,0 +1,58 @@
+"""Which loops a term takes: in vector lanes where it has enough elements, and operations of vectors.
+
+The choice depends on the term alone, so that bits depend neither on the other terms nor on how a run is cut.
+"""
+
+from collections.abc import Mapping
+from math import inf
+
+from ..elements.loops import Loop
+from ..energies.fields import Field
+from ..energies.local_map import LocalMap
+from ..energies.term import Term
+from ..engine import runtime
+from . import lane_loops, listed_lanes, stencil_lane_loops
+from .lane_loops import Lanes
+from .lane_statements import serve
+from .listed_lanes import ListedLanes
+from .listed_map_lanes import ListedMapLanes
+from .map_loops import MapLoops
+from .node_lane_loops import NodeLanes, one_of_each
+from .stencil_lane_loops import StencilLanes
+from .term_loops import Emitter
+from .tracing import of_term
+from .windows import scatter_lane_loops
+from .windows.gather_loops import GatherLoops
+from .windows.scatter_lane_loops import WindowLanes
+from .windows.scatter_loops import WindowLoops
+
+
+def loops_of_energy(term: Term) -> Emitter:
+    """The loops of an energy."""
+    if listed_lanes.suits(term):
+        return ListedLanes(term)
+    if not runtime.lanes(term.dtype) or term.elements.rows < _least_rows(term.elements.loop):
+        return Emitter(term)
+    single = term.arity == 1
+    if (single and not one_of_each(term)) or not serve(of_term(term).value):
+        return Emitter(term)
+    return NodeLanes(term) if single else Lanes(term)
+
+
+def loops_of_map(term: Term, adjoints: Mapping[str, Field]) -> MapLoops:
+    """The loops of a map; `adjoints`: fields like its outputs, by the names of these."""
+    if not term.grid:
+        if stencil_lane_loops.suits(term):
+            return StencilLanes(term, adjoints)
+        return (ListedMapLanes if listed_lanes.suits(term) else MapLoops)(term, adjoints)
+    assert isinstance(term.energy, LocalMap)
+    if term.energy.from_cells:
+        return GatherLoops(term, adjoints)
+    return (WindowLanes if scatter_lane_loops.suits(term) else WindowLoops)(term, adjoints)
+
+
+def _least_rows(loop: Loop) -> float:
+    """From how many iterations on a loop is run in lanes; infinity where there are no such loops."""
+    if loop.per_target:
+        return lane_loops.LEAST_TARGETS if loop.dense else inf
+    return lane_loops.LEAST_TUPLES
