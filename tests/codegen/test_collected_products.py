@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from minusgrad import Node, Parameter, local_energy, ti
-from minusgrad.codegen.collected_products import CollectedProducts
 from minusgrad.codegen.derivative_request import DerivativeRequest, outputs, tangents
+from minusgrad.codegen.neighbours.collected_products import CollectedProducts
 from minusgrad.codegen.tracing import trace
 from minusgrad.symbolic.graph import inputs, reachable
 from minusgrad.symbolic.numpy_values import numbers

@@ -9,8 +9,8 @@ import pytest
 
 from minusgrad import Fields, Node, Output, Parameter, Potential, Time, bind, local_energy, local_map, ti
 from minusgrad.codegen.derivative_request import DerivativeRequest
-from minusgrad.codegen.listed_lanes import ListedLanes
-from minusgrad.codegen.listed_map_lanes import ListedMapLanes
+from minusgrad.codegen.neighbours.listed_lanes import ListedLanes
+from minusgrad.codegen.neighbours.listed_map_lanes import ListedMapLanes
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.engine import kernels, runtime, storage

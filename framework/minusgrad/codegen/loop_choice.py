@@ -11,12 +11,13 @@ from ..energies.fields import Field
 from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import runtime
-from . import lane_loops, listed_lanes, stencil_lane_loops
+from . import lane_loops, stencil_lane_loops
 from .lane_loops import Lanes
 from .lane_statements import serve
-from .listed_lanes import ListedLanes
-from .listed_map_lanes import ListedMapLanes
 from .map_loops import MapLoops
+from .neighbours import listed_lanes
+from .neighbours.listed_lanes import ListedLanes
+from .neighbours.listed_map_lanes import ListedMapLanes
 from .node_lane_loops import NodeLanes, one_of_each
 from .stencil_lane_loops import StencilLanes
 from .term_loops import Emitter

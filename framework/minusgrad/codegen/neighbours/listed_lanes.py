@@ -16,21 +16,21 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.pair_list import PairList
-from ..energies.roles import Image
-from ..energies.term import Term
-from ..engine import lane_blocks, runtime
-from ..engine.slices import Slices
-from ..symbolic.graph import inputs
-from ..symbolic.scalar import Scalar
-from . import lane_loops
+from ...elements.pair_list import PairList
+from ...energies.roles import Image
+from ...energies.term import Term
+from ...engine import lane_blocks, runtime
+from ...engine.slices import Slices
+from ...symbolic.graph import inputs
+from ...symbolic.scalar import Scalar
+from .. import lane_loops
+from ..derivative_request import Place, outputs
+from ..lane_loops import STRETCH, Lanes
+from ..lane_statements import serve
+from ..statements import dealt, indented, leaf_name
+from ..term_loops import Emitter
+from ..tracing import of_term
 from .collected_products import CollectedProducts, is_difference
-from .derivative_request import Place, outputs
-from .lane_loops import STRETCH, Lanes
-from .lane_statements import serve
-from .statements import dealt, indented, leaf_name
-from .term_loops import Emitter
-from .tracing import of_term
 
 MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
 """Most targets whose orders are exact numbers, by the bytes of a number."""

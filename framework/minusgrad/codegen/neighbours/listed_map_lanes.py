@@ -6,11 +6,11 @@ adjoint   the gradient of the local energy lambda_i f(i, j) + lambda_j f(j, i), 
 
 from collections.abc import Sequence
 
-from .derivative_request import DerivativeRequest
+from ..derivative_request import DerivativeRequest
+from ..map_loops import MapLoops, given
+from ..statements import indented
+from ..term_loops import Emitter
 from .listed_lanes import ListedLanes
-from .map_loops import MapLoops, given
-from .statements import indented
-from .term_loops import Emitter
 
 
 class ListedMapLanes(MapLoops, ListedLanes):

@@ -17,8 +17,8 @@ from dataclasses import dataclass, field
 from functools import reduce
 from operator import mul
 
-from ..symbolic.graph import reachable
-from ..symbolic.scalar import Scalar
+from ...symbolic.graph import reachable
+from ...symbolic.scalar import Scalar
 
 FEW, SHORT = 2, 4
 """Most uses, and most terms, of a sum whose terms join another sum."""
