@@ -113,6 +113,17 @@ def test_cancellation_is_accepted(
     ASKED[asked](single(energy, n, precision, y))
 
 
+@local_energy("bump", over="nodes", y=Node())
+def bump(y):
+    return ti.exp(-y[0] * y[0])
+
+
+@pytest.mark.parametrize("y", [26.7, 28.0, 80.0])
+def test_an_energy_that_is_zero_by_underflow_is_accepted(y: float) -> None:
+    """Python's floats underflow at 1e-308, where the reference in extended precision does not."""
+    assert single(bump, 3, "f64", y).value() == pytest.approx(0.0, abs=1e-300)
+
+
 @pytest.mark.parametrize("n", [24, LANES])
 @pytest.mark.parametrize(("precision", "y"), [("f32", 80.0), ("f64", 700.0)])
 def test_an_underflow_in_either_precision_is_refused(precision: str, y: float, n: int, engine: None) -> None:

@@ -6,7 +6,10 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, local_map, ti
+from minusgrad.check import single_precision, term_check
+from minusgrad.codegen import lane_loops
 from minusgrad.elements.triple_list import all_triples
+from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Cutoff
 
@@ -155,6 +158,50 @@ def test_no_triple_enters_unseen():
     assert twin.value() == pytest.approx(triples.value(), rel=1e-13)
 
 
+@pytest.mark.parametrize("kind", ["energy", "energy in lanes", "map"])
+def test_lists_are_rebuilt_in_place_and_no_kernel_is_made_again(kind, monkeypatch):
+    """All numbers have the bits of a twin, whose lists are new, at whatever number of triples."""
+    if kind == "energy in lanes":
+        monkeypatch.setattr(lane_loops, "LEAST_TUPLES", 64)
+    fields, rng = state(), np.random.default_rng(5)
+    triples = potential(fields)
+    if kind == "map":
+        crowded = bind(crowd, fields, cutoff=Cutoff(RC, switch=SWITCH, skin=0.2, images=True))
+        triples = Potential(fields, [bind(well, fields)], [crowded])
+    w = rng.normal(size=fields["x"].shape)
+
+    def numbers(of):
+        found = [of.value(), of.gradient("x"), of.product({"x": w}, "x")]
+        return found if kind == "map" else [*found, of.gradient("bend.k"), of.hessian("x").data]
+
+    numbers(triples)
+    kept, compiled, counts = dict(triples.kernels), kernels.compiled(), set()
+    assert bool(triples.in_lanes) == (kind == "energy in lanes")
+    for _ in range(3):
+        fields["x"].set(fields["x"].values + 0.07 * rng.normal(size=w.shape))
+        ours = numbers(triples)
+        for mine, others in zip(ours, numbers(triples.twin()), strict=True):
+            assert np.array_equal(mine, others)
+        counts |= {p.elements.count for p in triples.parts.values() if not p.elements.fixed}
+    assert len(counts) == 3
+    assert triples.kernels == kept
+    assert kernels.compiled() == compiled
+
+
+def test_lists_have_room_by_their_number_of_triples_alone():
+    """Kernels in lanes begin at a power of two, so that the kind of kernels follows from the number, too."""
+    assert lane_loops.LEAST_TUPLES.bit_count() == 1
+    fields = state()
+    triples = potential(fields)
+    triples.value()
+    few, kernels_of_few = triples.terms["bend"].elements, triples.kernels["bend"]
+    fields["x"].set(fields["x"].values * 0.3)
+    assert triples.value() == potential(fields).value()
+    many = triples.terms["bend"].elements
+    assert few.room <= many.count < many.room
+    assert triples.kernels["bend"] is not kernels_of_few
+
+
 def test_a_body_has_triples_of_its_own_nodes():
     from minusgrad.energies.fields import Body
 
@@ -163,6 +210,15 @@ def test_a_body_has_triples_of_its_own_nodes():
     x, m, box = now(fields)
     found = potential(fields, bodies=[Body("some", some)]).value()
     assert found == pytest.approx(summed(x[some], m[some], box)[0], rel=1e-13)
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_check_finds_nothing_wrong(precision):
+    made = potential(state(n=8, precision=precision))
+    ask = term_check.of_potential if precision == "f64" else single_precision.of_single
+    asked = list(ask(made))
+    assert len(asked) > 5
+    assert not [str(one) for one in asked if not one.passed]
 
 
 def test_single_precision():

@@ -11,7 +11,9 @@ import pytest
 from minusgrad import Fields, Motion, Node, Parameter, Potential, bind, local_energy, local_map
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
-from minusgrad.check import term_check
+from minusgrad.check import single_precision, term_check
+from minusgrad.check.map_probe import probed
+from minusgrad.check.single_precision import in_double
 from minusgrad.elements import unlisted_pairs
 from minusgrad.elements.list_reference import ListReference
 from minusgrad.elements.pair_list import PairList
@@ -55,6 +57,12 @@ def filling(x, box, k):
 def misread(box):
     """The area of the box, read as if it belonged to a node."""
     return box[0].determinant()
+
+
+@local_energy("bend", over="triples", x=X, k=Parameter("J"))
+def bend(x, k):
+    """A symmetric function of two arms."""
+    return k * (x[1] - x[0]).dot(x[2] - x[0]) ** 2
 
 
 @local_map("crowding", gives="crowding", over="pairs", x=X)
@@ -397,6 +405,77 @@ def test_gradients_through_time(budget: int) -> None:
         return made
 
     assert (found["v"] * dv).sum() == pytest.approx(slope(of, 1e-4), rel=1e-7)
+
+
+def test_a_probed_map_has_lists_of_its_own() -> None:
+    fields = in_box("triclinic")
+    probe = probed(bind(crowding, fields, cutoff=Cutoff(CUTOFF)), np.random.default_rng(0))
+    moved = fields["x"].values + np.random.default_rng(1).uniform(-1.0, 1.0, fields["x"].shape)
+    probe.fields["x"].set(moved)
+    fresh = Fields({"x": moved, "box": fields["box"].values}, UNITS)
+    of_map = bind(crowding, fresh, cutoff=Cutoff(CUTOFF))
+    Potential(fresh, [bind(embedding, fresh, parameters={"c": 0.7})], [of_map]).refresh()
+    expected = (probe.fields["probe_weight"].values * fresh["crowding"].values).sum()
+    assert probe.value() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["slab", "triclinic"])
+def test_a_potential_in_double_precision_has_a_box_and_lists_of_its_own(name: str) -> None:
+    single = in_box(name, "f32")
+    potential = within(single)
+    double = in_double(potential)
+    assert double.fields.periodic == single.periodic
+    value = potential.value()
+    double.fields["box"].set(1.03 * double.fields["box"].values)
+    double.fields["x"].set(1.02 * double.fields["x"].values)
+    assert double.value() == pytest.approx(energy(double.fields), rel=1e-13)
+    assert potential.value() == value
+    box, e = double.fields["box"].values[0].copy(), np.random.default_rng(1).normal(size=(3, 3))
+    wanted = slope(lambda h: energy(double.fields, box=box + h * e))
+    assert (double.gradient("box")[0] * e).sum() == pytest.approx(wanted, rel=1e-8)
+
+
+def test_single_precision_is_checked_in_a_box() -> None:
+    single = in_box("plane", "f32")
+    asked = [*single_precision.of_single(within(single))]
+    crowded = bind(crowding, single, cutoff=Cutoff(CUTOFF))
+    asked += single_precision.of_single(
+        Potential(single, [bind(embedding, single, parameters={"c": 0.7})], [crowded])
+    )
+    assert {one.term for one in asked} == {"dispersion", "crowding", "embedding"}
+    assert not [str(one) for one in asked if not one.passed]
+
+
+@pytest.mark.parametrize("kind", ["pairs", "triples", "map"])
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_check_warns_of_a_term_without_elements_within_its_cutoff(kind: str, precision: str) -> None:
+    x = np.array([[0.0, 0.0], [4.0, 0.0], [0.0, 4.0]])
+    fields = Fields({"x": x, "box": 9.0 * np.eye(2)[None]}, UNITS, precision)
+    energy_of = {"pairs": dispersion, "triples": bend, "map": crowding}[kind]
+    parameters = {"pairs": {"depth": 1.0, "size": 1.0}, "triples": {"k": 1.0}, "map": {}}[kind]
+    made = bind(energy_of, fields, cutoff=Cutoff(1.0, skin=0.1), parameters=parameters)
+    reading = [bind(embedding, fields, parameters={"c": 0.7})] if kind == "map" else [made]
+    potential = Potential(fields, reading, [made] if kind == "map" else [])
+    ask = term_check.of_potential if precision == "f64" else single_precision.of_single
+    (found,) = [one for one in ask(potential) if one.term == made.name]
+    assert (found.question, found.passed, found.warning, found.precision) == (
+        "elements",
+        True,
+        True,
+        precision,
+    )
+    assert found.text == (
+        "no element is within the cutoff at the given state, so nothing was checked; check a denser state"
+    )
+
+
+def test_a_part_of_a_dilute_term_has_pairs() -> None:
+    x = np.arange(200.0)[:, None] * np.array([5.0, 0.0])
+    x[7] = x[6] + 0.5
+    fields = Fields({"x": x}, UNITS)
+    elements = within(fields, cutoff=Cutoff(1.0)).terms["dispersion"].elements
+    for seed in range(3):
+        assert elements.part(np.random.default_rng(seed), 10, 10)[0].count == 1
 
 
 def test_check_finds_nothing_wrong_with_a_listed_term() -> None:

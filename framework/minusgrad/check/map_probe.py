@@ -64,11 +64,10 @@ def probed(term: Term | StagedTerm, rng: np.random.Generator, precision: str = "
     own = {a: fields[f.name] for a, f in term.fields.items()}
     # "1" is a unit that the probe's role fits
     given = {n: fields.derive(f.name, len(f), "1", f.shape[1:]) for n, f in term.outputs.items()}
-    made: Term | StagedTerm = (
-        replace(term, fields=own, outputs=given, dtype=fields.dtype)
-        if isinstance(term, StagedTerm)
-        else replace(term, fields=own, outputs=given, dtype=fields.dtype, shared={}, box=fields.box)
-    )
+    made: Term | StagedTerm = replace(term, fields=own, outputs=given, dtype=fields.dtype)
+    if isinstance(made, Term):
+        elements = made.elements.following(fields.lists) if made.elements.listed else made.elements
+        made = replace(made, elements=elements, shared={}, box=fields.box)
     probes = [
         bind(
             probe_of(f.shape[1:]),

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Fields
+from ..energies.fields import Field, Fields
 from ..energies.roles import Node
 from ..energies.term import Term
 from ..engine import storage
@@ -28,7 +28,7 @@ from ..potential.staged_term import StagedTerm
 from .map_probe import probed
 from .questions import Finding, spread
 from .random_states import random_state_near
-from .term_subject import maps_and_terms, part
+from .term_subject import maps_and_terms, part, unasked
 
 EPS = float(np.finfo(np.float32).eps)
 OFF = 1e-2
@@ -53,10 +53,14 @@ def of_single(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterator[F
     for term in (*maps, *others):
         if isinstance(term, StagedTerm):
             continue  # no graph: its kernels are checked in f64 (`stage_check`)
+        if term.elements.empty:
+            yield replace(unasked(term), precision="f32")
+            continue
         rng = np.random.default_rng(seed)
         few = part(term, rng, nodes=NODES, tuples=8 if term.grid else TUPLES)
         try:
-            yield from _Pair.of(probed(few, rng, "f32") if term.outputs else _alone(few), t).findings(rng)
+            alone = probed(few, rng, "f32") if term.outputs else _alone(few, potential.fields)
+            yield from _Pair.of(alone, t).findings(rng)
         except (RangeError, MiscompiledError) as error:
             cause = "range" if isinstance(error, RangeError) else "value"
             yield Finding(term.name, "", cause, False, None, str(error), precision="f32")
@@ -184,35 +188,36 @@ class _Pair:
         return float(np.abs(values).max(initial=0.0)) or 1.0
 
 
-def _alone(term: Term) -> Potential:
-    """A potential of this term, on copies of its fields."""
-    fields = Fields(
-        {f.name: f.values for f in term.fields.values()},
-        {f.name: f.unit for f in term.fields.values()},
-        "f32",
-    )
-    own = {a: fields[f.name] for a, f in term.fields.items()}
-    return Potential(fields, [replace(term, fields=own, shared={})], frozen=True)
+def _alone(term: Term, among: Fields) -> Potential:
+    """A potential of this term, on copies of its fields, which are some of these."""
+    own = {f.name for f in term.fields.values()} | ({term.box.name} if term.box else set())
+    fields = _copied({n: f for n, f in among.items() if n in own}, among, "f32")
+    return Potential(fields, [term.twin(fields)], frozen=True)
+
+
+def _copied(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
+    """Some of these fields in memory of their own."""
+    values, units = {n: f.values for n, f in some.items()}, {n: f.unit for n, f in some.items()}
+    return Fields(values, units, precision, among.periodic if among.box_name in some else None)
 
 
 def in_double(potential: Potential) -> Potential:
     """The same potential in f64: fields, data, parameters and tables have the same values."""
-    old = [f for f in potential.fields.values() if f.name not in potential.fields.derived]
-    fields = Fields({f.name: f.values.astype(np.float64) for f in old}, {f.name: f.unit for f in old})
-    outputs = {f.name: f for m in potential.maps.values() for f in m.outputs.values()}
-    made = {n: fields.derive(n, len(f), f.unit, f.shape[1:]) for n, f in outputs.items()}
+    known, derived = potential.fields, potential.fields.derived
+    fields = _copied({n: f for n, f in known.items() if n not in derived}, known, "f64")
+    for of_map in potential.maps.values():
+        for f in of_map.outputs.values():
+            fields.derive(f.name, len(f), f.unit, f.shape[1:])
 
     def widened(term: Term) -> Term:
-        return replace(
+        wide = replace(
             term,
-            fields={a: fields[f.name] for a, f in term.fields.items()},
-            data={a: storage.allocate(_wide(storage.host(v))) for a, v in term.data.items()},
+            data={a: _wide(storage.host(v)) for a, v in term.data.items()},
             parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
             tables={a: _wide(v) for a, v in term.tables.items()},
             dtype=np.dtype(np.float64),
-            outputs={n: made[f.name] for n, f in term.outputs.items()},
-            shared={},
         )
+        return wide.twin(fields)
 
     maps = [widened(m) for m in potential.maps.values()]
     return Potential(fields, [widened(u) for u in potential.terms.values()], maps, frozen=True)

@@ -67,6 +67,7 @@ from .term_subject import (
     maps_and_terms,
     of_each_branch,
     part,
+    unasked,
 )
 from .variables import Variable
 
@@ -88,6 +89,9 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
     potential.refresh(t)
     maps, others = maps_and_terms(potential)
     for of_map in maps:
+        if _empty(of_map):
+            yield replace(unasked(of_map), precision="f64")
+            continue
         rng = np.random.default_rng(seed)
         few = of_map if isinstance(of_map, StagedTerm) else _few(of_map, rng)
         whole = probed(few, rng)
@@ -98,6 +102,9 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
         yield from _in_double(_of_term(whole, t, rng, paths=False))
         yield from _in_double(_of_term(fewer, t, rng, _sizes(few), points=False))
     for term in others:
+        if _empty(term):
+            yield replace(unasked(term), precision="f64")
+            continue
         rng = np.random.default_rng(seed)
         one = term if isinstance(term, StagedTerm) else part(term, rng)
         alone = Potential(potential.fields, [one], frozen=True)
@@ -115,6 +122,10 @@ def _cut_sharply(term: Term | StagedTerm) -> bool:
     A run says how high it is.
     """
     return not isinstance(term, StagedTerm) and term.energy.cutoff is not None and term.energy.cutoff.sharp
+
+
+def _empty(term: Term | StagedTerm) -> bool:
+    return isinstance(term, Term) and term.elements.empty
 
 
 def _few(of_map: Term, rng: np.random.Generator) -> Term:

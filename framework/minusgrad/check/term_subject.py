@@ -98,6 +98,12 @@ def part(term: Term, rng: np.random.Generator, nodes: int = MOST_NODES, tuples: 
     return _on(term, some, rows)
 
 
+def unasked(term: Term | StagedTerm) -> Finding:
+    """The warning that a term has no elements at the given state, so that no question can be asked."""
+    text = "no element is within the cutoff at the given state, so nothing was checked; check a denser state"
+    return Finding(term.name, "", "elements", True, None, text, warning=True)
+
+
 def of_each_branch(term: Term, rng: np.random.Generator, t: float, count: int) -> Term:
     """A map with switches on so many random elements, of each branch that there is as many as can be."""
     switches = Switches.of(term)

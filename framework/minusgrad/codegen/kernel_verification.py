@@ -36,6 +36,7 @@ FINE = {"float32": 1e-4, "float64": 1e-9}
 """The same for numbers that the reference, limited in range, explains."""
 CONDITION = 1e3
 """Tolerance in multiples of the change that an eps in every operation makes."""
+TINY = float(np.finfo(np.float64).tiny)
 HARMLESS = {"float32": 1e-6, "float64": 1e-14}
 """Underflows that are smaller than this part of the largest number of their kind are accepted."""
 MARGINS = (1.0, 2.0**24)
@@ -97,7 +98,7 @@ def compare_plainly(places: Places, traced: Trace) -> None:
         except ArithmeticError:
             continue
         for graph, off, right in zip(of_graph[:, k], moved[:, k], numbers_of(values), strict=True):
-            room = ROOM["float64"] * abs(right) + CONDITION * off
+            room = ROOM["float64"] * abs(right) + CONDITION * off + TINY  # Python's floats underflow
             if np.isfinite(right) and np.isfinite(room) and not abs(graph - right) <= room:
                 _raise(places, "u in the traced graph", some.rows[k], graph, float(right))
 

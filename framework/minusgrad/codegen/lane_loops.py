@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from ..elements.gather import Gather
 from ..energies.fields import Field
 from ..energies.roles import Datum
 from ..energies.term import Term, in_blocks
@@ -52,12 +51,17 @@ class Lanes(AllVectors, Emitter):
             if not role.integer:
                 name = in_blocks(argument)
                 if name not in term.shared:
-                    term.shared[name] = lane_blocks.blocked(storage.host(term.data[argument]), self.wide)
+                    term.shared[name] = self._datum_in_blocks(argument)
                 self._arrays[name] = term.shared[name]
         self._arrays |= self._nodes_in_blocks()
 
+    def _datum_in_blocks(self, argument: str) -> lane_blocks.Blocks:
+        datum = self.term.data[argument]
+        return self.term.elements.in_lanes((argument, datum.dtype), lambda: storage.host(datum), self.wide)
+
     def _nodes_in_blocks(self) -> dict[str, Any]:
-        return {"nodes_in_blocks": lane_blocks.blocked(self.term.elements.nodes, self.wide)}
+        elements = self.term.elements
+        return {"nodes_in_blocks": elements.in_lanes("nodes", lambda: elements.nodes, self.wide)}
 
     def left(self, place: Place, rows: np.ndarray) -> np.ndarray | None:
         name, number = place.buffer, place.column
@@ -194,9 +198,10 @@ class Lanes(AllVectors, Emitter):
         All numbers of a node are one vector: for single numbers compilers emit gather instructions, which
         are slow on many processors.
         """
-        p, of, gather = self.prefix, self._set(places[0].argument), self._gather(places[0].argument)
-        self._own(f"start{of}", gather.start)
-        terms = [self._slot_of_node(place, gather) for place in places]
+        p, of = self.prefix, self._set(places[0].argument)
+        name, gather = self._gathering(places[0].argument)
+        self._derived(f"start{of}", name, lambda: gather().start)
+        terms = [self._slot_of_node(place) for place in places]
         size = 1 << max(len(places) - 1, 1).bit_length()
         zeros = [f"{self.type}(0.0)"] * size
         inner = [
@@ -211,15 +216,18 @@ class Lanes(AllVectors, Emitter):
             *(f"    {self._added(place, 'n', f'a[{k}]')}" for k, place in enumerate(places)),
         ]
 
-    def _slot_of_node(self, place: Place, gather: Gather) -> tuple[str, str]:
+    def _slot_of_node(self, place: Place) -> tuple[str, str]:
         """The text of a number in slot q of a node, and the name of the array of first slots."""
         many, shape = len(self.term.slots(place.argument)), self.term.fields[place.argument].shape[1:]
         width = int(np.prod(shape, dtype=int))
         buffer, slots = self._slots(place), f"slots_{width}{self._set(place.argument)}"
-        if slots not in self._arrays:
-            element, slot = gather.slots // many, gather.slots % many
-            at = lane_blocks.place(element, slot * width, many * width, self.wide)
-            self._own(slots, at.astype(np.int32))
+        (name, gather), wide = self._gathering(place.argument), self.wide
+
+        def places() -> np.ndarray:
+            element, slot = np.divmod(gather().slots, many)
+            return lane_blocks.place(element, slot * width, many * width, wide).astype(np.int32)
+
+        self._derived(slots, (name, wide), places)
         number = self._number(place) * self.wide
         return f"{self.prefix}flat_{buffer}[at_{slots} + {number}]", slots
 
@@ -324,7 +332,7 @@ class Lanes(AllVectors, Emitter):
     def _own_blocks(self, name: str, numbers: int, dtype: np.dtype) -> lane_blocks.Blocks:
         """Blocks of so many numbers of an element; `flat_...` is the same memory, number by number."""
         if name not in self._arrays:
-            made = lane_blocks.zeros(self.term.elements.rows, numbers, self.wide, dtype)
+            made = lane_blocks.zeros(self.term.elements.room, numbers, self.wide, dtype)
             self._arrays[name], self._arrays[f"flat_{name}"] = made, lane_blocks.flat(made)
         return self._arrays[name]
 
@@ -339,4 +347,6 @@ class Lanes(AllVectors, Emitter):
         return f"{self.prefix}flat_{buffer}[{lane_blocks.place(element, column, numbers, self.wide)}]"
 
     def rows(self, buffer: Any) -> np.ndarray:
-        return lane_blocks.rows(buffer, self.term.elements.rows)
+        if isinstance(buffer, lane_blocks.Blocks):
+            return lane_blocks.rows(buffer, self.term.elements.rows)
+        return super().rows(buffer)

@@ -162,11 +162,11 @@ class MapLoops(Emitter):
 
     def _received(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
         """The loop that sums the outputs of elements by receiver; `stored(node, texts)` stores the sums."""
-        receivers, p = Gather.of(self.term.elements.nodes[:, 0], len(self.given[0])), self.prefix
-        self._own("giving_start", receivers.start)
-        self._own("giving", receivers.slots)
-        buffer, count = self._rows[0].buffer, range(len(self.components))
-        sums = [f"a{k}" for k in count] if len(count) > 1 else ["a"]
+        p, count, elements = self.prefix, len(self.given[0]), self.term.elements
+        self._derived("giving_start", count, lambda: Gather.of(elements.nodes[:, 0], count).start)
+        self._derived("giving", count, lambda: Gather.of(elements.nodes[:, 0], count).slots)
+        buffer, columns = self._rows[0].buffer, range(len(self.components))
+        sums = [f"a{k}" for k in columns] if len(columns) > 1 else ["a"]
         return [
             f"for n in range({p}giving_start.shape[0] - 1):",
             *(f"    {one} = ti.f64(0.0)" for one in sums),

@@ -10,14 +10,15 @@ No atomics anywhere, so the bits do not depend on the number of threads. Only th
 of arrays in memory (packed sources, element buffers).
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import groupby
 from typing import Any
 
 import numpy as np
 
+from ..elements.elements import Elements
 from ..elements.gather import Gather
 from ..elements.loops import EachTarget, Sources
 from ..engine import storage
@@ -117,7 +118,11 @@ class Emitter(Statements):
 
     def rows(self, buffer: Any) -> np.ndarray:
         """The values of a buffer, (rows, components)."""
-        return storage.host(buffer)
+        rows = self.term.elements.rows
+        return storage.host(buffer)[: -(-rows // BLOCK) if self._holds_totals(buffer) else rows]
+
+    def _holds_totals(self, buffer: Any) -> bool:
+        return buffer is self._arrays.get(TOTAL.buffer)
 
     def verify(self, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Verify the output of a new kernel, after its launch. Raises `MiscompiledError` and `RangeError`."""
@@ -144,7 +149,8 @@ class Emitter(Statements):
     def totals(self, places: Sequence[Place]) -> tuple[Sequence[range], np.ndarray]:
         """The first and the last block of elements, and their energies, after the launch of a sweep."""
         count, sums = self.term.elements.rows, storage.host(self._arrays[TOTAL.buffer])[:, 0]
-        blocks = [range(b * BLOCK, min((b + 1) * BLOCK, count)) for b in sorted({0, len(sums) - 1})]
+        last = (count - 1) // BLOCK
+        blocks = [range(b * BLOCK, min((b + 1) * BLOCK, count)) for b in sorted({0, last})]
         return blocks, sums[[b.start // BLOCK for b in blocks]]
 
     def naming(self, text: str) -> Code:
@@ -190,7 +196,7 @@ class Emitter(Statements):
     def _buffers(self, places: Sequence[Place]) -> dict[str, Any]:
         """A row for each element (or target), by name; of the total, for each block."""
         widths = {p.buffer: p.column + 1 for p in places if p.column is not None}
-        rows = self.term.elements.rows
+        rows = self.term.elements.room
         return {
             name: self._own(name, np.zeros((-(-rows // BLOCK) if name == TOTAL.buffer else rows, width)))
             for name, width in widths.items()
@@ -206,19 +212,24 @@ class Emitter(Statements):
         """The nodes of the fields."""
         return self.term.nodes
 
-    def _gather(self, argument: str) -> Gather:
-        """The slots that contribute to each node of a field."""
-        of = self._set(argument)
+    def _gathering(self, argument: str) -> tuple[Hashable, Callable[[], Gather]]:
+        """The list of the slots that contribute to each node of a field: its name, and how it is made."""
+        elements, of = self.term.elements, self._set(argument)
+        count, slots = len(self.term.fields[argument]), tuple(self.term.slots(argument))
+        if not elements.fixed:
+            return (count, slots), partial(_gather, elements, count, slots)
         if of not in self._gathers:
-            count = len(self.term.fields[argument])
-            gather = self.term.elements.gather(count, self.term.slots(argument))
-            assert gather is not None
-            self._gathers[of] = gather
-        return self._gathers[of]
+            self._gathers[of] = _gather(elements, count, slots)
+        return of, lambda: self._gathers[of]
 
     @cached_property
     def _gathers(self) -> dict[str, Gather]:
         return {}
+
+    def _derived(self, name: str, of: Hashable, make: Callable[[], np.ndarray]) -> None:
+        """An array of its own that follows from the elements; `of`: what else it follows from."""
+        if name not in self._arrays:
+            self._own(name, self.term.elements.derived((name, of), make))
 
     @cached_property
     def _apart(self) -> bool:
@@ -252,7 +263,7 @@ class Emitter(Statements):
         if self._apart or not nodal:
             return self._in_blocks(loop) if nodal else loop
         for place in nodal:
-            shape, rows = term.fields[place.argument].shape[1:], term.elements.rows
+            shape, rows = term.fields[place.argument].shape[1:], term.elements.room
             slots = len(term.slots(place.argument))
             self._own(f"slot_{place.buffer}", np.zeros((rows * slots, *shape), term.dtype))
         return [*loop, *(line for group in self._gathered(nodal) for line in self._gather_loop(group))]
@@ -267,9 +278,10 @@ class Emitter(Statements):
             yield [*group]
 
     def _gather_loop(self, places: Sequence[Place]) -> list[str]:
-        p, of, gather = self.prefix, self._set(places[0].argument), self._gather(places[0].argument)
-        self._own(f"start{of}", gather.start)
-        self._own(f"slots{of}", gather.slots)
+        p, of = self.prefix, self._set(places[0].argument)
+        name, gather = self._gathering(places[0].argument)
+        self._derived(f"start{of}", name, lambda: gather().start)
+        self._derived(f"slots{of}", name, lambda: gather().slots)
         begin = [f"a{k} = {self.type}(0.0)" for k in range(len(places))]
         add = [
             f"a{k} += {p}slot_{place.buffer}[{p}slots{of}[q]{subscript(place.component)}]"
@@ -428,6 +440,12 @@ class Emitter(Statements):
                 return row + int(np.ravel_multi_index(component, f.shape[1:])) if component else row
             row += int(np.prod(f.shape[1:], dtype=int))
         raise AssertionError(argument)
+
+
+def _gather(elements: Elements, count: int, slots: Sequence[int]) -> Gather:
+    made = elements.gather(count, slots)
+    assert made is not None
+    return made
 
 
 def _at_target(leaf: Scalar) -> bool:

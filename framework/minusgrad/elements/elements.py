@@ -7,11 +7,12 @@ its nodes, names the loop that kernels run (`loops`), and says when it changes (
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
+from ..engine import lane_blocks
 from .gather import Gather
 from .list_reference import ListReference
 from .loops import Loop
@@ -66,9 +67,19 @@ class Elements(ABC):
         return len(self.tuples())
 
     @property
+    def empty(self) -> bool:
+        """True if there are no elements, as of lists of neighbours where there are none."""
+        return not self.count
+
+    @property
     def rows(self) -> int:
         """How many iterations the loop has: rows of the buffers that kernels fill."""
         return len(self.nodes)
+
+    @property
+    def room(self) -> int:
+        """How many rows the buffers that kernels fill need, so that elements can be rebuilt in place."""
+        return self.rows
 
     @property
     def members(self) -> np.ndarray:
@@ -88,6 +99,17 @@ class Elements(ABC):
     def arrays(self) -> dict[str, Any]:
         """The arrays that the loop's text names, int32; always `nodes`. Slots may be overwritten later."""
         return {"nodes": self.nodes}
+
+    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> Any:
+        """An array for kernels that follows from the elements; a slot where these are rebuilt in place.
+
+        `make` computes it from the present elements. Equal names mean the same array.
+        """
+        return make()
+
+    def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
+        """The same of an array with a row for each row of the loop, in blocks of `wide` lanes."""
+        return lane_blocks.blocked(make(), wide)
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
         """The elements of one iteration: their nodes, (n, k), and which of them are counted there, (n,)."""

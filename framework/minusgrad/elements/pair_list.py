@@ -200,11 +200,13 @@ class PairList(Elements):
         return storage.host(self._arrays[name])
 
     def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple["PairList", None]:
-        """The pairs among the neighbours of a random node."""
+        """The pairs among the neighbours of a random node that has some."""
         if len(self.nodes) <= targets:
             return self.among(self.nodes), None
-        middle = int(rng.integers(len(self.nodes)))
-        near, _ = self.of_row(middle)
+        begin, near = int(rng.integers(len(self.nodes))), np.zeros((0, 2), np.int32)
+        for middle in (*range(begin, len(self.nodes)), *range(begin)):
+            if len(near := self.of_row(middle)[0]):
+                break
         others = rng.permutation(np.setdiff1d(self.nodes, near))
         chosen = np.unique(np.concatenate([self.nodes[middle : middle + 1], near[:, 1]]))[:targets]
         return self.among(np.sort(np.concatenate([chosen, others[: targets - len(chosen)]]))), None

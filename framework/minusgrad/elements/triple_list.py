@@ -6,59 +6,120 @@ They are tuples of three nodes with the images of a `PairList`, in the order of 
 listed again from the pairs when these are. Triples beyond the cutoff, but within the skin, have no energy.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engine import memory
+from ..engine import lane_blocks, memory, storage
 from ..errors import EnergyError
+from .elements import Elements
+from .gather import Gather
 from .list_reference import ListReference
+from .loops import EachElement, Loop
 from .node_tuples import NodeTuples
 from .pair_list import PairList
 
+LEAST_ROOM = 64
 
-@dataclass(frozen=True, eq=False, kw_only=True)
-class TripleList(NodeTuples):
+
+class TripleList(Elements):
     """The triples of a list of pairs: `nodes` (E, 3), the centre first, and their `images`, int32 (E, 3, d).
 
-    d is 0 without a box. `built`: the version of the pairs that they were listed from.
+    d is 0 without a box. They are listed again in place, as long as their number stays between the same two
+    powers of two, which are the room of the buffers that kernels fill: how a run goes on does not depend on
+    how it came about.
     """
 
-    pairs: PairList
-    images: np.ndarray
-    built: int
     fixed: ClassVar[bool] = False
     listed: ClassVar[bool] = True
 
-    @classmethod
-    def among(cls, pairs: PairList) -> "TripleList":
-        """The triples of these pairs. Raises `EnergyError` where there can be none."""
-        visits, images = pairs.visits()
-        later = _later(visits[:, 0])
-        first = np.repeat(np.arange(len(visits)), later)
-        second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
-        nodes = np.stack([visits[first, 0], visits[first, 1], visits[second, 1]], axis=1)
-        arms = np.stack([images[first, 0], images[first, 1], images[second, 1]], axis=1)
-        if not len(nodes):
-            nodes, arms = _beyond(pairs)
-        return cls(
-            np.ascontiguousarray(nodes, np.int32),
-            pairs=pairs,
-            images=np.ascontiguousarray(arms),
-            built=pairs.version,
-        )
+    def __init__(self, pairs: PairList):
+        self._take(pairs, *_triples(pairs))
+        self._slots: dict[Hashable, tuple[storage.ArraySlot, Callable[[], np.ndarray]]] = {}
+        self._blocks: dict[Hashable, tuple[lane_blocks.Blocks, Callable[[], np.ndarray]]] = {}
+        self._gathers: dict[Hashable, Gather | None] = {}
+
+    def _take(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
+        self.pairs, self._listed_from, self._empty = pairs, pairs.version, not len(nodes)
+        self.nodes, self.images = _beyond(pairs) if self._empty else (nodes, images)
+
+    @property
+    def empty(self) -> bool:
+        return self._empty
+
+    @property
+    def arity(self) -> int:
+        return 3
+
+    @property
+    def loop(self) -> Loop:
+        return EachElement()
+
+    @property
+    def room(self) -> int:
+        return _room(len(self.nodes))
+
+    def tuples(self) -> np.ndarray:
+        return self.nodes
+
+    def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple[Elements, Any]:
+        return NodeTuples(self.nodes).part(rng, elements, targets)
+
+    def arrays(self) -> dict[str, Any]:
+        return {"nodes": self.derived("nodes", lambda: self.nodes)}
+
+    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> storage.ArraySlot:
+        if name not in self._slots:
+            self._slots[name] = storage.ArraySlot(storage.allocate(make())), make
+        return self._slots[name][0]
+
+    def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
+        if (name, wide) not in self._blocks:
+            self._blocks[name, wide] = lane_blocks.blocked(make(), wide, self.room), make
+        return self._blocks[name, wide][0]
+
+    def gather(self, nodes: int, slots: Any = None) -> Gather | None:
+        key = nodes, None if slots is None else tuple(slots)
+        if key not in self._gathers:
+            self._gathers[key] = super().gather(nodes, slots)
+        return self._gathers[key]
 
     def following(self, reference: ListReference | None) -> "TripleList":
-        return TripleList.among(self.pairs.following(reference))
+        return TripleList(self.pairs.following(reference))
 
     def rebuild(self, fields: Mapping[str, Any]) -> "TripleList":
-        """The triples for the reference as it is: itself, unless the pairs were listed again."""
+        """The triples for the reference as it is: itself, or a list with another room."""
         pairs = self.pairs.rebuild(fields)
-        if pairs is self.pairs and pairs.version == self.built:
+        if pairs is self.pairs and pairs.version == self._listed_from:
             return self
-        return TripleList.among(pairs)
+        nodes, images = _triples(pairs)
+        if _room(len(nodes)) != self.room:
+            return TripleList(pairs)
+        self._take(pairs, nodes, images)
+        self.version += 1
+        self._gathers.clear()
+        for slot, make in self._slots.values():
+            slot.replace(make())
+        for blocks, make in self._blocks.values():
+            lane_blocks.store(blocks, make())
+        return self
+
+
+def _triples(pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes (E, 3) and images (E, 3, d) of the triples of these pairs."""
+    visits, images = pairs.visits()
+    later = _later(visits[:, 0])
+    first = np.repeat(np.arange(len(visits)), later)
+    second = first + 1 + np.arange(len(first)) - np.repeat(np.cumsum(later) - later, later)
+    nodes = np.stack([visits[first, 0], visits[first, 1], visits[second, 1]], axis=1)
+    arms = np.stack([images[first, 0], images[first, 1], images[second, 1]], axis=1)
+    return np.ascontiguousarray(nodes, np.int32), np.ascontiguousarray(arms)
+
+
+def _room(count: int) -> int:
+    """The power of two above a number of triples: kernels in lanes begin at one, so that none is passed."""
+    return max(1 << count.bit_length(), LEAST_ROOM)
 
 
 def all_triples(nodes: np.ndarray, what: str) -> NodeTuples:

@@ -211,8 +211,9 @@ class Term:
     def _take_images(self) -> None:
         """Make the images of triples within a cutoff a datum: those of other tuples are given as one."""
         if isinstance(self.elements, TripleList) and IMAGES in self.energy.roles:
-            images = storage.allocate(self.elements.images.astype(self.dtype))
-            self.data = {**self.data, IMAGES: storage.locked(images)}
+            triples, dtype = self.elements, self.dtype
+            images: Any = triples.derived((IMAGES, dtype), lambda: triples.images.astype(dtype))
+            self.data = {**self.data, IMAGES: images}
             self.shared.pop(in_blocks(IMAGES), None)
 
     @property
@@ -300,7 +301,7 @@ class Term:
         """The same term over other fields of the same names, with copies of its data and parameters."""
         made = replace(
             self,
-            elements=self.elements.following(None if self.elements.fixed else fields.lists_or_none),
+            elements=self.elements.following(fields.lists if self.elements.listed else None),
             box=fields.box,
             fields={a: fields[f.name] for a, f in self.fields.items()},
             data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},

@@ -258,10 +258,8 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     for place, array in zip(places, map(_now, arrays), strict=False):
         shape = array.shape[:-1] if isinstance(array, Blocks) else array.shape
         show(place, array.ctypes.data, array.nbytes, shape, 0)
-    seats = [
-        (k, seat, places[k], _now(seat).nbytes) for k, seat in enumerate(arrays) if type(seat) is ArraySlot
-    ]
-    shown = [getattr(array, "address", None) for array in arrays]
+    seats = [(k, seat, places[k]) for k, seat in enumerate(arrays) if type(seat) is ArraySlot]
+    shown = [(getattr(array, "address", None), array.shape) for array in arrays]
     put = [
         partial(context.set_arg_int if SCALARS[name] == "ti.i32" else context.set_arg_float, place)
         for name, place in zip(scalars, places[len(arrays) :], strict=True)
@@ -270,10 +268,12 @@ def _bound(kernel: Callable, arrays: tuple[Any, ...], scalars: tuple[str, ...]) 
     def launch(*values: float) -> None:
         for one, value in zip(put, values, strict=True):
             one(value)
-        for k, seat, place, size in seats:
-            if shown[k] != seat.address:
+        for k, seat, place in seats:
+            address, shape = shown[k]
+            if address != seat.address or shape is not seat.shape:
+                size = math.prod(seat.shape) * seat.own.itemsize
                 show(place, seat.address, size, seat.shape, 0)
-                shown[k] = seat.address
+                shown[k] = seat.address, seat.shape
         program.launch_kernel(code, context)
 
     return launch

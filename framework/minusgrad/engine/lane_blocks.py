@@ -36,20 +36,20 @@ def zeros(count: int, numbers: int, wide: int, dtype: Any) -> Blocks:
 
 
 def store(blocks: Blocks, rows: np.ndarray) -> None:
-    """Write rows (E, ...) into blocks for E elements."""
-    count, numbers, wide = blocks.shape
+    """Write rows (E, ...) into blocks for E elements, or more."""
+    _, numbers, wide = blocks.shape
     flat = rows.reshape(len(rows), numbers)
     whole = len(rows) // wide
     blocks[:whole] = flat[: whole * wide].reshape(whole, wide, numbers).transpose(0, 2, 1)
-    if whole < count:
+    if whole * wide < len(flat):
         left = flat[whole * wide :]
         blocks[whole, :, : len(left)] = left.T
         blocks[whole, :, len(left) :] = left[-1][:, None]
 
 
-def blocked(rows: np.ndarray, wide: int) -> Blocks:
-    """A copy of rows (E, ...) in blocks."""
-    made = zeros(len(rows), rows[0].size, wide, rows.dtype)
+def blocked(rows: np.ndarray, wide: int, room: int = 0) -> Blocks:
+    """A copy of rows (E, ...) in blocks; with room for so many rows, if these are more."""
+    made = zeros(max(len(rows), room), rows[0].size, wide, rows.dtype)
     store(made, rows)
     return made
 

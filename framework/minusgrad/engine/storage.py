@@ -64,6 +64,12 @@ class ArraySlot:
         """Use the slot's own array again."""
         self.at, self.address, self.writes = self.own, self._home, self.writes + 1
 
+    def replace(self, values: np.ndarray) -> None:
+        """Use new memory with these values; the number of rows may be another one."""
+        self.own, self.shape = allocate(values), values.shape
+        self._home = self.own.ctypes.data if isinstance(self.own, np.ndarray) else None
+        self.leave()
+
     def fill(self, value: float) -> None:
         """Set every number of the array in use."""
         self.writes += 1

@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
 
-from minusgrad import Fields, Hold, Potential
+from minusgrad import Fields, Hold, Node, Parameter, Potential, local_energy
 from minusgrad.errors import EnergyError, RunFailedError
+from minusgrad.plugin import Box
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.pressure.cell import exponential_less_one
@@ -126,6 +127,42 @@ def test_an_ideal_gas_has_its_mean_volume() -> None:
     for series, expected in ((sizes, mean), ((sizes - mean) ** 2, mean * KT / P), (np.array(warm), 1.0)):
         assert abs(series.mean() - expected) < 3.0 * error_of_mean(series), (series.mean(), expected)
     assert 3.0 * error_of_mean(sizes) < 0.5 * KT / P, "N kT / P would be seen"
+
+
+@local_energy("ties", over="nodes", x=Node("m", ("d",)), box=Box(), k=Parameter("N/m", default=0.35 / 3))
+def ties(x, box, k):
+    """Springs along the edges of a box that holds three particles: 0.35 tr(h' h) in all."""
+    return k * box.norm_sqr() + 0.0 * x[0][0]
+
+
+def test_a_flexible_box_of_an_ideal_gas_has_wishart_distributed_shapes() -> None:
+    """Without pressure, and with U = c tr(h' h), boxes have the weight V^(N+1-d) exp(-c tr(h' h) / kT) dh.
+
+    So W = h' h is a Wishart matrix of N + 1 degrees of freedom and scale s = kT / 2c: its trace is s times a
+    chi^2 of d (N + 1) of them, and in the plane 4 det W / (tr W)^2, which depends on the shape alone, has the
+    mean N / (N + 2) (Mauchly 1940, Ann. Math. Stat. 11, 204; moments as in Muirhead 1982, Aspects of
+    Multivariate Statistical Theory, ch. 3).
+    """
+    nu, s = 4, KT / (2.0 * 0.35)
+    one = stepper(2, "flexible", n=3, terms=(ties,), dt=0.2, friction=2.0, relaxation=0.7, pressure=0.0)
+    one.advance(200)
+    boxes = []
+    for _ in range(3600):
+        one.advance(1)
+        boxes.append(one.potential.fields["box"].values[0].copy())
+    w = np.einsum("sca,scb->sab", boxes, boxes)
+    trace, det = np.trace(w, axis1=1, axis2=2), np.linalg.det(w)
+    expected = [
+        (trace, 2 * nu * s),
+        (trace**2, 2 * nu * (2 * nu + 2) * s**2),
+        (w[:, 0, 1] ** 2, nu * s**2),
+        ((w[:, 0, 0] - w[:, 1, 1]) ** 2, 4 * nu * s**2),
+        (det, nu * (nu - 1) * s**2),
+        (4.0 * det / trace**2, (nu - 1) / (nu + 1)),
+    ]
+    for series, mean in expected:
+        assert abs(series.mean() - mean) < 3.0 * error_of_mean(series) < 0.25 * mean
+    assert 3.0 * error_of_mean(trace) < s, "V^N or V^(N+2) would be seen"
 
 
 @pytest.mark.long

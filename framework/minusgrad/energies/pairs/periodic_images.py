@@ -76,7 +76,7 @@ def _within(
     reference = fields.lists, fields.periodic
     nodes = np.unique(elements.nodes)
     pairs = PairList.shared(nodes, cutoff.reach, *reference, excluded, spec.label)
-    found: Elements = TripleList.among(pairs) if spec.energy.element_kind.triples else pairs
+    found: Elements = TripleList(pairs) if spec.energy.element_kind.triples else pairs
     roles = dict(spec.energy.roles)
     if fields.periodic:
         roles |= {IMAGES: Image() if found is pairs else Datum(shape=("k", "d")), IMAGE_BOX: Box()}
