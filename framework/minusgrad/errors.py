@@ -122,6 +122,14 @@ class RunFailedError(MinusgradError):
     """A run stopped for the reason in the message. Its last good checkpoint is kept."""
 
 
+class SingularSystemError(RunFailedError):
+    """A linear system without a solution, or with many: the matrix is singular, to rounding."""
+
+
+class IndefiniteSystemError(RunFailedError):
+    """A matrix that is not positive definite, where a method needs one."""
+
+
 class PluginFailedError(RunFailedError):
     """The code of a plugin raised an error, or tried to end the process, during a run."""
 

@@ -19,7 +19,18 @@ BEGIN, END = "<!-- package map -->\n", "<!-- end of the package map -->\n"
 
 PACKAGES = [
     *("engine", "scene", "files", "symbolic", "lint", "elements", "energies", "codegen", "potential"),
-    *("interpreter", "check", "steppers", "adjoint", "plot", "assembly", "app", "adapters", "torch"),
+    *(
+        "solvers",
+        "interpreter",
+        "check",
+        "steppers",
+        "adjoint",
+        "plot",
+        "assembly",
+        "app",
+        "adapters",
+        "torch",
+    ),
 ]
 """A package imports from itself and from packages that stand before it. `errors` serves all; the modules
 `__init__`, `plugin`, `ase`, `openmm` and `__main__` are public doors, which no package imports from."""

@@ -20,6 +20,7 @@ from minusgrad.steppers.minimisers.first_order import FIRE, Adam, GradientDescen
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.line_search import Trial, _between, _beyond
 from minusgrad.steppers.minimisers.minimiser import Minimiser
+from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import ScaledVariables, Unknown
 from tests.support.laws import assert_splits, bits, kept
@@ -47,9 +48,11 @@ from tests.support.optima import (
     walls,
 )
 
-METHODS = {"descent": GradientDescent, "Adam": Adam, "L-BFGS": LBFGS, "FIRE": FIRE}
+METHODS = {"descent": GradientDescent, "Adam": Adam, "L-BFGS": LBFGS, "FIRE": FIRE, "Newton": Newton}
 EACH = pytest.mark.parametrize("method", METHODS.values(), ids=METHODS)
-SEARCHES = pytest.mark.parametrize("method", [GradientDescent, LBFGS])
+APPROACH = pytest.mark.parametrize("method", [m for m in METHODS.values() if m is not Newton])
+"""Those that do not reach the minimum of a parabola in one step."""
+SEARCHES = pytest.mark.parametrize("method", [GradientDescent, LBFGS, Newton])
 """Those that search along a line."""
 SLIDES = pytest.mark.parametrize("method", [Adam, FIRE])
 """Those that leap."""
@@ -66,7 +69,13 @@ def solved(search: Minimiser, most: int = 5000) -> Minimiser:
 
 @pytest.mark.parametrize(
     ("method", "gradient", "error"),
-    [(LBFGS, 1e-12, 1e-10), (GradientDescent, 1e-12, 1e-10), (FIRE, 1e-12, 1e-10), (Adam, 1e-6, 1e-4)],
+    [
+        (LBFGS, 1e-12, 1e-10),
+        (Newton, 1e-12, 1e-10),
+        (GradientDescent, 1e-12, 1e-10),
+        (FIRE, 1e-12, 1e-10),
+        (Adam, 1e-6, 1e-4),
+    ],
 )
 def test_a_chain_between_clamped_ends_is_straight(method, gradient, error):
     potential, free = chain(8)
@@ -591,7 +600,7 @@ def test_an_optimum_takes_no_steps(method):
         assert bits(search) == before
 
 
-@EACH
+@APPROACH
 def test_settled(method):
     potential = single([bowl], [1.0, 1.0, 1.0], bowl={"k": [0.1, 0.3, 1.0]})
     search = method(potential, q(rate=10.0), Tolerances(1e-30, change=1e-3))
@@ -867,7 +876,7 @@ def test_all_that_is_kept_matters(method, name):
     assert whole["q"] != later["q"]
 
 
-@EACH
+@APPROACH
 def test_an_outcome_is_restored(method):
     """Also one that fields and gradient alone do not tell."""
     enough = Tolerances(change=1e-2)
@@ -914,7 +923,7 @@ def test_state_is_a_copy(method):
 
 def test_no_sum_is_left_to_blas():
     """Its order depends on the number of threads."""
-    for room in ("unknowns", "outcomes", "minimiser", "line_search", "first_order", "lbfgs"):
+    for room in ("unknowns", "outcomes", "minimiser", "line_search", "first_order", "lbfgs", "newton"):
         tree = ast.parse((Path(minimisers.__file__).parent / f"{room}.py").read_text())
         for node in ast.walk(tree):
             assert not isinstance(node, ast.MatMult), room

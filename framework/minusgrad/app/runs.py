@@ -343,7 +343,8 @@ def _finished(
     if outcome == "interrupted":
         folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
-    folder.journal("finished", step=stepper.step, outcome=outcome)
+    used = {"solver": stepper.solver_used} if stepper.solver_used else {}
+    folder.journal("finished", step=stepper.step, outcome=outcome, **used)
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):
         return Fit(folder.path, job.simulation, outcome, remarks, estimates=estimates, parameter_fit=job)

@@ -18,6 +18,7 @@ from ..steppers.integrator import Integrator
 from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.minimisers.lbfgs import LBFGS
 from ..steppers.minimisers.minimiser import Minimiser
+from ..steppers.minimisers.newton import Newton
 from ..steppers.minimisers.outcomes import Tolerances
 from ..steppers.minimisers.unknowns import Unknown
 from ..steppers.pressure.barostat import Barostat
@@ -197,6 +198,13 @@ class LBFGSBlock(Search):
     first: Annotated[float, Limits(gt=0.0)] = 0.1
 
 
+class NewtonBlock(Search):
+    """Newton's method with the exact Hessian; `solver` of its systems: by their size, where it is "auto"."""
+
+    method = Newton
+    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+
+
 class FIREBlock(Search):
     """Fast inertial relaxation; `first`, `longest`: the largest change of z in the first step, in any."""
 
@@ -304,6 +312,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "adam": AdamBlock,
         "lbfgs": LBFGSBlock,
         "fire": FIREBlock,
+        "newton": NewtonBlock,
     }
 
 

@@ -175,6 +175,11 @@ class Stepper:
         return ""
 
     @property
+    def solver_used(self) -> str:
+        """The linear solver of the last step, why it was taken, and its cost; empty without one."""
+        return ""
+
+    @property
     def time(self) -> float:
         """The time at which the potential is taken."""
         raise NotImplementedError

@@ -155,6 +155,8 @@ def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     print(f"{run.folder}: {stepper.step} {clock if stepper.residual is None else 'iterations'}")
     if stepper.verdict:
         print(f"  {stepper.verdict}")
+    if stepper.solver_used:
+        print(f"  solver: {stepper.solver_used}")
     for name, value in last.items():
         print(f"  energy {name}: {value:.3g}")
     if recorded:

@@ -50,6 +50,13 @@ class Objective(Protocol):
         """In words, the first value or derivative by a field of `wrt` that is not finite; None if none."""
 
 
+class Curved(Objective, Protocol):
+    """An objective with a sparse Hessian."""
+
+    def hessian(self, wrt: Sequence[str], t: float = 0.0, project: str | None = None) -> Any:
+        """d2U/(d(wrt) d(wrt)) in CSR, rows field by field; `project`: "clamp" or "abs", by element."""
+
+
 class LeastSquares(Objective, Protocol):
     """An objective whose Hessian has a Gauss-Newton approximation, J^T (d2 loss) J with J = d(state)/dz."""
 

@@ -131,6 +131,31 @@ class ScaledVariables:
             start += part.count
         return found
 
+    @property
+    def rows(self) -> np.ndarray:
+        """The rows (N,) of a Hessian over the fields, in their order, that belong to z."""
+        sizes = [part.field.values.size for part in self._parts]
+        begins = np.cumsum([0, *sizes])
+        numbers = [np.arange(size)[part.places] for size, part in zip(sizes, self._parts, strict=True)]
+        return np.concatenate([begin + own for begin, own in zip(begins, numbers, strict=False)])
+
+    @property
+    def nodes(self) -> tuple[np.ndarray, np.ndarray]:
+        """The node of each component of z, numbered through all fields, and which component it is: (N,)."""
+        node, component, first = [], [], 0
+        for part in self._parts:
+            count = len(part.field.values)
+            numbers = np.arange(part.field.values.size)[part.places]
+            width = part.field.values.size // count
+            node.append(first + numbers // width)
+            component.append(numbers % width)
+            first += count
+        return np.concatenate(node), np.concatenate(component)
+
+    def components(self, arrays: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The components of z (N,) of arrays of the fields' shapes, by field: the inverse of `spread`."""
+        return self._gathered([np.asarray(arrays[part.field.name]) for part in self._parts])
+
     def slope(self, gradients: Mapping[str, Any]) -> np.ndarray:
         """dU/dz (N,), from arrays of dU/dx by field."""
         return self.scale * self._gathered([storage.host(gradients[part.field.name]) for part in self._parts])

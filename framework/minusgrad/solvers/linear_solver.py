@@ -1,0 +1,118 @@
+"""The choice of a solver for sparse symmetric systems, and one class for all of them.
+
+    superlu       factors by SciPy; indefinite matrices too
+    pardiso       factors by MKL, where `pypardiso` is installed; indefinite matrices too
+    multigrid     conjugate gradients with smoothed aggregation, where `pyamg` is installed (extra `fast`)
+    block_jacobi  conjugate gradients with the inverse of each node's block
+    auto          by the number of unknowns, and by what is installed
+
+Factors fill with the number of unknowns: those of 58,000 in space take 2 GB and ten times as long as
+multigrid, those of 7,000 as long.
+"""
+
+from collections.abc import Callable
+from typing import Protocol
+
+import numpy as np
+
+from ..errors import EnergyError, SingularSystemError, unknown
+from .conjugate_gradients import BlockJacobi, Multigrid
+from .sparse_factors import Pardiso, SuperLU
+from .sparse_system import SparseSystem
+
+
+class Method(Protocol):
+    """A way to solve the systems of one matrix."""
+
+    name: str
+    negative: int | None
+    """The number of negative eigenvalues; None where it is not known."""
+
+    @property
+    def report(self) -> str: ...
+
+    def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray: ...
+
+
+METHODS: dict[str, Callable[[SparseSystem], Method]] = {
+    "superlu": SuperLU,
+    "pardiso": Pardiso,
+    "multigrid": Multigrid,
+    "block_jacobi": BlockJacobi,
+}
+INSTALLED = {
+    "multigrid": (Multigrid.installed, "pyamg", 'pip install "minusgrad[fast]"'),
+    "pardiso": (Pardiso.installed, "pypardiso", "pip install pypardiso"),
+}
+"""Methods of optional libraries: whether they are there, the library, and the command that installs it."""
+SMALL = 12_000
+"""Unknowns up to which "auto" takes factors of SuperLU."""
+PRECISE = 1e-12
+"""The relative residual that a solution has by default."""
+
+
+class LinearSolver:
+    """Solves A x = b for one symmetric matrix after another: `factor`, then any number of solutions.
+
+    method: one of METHODS, or "auto". Raises `EnergyError` for an unknown method, or one whose library is
+    not installed.
+    """
+
+    def __init__(self, method: str = "auto"):
+        if method not in ("auto", *METHODS):
+            raise EnergyError(f"solver: {unknown('solver', method, ['auto', *METHODS])}")
+        if method in INSTALLED and not INSTALLED[method][0]():
+            _, library, command = INSTALLED[method]
+            raise EnergyError(f"solver: '{method}' needs {library}, which is not installed; {command}")
+        self.method, self.chosen, self.why = method, method, "the scene asks for it"
+        self._made: Method | None = None
+
+    def factor(self, system: SparseSystem) -> None:
+        """Take another matrix. Raises `SingularSystemError`, or `IndefiniteSystemError` where a method finds
+        that the matrix is not positive definite and needs it."""
+        if self.method == "auto":
+            self.chosen, self.why = chosen(system.size)
+        self._made = None
+        if system.free_modes():
+            raise SingularSystemError("the matrix is singular")
+        self._made = METHODS[self.chosen](system)
+
+    def solve(self, right: np.ndarray, tolerance: float = PRECISE) -> np.ndarray:
+        """x (N,) with A x = b; `tolerance`: of the residual relative to b, for iterations.
+
+        Raises `IndefiniteSystemError` where conjugate gradients meet a direction of negative curvature,
+        `RunFailedError` where they do not converge.
+        """
+        assert self._made is not None, "factor a matrix first"
+        if not right.any():
+            return np.zeros(len(right))
+        return self._made.solve(np.asarray(right, np.float64), tolerance)
+
+    def solve_transposed(self, right: np.ndarray, tolerance: float = PRECISE) -> np.ndarray:
+        """x (N,) with A^T x = b: the same, as A is symmetric."""
+        return self.solve(right, tolerance)
+
+    @property
+    def definite(self) -> bool | None:
+        """Whether the matrix is positive definite; None where the method has not found out."""
+        assert self._made is not None, "factor a matrix first"
+        return None if self._made.negative is None else self._made.negative == 0
+
+    @property
+    def used(self) -> str:
+        """Which solver, why, and at what cost, in words; empty before the first matrix."""
+        if self._made is None:
+            return ""
+        return f"{self._made.name}: {self.why}; {self._made.report}"
+
+
+def chosen(size: int) -> tuple[str, str]:
+    """The method that "auto" takes for so many unknowns, and why."""
+    if size <= SMALL:
+        return "superlu", f"{size:,} unknowns, at most {SMALL:,}"
+    many = f"{size:,} unknowns, more than {SMALL:,}"
+    for method in ("multigrid", "pardiso"):
+        there, library, _ = INSTALLED[method]
+        if there():
+            return method, f"{many}, and {library} is installed"
+    return "block_jacobi", f"{many}, and neither pyamg nor pypardiso is installed"

@@ -1,0 +1,86 @@
+"""A sparse symmetric system, with what solvers can use of its origin: the nodes, and the softest motions."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from scipy.sparse import bsr_matrix, csr_matrix
+
+FREE = 1e-12
+"""A mode is free if A changes it by no more than this, relative to the largest change that A can make."""
+
+
+@dataclass(frozen=True)
+class SparseSystem:
+    """A symmetric matrix A (N, N) in f64, rows sorted by node.
+
+    node, component: (N,), of each row; a held component has no row. modes: (N, k), vectors that A changes
+    little, such as translations and rotations of an elastic body; k may be 0.
+    """
+
+    matrix: "csr_matrix"
+    node: np.ndarray
+    component: np.ndarray
+    modes: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """N, the number of unknowns."""
+        return self.matrix.shape[0]
+
+    @property
+    def width(self) -> int:
+        """The largest number of components of a node."""
+        return int(self.component.max(initial=0)) + 1
+
+    def free_modes(self, images: np.ndarray | None = None) -> list[int]:
+        """The modes that A takes to their `images` (N, k), to rounding; to zero, where none are given.
+
+        A is singular if it takes one to zero.
+        """
+        if not self.modes.size:
+            return []
+        found = self.matrix @ self.modes - (0.0 if images is None else images)
+        most = abs(self.matrix).sum(axis=1).max() * np.abs(self.modes).max(axis=0)
+        return [int(k) for k in np.flatnonzero(np.abs(found).max(axis=0) <= FREE * most)]
+
+    @property
+    def places(self) -> np.ndarray:
+        """The place (N,) of each row where every node has `width` components."""
+        _, numbers = np.unique(self.node, return_inverse=True)
+        return numbers * self.width + self.component
+
+    def in_blocks(self) -> "tuple[bsr_matrix, np.ndarray]":
+        """A in blocks of a node by a node, and the modes; absent components have the mean diagonal.
+
+        They stay zero in the solution for a right side that is zero there.
+        """
+        from scipy.sparse import coo_matrix
+
+        places, width = self.places, self.width
+        size = (int(places[-1]) // width + 1) * width
+        absent = np.setdiff1d(np.arange(size), places)
+        entries = self.matrix.tocoo()
+        rows = np.concatenate([places[entries.row], absent])
+        columns = np.concatenate([places[entries.col], absent])
+        fill = np.full(len(absent), np.abs(self.matrix.diagonal()).mean())
+        whole = coo_matrix((np.concatenate([entries.data, fill]), (rows, columns)), (size, size))
+        modes = np.zeros((size, self.modes.shape[1]))
+        modes[places] = self.modes
+        return whole.tobsr((width, width)), modes
+
+    def block_diagonal(self) -> np.ndarray:
+        """The blocks (n, width, width) of each node by itself; absent components have 1."""
+        places, width = self.places, self.width
+        blocks = np.zeros((int(places[-1]) // width + 1, width, width))
+        entries = self.matrix.tocoo()
+        row, column = places[entries.row], places[entries.col]
+        own = row // width == column // width
+        blocks[row[own] // width, row[own] % width, column[own] % width] = entries.data[own]
+        present = np.zeros(blocks.shape[:2], bool)
+        present.reshape(-1)[places] = True
+        node, component = np.nonzero(~present)
+        blocks[node, component, component] = 1.0
+        return blocks

@@ -1,0 +1,139 @@
+"""Newton's method: the step to the minimum of the parabola that U is here.
+
+    H d = -p,    H = d2U/dz2                        then the step of `line_search` along d, 1 tried first
+
+H is taken as it is while it is positive definite and d leads downhill. Else the Hessian of each element is
+made positive semi-definite first: negative eigenvalues become zero, then positive (`Potential.hessian`);
+where that does not help, d is the slope. Near a minimum the number of correct digits doubles with every step.
+(Nocedal and Wright, Numerical Optimization, chapter 3; projection by elements: Teran et al. 2005, SCA, 181.)
+
+Bounds: components at a bound that U pushes beyond it are left out of the system.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...errors import EnergyError, RunFailedError
+from ...solvers.linear_solver import LinearSolver
+from ...solvers.sparse_system import SparseSystem
+from .line_search import search
+from .minimiser import Minimiser, Point, dot, largest
+from .objective import Curved
+from .outcomes import NO_TOLERANCES, Tolerances
+from .soft_motions import soft_motions
+from .unknowns import Unknown, positive
+
+ACCURATE = 1e-8
+"""The relative residual to which iterative solvers solve for a step."""
+ROUNDINGS = 1e3
+"""Forces along a free motion balance each other up to so many roundings of each."""
+
+
+class Newton(Minimiser):
+    """Newton's method; `solver`: of `solvers.linear_solver.METHODS`, or "auto".
+
+    first: the largest |dz| of the first trial where a step follows the slope. Raises `EnergyError` for an
+    objective without a sparse Hessian, and an unknown solver.
+    """
+
+    def __init__(
+        self,
+        objective: Curved,
+        unknowns: Sequence[Unknown],
+        tolerances: Tolerances = NO_TOLERANCES,
+        *,
+        solver: str = "auto",
+        first: float = 0.1,
+        **options: Any,
+    ):
+        super().__init__(objective, unknowns, tolerances, **options)
+        if not hasattr(objective, "hessian"):
+            raise EnergyError("newton: needs second derivatives, which a loss has not; use lbfgs")
+        self._curved, self.solver = objective, LinearSolver(solver)
+        self.first = positive("first", first)
+        self._names = [field.name for field in self.moving]
+        objective.hessian(self._names, self.t)  # refuses energies without one
+
+    @property
+    def solver_used(self) -> str:
+        return self.solver.used
+
+    def _next(self, here: Point) -> Point | None:
+        for direction in self._directions(here):
+            if (there := search(self, here, direction, 1.0)) is not None:
+                return there
+            self.return_to(here)
+        return None
+
+    def _directions(self, here: Point) -> Iterator[np.ndarray]:
+        """Directions downhill: by the Hessian as it is, by projected ones, along the slope."""
+        moving = np.flatnonzero(~self.coordinates.pinned(here.z, here.slope))
+        system = self._system(moving, None)
+        rows = self._resisted(here, moving, system)
+        for project in (None, "clamp", "abs"):
+            direction = np.zeros(len(here.z))
+            if project is not None or rows is not moving:
+                system = self._system(rows, project)
+            try:
+                self.solver.factor(system)
+                direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
+            except RunFailedError:
+                continue
+            if project is None and self.solver.definite is False:
+                continue  # it may lead to a saddle
+            if np.isfinite(direction).all() and dot(here.slope, direction) < 0.0:
+                yield direction
+        slope = np.zeros(len(here.z))
+        slope[moving] = here.slope[moving]
+        yield -self.first / largest(slope) * slope
+
+    def _system(self, rows: np.ndarray, project: str | None) -> SparseSystem:
+        """H of some components of z."""
+        variables, (node, component) = self.coordinates, self.coordinates.nodes
+        numbers, scale = variables.rows[rows], variables.scale[rows]
+        whole = self._curved.hessian(self._names, self.t, project)
+        matrix = whole[numbers][:, numbers].multiply(scale[:, None]).multiply(scale[None, :]).tocsr()
+        motions = [variables.components(m.by_field(self.moving)) for m in soft_motions(self.moving)]
+        modes = np.stack(motions, axis=1)[rows] / scale[:, None]
+        return SparseSystem(matrix, node[rows], component[rows], modes)
+
+    def _resisted(self, here: Point, moving: np.ndarray, system: SparseSystem) -> np.ndarray:
+        """The components that move, but as many fewer as there are motions that nothing resists.
+
+        A step then contains none of these motions. Raises `RunFailedError` where U falls along one.
+        """
+        variables = self.coordinates
+        slopes = variables.spread(here.slope / variables.scale)
+        turned = [variables.components(m.image(slopes)) for m in soft_motions(self.moving)]
+        images = (np.stack(turned, axis=1) * variables.scale[:, None])[moving]
+        if not system.matrix.data.any() or not (free := system.free_modes(images)):
+            return moving
+        self._refuse_pushed(system, free, here.z[moving], here.slope[moving])
+        return np.delete(moving, _independent(system.modes[:, free]))
+
+    def _refuse_pushed(self, system: SparseSystem, free: list[int], z: np.ndarray, slope: np.ndarray) -> None:
+        """Raise `RunFailedError` where forces act along motions that nothing resists: U has no minimum."""
+        modes = system.modes[:, free] / np.abs(system.modes[:, free]).max(axis=0)
+        rounding = np.finfo(self.objective.fields.dtype).eps * float(abs(system.matrix).dot(np.abs(z)).max())
+        names = [motion.name for motion in soft_motions(self.moving)]
+        pushed = [
+            names[k]
+            for k, mode in zip(free, modes.T, strict=True)
+            if abs(dot(mode, slope)) > ROUNDINGS * len(slope) * rounding
+        ]
+        if pushed:
+            raise RunFailedError(
+                f"step {self.step + 1}: the Hessian is singular: nothing resists {', '.join(pushed)}, and U"
+                " falls along it; hold a part of the body"
+            )
+
+
+def _independent(modes: np.ndarray) -> np.ndarray:
+    """As many rows of the modes (N, k) as are linearly independent."""
+    from scipy.linalg import qr
+
+    upper, order = qr(modes.T, mode="r", pivoting=True)
+    sizes = np.abs(np.diagonal(upper))
+    return order[: int(np.count_nonzero(sizes > 1e-8 * sizes[0]))]
