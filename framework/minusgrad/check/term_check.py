@@ -29,6 +29,7 @@ from ..codegen.element_samples import Sample
 from ..codegen.tracing import of_term
 from ..energies.fields import Field, ordered_sum
 from ..energies.local_energy import LocalEnergy
+from ..energies.pairs.cutoff_jump import jump
 from ..energies.roles import Bounded, Datum, Node, Parameter, Time
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
@@ -110,18 +111,15 @@ def of_potential(potential: Potential, t: float = 0.0, seed: int = 0) -> Iterato
         alone = Potential(potential.fields, [one], frozen=True)
         kept = {f.name: f.values.copy() for f in term.fields.values()}
         try:
-            yield from _in_double(_of_term(alone, t, rng, paths=not _cut_sharply(one)))
+            yield from _in_double(_of_term(alone, t, rng, paths=not _jumps(term)))
         finally:
             for name, values in kept.items():
                 potential.fields[name].set(values)
 
 
-def _cut_sharply(term: Term | StagedTerm) -> bool:
-    """True if U jumps at the term's cutoff, which a path crosses, and no gradient contains the jump.
-
-    A run says how high it is.
-    """
-    return not isinstance(term, StagedTerm) and term.energy.cutoff is not None and term.energy.cutoff.sharp
+def _jumps(term: Term | StagedTerm) -> bool:
+    """True if U jumps at the term's sharp cutoff, which a path crosses: no gradient contains the jump."""
+    return not isinstance(term, StagedTerm) and jump(term) > 0.0
 
 
 def _empty(term: Term | StagedTerm) -> bool:
