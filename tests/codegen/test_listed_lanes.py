@@ -173,6 +173,21 @@ def test_maps_in_both_layouts(
     agree(found[True], found[False], LIMITS[precision])
 
 
+def test_maps_with_functions_that_vectors_lack_keep_scalar_loops(
+    monkeypatch: pytest.MonkeyPatch, engine: None
+) -> None:
+    in_lanes(monkeypatch, True)
+
+    @local_map("decay", over="pairs", gives="density", x=X)
+    def decay(x):
+        """exp(-r)."""
+        return ti.exp(-(x[0] - x[1]).norm())
+
+    fields = Fields({"x": lattice(None)})
+    (loops,) = Potential(fields, [], [bind(decay, fields, cutoff=Cutoff(2.0))]).chain.loops.values()
+    assert not isinstance(loops, ListedMapLanes)
+
+
 def test_all_pairs_within_the_cutoff(monkeypatch: pytest.MonkeyPatch, engine: None) -> None:
     """The energy and the forces in a box by NumPy, from all images of all pairs."""
     in_lanes(monkeypatch, True)

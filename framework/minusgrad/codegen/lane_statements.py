@@ -29,12 +29,12 @@ def is_instruction(node: Scalar) -> bool:
     return OPERATIONS[node.op].vectors != "" or template(node).startswith("ti.sqrt")
 
 
-def serve(value: Scalar) -> bool:
+def serve(value: Scalar, most_by_lane: int = MOST_BY_LANE) -> bool:
     """True if lanes suit an energy: real numbers, and few operations lane by lane."""
     nodes = [n for n in reachable([value]) if n.number is None]
     whole = any(n.integer and n.op not in TRUTHS for n in nodes)
     known = {"input", *vector_functions.FUNCTIONS}
-    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= MOST_BY_LANE
+    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= most_by_lane
 
 
 class Vectors(Statements):

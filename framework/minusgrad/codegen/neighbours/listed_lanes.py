@@ -26,7 +26,7 @@ from ...symbolic.scalar import Scalar
 from .. import lane_loops
 from ..derivative_request import Place, outputs
 from ..lane_loops import STRETCH, Lanes
-from ..lane_statements import serve
+from ..lane_statements import MOST_BY_LANE, serve
 from ..statements import dealt, indented, leaf_name
 from ..term_loops import Emitter
 from ..tracing import of_term
@@ -41,12 +41,16 @@ COUNTED = "own_order > order"
 
 
 def suits(term: Term) -> bool:
-    """True if lanes suit an energy or a map: many pairs within a cutoff, and operations of vectors."""
+    """True if lanes suit an energy or a map: many pairs within a cutoff, and operations of vectors.
+
+    Maps have operations of vectors alone. Others are computed lane by lane for all listed sources, most of
+    them beyond the cutoff, so that scalar loops are as fast.
+    """
     elements = term.elements
     if not isinstance(elements, PairList) or not runtime.lanes(term.dtype):
         return False
     many = lane_loops.LEAST_TARGETS <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
-    return many and serve(reduce(add, of_term(term).values))
+    return many and serve(reduce(add, of_term(term).values), 0 if term.outputs else MOST_BY_LANE)
 
 
 class ListedLanes(Lanes):
