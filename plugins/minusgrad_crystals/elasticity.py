@@ -98,16 +98,16 @@ class _Crystal:
     """Derivatives of a potential by a homogeneous strain."""
 
     def __init__(self, potential: Potential, t: float, positions: str, box: str):
-        names = {positions, box}
-        if missing := names - potential.reads:
+        missing, geometry = {positions, box} - potential.reads, potential.fields.geometry
+        if missing or geometry is None:
             raise EnergyError(
-                f"elastic constants: no energy depends on '{min(missing)}', got fields"
+                f"elastic constants: no energy depends on '{min(missing or {box})}', got fields"
                 f" {', '.join(sorted(potential.reads))}; give the scene a periodic [box]"
             )
         self.potential, self.t, self.names = potential, t, (positions, box)
         self.x, self.h = (potential.fields[n].values.astype(np.float64) for n in self.names)
         self.h = self.h.reshape(self.h.shape[-2:])
-        self.dimension, self.volume = len(self.h), abs(float(np.linalg.det(self.h)))
+        self.dimension, self.volume = len(self.h), geometry.volume
         if self.dimension not in STRAINS:
             raise EnergyError(
                 f"elastic constants: need 2 or 3 dimensions, got {self.dimension}; use such a box"

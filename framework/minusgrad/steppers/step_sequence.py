@@ -66,7 +66,7 @@ class PressureKick(Kick):
     """A kick, and that of the cell by stress and pressure (`pressure.cell`)."""
 
     name = "kick at constant pressure"
-    without_adjoint = "a run at constant pressure has no derivative; use leapfrog"
+    without_adjoint = "a run at constant pressure has no derivative; use leapfrog, at constant volume"
 
 
 class PressureDrift(Drift):

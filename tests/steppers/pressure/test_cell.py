@@ -270,8 +270,8 @@ REFUSED = {
     "barostat: has no rule for held nodes; leave them out, or use a stepper at constant volume": lambda: (
         stepper(holds=[Hold("one", "x", np.array([0]))])
     ),
-    "stepper 'Integrator': a run at constant pressure has no derivative; use leapfrog": lambda: (
-        stepper().differentiable()
+    "stepper 'Integrator': a run at constant pressure has no derivative; use leapfrog, at constant volume": (
+        lambda: stepper().differentiable()
     ),
 }
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ...elements.periodic_box import PeriodicBox
 from ...energies.fields import BOX, Field, Motion
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code, short_loops_serial
@@ -111,7 +112,7 @@ def box_of(potential: Potential) -> Field:
 
 def volume(box: Field) -> float:
     """The volume of a box (in the plane its area) in the run's units."""
-    return abs(float(np.linalg.det(box.values[0].astype(np.float64))))
+    return PeriodicBox(box.values[0].astype(np.float64), ()).volume
 
 
 def product(a: np.ndarray, b: np.ndarray) -> np.ndarray:
