@@ -5,7 +5,7 @@
     32000-product-2    ns an atom of a Hessian product, beside the gradient (`liquid_product`)
 
 LAMMPS rebuilds its lists at every 20th step, unseen; ours are rebuilt before a pair can be missed, here at
-about every eighth step. Every call begins at the same state. What is right are the positions by our loops
+about every tenth step. Every call begins at the same state. What is right are the positions by our loops
 over one target at a time, in f64; OpenMM, whose CPU platform computes in f32, takes the leapfrog form of the
 scheme. LAMMPS, which misses pairs late in its 20 steps, is off by 1e-4 sigma after 40; the others agree to
 rounding. The energy of the start, by SciPy's tree and NumPy, is compared with that of every program, so that

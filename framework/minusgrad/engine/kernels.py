@@ -32,6 +32,8 @@ MOST_ARRAYS = 59
 """Taichi kernels have at most 64 arguments; up to five are scalars."""
 GRAIN = 512
 """The least number of iterations of a parallel loop that one thread takes at once."""
+GROUP = 8
+"""Short jobs, each a microsecond or two, that one thread takes at once."""
 SHORT = 1 << 14
 """Statements of a flat loop that one thread executes in the time that it takes to wake others."""
 

@@ -27,13 +27,15 @@ from .. import lane_loops
 from ..derivative_request import Place, outputs
 from ..lane_loops import STRETCH, Lanes
 from ..lane_statements import MOST_BY_LANE, serve
-from ..statements import dealt, indented, leaf_name
+from ..statements import dealt_in_groups, indented, leaf_name
 from ..term_loops import Emitter
 from ..tracing import of_term
 from .collected_products import CollectedProducts, is_difference
 
 MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
 """Most targets whose orders are exact numbers, by the bytes of a number."""
+PACKED = 128
+"""Rows that are packed with the numbers that all of them read, such as the box, loaded once."""
 AXES = 3
 """Images of rows have so many numbers; in fewer dimensions zeros come first."""
 COUNTED = "own_order > order"
@@ -144,7 +146,19 @@ class ListedLanes(Lanes):
             *end,
             *kept,
         ]
-        return [*pack, *dealt("block", self._blocks, block)]
+        return [*pack, *dealt_in_groups("block", self._blocks, block)]
+
+    def _added_to_targets(self, places: Sequence[Place]) -> list[str]:
+        """Sums of lanes to the nodes of targets: all are read before the first is written."""
+        if not places:
+            return []
+        p, count = self.prefix, len(places)
+        flat, wide = f"{p}flat_{self._sums(count)}", self.wide
+        read = [f"q{k} = {flat}[base + {k * wide}]" for k in range(count)]
+        begin = f"base = (place >> {wide.bit_length() - 1}) * {count * wide} + (place & {wide - 1})"
+        adds = [self._added(place, "n0", f"q{k}") for k, place in enumerate(places)]
+        lines = [f"n0 = {p}nodes[i]", f"place = {p}lane_of[i]", begin, *read, *adds]
+        return [f"for i in range({p}nodes.shape[0]):", *indented(lines)]
 
     def _own_rows(self, summed: Callable[..., list[str]]) -> list[str]:
         """The loop over the rows of a block's targets; `summed` are the statements under a condition."""
@@ -205,9 +219,16 @@ class ListedLanes(Lanes):
         )
         store = [f"{p}{packed}[j, {k}] = {text}" for k, text in enumerate(values)]
         fetch = [f"{given[k]} = {self._to_all(f'{p}{packed}[j, {k}]')}" for k in range(len(values))]
-        loads = [plain._load(leaf) for leaf in inputs(kept)]
-        head = [f"for j in range({p}row_counts[0]):", f"    n1 = {p}row_nodes[j]"]
-        return [*head, *indented([*loads, *lines, *store])], fetch, names
+        leaves = list(inputs(kept))
+        once = [plain._load(leaf) for leaf in leaves if self._uniform(leaf)]
+        loads = [f"n1 = {p}row_nodes[j]", *(plain._load(leaf) for leaf in leaves if not self._uniform(leaf))]
+        count = f"{p}row_counts[0]"
+        rows = [
+            *once,
+            f"for j in range(part * {PACKED}, ti.min((part + 1) * {PACKED}, {count})):",
+            *indented([*loads, *lines, *store]),
+        ]
+        return dealt_in_groups("part", f"({count} + {PACKED - 1}) // {PACKED}", rows), fetch, names
 
 
 def _chosen_once(wanted: Sequence[Scalar]) -> list[Scalar]:
