@@ -192,19 +192,20 @@ def test_atoms_at_one_place_are_named(name: str) -> None:
     assert str(refusal.value) == f"step 1: term '{name}', node 1: {NOT_FINITE}"
 
 
-@pytest.mark.parametrize("sharp", [True, False])
-def test_check_knows_that_a_sharp_cutoff_jumps(sharp: bool) -> None:
-    """Along steps of physical size pairs cross it, where U jumps: no path is asked, all else is."""
+@pytest.mark.parametrize("jumps", [True, False])
+def test_check_asks_no_path_across_a_jump(jumps: bool) -> None:
+    """Steps of physical size move pairs across a sharp cutoff; the reaction field is zero there."""
     rng = np.random.default_rng(5)
     places = np.stack(np.unravel_index(np.arange(27), (3, 3, 3)), axis=1)
     fields = Fields({"x": places + rng.uniform(-0.2, 0.2, (27, 3)), "charge": np.ones(27)})
-    cutoff = Cutoff(1.5, sharp=sharp, skin=0.2)
-    term = bind(electrostatics.coulomb, fields, parameters={"coulomb_constant": 1.0}, cutoff=cutoff)
+    energy = electrostatics.coulomb if jumps else electrostatics.coulomb_reaction_field
+    given = {"coulomb_constant": 1.0} | ({} if jumps else {"radius": 1.5})
+    term = bind(energy, fields, parameters=given, cutoff=Cutoff(1.5, sharp=True, skin=0.2))
     found = list(term_check.of_potential(Potential(fields, [term])))
     assert [f for f in found if not f.passed] == []
     asked = {f.question for f in found if f.argument == "x"}
     assert {"taylor", "product"} <= asked
-    assert ("path" in asked) is not sharp
+    assert ("path" in asked) is not jumps
 
 
 def test_check_turns_the_box_with_the_atoms() -> None:
