@@ -60,6 +60,7 @@ steps = 12
 [[observe]]
 kind = "frames"
 every = 4
+unwrapped = true
 """
 FIT = """
 [fit]
