@@ -89,6 +89,15 @@ def error_of_mean(series: np.ndarray) -> float:
     return float(blocks.std(ddof=1) / 32**0.5)
 
 
+def error_by_correlation(series: np.ndarray) -> float:
+    """Of the mean of a series that is not much longer than its correlation time: its deviation times
+    sqrt(2 tau / n), where tau is the sum of correlations up to the first that is not positive."""
+    off, n = series - series.mean(), len(series)
+    correlations = np.array([off[: n - k] @ off[k:] for k in range(n // 2)]) / (off @ off)
+    tau = 0.5 + correlations[1 : np.argmax(correlations <= 0.0)].sum()
+    return float(series.std() * (2.0 * tau / n) ** 0.5)
+
+
 def energy(x: np.ndarray, box: np.ndarray) -> float:
     """U of both terms, in NumPy."""
     trap = 0.8 * (0.5 * (x**2).sum() + 0.1 * (x[:, 0] ** 4).sum())

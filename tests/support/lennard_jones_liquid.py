@@ -28,13 +28,17 @@ def liquid(
     friction: float = 0.0,
     barostat: Barostat | None = None,
     seed: int = 1,
+    hot: float = 1.0,
 ) -> Integrator:
-    """Atoms near the places of a crystal, with velocities of this temperature; NVE without a friction."""
+    """Atoms near the places of a crystal, with velocities of this temperature; NVE without a friction.
+
+    hot: how many times as hot the first velocities are, for a crystal that loses heat when it melts.
+    """
     basis, chance = np.array(CELLS[d]), np.random.default_rng(seed)
     edge = (len(basis) / density) ** (1.0 / d)
     corners = np.array(list(product(range(cells), repeat=d)))
     x = edge * (corners[:, None] + basis + 0.25).reshape(-1, d)
-    v = chance.normal(size=x.shape) * temperature**0.5
+    v = chance.normal(size=x.shape) * (hot * temperature) ** 0.5
     state = {"x": x + 0.03 * chance.normal(size=x.shape), "v": v - v.mean(axis=0), "m": np.ones(len(x))}
     units = {"x": "m", "v": "m s^-1", "m": "kg", "box": "m"}
     fields = Fields(state | {"box": cells * edge * np.eye(d)[None]}, units, precision)

@@ -75,19 +75,26 @@ def test_it_follows_its_equations(shape: str, d: int) -> None:
     np.testing.assert_allclose(found, end, atol=3e-5)
 
 
+ERRORS = {2: 2.2e-3, 4: 1e-5}
+"""Largest errors with dt = 0.02, in parts of the kinetic energy that comes and goes. That of leapfrog is
+(w dt)^2 / 8 for the frequency w: 6.6 here, as of the box, sqrt(16 U / W) with the quartic energy U = 10 and
+W = 3.5. With order 4 it is about the square."""
+
+
 @pytest.mark.parametrize(("scheme", "order"), [("leapfrog", 2), ("yoshida4", 4)])
 @pytest.mark.parametrize(("shape", "d"), [("isotropic", 2), ("flexible", 3)])
 def test_the_conserved_quantity_is_kept_at_the_order_of_the_scheme(scheme, order, shape, d) -> None:
     errors = []
     for dt in (0.04, 0.02):
         one = stepper(d, shape, scheme, dt)
-        start, worst = conserved(one), 0.0
+        start, worst, moving = conserved(one), 0.0, []
         for _ in range(round(2.0 / dt)):
             one.advance(1)
             worst = max(worst, abs(conserved(one) - start))
+            moving.append(kinetic(one))
         errors.append(worst)
     assert abs(np.log2(errors[0] / errors[1]) - order) < 0.25, errors
-    assert errors[1] < 0.05
+    assert errors[1] < ERRORS[order] * np.ptp(moving), (errors, np.ptp(moving))
 
 
 def test_it_goes_back_where_it_came_from() -> None:
@@ -167,23 +174,31 @@ def test_a_flexible_box_of_an_ideal_gas_has_wishart_distributed_shapes() -> None
 
 @pytest.mark.long
 def test_an_elastic_box_has_its_mean_edges() -> None:
-    """Of two edges, against a sum over their logarithms with the weight V^(N+1) exp(-(P V + U) / kT)."""
+    """Of two edges, against a sum over their logarithms with the weight V^(N+1) exp(-(P V + U) / kT).
+
+    Three standard errors are below a sixth of what the weight V^N would change, which a barostat has without
+    the term kT: 14, 24 and 28 percent. With dt = 0.2 the mean volume was 1.3(4) percent too large.
+    """
     n = 3
-    one = stepper(2, "orthorhombic", n=n, terms=(wall,), dt=0.2, friction=2.0, relaxation=0.7)
-    one.advance(200)
+    one = stepper(2, "orthorhombic", n=n, terms=(wall,), dt=0.1, friction=2.0, relaxation=0.7)
+    one.advance(400)
     edges = []
-    for _ in range(40_000):
+    for _ in range(80_000):
         one.advance(1)
         edges.append(np.diag(one.potential.fields["box"].values[0]).copy())
     logs = np.linspace(-5.0, 3.0, 1601)
     a, b = np.meshgrid(np.exp(logs), np.exp(logs), indexing="ij")
     u = 0.25 * (a**2 + b**2 - 0.3 * a * b)
-    weight = (a * b) ** (n + 1) * np.exp(-(P * a * b + u) / KT)
-    expected = [(part * weight).sum() / weight.sum() for part in (a, a * a, a * b)]
+
+    def means(power: int) -> list[float]:
+        weight = (a * b) ** power * np.exp(-(P * a * b + u) / KT)
+        return [(part * weight).sum() / weight.sum() for part in (a, a * a, a * b)]
+
     edges = np.array(edges)
     found = [edges[:, 0], edges[:, 1] ** 2, edges.prod(axis=1)]
-    for series, mean in zip(found, expected, strict=True):
-        assert abs(series.mean() - mean) < 3.0 * error_of_mean(series) < 0.05 * mean
+    for series, mean, other in zip(found, means(n + 1), means(n), strict=True):
+        error = 3.0 * error_of_mean(series)
+        assert abs(series.mean() - mean) < error < (mean - other) / 6.0, (series.mean(), mean, error)
 
 
 def test_heat_is_in_the_balance() -> None:

@@ -11,7 +11,7 @@ from minusgrad.steppers.pressure.barostat import Barostat
 from minusgrad.steppers.pressure.stress import Stress, volume
 from minusgrad.steppers.stability.energy_balance import kinetic
 from tests.support.command import SCENES
-from tests.support.elastic_box import conserved, error_of_mean
+from tests.support.elastic_box import conserved, error_by_correlation, error_of_mean
 from tests.support.lennard_jones_liquid import MOTIONS, liquid
 
 
@@ -103,7 +103,13 @@ def test_a_box_that_becomes_too_small_for_its_cutoff_ends_the_run() -> None:
 
 @pytest.mark.long
 def test_argon_npt(tmp_path) -> None:
-    """60 ps, of which the first sixth is left out: density, temperature, pressure, and what is conserved."""
+    """60 ps, of which the first sixth is left out: density, temperature, pressure, and what is conserved.
+
+    The density varies by 1.24 %, correlated for 0.9 to 1.6 ps: three standard errors of 50 ps are 0.7 to
+    0.94 %. (300 ps gave -0.40(10) % at 108.41(17) K, which accounts for 0.25 %.) The change of the conserved
+    quantity is that of leapfrog, (w dt)^2 / 8 of the 4 kT an atom that the crystal gives to the bath when it
+    melts: 7e-4 kT for w = 7.6 / ps, the frequency of an atom among its neighbours.
+    """
     run = minusgrad.run(SCENES / "argon_npt.toml", out=tmp_path / "run")
     units, atoms = run.simulation.units, 500
     seen = {name: run.series(f"observables/{name}").value for name in ("volume", "pressure", "total")}
@@ -112,13 +118,14 @@ def test_argon_npt(tmp_path) -> None:
     }
     later = {name: series[len(series) // 6 :] for name, series in seen.items()}
     density = atoms * units.convert("39.948 u", "kg") / later["volume"]
-    assert density.mean() == pytest.approx(units.convert("1.310 g/cm^3", "kg m^-3"), rel=0.015)
-    assert error_of_mean(density) < 0.005 * density.mean()
+    assert density.mean() == pytest.approx(units.convert("1.310 g/cm^3", "kg m^-3"), rel=0.01)
+    assert 3.0 * error_by_correlation(density) < 0.01 * density.mean()
     assert later["temperature/kinetic"].mean() == pytest.approx(108.0, abs=1.5)
     pressure = units.convert("19.34 MPa", "Pa")
     assert abs(later["pressure"].mean() - pressure) < 3.0 * error_of_mean(later["pressure"])
     kT = units.convert("1.380649e-23 J K^-1", "J K^-1") * 108.0
-    assert np.ptp(seen["total"] - seen["heat"] + seen["cell"]) < 2e-3 * kT * atoms
+    assert np.ptp(seen["total"] - seen["heat"] + seen["cell"]) < 1e-3 * kT * atoms
+    assert abs(slope(later["total"] - later["heat"] + later["cell"])) < 1e-4 * kT * atoms
     edges, x = (run.series(f"particles/all/{name}").value for name in ("box/edges", "position"))
     assert (np.abs(x) < edges[:, :1, :1] * (1.0 + 1e-12)).all()
     assert np.linalg.det(edges[-1]) == pytest.approx(seen["volume"][-1], rel=1e-12)
@@ -163,6 +170,9 @@ def slope(series: np.ndarray) -> float:
 
 
 ENSEMBLES = {"NVE": (0.0, None), "NPT": (0.2, Barostat(0.7, 0.8, 1.0, friction=0.2, seed=4))}
+HOT = 1.8
+"""Of the crystal, in parts of the bath's temperature: the melt then has that of the bath. While the
+temperature changes, the error of the conserved energy changes, too, and would be taken for a slope."""
 
 
 @pytest.mark.parametrize("ensemble", ENSEMBLES)
@@ -188,7 +198,8 @@ def drift(cells: int, steps: int, ensemble: str) -> float:
     kT is that of the atoms as they move: a crystal loses half of its kinetic energy when it melts.
     """
     friction, barostat = ENSEMBLES[ensemble]
-    one = liquid(cells, 0.8, 1.6, Cutoff(2.5, skin=0.3), 2e-3 / 2.156, friction=friction, barostat=barostat)
+    given = {"friction": friction, "barostat": barostat, "hot": HOT}
+    one = liquid(cells, 0.8, 0.8, Cutoff(2.5, skin=0.3), 2e-3 / 2.156, **given)
     one.advance(min(steps // 4, 2500))
     seen, moving, atoms = [], [], len(one.potential.fields["x"])
     for _ in range(steps // 10):
