@@ -9,6 +9,7 @@ import pytest
 import minusgrad
 from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.check import term_check
+from minusgrad.codegen import lane_loops
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.errors import NonFiniteError
 from minusgrad.plugin import UnitSystem
@@ -52,10 +53,19 @@ VARIANTS = {
 """Of the scene, by the file of OpenMM's energies; in vacuum the cutoff is beyond every pair."""
 
 
-@pytest.mark.parametrize("name", VARIANTS)
-def test_each_term_and_the_forces_are_those_of_openmm(name: str) -> None:
-    """Energies to 1e-8, forces to 1e-6 of the largest: in vacuum, with a reaction field, with PME."""
+@pytest.mark.parametrize(
+    ("name", "lanes"), [*((name, False) for name in VARIANTS), ("dipeptide_water_pme", True)]
+)
+def test_each_term_and_the_forces_are_those_of_openmm(
+    name: str, lanes: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Energies to 1e-8, forces to 1e-6 of the largest: in vacuum, with a reaction field, with PME.
+
+    Lanes: as in larger boxes.
+    """
+    monkeypatch.setattr(lane_loops, "LEAST_TARGETS", 1 if lanes else np.inf)
     potential = minusgrad.build(SCENE, VARIANTS[name]).potential
+    assert {"lennard_jones", "pme_direct"} <= {*potential.in_lanes} or not lanes
     found = potential.by_term()
     reference = json.loads((REFERENCE / f"{name}.json").read_text())
     expected = reference["energies"]
