@@ -34,7 +34,7 @@ from tests.support.command import SCENES
 from tests.support.tiers import counts, sampled
 
 FILES = sorted(SCENES.glob("*.toml"))
-COUNTS = counts(1000, 10_000)
+COUNTS = counts(2000, 10_000)
 MEMORY, SECONDS = 10**9, 600
 """What the judging process may take: address space in bytes, time of the processor."""
 ROOT = Path(__file__).parents[2]

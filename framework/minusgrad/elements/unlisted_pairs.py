@@ -15,6 +15,8 @@ import numpy as np
 
 from .periodic_box import PeriodicBox
 
+ROUNDING = 1e-9
+"""More than the relative rounding of distances: a pair this close to the reach counts as not listed."""
 MOST = 1 / 32
 """Part of the nodes that is searched: for more of them new lists are cheaper."""
 
@@ -34,6 +36,7 @@ class Moved:
 
     def enter(self, cutoff: float, reach: float) -> bool:
         """True if a pair that was beyond reach may be within the cutoff."""
+        reach *= 1.0 - ROUNDING
         slack, largest = reach - cutoff, float(self.far.max())
         if 2.0 * largest <= slack:
             return False
@@ -56,6 +59,6 @@ class Moved:
             copy, images = self.box.images_within(x + wrap, cutoff)
             row = np.concatenate([row, copy])
             shift = np.concatenate([wrap, wrap[copy] + images @ self.box.vectors])
-        near = cKDTree(x[row] + shift).query_pairs(cutoff * (1.0 + 1e-9), output_type="ndarray")
+        near = cKDTree(x[row] + shift).query_pairs(cutoff * (1.0 + ROUNDING), output_type="ndarray")
         a, b = near.T
         return nodes[row[a]], nodes[row[b]], shift[b] - shift[a]
