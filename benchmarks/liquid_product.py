@@ -13,7 +13,14 @@ from .harness.compiled import DTYPE
 from .liquid_state import RADIUS, pairs, state, stepper
 
 GRADIENT = "its gradient"
-TOLERANCE = {"f32": 2e-5, "f64": 1e-12}
+NEAREST, STEEP = 0.85, 15.0
+"""The least distance of two atoms, and how many times their force changes by more than it, relatively."""
+
+
+def tolerance(side: int, precision: str) -> float:
+    """Of what positions in the whole box, and two of them and the box in a difference, are rounded to."""
+    rounding = 1.5 * float(np.finfo(DTYPE[precision]).eps) * state(side)[2]
+    return STEEP * rounding / NEAREST
 
 
 def case(side: int, precision: str, threads: int = 0) -> Case:
@@ -28,7 +35,7 @@ def case(side: int, precision: str, threads: int = 0) -> Case:
             OURS: Column(lambda: product(side, precision), True),
         },
         expected=lambda: right_product(side),
-        tolerance=TOLERANCE[precision],
+        tolerance=tolerance(side, precision),
         count=n,
         unit="ns an atom",
         base=GRADIENT,
