@@ -8,6 +8,7 @@ node by itself. Multigrid is smoothed aggregation with the softest motions as ca
 Brezina 1996, Computing 56, 179), by pyamg.
 """
 
+from abc import ABC, abstractmethod
 from importlib.util import find_spec
 from typing import Any
 
@@ -23,26 +24,50 @@ LOST = 1e3
 """How far the residual may be from the one of the recurrence; of singular matrices it is farther."""
 
 
-class BlockJacobi:
-    """Conjugate gradients with the inverse of each node's own block."""
+class ConjugateGradients(ABC):
+    """Conjugate gradients for one matrix; a subclass has the preconditioner.
 
-    name = "conjugate gradients, block Jacobi"
+    size: components of all nodes, where every node has as many as any.
+    """
+
+    name: str
     negative: int | None = None
 
-    def __init__(self, system: SparseSystem):
+    def __init__(self, system: SparseSystem, size: int):
         self.matrix, self.iterations = system.matrix, 0
-        blocks = system.block_diagonal()
-        try:
-            self._inverse = np.linalg.inv(blocks)
-        except np.linalg.LinAlgError:
-            raise SingularSystemError(f"{self.name}: the block of a node is singular") from None
-        if not np.isfinite(self._inverse).all() or (np.linalg.eigvalsh(blocks) <= 0.0).any():
-            raise IndefiniteSystemError(f"{self.name}: the block of a node is not positive definite")
-        self._places = system.places
+        self._places, self._size = system.places, size
+
+    @abstractmethod
+    def _improved(self, r: np.ndarray) -> np.ndarray:
+        """M r, where r has all components of all nodes."""
 
     def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:
         """A^-1 b, to a residual of `tolerance` relative to b."""
-        return _iterate(self, right, self._precondition, tolerance)
+        x, r = np.zeros(len(right)), right.copy()
+        enough = tolerance * float(np.sqrt(r @ r))
+        z = self._precondition(r)
+        p, rz = z, float(r @ z)
+        self.iterations, most = 0, min(MOST, TIMES * len(right))
+        while float(np.sqrt(r @ r)) > enough:
+            if self.iterations == most:
+                raise RunFailedError(
+                    f"{self.name}: no solution to {tolerance:g} within {most} iterations;"
+                    ' use a direct solver: solver = "superlu"'
+                )
+            ap = self.matrix @ p
+            curvature = float(p @ ap)
+            if not curvature > 0.0 or not rz > 0.0:
+                raise IndefiniteSystemError(f"{self.name}: the matrix is not positive definite")
+            x += rz / curvature * p
+            r -= rz / curvature * ap
+            z = self._precondition(r)
+            rz, before = float(r @ z), rz
+            p = z + rz / before * p
+            self.iterations += 1
+        left = right - self.matrix @ x
+        if float(np.sqrt(left @ left)) > LOST * enough:
+            raise SingularSystemError(f"{self.name}: the matrix is singular to rounding")
+        return x
 
     @property
     def report(self) -> str:
@@ -50,22 +75,40 @@ class BlockJacobi:
         return f"{self.iterations} iterations"
 
     def _precondition(self, r: np.ndarray) -> np.ndarray:
-        whole = np.zeros(self._inverse.shape[:2])
-        whole.reshape(-1)[self._places] = r
-        return np.einsum("nij,nj->ni", self._inverse, whole).reshape(-1)[self._places]
+        whole = np.zeros(self._size)
+        whole[self._places] = r
+        return self._improved(whole)[self._places]
 
 
-class Multigrid:
+class BlockJacobi(ConjugateGradients):
+    """Conjugate gradients with the inverse of each node's own block."""
+
+    name = "conjugate gradients, block Jacobi"
+
+    def __init__(self, system: SparseSystem):
+        blocks = system.block_diagonal()
+        super().__init__(system, blocks.shape[0] * blocks.shape[1])
+        try:
+            self._inverse = np.linalg.inv(blocks)
+        except np.linalg.LinAlgError:
+            raise SingularSystemError(f"{self.name}: the block of a node is singular") from None
+        if not np.isfinite(self._inverse).all() or (np.linalg.eigvalsh(blocks) <= 0.0).any():
+            raise IndefiniteSystemError(f"{self.name}: the block of a node is not positive definite")
+
+    def _improved(self, r: np.ndarray) -> np.ndarray:
+        return np.einsum("nij,nj->ni", self._inverse, r.reshape(self._inverse.shape[:2])).reshape(-1)
+
+
+class Multigrid(ConjugateGradients):
     """Conjugate gradients with one V-cycle of smoothed aggregation by pyamg."""
 
     name = "conjugate gradients, multigrid"
-    negative: int | None = None
 
     def __init__(self, system: SparseSystem):
         from pyamg import smoothed_aggregation_solver
 
-        self.matrix, self.iterations = system.matrix, 0
         whole, modes = system.in_blocks()
+        super().__init__(system, whole.shape[0])
         if (whole.diagonal() <= 0.0).any():
             raise IndefiniteSystemError(f"{self.name}: the matrix has a diagonal that is not positive")
         with _fixed_draws():
@@ -79,26 +122,20 @@ class Multigrid:
                 coarse_solver="splu",
                 max_coarse=100,
             )
-        self._cycle, self._places = self._levels.aspreconditioner(), system.places
+        self._cycle = self._levels.aspreconditioner()
 
     @staticmethod
     def installed() -> bool:
         """True if `pyamg` can be imported."""
         return find_spec("pyamg") is not None
 
-    def solve(self, right: np.ndarray, tolerance: float) -> np.ndarray:
-        """A^-1 b, to a residual of `tolerance` relative to b."""
-        return _iterate(self, right, self._precondition, tolerance)
-
     @property
     def report(self) -> str:
         """Levels, and iterations of the last solution, in words."""
-        return f"{len(self._levels.levels)} levels, {self.iterations} iterations"
+        return f"{len(self._levels.levels)} levels, {super().report}"
 
-    def _precondition(self, r: np.ndarray) -> np.ndarray:
-        whole = np.zeros(self._cycle.shape[0])
-        whole[self._places] = r
-        return np.asarray(self._cycle @ whole)[self._places]
+    def _improved(self, r: np.ndarray) -> np.ndarray:
+        return np.asarray(self._cycle @ r)
 
 
 class _fixed_draws:  # noqa: N801  (a context manager)
@@ -110,31 +147,3 @@ class _fixed_draws:  # noqa: N801  (a context manager)
 
     def __exit__(self, *_: object) -> None:
         np.random.set_state(self._state)
-
-
-def _iterate(method: Any, right: np.ndarray, precondition: Any, tolerance: float) -> np.ndarray:
-    x, r = np.zeros(len(right)), right.copy()
-    enough = tolerance * float(np.sqrt(r @ r))
-    z = precondition(r)
-    p, rz = z, float(r @ z)
-    method.iterations, most = 0, min(MOST, TIMES * len(right))
-    while float(np.sqrt(r @ r)) > enough:
-        if method.iterations == most:
-            raise RunFailedError(
-                f"{method.name}: no solution to {tolerance:g} within {most} iterations;"
-                ' use a direct solver: solver = "superlu"'
-            )
-        ap = method.matrix @ p
-        curvature = float(p @ ap)
-        if not curvature > 0.0 or not rz > 0.0:
-            raise IndefiniteSystemError(f"{method.name}: the matrix is not positive definite")
-        x += rz / curvature * p
-        r -= rz / curvature * ap
-        z = precondition(r)
-        rz, before = float(r @ z), rz
-        p = z + rz / before * p
-        method.iterations += 1
-    left = right - method.matrix @ x
-    if float(np.sqrt(left @ left)) > LOST * enough:
-        raise SingularSystemError(f"{method.name}: the matrix is singular to rounding")
-    return x

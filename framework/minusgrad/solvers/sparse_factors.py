@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import SingularSystemError
-from .sparse_system import SparseSystem
+from .sparse_system import SparseSystem, scaled
 
 SINGULAR = 1e-14
 """A pivot of the matrix scaled to unit diagonal that is smaller than this, relative to the largest."""
@@ -30,12 +30,14 @@ class SuperLU:
 
         matrix = system.matrix
         self._scale = 1.0 / np.sqrt(_sizes(matrix.diagonal()))
-        scaled = matrix.multiply(self._scale[:, None]).multiply(self._scale[None, :])
         options = {"SymmetricMode": True}
         try:
             with np.errstate(all="ignore"):
                 self._factors = splu(
-                    csc_matrix(scaled), permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=options
+                    csc_matrix(scaled(matrix, self._scale)),
+                    permc_spec="MMD_AT_PLUS_A",
+                    diag_pivot_thresh=0.0,
+                    options=options,
                 )
         except RuntimeError as error:
             raise SingularSystemError(f"{self.name}: the matrix is singular: {error}") from None

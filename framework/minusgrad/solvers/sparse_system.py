@@ -25,6 +25,13 @@ class SparseSystem:
     component: np.ndarray
     modes: np.ndarray
 
+    def among(self, rows: np.ndarray) -> "SparseSystem":
+        """The system of some of its rows and columns."""
+        if len(rows) == self.size:
+            return self
+        matrix = self.matrix[rows][:, rows]
+        return SparseSystem(matrix, self.node[rows], self.component[rows], self.modes[rows])
+
     @property
     def size(self) -> int:
         """N, the number of unknowns."""
@@ -84,3 +91,8 @@ class SparseSystem:
         node, component = np.nonzero(~present)
         blocks[node, component, component] = 1.0
         return blocks
+
+
+def scaled(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
+    """S A S, where S is diagonal and has the numbers `by` (N,)."""
+    return matrix.multiply(by[:, None]).multiply(by[None, :]).tocsr()

@@ -17,12 +17,12 @@ import numpy as np
 
 from ...errors import EnergyError, RunFailedError
 from ...solvers.linear_solver import LinearSolver
-from ...solvers.sparse_system import SparseSystem
+from ...solvers.sparse_system import SparseSystem, scaled
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Curved
 from .outcomes import NO_TOLERANCES, Tolerances
-from .soft_motions import soft_motions
+from .soft_motions import SoftMotion, soft_motions
 from .unknowns import Unknown, positive
 
 ACCURATE = 1e-8
@@ -70,14 +70,15 @@ class Newton(Minimiser):
     def _directions(self, here: Point) -> Iterator[np.ndarray]:
         """Directions downhill: by the Hessian as it is, by projected ones, along the slope."""
         moving = np.flatnonzero(~self.coordinates.pinned(here.z, here.slope))
-        system = self._system(moving, None)
-        rows = self._resisted(here, moving, system)
+        motions = soft_motions(self.moving)
+        system = self._system(motions, None)
+        rows = self._resisted(here, moving, motions, system.among(moving))
         for project in (None, "clamp", "abs"):
             direction = np.zeros(len(here.z))
-            if project is not None or rows is not moving:
-                system = self._system(rows, project)
+            if project is not None:
+                system = self._system(motions, project)
             try:
-                self.solver.factor(system)
+                self.solver.factor(system.among(rows))
                 direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
             except RunFailedError:
                 continue
@@ -89,38 +90,40 @@ class Newton(Minimiser):
         slope[moving] = here.slope[moving]
         yield -self.first / largest(slope) * slope
 
-    def _system(self, rows: np.ndarray, project: str | None) -> SparseSystem:
-        """H of some components of z."""
+    def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
+        """H in scaled variables."""
         variables, (node, component) = self.coordinates, self.coordinates.nodes
-        numbers, scale = variables.rows[rows], variables.scale[rows]
         whole = self._curved.hessian(self._names, self.t, project)
-        matrix = whole[numbers][:, numbers].multiply(scale[:, None]).multiply(scale[None, :]).tocsr()
-        motions = [variables.components(m.by_field(self.moving)) for m in soft_motions(self.moving)]
-        modes = np.stack(motions, axis=1)[rows] / scale[:, None]
-        return SparseSystem(matrix, node[rows], component[rows], modes)
+        free = whole if len(variables) == whole.shape[0] else whole[variables.rows][:, variables.rows]
+        modes = [variables.components(motion.by_field(self.moving)) / variables.scale for motion in motions]
+        return SparseSystem(scaled(free, variables.scale), node, component, np.stack(modes, axis=1))
 
-    def _resisted(self, here: Point, moving: np.ndarray, system: SparseSystem) -> np.ndarray:
+    def _resisted(
+        self, here: Point, moving: np.ndarray, motions: Sequence[SoftMotion], system: SparseSystem
+    ) -> np.ndarray:
         """The components that move, but as many fewer as there are motions that nothing resists.
 
         A step then contains none of these motions. Raises `RunFailedError` where U falls along one.
         """
         variables = self.coordinates
         slopes = variables.spread(here.slope / variables.scale)
-        turned = [variables.components(m.image(slopes)) for m in soft_motions(self.moving)]
+        turned = [variables.components(motion.image(slopes)) for motion in motions]
         images = (np.stack(turned, axis=1) * variables.scale[:, None])[moving]
         if not system.matrix.data.any() or not (free := system.free_modes(images)):
             return moving
-        self._refuse_pushed(system, free, here.z[moving], here.slope[moving])
+        names = [motions[k].name for k in free]
+        self._refuse_pushed(system, free, names, here.z[moving], here.slope[moving])
         return np.delete(moving, _independent(system.modes[:, free]))
 
-    def _refuse_pushed(self, system: SparseSystem, free: list[int], z: np.ndarray, slope: np.ndarray) -> None:
+    def _refuse_pushed(
+        self, system: SparseSystem, free: list[int], names: list[str], z: np.ndarray, slope: np.ndarray
+    ) -> None:
         """Raise `RunFailedError` where forces act along motions that nothing resists: U has no minimum."""
         modes = system.modes[:, free] / np.abs(system.modes[:, free]).max(axis=0)
         rounding = np.finfo(self.objective.fields.dtype).eps * float(abs(system.matrix).dot(np.abs(z)).max())
-        names = [motion.name for motion in soft_motions(self.moving)]
         pushed = [
-            names[k]
-            for k, mode in zip(free, modes.T, strict=True)
+            name
+            for name, mode in zip(names, modes.T, strict=True)
             if abs(dot(mode, slope)) > ROUNDINGS * len(slope) * rounding
         ]
         if pushed:

@@ -134,10 +134,7 @@ class ScaledVariables:
     @property
     def rows(self) -> np.ndarray:
         """The rows (N,) of a Hessian over the fields, in their order, that belong to z."""
-        sizes = [part.field.values.size for part in self._parts]
-        begins = np.cumsum([0, *sizes])
-        numbers = [np.arange(size)[part.places] for size, part in zip(sizes, self._parts, strict=True)]
-        return np.concatenate([begin + own for begin, own in zip(begins, numbers, strict=False)])
+        return np.flatnonzero(np.concatenate([np.ravel(part.free) for part in self._parts]))
 
     @property
     def nodes(self) -> tuple[np.ndarray, np.ndarray]:
@@ -186,7 +183,7 @@ class _Part:
     def __init__(self, field: Field, unknown: Unknown, free: np.ndarray):
         self.field, self.unknown = field, unknown
         chosen = np.flatnonzero(free)
-        self.count, self._free = len(chosen), free
+        self.count, self.free = len(chosen), free
         self.places = slice(None) if self.count == field.values.size else chosen
         self.lower, self.upper = field.dtype.type(unknown.lower), field.dtype.type(unknown.upper)
 
@@ -194,7 +191,7 @@ class _Part:
         """The free components beyond the bounds; None if there are none."""
         x = self.field.values
         with np.errstate(invalid="ignore"):
-            far = np.where(self._free, np.maximum(self.lower - x, x - self.upper), 0.0).reshape(len(x), -1)
+            far = np.where(self.free, np.maximum(self.lower - x, x - self.upper), 0.0).reshape(len(x), -1)
         if not (far > 0.0).any():
             return None
         nodes, bounds = int(np.count_nonzero((far > 0.0).any(axis=1))), (float(self.lower), float(self.upper))
