@@ -34,7 +34,7 @@ from .derivative_request import WHOLE, DerivativeRequest, Place, adjoint_of, tan
 from .element_samples import Number
 from .statements import subscript
 from .sweep_verification import relaunched, verify_map
-from .term_loops import Emitter
+from .term_loops import Emitter, gathered
 from .tracing import Trace
 
 
@@ -162,9 +162,10 @@ class MapLoops(Emitter):
 
     def _received(self, stored: Callable[[str, Sequence[str]], list[str]]) -> list[str]:
         """The loop that sums the outputs of elements by receiver; `stored(node, texts)` stores the sums."""
-        p, count, elements = self.prefix, len(self.given[0]), self.term.elements
-        self._derived("giving_start", count, lambda: Gather.of(elements.nodes[:, 0], count).start)
-        self._derived("giving", count, lambda: Gather.of(elements.nodes[:, 0], count).slots)
+        p, count = self.prefix, len(self.given[0])
+        gather = self._receivers(count)
+        self._derived("giving_start", count, lambda: gather().start)
+        self._derived("giving", count, lambda: gather().slots)
         buffer, columns = self._rows[0].buffer, range(len(self.components))
         sums = [f"a{k}" for k in columns] if len(columns) > 1 else ["a"]
         return [
@@ -174,6 +175,14 @@ class MapLoops(Emitter):
             *(f"        {one} += {p}{buffer}[{p}giving[q], {k}]" for k, one in enumerate(sums)),
             *(f"    {line}" for line in stored("n", [f"{self.type}({one})" for one in sums])),
         ]
+
+    def _receivers(self, count: int) -> Callable[[], Gather]:
+        """The elements that give to each of `count` nodes; sorted once, unless elements are rebuilt."""
+        elements = self.term.elements
+        if not elements.fixed:
+            return partial(gathered, elements, count, (0,))
+        made = Gather.of(elements.nodes[:, 0], count)
+        return lambda: made
 
     def _trace(self) -> Trace:
         """The local energy lambda_p . f; of unordered pairs both ways."""

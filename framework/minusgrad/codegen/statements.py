@@ -15,7 +15,7 @@ import numpy as np
 from ..energies.roles import Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
-from ..engine.kernels import GRAIN, GROUP, Code
+from ..engine.kernels import Code
 from ..errors import EnergyError
 from ..symbolic.graph import reachable
 from ..symbolic.operations import OPERATIONS
@@ -269,27 +269,6 @@ def subscript(component: tuple[int, ...]) -> str:
 
 def indented(lines: Iterable[str]) -> list[str]:
     return [f"    {line}" for line in lines]
-
-
-def dealt(job: str, count: str, lines: Iterable[str]) -> list[str]:
-    """A parallel loop over jobs, one thread each."""
-    return [
-        f"for turn in range(({count}) * {GRAIN}):",
-        f"    if turn & {GRAIN - 1} == 0:",
-        f"        {job} = turn // {GRAIN}",
-        *indented(indented(lines)),
-    ]
-
-
-def dealt_in_groups(job: str, count: str, lines: Iterable[str]) -> list[str]:
-    """`dealt` with `GROUP` jobs at a time, for short jobs: the empty turns of one take 130 ns."""
-    first = f"turn // {GRAIN} * {GROUP}"
-    return [
-        f"for turn in range(({count} + {GROUP - 1}) // {GROUP} * {GRAIN}):",
-        f"    if turn & {GRAIN - 1} == 0:",
-        f"        for {job} in range({first}, ti.min({first} + {GROUP}, {count})):",
-        *indented(indented(indented(lines))),
-    ]
 
 
 def filled(templates: list[str], texts: list[str]) -> list[str]:

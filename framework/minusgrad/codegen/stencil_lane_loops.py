@@ -23,7 +23,7 @@ from ..energies.local_energy import INSIDE
 from ..energies.roles import Datum, Node
 from ..energies.term import Term
 from ..engine import runtime, storage
-from ..engine.kernels import Code
+from ..engine.kernels import Code, dealt
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .derivative_request import DerivativeRequest, Place, Sweep, outputs
@@ -31,7 +31,7 @@ from .element_samples import Number, Places, Sample, rows_of
 from .kernel_verification import compare
 from .lane_statements import SMALL, AllVectors, serve
 from .map_loops import MapLoops, given
-from .statements import DOT, dealt, indented, is_tangent, leaf_name, subscript
+from .statements import DOT, indented, is_tangent, leaf_name, subscript
 from .sweep_verification import relaunched, verify_map, verify_sweep
 from .term_loops import Emitter
 from .tracing import of_term

@@ -217,9 +217,9 @@ class Emitter(Statements):
         elements, of = self.term.elements, self._set(argument)
         count, slots = len(self.term.fields[argument]), tuple(self.term.slots(argument))
         if not elements.fixed:
-            return (count, slots), partial(_gather, elements, count, slots)
+            return (count, slots), partial(gathered, elements, count, slots)
         if of not in self._gathers:
-            self._gathers[of] = _gather(elements, count, slots)
+            self._gathers[of] = gathered(elements, count, slots)
         return of, lambda: self._gathers[of]
 
     @cached_property
@@ -442,7 +442,8 @@ class Emitter(Statements):
         raise AssertionError(argument)
 
 
-def _gather(elements: Elements, count: int, slots: Sequence[int]) -> Gather:
+def gathered(elements: Elements, count: int, slots: Sequence[int]) -> Gather:
+    """The list of slots by node, of elements that share nodes."""
     made = elements.gather(count, slots)
     assert made is not None
     return made

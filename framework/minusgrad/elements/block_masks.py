@@ -7,7 +7,7 @@ So loops over the listed sources need no mask. Both parts keep the order of the 
 of its own, so the lists do not depend on the threads.
 """
 
-from ..engine.kernels import GRAIN
+from ..engine.kernels import dealt_in_groups
 
 
 def masks_text(wide: int) -> str:
@@ -44,10 +44,7 @@ def masks_text(wide: int) -> str:
             "    for r in range(counts[0]):",
             "        row_before[r] = row_of_node[row_nodes[r]]",
             "        row_of_node[row_nodes[r]] = r",
-            f"for turn in range(block_lengths.shape[0] * {GRAIN}):",
-            f"    if turn & {GRAIN - 1} == 0:",
-            f"        b = turn // {GRAIN}",
-            *(f"        {line}" for line in lines),
+            *dealt_in_groups("b", "block_lengths.shape[0]", lines),
             "",
         ]
     )

@@ -9,7 +9,7 @@ three they have zeros before them. One thread sorts the rows, and each block has
 lists do not depend on the threads.
 """
 
-from ..engine.kernels import GRAIN, GROUP
+from ..engine.kernels import dealt_in_groups
 
 WIDE = 16
 """Rows that are compared at once: lanes of f32."""
@@ -167,16 +167,7 @@ def lists_text(wide: int) -> str:
         "                    n = room",
         "block_lengths[b] = n",
     ]
-    first = f"turn // {GRAIN} * {GROUP}"
-    return "\n".join(
-        [
-            f"for turn in range((block_lengths.shape[0] + {GROUP - 1}) // {GROUP} * {GRAIN}):",
-            f"    if turn & {GRAIN - 1} == 0:",
-            f"        for b in range({first}, ti.min({first} + {GROUP}, block_lengths.shape[0])):",
-            *(f"            {line}" for line in lines),
-            "",
-        ]
-    )
+    return "\n".join([*dealt_in_groups("b", "block_lengths.shape[0]", lines), ""])
 
 
 def _appended(k: int) -> list[str]:

@@ -137,7 +137,9 @@ class Elements(ABC):
         return self
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "Elements":
-        """The elements at these node fields, by argument of the energy; self if they have not changed.
+        """The elements at these node fields, by argument of the energy (none for those that are `listed`).
+
+        They are self if they have not changed.
 
         `Potential.refresh` calls it before every evaluation, unless they are `fixed`, and makes new kernels
         for other elements. Those that are `listed` are at the reference of lists, which follows before. The

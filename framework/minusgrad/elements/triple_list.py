@@ -21,6 +21,7 @@ from .node_tuples import NodeTuples
 from .pair_list import PairList
 
 LEAST_ROOM = 64
+"""Triples that every list has room for."""
 
 
 class TripleList(Elements):

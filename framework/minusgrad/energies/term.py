@@ -202,7 +202,7 @@ class Term:
     def rebuild(self) -> Elements:
         """Rebuild the elements at the present fields, and return them."""
         if not self.elements.fixed:
-            values = {a: f.values for a, f in self.fields.items()}
+            values = {} if self.elements.listed else {a: f.values for a, f in self.fields.items()}
             before, self.elements = self.elements, self.elements.rebuild(values)
             if self.elements is not before:
                 self._take_images()

@@ -20,6 +20,7 @@ from ...elements.pair_list import PairList
 from ...energies.roles import Image
 from ...energies.term import Term
 from ...engine import lane_blocks, runtime
+from ...engine.kernels import dealt_in_groups
 from ...engine.slices import Slices
 from ...symbolic.graph import inputs
 from ...symbolic.scalar import Scalar
@@ -27,7 +28,7 @@ from .. import lane_loops
 from ..derivative_request import Place, outputs
 from ..lane_loops import STRETCH, Lanes
 from ..lane_statements import MOST_BY_LANE, serve
-from ..statements import dealt_in_groups, indented, leaf_name
+from ..statements import indented, leaf_name
 from ..term_loops import Emitter
 from ..tracing import of_term
 from .collected_products import CollectedProducts, is_difference

@@ -24,7 +24,7 @@ import numpy as np
 from ...energies.fields import Field
 from ...energies.term import Term
 from ...engine import runtime, storage
-from ...engine.kernels import Code
+from ...engine.kernels import Code, dealt
 from ...symbolic import differentiation, ties
 from ...symbolic.graph import inputs, reachable
 from ...symbolic.integer_forms import form, is_rounded
@@ -32,7 +32,7 @@ from ...symbolic.operations import OPERATIONS
 from ...symbolic.scalar import Scalar
 from ..derivative_request import DerivativeRequest, Place, adjoint_of, outputs, weights_of
 from ..map_loops import MapLoops, given
-from ..statements import WHOLE_TYPE, dealt, filled, indented, leaf_name, subscript, within
+from ..statements import WHOLE_TYPE, filled, indented, leaf_name, subscript, within
 from ..sweep_verification import relaunched
 from ..term_loops import Emitter
 from ..tracing import Trace

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from minusgrad.codegen.statements import dealt, dealt_in_groups
-from minusgrad.engine.kernels import GROUP, BoundKernel, Code
+from minusgrad.engine.kernels import GROUP, BoundKernel, Code, dealt, dealt_in_groups
 
 
 @pytest.mark.parametrize("loop", [dealt, dealt_in_groups])
