@@ -69,6 +69,8 @@ AT_REST: dict[str, dict[str, Any]] = {
     | looking(2, 10),
     "laser_image": {"state.path": {"kind": "hatch", "pitch": "100 um"}}
     | {"run.steps": 12, "checkpoint.every": 4, "observe.1.every": 6},
+    "ringing_bar": {"state.cells": [20, 4], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
+    | looking(2, 2),
     "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}

@@ -72,7 +72,8 @@ class Shapes:
         if self.kinds[k] == "zero":
             return f"mode {k + 1}: zero"
         f, unit = self.frequencies[k], units.pretty(self.unit_of_frequency)
-        return f"mode {k + 1}: {abs(f):.4g}{' i' if f < 0 else ''} {unit}".rstrip()
+        size = f"{abs(f):.0f}" if 1e4 <= abs(f) < 1e6 else f"{abs(f):.4g}"
+        return f"mode {k + 1}: {size}{' i' if f < 0 else ''} {unit}".rstrip()
 
     @cached_property
     def view(self) -> np.ndarray:

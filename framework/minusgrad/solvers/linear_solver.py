@@ -116,3 +116,11 @@ def chosen(size: int) -> tuple[str, str]:
         if there():
             return method, f"{many}, and {library} is installed"
     return "block_jacobi", f"{many}, and neither pyamg nor pypardiso is installed"
+
+
+def direct(system: SparseSystem) -> SuperLU | Pardiso:
+    """Factors of a matrix, positive definite or not, by PARDISO where it is installed and the matrix large.
+
+    Raises `SingularSystemError`.
+    """
+    return Pardiso(system) if system.size > SMALL and Pardiso.installed() else SuperLU(system)

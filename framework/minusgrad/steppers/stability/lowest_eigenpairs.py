@@ -8,7 +8,9 @@ between those that were found.
 
 import numpy as np
 
-from ...errors import EnergyError, RunFailedError
+from ...errors import EnergyError, RunFailedError, SingularSystemError
+from ...solvers.linear_solver import direct
+from ...solvers.sparse_system import SparseSystem
 
 DENSE = 800
 """Rows up to which a matrix is diagonalised; a second of one core."""
@@ -68,9 +70,9 @@ def _sparse(matrix, count: int) -> tuple[np.ndarray, np.ndarray, float]:
 def _below_all(matrix, bound: float):
     """A shift below all eigenvalues, near zero if they are positive, and the solver of (A - shift) x = b."""
     for part in SHIFTS:
-        factors, below = _factors(matrix, -part * bound)
-        if below == 0:
-            return -part * bound, factors.solve
+        factors = _factors(matrix, -part * bound)
+        if factors is not None and factors.negative == 0:
+            return -part * bound, lambda right, by=factors: by.solve(right, 0.0)
     raise RunFailedError("normal modes: no shift below all eigenvalues was found; use a smaller system")
 
 
@@ -80,20 +82,17 @@ def _missed(matrix, values: np.ndarray, count: int, bound: float) -> int:
     at = count - 1 + int(np.argmax(gaps))
     if gaps.max() <= 1e-10 * bound:
         return 0  # equal to rounding: any of them may stand for the others
-    _, below = _factors(matrix, 0.5 * float(values[at] + values[at + 1]))
-    return 0 if below is None else below - (at + 1)
+    factors = _factors(matrix, 0.5 * float(values[at] + values[at + 1]))
+    return 0 if factors is None or factors.negative is None else factors.negative - (at + 1)
 
 
 def _factors(matrix, shift: float):
-    """LU factors of A - shift without row exchanges, and how many eigenvalues are below it, or None."""
+    """Factors of A - shift, which know how many eigenvalues are below it; None where it is singular."""
     from scipy.sparse import eye_array
-    from scipy.sparse.linalg import splu
 
-    shifted = (matrix - shift * eye_array(matrix.shape[0], format="csc")).tocsc()
-    symmetric = {"SymmetricMode": True}
+    size = matrix.shape[0]
+    shifted = (matrix - shift * eye_array(size, format="csc")).tocsr()
     try:
-        factors = splu(shifted, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options=symmetric)
-    except RuntimeError:  # exactly singular
-        return None, None
-    exchanged = not np.array_equal(factors.perm_r, factors.perm_c)
-    return factors, None if exchanged else int(np.sum(factors.U.diagonal() < 0.0))
+        return direct(SparseSystem(shifted, np.arange(size), np.zeros(size, int), np.zeros((size, 0))))
+    except SingularSystemError:
+        return None
