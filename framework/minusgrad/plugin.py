@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
-    from .energies.fields import Body, Fields, Grid, Hold, Motion, State, ordered_sum
+    from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, State, ordered_sum
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
@@ -59,7 +59,7 @@ _HOMES = {
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
     "energies.pairs.cutoff": "Cutoff",
-    "energies.fields": "Body Fields Grid Hold Motion State ordered_sum",
+    "energies.fields": "Body Fields Grid Hold Motion Quadrature State ordered_sum",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
@@ -92,7 +92,8 @@ __all__ = [
     "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
     "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
     "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion",
-    "Node", "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quantity",
+    "Node", "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quadrature",
+    "Quantity",
     "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Stage", "State",
     "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances", "UnitError",
     "UnitSystem", "Unknown", "UserError", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map",

@@ -1,36 +1,58 @@
-"""Meshes of linear triangles (d = 2) and tetrahedra (d = 3), and gradients of their shape functions at rest.
+"""Meshes of cells of one kind or several, and gradients of their shape functions at rest.
 
-    D = [X_1 - X_0, ..., X_d - X_0]          V = det D / d!
-    grad N_a = row a of D^-1, a = 1..d       grad N_0 = -sum_{a>0} grad N_a
-    F = sum_a x_a (x) grad N_a               I at rest, A for x = A X + b
-    m_i = sum_{cells e at i} rho_e V_e / (d + 1)
+    X = sum_a X_a N_a(xi)          J = dX/dxi = sum_a X_a (x) dN_a/dxi          V_q = w_q det J
+    grad N_a = J^-T dN_a/dxi       F = sum_a x_a (x) grad N_a = I at rest, A for x = A X + b
+    m_i = sum_{cells e at i} rho_e V_e w_a,     w_a = int N_a^2 / sum_b int N_b^2
 
-X (n, d) [m] are the points at rest, N_a the shape function that is 1 at node a of a cell, V [m^d] its rest
-volume (2D: area), rho [kg/m^d] its density. F and V as in Sifakis & Barbic 2012 (FEM simulation of 3D
-deformable solids, SIGGRAPH courses, part I, chapter 4); lumped masses as row sums: Hughes 2000 (The Finite
-Element Method, chapter 7). Where digits matter (single precision, small cells) write F with x_a - x_0: the
-sum over a loses them in proportion to |x| / h.
+X (n, d) [m] are the points at rest, N_a the shape function that is 1 at node a of a cell
+(`reference_cells`), V_q [m^d] the rest volume of a quadrature point (2D: area), rho [kg/m^d] a density. F
+and V as in Sifakis & Barbic 2012 (FEM simulation of 3D deformable solids, SIGGRAPH courses, part I, chapter
+4). Lumped masses are in proportion to the diagonal of the consistent ones (Hinton, Rock & Zienkiewicz 1976,
+Earthquake Eng. Struct. Dyn. 4, 245): always positive, where row sums give corners of 10-node tetrahedra
+negative masses and those of 6-node triangles none; of linear cells alike they are row sums. Where digits
+matter (single precision, small cells) write F with x_a - x_0: the sum over a loses them in proportion to
+|x| / h.
 """
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import combinations
-from math import factorial
+from functools import cached_property
+from itertools import chain
+from typing import NamedTuple
 
 import numpy as np
 
 from minusgrad.plugin import UserError
 
-OUTWARD = {2: ((1, 2), (2, 0), (0, 1)), 3: ((1, 2, 3), (0, 3, 2), (0, 1, 3), (0, 2, 1))}
-"""Nodes of the facet opposite to each node of a positive cell, seen from outside counterclockwise."""
+from . import reference_cells
+from .reference_cells import ReferenceCell
+
+NOBODY = -1
+"""Fills rows of facets that have fewer nodes than others."""
+
+
+class AtPoints(NamedTuple):
+    """Values at the quadrature points of the cells of one kind, in the order of the cells.
+
+    cell (P,): the cell of each point, counted from 0 within its kind; gradients (P, k, d) [1/m]; volume (P,)
+    [m^d]; shares (P, k): N_a; jacobian (P,): det J, negative where a cell is inverted.
+    """
+
+    cell: np.ndarray
+    gradients: np.ndarray
+    volume: np.ndarray
+    shares: np.ndarray
+    jacobian: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Mesh:
-    """points (n, d) [m] f64; cells (E, d + 1) int32: the nodes of each, in positive orientation (V > 0).
+    """points (n, d) [m] f64; cells (E, k) int32: the nodes of each, in positive orientation (V > 0).
 
-    bodies: sorted node numbers by name; cell_bodies: sorted cell numbers by name. `source` names the mesh in
-    messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave. Meshes from files
-    are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
+    more: the cells of further kinds, an array for each, whose numbers follow. A kind is known by d and k
+    (`reference_cells.cells`). bodies: sorted node numbers by name; cell_bodies: sorted cell numbers by name.
+    `source` names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave.
+    Meshes from files are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
     """
 
     points: np.ndarray
@@ -40,71 +62,182 @@ class Mesh:
     source: str = "the mesh"
     node_tags: np.ndarray | None = None
     cell_tags: np.ndarray | None = None
+    more: tuple[np.ndarray, ...] = ()
 
     def __post_init__(self) -> None:
-        points, cells = np.shape(self.points), np.shape(self.cells)
-        if len(points) != 2 or points[1] not in (2, 3) or cells[1:] != (points[1] + 1,):
-            raise UserError(
-                f"{self.source} has points of shape {points} and cells of shape {cells}; "
-                "needed: (n, d) and (E, d + 1), d = 2 (triangles) or 3 (tetrahedra)"
-            )
+        points = np.shape(self.points)
+        flat = len(points) == 2 and points[1] in (2, 3)
+        for cells in map(np.shape, self.blocks):
+            if not flat or len(cells) != 2 or (points[1], cells[1]) not in reference_cells.cells():
+                raise UserError(
+                    f"{self.source} has points of shape {points} and cells of shape {cells}; needed: (n, d) "
+                    "and (E, k), d = 2 (triangles, quadrilaterals) or 3 (tetrahedra, pyramids, wedges,"
+                    " hexahedra)"
+                )
 
     @property
     def dimension(self) -> int:
-        """d: 2 for triangles, 3 for tetrahedra."""
+        """d: 2 in the plane, 3 in space."""
         return self.points.shape[1]
+
+    @property
+    def blocks(self) -> tuple[np.ndarray, ...]:
+        """The cells of each kind, (E, k)."""
+        return (self.cells, *self.more)
+
+    @cached_property
+    def kinds(self) -> tuple[ReferenceCell, ...]:
+        """The kind of the cells of each block."""
+        return tuple(reference_cells.cells()[self.dimension, block.shape[1]] for block in self.blocks)
+
+    @property
+    def count(self) -> int:
+        """E, the number of all cells."""
+        return sum(map(len, self.blocks))
 
     def scaled(self, factor: float) -> "Mesh":
         """The same mesh, scaled by a factor."""
         return self if factor == 1.0 else replace(self, points=self.points * factor)
 
+    @cached_property
+    def at_points(self) -> tuple[AtPoints, ...]:
+        """Gradients, volumes and shares at the quadrature points of each block."""
+        pairs = zip(self.kinds, self.blocks, strict=True)
+        return tuple(_at_points(self.points[block], kind) for kind, block in pairs)
+
+    def at_centres(self) -> list[np.ndarray]:
+        """Gradients (E, k, d) [1/m] in the middle of the cells, of each block."""
+        pairs = zip(self.kinds, self.blocks, strict=True)
+        return [_slopes(self.points[block], kind, kind.centre[0])[0] for kind, block in pairs]
+
     def volumes(self) -> np.ndarray:
-        """V [m^d] of each cell at rest, shape (E,); negative where a cell is inverted."""
-        return np.linalg.det(self._legs()) / factorial(self.dimension)
+        """V [m^d] of each cell at rest, shape (E,); negative where a linear cell is inverted."""
+        pairs = zip(self.at_points, self.blocks, strict=True)
+        return np.concatenate([_summed(at.volume, at.cell, len(block)) for at, block in pairs])
+
+    def least_jacobians(self) -> np.ndarray:
+        """The least det J at the quadrature points of each cell, shape (E,), over its largest."""
+        found = []
+        for at, block in zip(self.at_points, self.blocks, strict=True):
+            low, high = np.full(len(block), np.inf), np.full(len(block), -np.inf)
+            np.minimum.at(low, at.cell, at.jacobian)
+            np.maximum.at(high, at.cell, at.jacobian)
+            found.append(np.where(np.abs(high) >= np.abs(low), low, high))
+        return np.concatenate(found)
 
     def gradients(self) -> np.ndarray:
-        """grad N_a [1/m] of each cell at rest, shape (E, d + 1, d)."""
-        others = np.linalg.inv(self._legs()).transpose(0, 2, 1)
-        return np.concatenate([-others.sum(axis=1, keepdims=True), others], axis=1)
+        """grad N_a [1/m] at the quadrature points of the first kind of cells, shape (P, k, d)."""
+        return self.at_points[0].gradients
 
     def edges(self) -> np.ndarray:
-        """The pairs of nodes that share a cell, each once, the lower first, shape (K, 2), in order."""
-        pairs = np.concatenate([self.cells[:, pair] for pair in combinations(range(self.dimension + 1), 2)])
+        """The pairs of nodes next to each other on an edge, each once, the lower first, (K, 2), in order."""
+        found = [block[:, pair] for kind, block in self._kinds() for pair in _halves(kind)]
+        pairs = np.concatenate(found)
         low, high = pairs.min(axis=1).astype(np.int64), pairs.max(axis=1)
         return np.stack(np.divmod(np.unique(low * len(self.points) + high), len(self.points)), 1).astype(
             np.int32
         )
 
     def facets(self) -> np.ndarray:
-        """The facets of all cells, each as its cell sees it: outward, shape (E (d + 1), d)."""
-        return self.cells[:, np.array(OUTWARD[self.dimension])].reshape(-1, self.dimension)
+        """The facets of all cells, each as its cell sees it: outward, corners first, shape (F, b).
+
+        Rows of facets with fewer nodes than others end with -1.
+        """
+        most = max(len(facet) for kind in self.kinds for facet in kind.facets)
+        found = []
+        for kind, block in self._kinds():
+            own = np.full((len(block), len(kind.facets), most), NOBODY, np.int32)
+            for n, facet in enumerate(kind.facets):
+                own[:, n, : len(facet)] = block[:, facet]
+            found.append(own.reshape(-1, most))
+        return np.concatenate(found)
 
     def boundary(self) -> np.ndarray:
-        """The facets that belong to one cell only, outward, shape (B, d), in the order of the cells."""
+        """The facets that belong to one cell only, outward, rows as in `facets`, in their order."""
         facets = self.facets()
         rank, new = ranked(facets)
         return facets[np.sort(rank[new & np.append(new[1:], True)])]
 
     def lumped(self, density: float | np.ndarray) -> np.ndarray:
-        """m [kg] of each node, shape (n,): every cell gives each of its nodes the same share of its mass.
+        """m [kg] of each node, shape (n,), positive: every cell gives its nodes shares of its mass.
 
         density [kg/m^d] is one number or one for each cell, shape (E,); in 2D it is mass per area.
         """
-        share = density * self.volumes() / (self.dimension + 1)
-        shares = np.repeat(share, self.dimension + 1)
-        return np.bincount(self.cells.ravel(), weights=shares, minlength=len(self.points))
+        mass, start, total = density * self.volumes(), 0, np.zeros(len(self.points))
+        for kind, block in self._kinds():
+            of_nodes = _masses(self.points, kind, block, mass[start : start + len(block), None])
+            total += np.bincount(block.ravel(), weights=of_nodes.ravel(), minlength=len(self.points))
+            start += len(block)
+        return total
 
-    def _legs(self) -> np.ndarray:
-        """D transposed: X_a - X_0 in row a - 1, shape (E, d, d)."""
-        corners = self.points[self.cells]
-        return corners[:, 1:] - corners[:, :1]
+    def _kinds(self) -> Iterator[tuple[ReferenceCell, np.ndarray]]:
+        return zip(self.kinds, self.blocks, strict=True)
+
+
+def _at_points(corners: np.ndarray, kind: ReferenceCell) -> AtPoints:
+    """At the points of all cells; corners (E, k, d) are the places of their nodes."""
+    straight = np.ones(len(corners), bool)
+    if kind.curved is not None:
+        middles = [corners[:, m] - 0.5 * (corners[:, a] + corners[:, b]) for a, b, m in kind.edges]
+        size = np.ptp(corners, axis=1).max(axis=1)
+        straight = np.max(np.abs(middles), axis=(0, 2)) <= 1e-12 * size
+    parts = []
+    for chosen, rule in ((straight, kind.rule), (~straight, kind.curved)):
+        if rule is None or not chosen.any():
+            continue
+        cells, (places, weights) = np.flatnonzero(chosen), rule
+        made = [_slopes(corners[cells], kind, place) for place in places]
+        jacobian = np.stack([det for _, det in made], 1)
+        shares = np.tile(kind.values(places), (len(cells), 1))
+        gradients, volume = np.stack([slopes for slopes, _ in made], 1), jacobian * weights / kind.parts
+        parts.append((np.repeat(cells, len(places)), gradients, volume, shares, jacobian))
+    k, d = corners.shape[1:]
+    if not parts:
+        return AtPoints(np.zeros(0, int), np.zeros((0, k, d)), np.zeros(0), np.zeros((0, k)), np.zeros(0))
+    cell, gradients, volume, shares, jacobian = (
+        np.concatenate([np.reshape(part[n], shape) for part in parts])
+        for n, shape in enumerate(((-1,), (-1, k, d), (-1,), (-1, k), (-1,)))
+    )
+    order = np.argsort(cell, kind="stable")
+    return AtPoints(cell[order], gradients[order], volume[order], shares[order], jacobian[order])
+
+
+def _slopes(corners: np.ndarray, kind: ReferenceCell, place: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """grad N_a (E, k, d) and det J (E,) at one place of every cell."""
+    slopes = kind.slopes(place[None])[0]
+    transposed = np.einsum("aj,eai->eji", slopes, corners)
+    determinant = np.linalg.det(transposed)
+    sound = np.where((np.abs(determinant) > 0.0)[:, None, None], transposed, np.eye(kind.dimension))
+    return np.einsum("aj,eij->eai", slopes, np.linalg.inv(sound)), determinant
+
+
+def _masses(points: np.ndarray, kind: ReferenceCell, block: np.ndarray, mass: np.ndarray) -> np.ndarray:
+    """The mass (E, k) of each node of a cell, of its whole mass (E, 1)."""
+    if kind.is_linear_simplex:
+        return np.broadcast_to(mass / kind.count, block.shape)
+    squares = np.zeros(block.shape)
+    for place, weight in zip(*kind.fine, strict=True):
+        volume = np.abs(_slopes(points[block], kind, place)[1]) * weight
+        squares += volume[:, None] * kind.values(place[None]) ** 2
+    return mass * squares / squares.sum(axis=1, keepdims=True)
+
+
+def _halves(kind: ReferenceCell) -> list[list[int]]:
+    """The pairs of neighbours on the edges of a cell."""
+    pairs = [[(a, b)] if not middle else [(a, middle[0]), (middle[0], b)] for a, b, *middle in kind.edges]
+    return [list(pair) for pair in chain.from_iterable(pairs)]
+
+
+def _summed(values: np.ndarray, cell: np.ndarray, count: int) -> np.ndarray:
+    """Sums over the points of each cell; one value for each is kept bit for bit."""
+    return values if len(values) == count else np.bincount(cell, weights=values, minlength=count)
 
 
 def ranked(tuples: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """An order (k,) in which tuples (k, d) of the same nodes stand together, and where a new set begins."""
     nodes = np.sort(tuples, axis=1)
     rank = np.lexsort(nodes.T)
-    return rank, np.any(np.diff(nodes[rank], axis=0, prepend=-1) != 0, axis=1)
+    return rank, np.any(np.diff(nodes[rank], axis=0, prepend=-2) != 0, axis=1)
 
 
 def few(numbers: np.ndarray) -> str:

@@ -10,18 +10,29 @@ from minusgrad.plugin import Observer, ObserverContext, Record, UserError
 
 
 class EnergyDensity(Observer):
-    """Records `cells/LIST/energy_density`: psi = U_e / V_e [J/m^3] of one term, cell by cell."""
+    """Records `cells/LIST/energy_density`: psi = U_e / V_e [J/m^3] of one term, cell by cell.
+
+    Of cells with quadrature points U_e and V_e are sums over these.
+    """
 
     def __init__(self, context: ObserverContext, every: int, term: str, cells: str):
         super().__init__(context.stepper, context.recorder, every)
         self.term, self.cells = term, cells
         self.volume = context.state.data[cells]["volume"]
+        self.points, tuples = context.state.quadratures.get(cells), context.state.tuples
+        self.lists = {n: len(tuples[n]) for n in (self.points.lists if self.points else (cells,))}
         context.recorder.unit("energy_density", context.units.symbol("J/m^3"), context.units.in_si("J/m^3"))
 
     def observe(self) -> None:
         stepper = self.stepper
-        density = self.potential.by_element(self.term, stepper.time) / self.volume
-        self.recorder.record_cells(stepper.step, stepper.time, self.cells, {"energy_density": density})
+        energies, volumes = self.potential.by_element(self.term, stepper.time), self.volume
+        if self.points is not None:
+            energies, volumes = (np.bincount(self.points.cell, weights=v) for v in (energies, volumes))
+        density, start = energies / volumes, 0
+        for name, count in self.lists.items():
+            own = {"energy_density": density[start : start + count]}
+            self.recorder.record_cells(stepper.step, stepper.time, name, own)
+            start += count
 
 
 class EnergyDensityBlock(Record):
@@ -42,7 +53,9 @@ class EnergyDensityBlock(Record):
 
 def _solids(context: ObserverContext) -> Mapping[str, str]:
     """The terms that cover a whole list of cells with volumes, and its name."""
-    lists = {n: rows for n, rows in context.state.tuples.items() if "volume" in context.state.data.get(n, {})}
+    state = context.state
+    rows = {**state.tuples, **{name: points.nodes for name, points in state.quadratures.items()}}
+    lists = {n: found for n, found in rows.items() if "volume" in state.data.get(n, {})}
     terms = context.stepper.potential.terms
     return {
         term: name

@@ -1,24 +1,16 @@
 """Initial states of elastic bodies: x (n, d), v (n, d), m (n,), undeformed, with one velocity, in run units.
 
-    list        rows          data of its elements
-    cells       (E, d + 1)    gradients (d + 1, d) of the shape functions [1/m], volume [m^3]
-    edges       (K, 2)        rest [m], their length
-    boundary    (B, d)        area [m^2]
-
-In the plane a body is a sheet of some thickness (default 1 m), under plane strain. Where a mesh
-has cells of several kinds (Gmsh's physical groups), each kind is a list of its own beside `cells`.
+Their lists are those of `solids`. In the plane a body is a sheet of some thickness (default 1 m), under plane
+strain. Where a mesh has groups of cells (Gmsh's physical groups), each is a list of its own beside `cells`.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from math import factorial, prod
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from math import prod
+from typing import Annotated, Any, Literal
 
-import numpy as np
 from pydantic import AfterValidator, Field
 
 from minusgrad.plugin import (
-    Body,
-    Motion,
     Quantity,
     Record,
     State,
@@ -32,6 +24,7 @@ from . import generators, gmsh
 from .foreign import read as read_foreign
 from .inspection import inspect
 from .mesh import Mesh
+from .solids import solid
 
 Length = Annotated[float | str, Quantity("m", "positive")]
 Place = Annotated[float | str, Quantity("m")]
@@ -78,18 +71,34 @@ class Solid(Record):
         raise NotImplementedError
 
 
+Order = Literal[1, 2]
+"""2: cells with a node in the middle of each edge, and quadratic functions."""
+
+
 class Rectangle(Solid):
-    """A rectangle with a corner at the origin, in parts of 2 triangles; sides left, right, bottom, top."""
+    """A rectangle with a corner at the origin, in parts of 2 triangles; sides left, right, bottom, top.
+
+    cell: "quadrilaterals" are whole parts.
+    """
 
     size: tuple[Length, Length]
+    cell: Literal["triangles", "quadrilaterals"] = "triangles"
+    order: Order = 1
     cells: Annotated[tuple[Count, Count], fitting(lambda parts: 2 * prod(parts))]
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
-        return generators.rectangle(values["size"], self.cells)
+        return generators.rectangle(values["size"], self.cells, self.cell, self.order)
 
 
-class Box(Solid):
-    """A box with a corner at the origin, in parts of 6 tetrahedra.
+class Block(Solid):
+    """A solid in parts of 6 tetrahedra; or, by `cell`, of one of the hexahedra."""
+
+    cell: Literal["tetrahedra", "hexahedra"] = "tetrahedra"
+    order: Order = 1
+
+
+class Box(Block):
+    """A box with a corner at the origin, in parts of 6 tetrahedra; or, by `cell`, of one of the hexahedra.
 
     Sides: left, right (x), front, back (y), bottom, top (z).
     """
@@ -98,10 +107,10 @@ class Box(Solid):
     cells: Parts
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
-        return generators.box(values["size"], self.cells)
+        return generators.box(values["size"], self.cells, self.cell, self.order)
 
 
-class Beam(Solid):
+class Beam(Block):
     """A box whose axis lies on the x axis, from the origin to `length`; sides as of a box."""
 
     length: Length
@@ -110,17 +119,19 @@ class Beam(Solid):
     cells: Parts
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
-        return generators.beam(values["length"], values["width"], values["height"], self.cells)
+        size = values["length"], values["width"], values["height"]
+        return generators.beam(*size, self.cells, self.cell, self.order)
 
 
 class Disc(Solid):
     """A disc around the origin, in rings of triangles; bodies centre, rim."""
 
     radius: Length
+    order: Order = 1
     rings: Annotated[Count, fitting(lambda rings: 6 * rings**2)]
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
-        return generators.disc(values["radius"], self.rings)
+        return generators.disc(values["radius"], self.rings, self.order)
 
 
 class FromFile(Solid):
@@ -166,51 +177,3 @@ STATES = {
     "gmsh": FromGmsh,
     "mesh": FromMesh,
 }
-
-
-def solid(
-    mesh: Mesh,
-    density: float,
-    thickness: float = 1.0,
-    origin: Sequence[float] = (),
-    velocity: Sequence[float] = (),
-) -> State:
-    """The state of an undeformed body; in the plane, of a sheet.
-
-    Raises `UserError` if a kind of cells has the name of a list that every body has.
-    """
-    n, d = mesh.points.shape
-    x = mesh.points + np.array(origin or np.zeros(d))
-    v = np.tile(np.array(velocity or np.zeros(d), float), (n, 1))
-    thick = thickness if d == 2 else 1.0
-    cells = {"gradients": mesh.gradients(), "volume": mesh.volumes() * thick}
-    kinds = {k: e for k, e in mesh.cell_bodies.items() if len(e) < len(mesh.cells)}
-    if taken := [k for k in kinds if k in ("cells", "edges", "boundary")]:
-        raise UserError(
-            f"{mesh.source}: its cells '{taken[0]}' are called like a list of every body; rename them"
-        )
-    edges, boundary = mesh.edges(), mesh.boundary()
-    rest = np.linalg.norm(mesh.points[edges[:, 0]] - mesh.points[edges[:, 1]], axis=1)
-    return State(
-        fields={"x": x, "v": v, "m": mesh.lumped(density * thick)},
-        units={"x": "m", "v": "m s^-1", "m": "kg"},
-        motions=(Motion("x", "v", "m"),),
-        bodies=tuple(Body(name, nodes) for name, nodes in mesh.bodies.items()),
-        tuples={"cells": mesh.cells, "edges": edges, "boundary": boundary}
-        | {kind: mesh.cells[e] for kind, e in kinds.items()},
-        data={
-            "cells": cells,
-            "edges": {"rest": rest},
-            "boundary": {"area": areas(mesh.points[boundary]) * thick},
-        }
-        | {kind: {what: values[e] for what, values in cells.items()} for kind, e in kinds.items()},
-        labels={"x": "position", "v": "velocity", "m": "mass"},
-        shown=("cells",),
-    )
-
-
-def areas(facets: np.ndarray) -> np.ndarray:
-    """Of facets with corners (B, d, d): lengths for d = 2, areas of triangles for d = 3."""
-    legs = facets[:, 1:] - facets[:, :1]
-    grams = legs @ legs.transpose(0, 2, 1)
-    return np.sqrt(np.linalg.det(grams)) / factorial(legs.shape[1])

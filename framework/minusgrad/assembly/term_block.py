@@ -70,7 +70,7 @@ class TermBlock:
         """The specification of the term. Raises `EnergyError` for names that the state does not have."""
         energy, model = self.energy, self.model
         assert isinstance(energy, LocalEnergy)
-        tuples, found = self._tuples(getattr(model, "tuples", None), energy)
+        tuples, found, cells = self._tuples(getattr(model, "tuples", None), energy)
         body = getattr(model, "body", None)
         return TermSpec(
             energy,
@@ -78,7 +78,7 @@ class TermBlock:
             tuples=tuples,
             bodies=bodies_named(self.state, body if body is not None else self._bodies_of_parameters()),
             renamed=getattr(model, "fields", {}),
-            data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | self.data,
+            data={a: v for a, v in found.items() if a in energy.of_role(Datum)} | self._at_points(cells),
             parameters=self.parameters,
             tables=self.tables(Table),
             gives=getattr(model, "gives", None),
@@ -91,7 +91,20 @@ class TermBlock:
             exclude=excluded(self.state, getattr(model, "exclude", None)),
             scaled=scaled(self.state, getattr(model, "scale", {})),
             units=self.units,
+            cells=cells,
         )
+
+    def _at_points(self, cells: np.ndarray | None) -> dict[str, Any]:
+        """The data that the block gives; values of cells for each of their points."""
+        if cells is None:
+            return self.data
+        several = {a: np.ndim(v) > len(self.energy.roles[a].shape) for a, v in self.data.items()}
+        if wrong := [a for a, v in self.data.items() if several[a] and len(v) != cells.max() + 1]:
+            raise EnergyError(
+                f"{wrong[0]}: needs one value, or {cells.max() + 1}, one for each cell, got"
+                f" {len(self.data[wrong[0]])}; correct it"
+            )
+        return {a: np.asarray(v)[cells] if several[a] else v for a, v in self.data.items()}
 
     def _cutoff(self) -> Cutoff | None:
         """The cutoff of pairs, in the run's units. Raises `EnergyError` for keys that need one."""
@@ -113,17 +126,20 @@ class TermBlock:
             raise EnergyError(f"'{self.energy.name}' is not repeated, got `begin`; give `repeat`, too")
         return with_scaled_pairs(self.spec(), fields)
 
-    def _tuples(self, named: Any, energy: LocalEnergy) -> tuple[Any, Mapping[str, np.ndarray]]:
-        """The rows and the data of a list of the state, or the rows as written.
+    def _tuples(
+        self, named: Any, energy: LocalEnergy
+    ) -> tuple[Any, Mapping[str, np.ndarray], np.ndarray | None]:
+        """The rows and the data of a list of the state, or the rows as written; of points their cells.
 
         Where none is named, it is the one list of that length that has the data that the block does not give;
         over two sets of nodes, it is all combinations.
         """
         if not energy.listed or (named is not None and not isinstance(named, str)):
-            return named, {}
+            return named, {}, None
         if named is None and energy.element_kind.combined:
-            return None, {}
-        lists, data = self.state.tuples, self.state.data
+            return None, {}, None
+        points, data = self.state.quadratures, self.state.data
+        lists = {**self.state.tuples, **{name: one.nodes for name, one in points.items()}}
         arity = energy.element_kind.arity
         known = [n for n, rows in lists.items() if arity in (None, rows.shape[1])]
         needed = set(energy.of_role(Datum)) - set(self.data)
@@ -139,7 +155,7 @@ class TermBlock:
             kind = f"{arity}-tuples" if arity else "tuples"
             ask = f"say which `tuples`{choices('', known)}"
             raise EnergyError(unknown(f"list of {kind}", name, known) if name else ask)
-        return lists[name], data.get(name, {})
+        return lists[name], data.get(name, {}), points[name].cell if name in points else None
 
     def _bodies_of_parameters(self) -> tuple[str, ...] | None:
         """The bodies for which a parameter has values of their own; None if no parameter has."""

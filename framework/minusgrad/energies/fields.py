@@ -159,6 +159,20 @@ class Grid:
         return prod(self.shape)
 
 
+@dataclass(frozen=True, eq=False)
+class Quadrature:
+    """Points in cells, as elements of an energy: the integral over a cell is a sum over its points.
+
+    nodes (P, k): those of the cell around each point; rows of cells with fewer nodes than others repeat their
+    first node, to which the data of the points give no weight. cell (P,): the number of the cell, counted
+    through `lists`, which are lists of the state with cells of one kind each.
+    """
+
+    nodes: np.ndarray
+    cell: np.ndarray
+    lists: tuple[str, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class State:
     """The initial state of a scene, as a plugin's state model makes it; numbers are in the run's units.
@@ -171,7 +185,8 @@ class State:
     elements, by list and by argument of an energy. holds: components with prescribed motion. labels: the
     names under which fields are recorded (H5MD's `position`, `velocity`). names: those of the nodes. shown:
     the lists that a picture is drawn with. grids: grids of cells by name. tables: arrays of constants by the
-    argument of an energy.
+    argument of an energy. quadratures: by name, points in the cells of lists; an energy over "cells" has an
+    element for each of its points if there are some, and `data` has a value for each.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -186,6 +201,7 @@ class State:
     shown: tuple[str, ...] = ()
     grids: Mapping[str, Grid] = field(default_factory=dict)
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)
+    quadratures: Mapping[str, Quadrature] = field(default_factory=dict)
 
 
 class Fields(Mapping[str, Field]):

@@ -72,7 +72,7 @@ def parameter_values(
         return Values(np.full(1, np.nan, dtype), None)  # until a stepper sets it
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
     given, index, form = value, None, ()
-    own = len(kept) // elements.copies
+    own = len(kept) // elements.copies if spec.cells is None else int(spec.cells.max()) + 1
     forms = [(own,), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
     if isinstance(value, DrawnValues):
         if not forms:
@@ -90,9 +90,12 @@ def parameter_values(
             raise EnergyError(f"{what}: {_wrong_number(rows, shape, elements, own)}")
         form = rows.shape[: rows.ndim - len(shape)]
         rows = rows.reshape(-1, *shape)
-        if elements.copies == 1:
-            rows = rows[kept]
-        index = np.tile(np.arange(len(rows), dtype=np.int32), elements.copies)
+        if spec.cells is not None:
+            chosen, index = np.unique(spec.cells[kept], return_inverse=True)
+            rows, index = rows[chosen], index.astype(np.int32)
+        else:
+            rows = rows[kept] if elements.copies == 1 else rows
+            index = np.tile(np.arange(len(rows), dtype=np.int32), elements.copies)
     if not role.admits(rows):
         raise EnergyError(f"{what}: {given} is not {role.limits()}")
     require_range(what, rows, dtype)

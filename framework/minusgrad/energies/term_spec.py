@@ -25,7 +25,8 @@ from .roles import Datum, Node, Parameter, Table
 class TermSpec:
     """The arguments of `Term.of`; for their meaning see `bind`.
 
-    scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`).
+    scaled: lists of pairs that interact at any distance, and the factor of each (`scaled_pairs`). cells: of
+    tuples that are points in cells, the cell of each; values "for each element" are then those of cells.
     """
 
     energy: LocalEnergy
@@ -47,6 +48,7 @@ class TermSpec:
     exclude: np.ndarray | None = None
     scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
     units: UnitSystem | None = None
+    cells: np.ndarray | None = None
 
     @property
     def label(self) -> str:

@@ -11,6 +11,7 @@ from scipy.optimize import minimize_scalar
 from minusgrad import Body, Fields, Motion, Potential, bind
 from minusgrad.assembly.observers import angular_momentum
 from minusgrad.energies.local_energy import LocalEnergy
+from minusgrad.energies.roles import Datum
 from minusgrad.energies.term import Term
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.minimisers.lbfgs import LBFGS
@@ -356,7 +357,13 @@ def manufactured_error(material: str, d: int, n: int) -> float:
     terms = [
         over_cells(SOLIDS[material], mesh, fields, **M.given),
         bind(loads.load, fields, parameters={"force": nodal_loads(mesh, paper.body_force)}),
-        bind(loads.traction, fields, tuples=facets, data={"area": size}, parameters={"traction": pull}),
+        bind(
+            loads.traction,
+            fields,
+            tuples=facets,
+            data={"area": size, "shares": np.full(facets.shape[1], 1.0 / facets.shape[1])},
+            parameters={"traction": pull},
+        ),
     ]
     settle(Potential(fields, terms), free, 1e-10, scale=0.1 / n)
     return distance(mesh, fields["x"].values, paper.place)
@@ -475,7 +482,8 @@ def loaded(energy: LocalEnergy, mesh: Mesh, x: np.ndarray, thickness: float = 1.
     state = solid(mesh, 2.5, thickness)
     fields = Fields(state.fields | {"x": x})
     rows = state.tuples["boundary"] if energy.listed else None
-    data = state.data["boundary"] if energy.listed else None
+    wanted = energy.of_role(Datum) if energy.listed else {}
+    data = {name: state.data["boundary"][name] for name in wanted}
     return Potential(fields, [bind(energy, fields, tuples=rows, data=data, **options)])
 
 

@@ -324,8 +324,8 @@ def test_left_out_nodes_leave_the_rest_as_it_was() -> None:
 
 def test_arrays_of_other_shapes_are_refused() -> None:
     with pytest.raises(UserError) as caught:
-        Mesh(np.zeros((3, 2)), np.zeros((1, 4), np.int32))
+        Mesh(np.zeros((3, 2)), np.zeros((1, 5), np.int32))
     assert str(caught.value) == (
-        "the mesh has points of shape (3, 2) and cells of shape (1, 4); "
-        "needed: (n, d) and (E, d + 1), d = 2 (triangles) or 3 (tetrahedra)"
+        "the mesh has points of shape (3, 2) and cells of shape (1, 5); needed: (n, d) and (E, k), "
+        "d = 2 (triangles, quadrilaterals) or 3 (tetrahedra, pyramids, wedges, hexahedra)"
     )

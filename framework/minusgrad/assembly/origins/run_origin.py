@@ -98,7 +98,9 @@ def of_state(state: State, held: Iterable[str]) -> Facts:
     bodies = {body.name: body.nodes for body in state.bodies}
     fixed = {name: np.asarray(state.fields[name]) for name in sorted(held) if name in state.fields}
     names = (dict(state.units), state.motions, dict(state.labels), state.names, state.shown)
-    return _values((names, bodies, dict(state.tuples), state.holds, dict(state.grids), fixed))
+    points = [(n, q.nodes, q.cell, q.lists) for n, q in sorted(state.quadratures.items())]
+    parts = (names, bodies, dict(state.tuples), state.holds, dict(state.grids), fixed)
+    return _values((*parts, points) if points else parts)
 
 
 def of_plugins(registry: Registry, used: Iterable[Plugin]) -> Facts:

@@ -1,0 +1,155 @@
+"""The state of an undeformed solid: its mesh as fields, lists of cells and facets, and data of their points.
+
+    list        rows          data of its elements
+    cells       cells, or their quadrature points: gradients (k, d) of the shape functions [1/m], volume
+    [m^3];
+                of points centre_gradients (k, d), those in the middle of the cell
+    edges       (K, 2)        rest [m], their length
+    boundary    facets, or their quadrature points: area [m^2], shares (k,) = N_a, tangents (k, d - 1), the
+                slopes of N_a along the facet's coordinates, weight
+
+A triangle or tetrahedron of order 1 has one point and is an element itself. Of other cells the elements of
+an energy are their points (`Quadrature`), and the list holds the cells for pictures and files. Where there
+are cells of several kinds, as triangles beside quadrilaterals, each kind is a list of its own
+(cells_triangles, cells_quadrilaterals), and the points of all are one. Points of cells with fewer nodes
+repeat the first one.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from minusgrad.plugin import Body, Motion, Quadrature, State, UserError
+
+from . import reference_cells
+from .mesh import NOBODY, Mesh
+
+LISTS = ("cells", "edges", "boundary")
+"""The lists that every body has."""
+
+
+def solid(
+    mesh: Mesh,
+    density: float,
+    thickness: float = 1.0,
+    origin: Sequence[float] = (),
+    velocity: Sequence[float] = (),
+) -> State:
+    """The state of an undeformed body; in the plane, of a sheet.
+
+    Raises `UserError` if a group of cells has the name of a list that every body has.
+    """
+    n, d = mesh.points.shape
+    thick = thickness if d == 2 else 1.0
+    groups = {k: e for k, e in mesh.cell_bodies.items() if len(e) < mesh.count}
+    if taken := [k for k in groups if k in LISTS]:
+        raise UserError(
+            f"{mesh.source}: its cells '{taken[0]}' are called like a list of every body; rename them"
+        )
+    lists = _Lists()
+    lists.add_cells("cells", mesh, np.arange(mesh.count), thick)
+    edges = mesh.edges()
+    ends = mesh.points[edges]
+    lists.add("edges", edges, {"rest": np.linalg.norm(ends[:, 0] - ends[:, 1], axis=1)})
+    lists.add_boundary(mesh, thick)
+    for name, chosen in groups.items():
+        lists.add_cells(name, mesh, chosen, thick)
+    return State(
+        fields={
+            "x": mesh.points + np.array(origin or np.zeros(d)),
+            "v": np.tile(np.array(velocity or np.zeros(d), float), (n, 1)),
+            "m": mesh.lumped(density * thick),
+        },
+        units={"x": "m", "v": "m s^-1", "m": "kg"},
+        motions=(Motion("x", "v", "m"),),
+        bodies=tuple(Body(name, nodes) for name, nodes in mesh.bodies.items()),
+        tuples=lists.tuples,
+        data=lists.data,
+        labels={"x": "position", "v": "velocity", "m": "mass"},
+        shown=lists.of("cells"),
+        quadratures=lists.quadratures,
+    )
+
+
+class _Lists:
+    """The lists of a state, as they are collected."""
+
+    def __init__(self) -> None:
+        self.tuples: dict[str, np.ndarray] = {}
+        self.data: dict[str, dict[str, np.ndarray]] = {}
+        self.quadratures: dict[str, Quadrature] = {}
+
+    def of(self, name: str) -> tuple[str, ...]:
+        """The lists of tuples that a list of elements consists of."""
+        return self.quadratures[name].lists if name in self.quadratures else (name,)
+
+    def add(self, name: str, rows: np.ndarray, data: dict[str, np.ndarray]) -> None:
+        self.tuples[name], self.data[name] = rows, data
+
+    def add_cells(self, name: str, mesh: Mesh, chosen: np.ndarray, thick: float) -> None:
+        """Some cells of a mesh, by number."""
+        starts = np.cumsum([0, *map(len, mesh.blocks)])
+        parts = []
+        for k, (kind, block, at) in enumerate(zip(mesh.kinds, mesh.blocks, mesh.at_points, strict=True)):
+            own = chosen[(chosen >= starts[k]) & (chosen < starts[k + 1])] - starts[k]
+            if not len(own):
+                continue
+            points = np.flatnonzero(np.isin(at.cell, own))
+            cell = np.searchsorted(own, at.cell[points])
+            data = {"gradients": at.gradients[points], "volume": at.volume[points] * thick}
+            if not all(kind.is_linear_simplex for kind in mesh.kinds):
+                data["centre_gradients"] = mesh.at_centres()[k][at.cell[points]]
+            parts.append((kind.name, block[own], cell, data))
+        self._add_parts(name, parts)
+
+    def add_boundary(self, mesh: Mesh, thick: float) -> None:
+        """The facets of the boundary."""
+        facets = mesh.boundary()
+        lengths, parts = (facets != NOBODY).sum(axis=1), []
+        for length in np.unique(lengths):
+            kind = reference_cells.facets()[mesh.dimension, int(length)]
+            rows, (places, weights) = facets[lengths == length, :length], kind.rule
+            count, q = len(rows), len(places)
+            slopes = np.broadcast_to(kind.slopes(places), (count, q, length, mesh.dimension - 1))
+            legs = np.einsum("eqaj,eai->eqji", slopes, mesh.points[rows])
+            area = np.sqrt(np.linalg.det(legs @ legs.transpose(0, 1, 3, 2))) * weights / kind.parts
+            data = {
+                "area": area.ravel() * thick,
+                "shares": np.tile(kind.values(places), (count, 1)),
+                "tangents": slopes.reshape(count * q, length, -1),
+                "weight": np.tile(weights * (thick / kind.parts), count),
+            }
+            parts.append((kind.name, rows, np.repeat(np.arange(count), q), data))
+        self._add_parts("boundary", parts)
+
+    def _add_parts(self, name: str, parts: list[tuple[str, np.ndarray, np.ndarray, dict]]) -> None:
+        """Cells of several kinds: of each the name, the rows, the cell of each point, data of points."""
+        (_, rows, cell, data), *others = parts
+        if not others:
+            self.add(name, rows, data)
+            if len(cell) > len(rows):
+                self.quadratures[name] = Quadrature(rows[cell], cell, (name,))
+            return
+        most = max(rows.shape[1] for _, rows, *_ in parts)
+        names = [f"{name}_{kind.replace('-', '_').replace(' ', '_')}" for kind, *_ in parts]
+        starts = np.cumsum([0, *(len(rows) for _, rows, *_ in parts)])
+        self.tuples |= {own: rows for own, (_, rows, *_) in zip(names, parts, strict=True)}
+        nodes = np.concatenate([_widened(rows, most)[cell] for _, rows, cell, _ in parts])
+        cells = np.concatenate([start + part[2] for start, part in zip(starts, parts, strict=False)])
+        self.quadratures[name] = Quadrature(nodes, cells, tuple(names))
+        self.data[name] = {
+            what: np.concatenate([_padded(part[3][what], len(part[1][0]), most) for part in parts])
+            for what in data
+        }
+
+
+def _widened(rows: np.ndarray, most: int) -> np.ndarray:
+    """Rows that repeat their first node up to this length."""
+    return np.concatenate([rows, np.repeat(rows[:, :1], most - rows.shape[1], axis=1)], axis=1)
+
+
+def _padded(values: np.ndarray, nodes: int, most: int) -> np.ndarray:
+    """Values of each point; those with one for each of so many nodes end with zeros."""
+    if values.ndim == 1:
+        return values
+    return np.pad(values, [(0, 0), (0, most - nodes), *[(0, 0)] * (values.ndim - 2)])
