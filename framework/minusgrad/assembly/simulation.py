@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
-from ..codegen.tracing import of_term
+from ..codegen.kept_traces import KEPT
 from ..energies.declaration import identifier
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, State
 from ..energies.local_map import LocalMap
@@ -337,7 +337,7 @@ class Simulation:
         for one in made.parts:
             self._terms.setdefault(one.name, block.path)
             self.bound[(*block.path, one.name)] = one
-            if isinstance(one, StagedTerm) or rounds(of_term(one)):
+            if isinstance(one, StagedTerm) or rounds(KEPT.of_term(one, "value")):
                 self.suspects.add(one.name)
         return made
 
@@ -401,7 +401,7 @@ class Simulation:
         terms = block.bound(self.fields)
         if height := jump(terms[-1]):
             self.starting.remarks.append(self._of_jump(terms[-1], height))
-        if rounds(of_term(terms[-1])):  # raises for an energy that cannot be traced
+        if rounds(KEPT.of_term(terms[-1], "value")):  # raises for an energy that cannot be traced
             self.suspects.update(term.name for term in terms)
         return terms
 

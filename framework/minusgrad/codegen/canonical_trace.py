@@ -19,7 +19,7 @@ from ..energies.roles import Linear, Node, Role
 from ..energies.term import Term
 from ..errors import TraceError
 from ..symbolic.scalar import Scalar
-from .tracing import of_term
+from .kept_traces import KEPT
 
 _OF_NUMBERS = ("unit", "shape", "bounds", "open", "differentiable", "integer", "axes", "spacing")
 """What a declaration says about numbers; defaults are among a term's values, windows in its graph."""
@@ -42,9 +42,9 @@ def canonical_trace(term: Term) -> CanonicalTrace:
     if isinstance(energy, LocalMap) and energy.several:
         head += [f"gives {name} {output.unit} {output.shape}" for name, output in energy.outputs.items()]
     try:
-        traced, kind = of_term(term, simplify=False), "graph"
+        traced, kind = KEPT.of_term(term, "value", simplify=False), "graph"
     except TraceError:  # rules may decide a branch that otherwise has too many paths
-        traced, kind = of_term(term), "simplified graph"
+        traced, kind = KEPT.of_term(term, "value"), "simplified graph"
     cells = [cell for pair in traced.window for cell in pair]
     outputs = [*traced.values, *cells, *traced.mirrored]
     number = _numbered(outputs)

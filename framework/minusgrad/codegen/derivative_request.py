@@ -66,6 +66,12 @@ class DerivativeRequest:
         whole = self.adds, self.only_seeds, seeded
         return *what, *whole, *named
 
+    @property
+    def names(self) -> tuple:
+        """Equal for requests whose derivatives have equal graphs: the arguments, in their order."""
+        nodal = tuple(self.gradient), tuple(self.product), tuple(self.tangents)
+        return self.value, tuple(self.slopes), tuple(self.changes), *nodal
+
     def places(self, traced: Trace, slots: range) -> "Iterator[Place]":
         """All numbers that are computed for an element, in a fixed order."""
         if self.value:
@@ -148,6 +154,12 @@ def weights_of(traced: Trace) -> list[Scalar]:
 
 def outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:
     """The numbers that belong to the places, of an element's energy `value`."""
+    at = tuple([(p.order, None if p.leaf is None else p.leaf.serial) for p in places])
+    key = ("outputs", value.serial, at, tuple([(serial, dot.serial) for serial, dot in along.items()]))
+    return [*value.graph.once(key, lambda: _outputs(value, places, along))]
+
+
+def _outputs(value: Scalar, places: Sequence[Place], along: Mapping[int, Scalar]) -> list[Scalar]:
     first = [p.leaf for p in places if p.order == "d" and p.leaf is not None]
     second = [p.leaf for p in places if p.order == "dd" and p.leaf is not None]
     slopes = differentiation.gradient(value, [*first, *second])

@@ -181,14 +181,16 @@ class Places:
         """The term of all samples."""
         return self.samples[0].term
 
-    def reference(self, wanted: Sequence[Number]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """The numbers, sums of their absolute values, and how far an eps moves them: (numbers, places)."""
+    def reference(self, wanted: Sequence[Number]) -> tuple[np.ndarray, np.ndarray]:
+        """The numbers, and sums of their absolute values: (numbers, places)."""
         graphs = [number.graph for number in wanted]
-        pairs = [some.rounded(graphs) for some in self.samples]
-        return tuple(
-            self._collected(wanted, [of(exact, moved) for exact, moved in pairs])
-            for of in (lambda e, m: e, lambda e, m: np.abs(e), lambda e, m: m)
-        )  # type: ignore[return-value]
+        found = [np.array(some.exact(graphs)) for some in self.samples]
+        return self._collected(wanted, found), self._collected(wanted, [*map(np.abs, found)])
+
+    def moved(self, wanted: Sequence[Number]) -> np.ndarray:
+        """How far an eps in every operation moves the numbers: (numbers, places)."""
+        graphs = [number.graph for number in wanted]
+        return self._collected(wanted, [some.rounded(graphs)[1] for some in self.samples])
 
     def limited(self, number: Number, after: After) -> np.ndarray:
         """A number at all places, with the results of operations changed by `after`."""

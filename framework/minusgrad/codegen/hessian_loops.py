@@ -59,7 +59,7 @@ class HessianLoops(Emitter):
         """Loops over the elements, and the buffer they fill: (E, m (m + 1) / 2) in rows or blocks."""
         name, m = self._name(arguments), self.size(arguments)
         buffer = self._halves(name, m * (m + 1) // 2)
-        self._traced = traced = self._trace()
+        self._traced = traced = self._trace("hessian", tuple(arguments))
         forms = self._forms(traced, arguments)
         value = replaced(traced.value, {n.serial: leaf for form in forms for leaf, n in form.numbers})
         leaves = [leaf for a in arguments for row in traced.inputs[a] for leaf in row]
@@ -215,6 +215,11 @@ class LinearForm:
 
 def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for j <= i, row by row."""
+    key = ("lower", value.serial, tuple([leaf.serial for leaf in leaves]))
+    return value.graph.once(key, lambda: _lower(value, leaves))
+
+
+def _lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
     slopes = differentiation.gradient(value, leaves)
     columns = [_column(slopes, leaf, j) for j, leaf in enumerate(leaves)]
     return ties.settled([columns[j][i - j] for i, j in _places(len(leaves))])
@@ -222,6 +227,11 @@ def lower(value: Scalar, leaves: Sequence[Scalar]) -> list[Scalar]:
 
 def column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
     """d2(value)/(d(leaf i) d(leaf j)) for i >= j."""
+    key = ("column", value.serial, j, tuple([leaf.serial for leaf in leaves]))
+    return value.graph.once(key, lambda: _settled_column(value, leaves, j))
+
+
+def _settled_column(value: Scalar, leaves: Sequence[Scalar], j: int) -> list[Scalar]:
     return ties.settled(_column(differentiation.gradient(value, leaves), leaves[j], j))
 
 

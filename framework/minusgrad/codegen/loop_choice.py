@@ -12,6 +12,7 @@ from ..energies.local_map import LocalMap
 from ..energies.term import Term
 from ..engine import runtime
 from . import lane_loops, stencil_lane_loops
+from .kept_traces import KEPT
 from .lane_loops import Lanes
 from .lane_statements import serve
 from .map_loops import MapLoops
@@ -21,7 +22,6 @@ from .neighbours.listed_map_lanes import ListedMapLanes
 from .node_lane_loops import NodeLanes, one_of_each
 from .stencil_lane_loops import StencilLanes
 from .term_loops import Emitter
-from .tracing import of_term
 from .windows import scatter_lane_loops
 from .windows.gather_loops import GatherLoops
 from .windows.scatter_lane_loops import WindowLanes
@@ -35,7 +35,7 @@ def loops_of_energy(term: Term) -> Emitter:
     if not runtime.lanes(term.dtype) or term.elements.rows < _least_rows(term.elements.loop):
         return Emitter(term)
     single = term.arity == 1
-    if (single and not one_of_each(term)) or not serve(of_term(term).value):
+    if (single and not one_of_each(term)) or not serve(KEPT.of_term(term, "value").value):
         return Emitter(term)
     return NodeLanes(term) if single else Lanes(term)
 

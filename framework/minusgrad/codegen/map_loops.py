@@ -12,7 +12,7 @@ their components, and one launch computes them all.
 Every sum has a fixed order, at any number of threads; there are no atomics.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import add
@@ -128,13 +128,13 @@ class MapLoops(Emitter):
     def _given(self, along: Mapping[str, Any]) -> tuple[Trace, list[Scalar]]:
         """The trace of the map, and its outputs or the tangents of them, as emitted last."""
         if self.forwarded is None:
-            traced = Emitter._trace(self)
+            traced = Emitter._trace(self, "forward", tuple(along))
             return traced, given(traced, DerivativeRequest(tangents=along))
         forwarded, self.forwarded = self.forwarded, None
         return forwarded
 
     def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
-        traced = Emitter._trace(self)
+        traced = Emitter._trace(self, "forward", tuple(moved.tangents))
         values = given(traced, moved)
         self.forwarded = traced, values
         count = range(len(values))
@@ -184,9 +184,9 @@ class MapLoops(Emitter):
         made = Gather.of(elements.nodes[:, 0], count)
         return lambda: made
 
-    def _trace(self) -> Trace:
+    def _trace(self, *purpose: Hashable) -> Trace:
         """The local energy lambda_p . f; of unordered pairs both ways."""
-        traced = super()._trace()
+        traced = super()._trace(*purpose)
         parts = []
         for n, ((k, c), value) in enumerate(zip(self.components, traced.given, strict=True)):
             weights = [traced.graph.input(adjoint_of(k), s, c) for s in self.term.slots(adjoint_of(k))]
@@ -204,4 +204,9 @@ def given(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
     """The outputs of an element, by component; or, if the request has tangents, the tangents of them."""
     if not moved.tangents:
         return list(traced.given)
+    key = ("given", tuple([one.serial for one in traced.given]), tuple(moved.tangents))
+    return [*traced.graph.once(key, lambda: _moved(traced, moved))]
+
+
+def _moved(traced: Trace, moved: DerivativeRequest) -> list[Scalar]:
     return ties.settled(differentiation.tangent(traced.given, tangents(traced, list(moved.tangents))))

@@ -5,8 +5,7 @@
 Every literal and every local states its type, so that scenes of both precisions share a process.
 """
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from copy import copy
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ import numpy as np
 from ..energies.roles import Box, Datum, Image, Node, Time
 from ..energies.term import Term
 from ..engine import storage
-from ..engine.kernels import Code
+from ..engine.kernels import Code, words
 from ..errors import EnergyError
 from ..symbolic.graph import reachable
 from ..symbolic.operations import OPERATIONS
@@ -159,6 +158,11 @@ class Statements:
         _, lines, texts = self._hoisted(outputs, None, {})
         return lines, texts
 
+    @property
+    def _variant(self) -> tuple[Hashable, ...]:
+        """What graphs and statements follow from beside the trace and the request."""
+        return type(self).__qualname__, self.term.dtype.str
+
     def _hoisted(
         self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
     ) -> tuple[list[str], list[str], list[str]]:
@@ -166,6 +170,22 @@ class Statements:
 
         `names`: of nodes computed before, by serial; new ones are added.
         """
+        if not outputs:
+            return [], [], []
+        of = tuple([one.serial for one in outputs]), None if late is None else frozenset(late)
+        key = ("statements", self.prefix, *self._variant, *of, tuple(names.items()))
+
+        def make() -> tuple[list[str], list[str], list[str], dict[int, str]]:
+            known = dict(names)
+            return (*self._written(outputs, late, known), known)
+
+        early, lines, texts, known = outputs[0].graph.once(key, make)
+        names |= known
+        return [*early], [*lines], [*texts]
+
+    def _written(
+        self, outputs: Sequence[Scalar], late: set[int] | None, names: dict[int, str]
+    ) -> tuple[list[str], list[str], list[str]]:
         known = set(names)
         early_lines: list[str] = []
         late_lines: list[str] = []
@@ -217,7 +237,7 @@ class Statements:
 
     def _code(self, lines: list[str], wanted: DerivativeRequest | None = None) -> Code:
         """The lines with every array that they name."""
-        text = "".join(f"{line}\n" for line in lines)
+        text = "\n".join([*lines, ""])
         named = {self.prefix + name: array for name, array in self._arrays.items()}
         named |= {f"f_{f.name}": f.array for f in self.term.read.values()}
         if wanted is not None:
@@ -225,7 +245,7 @@ class Statements:
             along = {a: array for a, array in wanted.tangents.items() if a in read}
             for letter, arrays in (("g", wanted.gradient), ("h", wanted.product), ("w", along)):
                 named |= {f"{letter}_{read[a].name}": array for a, array in arrays.items()}
-        used = set(re.findall(r"\w+", text))
+        used = words(text)
         aliases = {
             f"{kind}_{adjoint}{name}": f"{kind}_{adjoint}{alias}"
             for name, alias in self.term.aliases.items()

@@ -10,7 +10,7 @@ This holds in the inner part of the grid, whose stencils end before its edges. T
 listed, and have the plain loops (`term_loops`).
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import add
@@ -34,7 +34,7 @@ from .map_loops import MapLoops, given
 from .statements import DOT, indented, is_tangent, leaf_name, subscript
 from .sweep_verification import relaunched, verify_map, verify_sweep
 from .term_loops import Emitter
-from .tracing import of_term
+from .tracing import Trace, of_term
 from .windows.scatter_loops import OfCell
 
 LEAST_CELLS = 16_384
@@ -79,6 +79,9 @@ class StencilLanes(AllVectors, MapLoops):
         self.wide, self.shape, self.reach = runtime.lanes(term.dtype), term.cells.shape, reaches(term)
         strides = [int(np.prod(self.shape[a + 1 :], dtype=int)) for a in range(len(self.shape))]
         self.shifts = [int(np.dot(offset, strides)) for offset in term.energy.offsets]
+
+    def _trace(self, *purpose: Hashable) -> Trace:
+        return super()._trace()  # a new one for every purpose: graphs follow from the grid and from names
 
     # Loops
 

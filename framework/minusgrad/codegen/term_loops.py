@@ -28,6 +28,7 @@ from ..errors import EnergyError
 from ..symbolic.graph import inputs, reachable
 from ..symbolic.scalar import Scalar
 from .derivative_request import TOTAL, WHOLE, DerivativeRequest, Place, Sweep, outputs, tangents
+from .kept_traces import KEPT
 from .statements import DOT, Statements, filled, indented, is_tangent, leaf_name, subscript
 from .sweep_verification import verify_sweep
 from .tracing import Trace, of_term
@@ -66,7 +67,7 @@ class Emitter(Statements):
     def _swept(self, wanted: DerivativeRequest, energy: Place) -> tuple[Code, dict[str, Any]]:
         """Loops and buffers, with the energy stored in this place."""
         self._check_shapes(wanted)
-        traced = self._trace()
+        traced = self._trace("sweep", energy.buffer, wanted.names)
         slots = self.loop.slots(self.term.arity)
         places = [energy if p is WHOLE else p for p in wanted.places(traced, slots)]
         along = tangents(traced, list(wanted.tangents))
@@ -170,8 +171,12 @@ class Emitter(Statements):
                     f" {list(self.term.fields[argument].shape)}, the array for it {list(array.shape)}"
                 )
 
-    def _trace(self) -> Trace:
-        return of_term(self.term)  # at every call: the text depends on the request alone, not on earlier ones
+    def _trace(self, *purpose: Hashable) -> Trace:
+        """The trace for a purpose, kept for terms that are bound again; without a purpose a new one.
+
+        One for each: the text depends on the request alone, not on earlier ones.
+        """
+        return KEPT.of_term(self.term, (*self._variant, *purpose)) if purpose else of_term(self.term)
 
     def _slices(self) -> Slices | None:
         """How a launch of the loops over targets, with the sources packed before, can be divided."""

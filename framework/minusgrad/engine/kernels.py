@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import lru_cache, partial
 from logging import getLogger
 from textwrap import indent
 from typing import Any
@@ -87,8 +87,7 @@ class Code:
         arrays: dict[str, Any] = {}
         names: dict[int, str] = {}
         for piece in pieces:
-            words = set(re.findall(r"\w+", piece.text))
-            used = {name: array for name, array in piece.arrays.items() if name in words}
+            used = {name: array for name, array in piece.arrays.items() if name in words(piece.text)}
             new = {name: names.setdefault(id(a), f"a{len(names)}_{name}") for name, a in used.items()}
             arrays |= {new[name]: array for name, array in used.items()}
             parts = re.split(r"(\w+)", piece.text)
@@ -212,6 +211,12 @@ def _source(code: Code, scalars: tuple[str, ...]) -> str:
     arguments = [f"{name}: {_annotation(taken(array))}" for name, array in code.arrays.items()]
     arguments += [f"{name}: {SCALARS[name]}" for name in scalars]
     return f"def kernel({', '.join(arguments)}):\n{indent(code.text, '    ')}"
+
+
+@lru_cache(maxsize=256)
+def words(text: str) -> frozenset[str]:
+    """The names in a text, and its keywords and numbers."""
+    return frozenset(re.findall(r"\w+", text))
 
 
 def _annotation(array: Any) -> str:

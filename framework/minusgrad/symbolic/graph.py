@@ -7,15 +7,16 @@ A node is real, an integer, or a truth (the outcome of a comparison). As in Taic
 number become real; a truth serves as a condition only.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 
 from .operations import OPERATIONS, TRUTHS
 from .rewriting import UNROLLED
 from .scalar import Number, Scalar
 from .simplification import CASTS, RULES, folded
 
+T = TypeVar("T")
 REAL_PLACE = "table: is read at integers, got a real number; write ti.cast(ti.floor(...), ti.i32)"
 
 
@@ -29,6 +30,7 @@ class Graph:
     def __init__(self, decide: Callable[[Scalar], bool] | None = None, simplify: bool = True):
         self._rules = RULES if simplify else {op: RULES[op] for op in CASTS}
         self._table: dict[tuple, Scalar] = {}
+        self._results: dict[Hashable, Any] = {}
         self.most: int | None = None
         """Most nodes, while a function is traced."""
         self.decide = decide
@@ -37,6 +39,15 @@ class Graph:
     def __iter__(self) -> Iterator[Scalar]:
         """All nodes, arguments before users."""
         return iter(self._table.values())
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    def once(self, what: Hashable, make: Callable[[], T]) -> T:
+        """A result that follows from nodes of the graph, computed at the first call; never to be changed."""
+        if what not in self._results:
+            self._results[what] = make()
+        return self._results[what]
 
     def constant(self, value: Number) -> Scalar:
         whole = isinstance(value, int)

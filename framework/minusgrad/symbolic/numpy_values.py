@@ -15,6 +15,8 @@ from .scalar import Scalar
 
 After = Callable[[Scalar, Any], Any]
 """Of an operation that rounds and its result: the number in its place."""
+Step = tuple[int, Scalar, Callable[..., Any] | None, tuple[int, ...] | None]
+"""A node by serial, the function of NumPy (none of lookups), and its arguments (none of constants)."""
 EXACT = frozenset({"select", "min", "max", "abs", "to_real", "lookup"})
 """Operations that do not round: they return one of their arguments, or a number of a table."""
 
@@ -32,21 +34,36 @@ def numbers(
     `literals`: the type that constants are rounded to; `wide`: the type to compute in; `after`: see `After`.
     """
     known: dict[int, Any] = dict(leaves)
+    one = wide(1.0)
     with np.errstate(all="ignore"):
-        for node in reachable(outputs):
-            if node.serial in known:
+        for serial, node, function, places in _steps(outputs):
+            if serial in known:
                 continue
-            if node.number is not None:
-                known[node.serial] = wide(node.number if node.integer else literals(node.number))
+            if places is None:
+                known[serial] = wide(node.number if node.integer else literals(node.number))
                 continue
-            arguments = [known[a.serial] for a in node.args]
-            found = (
-                _looked_up(tables[node.value], arguments)
-                if node.op == "lookup"
-                else value(node, arguments) * wide(1.0)
-            )
-            known[node.serial] = found if after is None or not rounds(node) else after(node, found)
+            arguments = [known[place] for place in places]
+            if function is None:
+                found = _looked_up(tables[node.value], arguments)
+            else:
+                found = function(*arguments)
+                found = found if getattr(found, "dtype", None) is one.dtype else found * one
+            known[serial] = found if after is None or not rounds(node) else after(node, found)
     return [np.asarray(known[output.serial], wide) for output in outputs]
+
+
+def _steps(outputs: Sequence[Scalar]) -> list[Step]:
+    """The operations that the outputs need, in order; looked up once for each graph."""
+    if not outputs:
+        return []
+    key = ("steps", tuple([one.serial for one in outputs]))
+    return outputs[0].graph.once(key, lambda: [_step(node) for node in reachable(outputs)])
+
+
+def _step(node: Scalar) -> Step:
+    function = OPERATIONS[node.op].numpy if node.op != "lookup" else None
+    places = None if node.number is not None else tuple([a.serial for a in node.args])
+    return node.serial, node, function, places
 
 
 def value(node: Scalar, arguments: Sequence[Any]) -> Any:

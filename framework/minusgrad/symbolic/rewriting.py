@@ -217,9 +217,7 @@ class Rebinder:
 
     def rewritten(self, function: Callable) -> "Rewritten":
         """The function's source as it runs here."""
-        if function not in _known:
-            _known[function] = rewritten(function, Rewriter)
-        return _known[function]
+        return _known_source(function)
 
     def statements(self) -> dict[str, Callable]:
         """The functions that rewritten statements call."""
@@ -302,6 +300,18 @@ class Rewritten:
 
 
 _known: WeakKeyDictionary[Callable, Rewritten] = WeakKeyDictionary()
+
+
+def _known_source(function: Callable) -> Rewritten:
+    """The function's source as energies run it, read once."""
+    if function not in _known:
+        _known[function] = rewritten(function, Rewriter)
+    return _known[function]
+
+
+def visible(function: Callable) -> dict[str, Any]:
+    """The globals and closure variables that an energy's function names. Raises `TraceError` as `rebind`."""
+    return _visible(function, _known_source(function).uses)
 
 
 def rewritten(function: Callable, rewriter: "type[Rewriter]") -> Rewritten:

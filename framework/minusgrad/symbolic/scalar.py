@@ -4,10 +4,11 @@ A scalar is real, an integer, or a truth (the outcome of a comparison). Its oper
 that it belongs to.
 """
 
-from collections.abc import Callable
-from typing import Any, Protocol
+from collections.abc import Callable, Hashable
+from typing import Any, Protocol, TypeVar
 
 Number = int | float
+T = TypeVar("T")
 UNREADABLE = "has no value before the kernel runs"
 
 
@@ -27,6 +28,8 @@ class Expressions(Protocol):
     def rebuilt(self, node: "Scalar", args: "tuple[Scalar, ...]") -> "Scalar": ...
 
     def truth(self, condition: "Scalar") -> "Scalar": ...
+
+    def once(self, what: Hashable, make: "Callable[[], T]") -> "T": ...
 
 
 class Scalar:

@@ -26,11 +26,11 @@ from ...symbolic.graph import inputs
 from ...symbolic.scalar import Scalar
 from .. import lane_loops
 from ..derivative_request import Place, outputs
+from ..kept_traces import KEPT
 from ..lane_loops import STRETCH, Lanes
 from ..lane_statements import MOST_BY_LANE, serve
 from ..statements import indented, leaf_name
 from ..term_loops import Emitter
-from ..tracing import of_term
 from .collected_products import CollectedProducts, is_difference
 
 MOST_TARGETS = {4: 1 << 23, 8: 1 << 30}
@@ -53,7 +53,7 @@ def suits(term: Term) -> bool:
     if not isinstance(elements, PairList) or not runtime.lanes(term.dtype):
         return False
     many = lane_loops.LEAST_TARGETS <= elements.rows <= MOST_TARGETS[term.dtype.itemsize]
-    return many and serve(reduce(add, of_term(term).values), 0 if term.outputs else MOST_BY_LANE)
+    return many and serve(reduce(add, KEPT.of_term(term, "sum").values), 0 if term.outputs else MOST_BY_LANE)
 
 
 class ListedLanes(Lanes):

@@ -17,7 +17,7 @@ class ListedMapLanes(MapLoops, ListedLanes):
     """The loops of a map over pairs within a cutoff, a block of targets at a time."""
 
     def _forward(self, outs: Sequence[str], moved: DerivativeRequest, overwrite: Sequence[bool]) -> list[str]:
-        traced = Emitter._trace(self)
+        traced = Emitter._trace(self, "forward", tuple(moved.tangents))
         values = given(traced, moved)
         self.forwarded = traced, values
         sums, numbers = self._sums(len(values)), range(len(values))

@@ -7,7 +7,7 @@
 with p the first node of element e, and lambda = dU/dy. Every sum has a fixed order, at any number of threads.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -110,9 +110,9 @@ class GatherLoops(WindowLoops):
 
     # Pieces
 
-    def _trace(self) -> Trace:
+    def _trace(self, *purpose: Hashable) -> Trace:
         """lambda_p . f; the fields that are read at cells are known late."""
-        self._traced = MapLoops._trace(self)
+        self._traced = MapLoops._trace(self)  # a new one for every purpose
         return self._traced
 
     def _late(self, traced: Trace) -> set[int]:

@@ -13,7 +13,7 @@ other side of an integer, and read a neighbouring entry of a table.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import add
@@ -316,9 +316,9 @@ class WindowLoops(MapLoops):
 
     # Pieces
 
-    def _trace(self) -> Trace:
+    def _trace(self, *purpose: Hashable) -> Trace:
         """f itself; lambda is a value of the cell and multiplies outside."""
-        traced = Emitter._trace(self)
+        traced = Emitter._trace(self)  # a new one for every purpose
         weights: dict[str, list[list[Scalar]]] = {}
         for k, c in self.components:
             (leaves,) = weights.setdefault(adjoint_of(k), [[]])

@@ -19,6 +19,8 @@ from ...errors import EnergyError
 
 MOST = 2**31 - 1
 """Numbers in one array: kernels count in 32 bits."""
+FEW = 1 << 24
+"""Bytes that are there in any process."""
 
 
 class ElementHessians:
@@ -86,8 +88,12 @@ class ElementHessians:
 
 
 def require_room(numbers: int, size: int, what: str) -> None:
-    """Raise `EnergyError` for more numbers than an index can count, and for more bytes than are free."""
+    """Raise `EnergyError` for more numbers than an index can count, and for more bytes than are free.
+
+    Few bytes are not compared: to read what is free takes a millisecond.
+    """
     cure = "use potential.product, which is the Hessian times a tangent"
     if numbers > MOST:
         raise EnergyError(f"{what}: needs at most {MOST} numbers, got {numbers}; {cure}")
-    memory.require(size, what, cure, EnergyError)
+    if size > FEW:
+        memory.require(size, what, cure, EnergyError)
