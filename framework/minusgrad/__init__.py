@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged_binding import bind_staged
+    from .symbolic.stretches import biot_squares, log_stretch_squares, polar, stretch_powers, stretch_trace
 
     ti: Any
 
@@ -60,15 +61,16 @@ _HOMES = {
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged_binding": "bind_staged",
+    "symbolic.stretches": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 """The public names by the module that defines them; a test compares them with the imports above."""
 
 __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
-    "TimeStep", "UserError", "bind", "bind_staged", "build", "checked", "erf", "erfc", "fit", "hookimpl",
-    "local_energy", "local_map", "repeated", "resume", "run", "staged_energy", "staged_map", "ti",
-    "vector_potential",
+    "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "erf", "erfc", "fit",
+    "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume", "run",
+    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
 ]  # fmt: skip
 
 

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
+    from .symbolic.stretches import biot_squares, log_stretch_squares, polar, stretch_powers, stretch_trace
 
     ti: Any
 
@@ -86,19 +87,20 @@ _HOMES = {
     "steppers.programs.evolution": "Evolution",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
+    "symbolic.stretches": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 
 __all__ = [
     "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
     "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
-    "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion",
-    "Node", "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quadrature",
-    "Quantity",
-    "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Stage", "State",
+    "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
+    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quadrature",
+    "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Stage", "State",
     "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances", "UnitError",
-    "UnitSystem", "Unknown", "UserError", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map",
-    "memory", "node_numbers", "one_or_each", "ordered_sum", "quantities", "random", "staged_energy",
-    "staged_map", "ti", "uniform_field", "vector_potential",
+    "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images", "local_energy",
+    "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar",
+    "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

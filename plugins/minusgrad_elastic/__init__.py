@@ -5,14 +5,15 @@ from minusgrad.plugin import hookimpl
 
 @hookimpl
 def register_energies():
-    """Two hyperelastic solids, springs and muscles, angles, dead loads, obstacles."""
+    """Solids of several materials, springs and muscles, angles, dead loads, obstacles."""
     from .angles import angle, dihedral
     from .contacts import floor, sphere, wall
     from .hyperelastic import neo_hookean, st_venant_kirchhoff
     from .loads import body_force, load, traction
+    from .materials.registered import MATERIALS
     from .springs import muscle, spring
 
-    solids, springs = [neo_hookean, st_venant_kirchhoff], [spring, muscle, angle, dihedral]
+    solids, springs = [neo_hookean, st_venant_kirchhoff, *MATERIALS], [spring, muscle, angle, dihedral]
     return [*solids, *springs, body_force, traction, load, floor, wall, sphere]
 
 

@@ -24,6 +24,7 @@ from minusgrad_control import electrodes, layers
 from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
+from minusgrad_elastic.materials.registered import MATERIALS
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
 from minusgrad_impacts import balls, boxes
@@ -251,10 +252,19 @@ def _strewn(rng: np.random.Generator, n: int, d: int) -> dict[str, np.ndarray]:
     return {"x": rng.uniform(-0.8, 5.8, (n, d))}
 
 
+OF_STRETCHES = ("hencky", "corotated", "ogden")
+"""Parts of the names of materials that are functions of principal stretches, which Taichi lacks."""
+
+
+def _solid(material: LocalEnergy) -> Instance:
+    return Instance(material, state=_general, compiles=not any(p in material.name for p in OF_STRETCHES))
+
+
 CANONICAL: dict[str, Instance] = {
     "gravity": Instance(gravity),
     "neo_hookean": Instance(hyperelastic.neo_hookean, state=_general),
     "st_venant_kirchhoff": Instance(hyperelastic.st_venant_kirchhoff, state=_general),
+    **{material.name: _solid(material) for material in MATERIALS},
     "spring": Instance(springs.spring),
     "muscle": Instance(springs.muscle),
     "angle": Instance(angles.angle),

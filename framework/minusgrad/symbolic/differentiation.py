@@ -33,6 +33,11 @@ def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:
     return first.graph.apply(op, first, *rest)
 
 
+def followed(node: Scalar) -> tuple[Scalar, ...]:
+    """The arguments that a derivative may go through: of a function with a rule of its own not its value."""
+    return node.args[1:] if OPERATIONS[node.op].defined else node.args
+
+
 def gradient(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """d(output)/d(leaf) for each leaf in `wrt`, as nodes of the same graph."""
     graph = output.graph
@@ -57,7 +62,7 @@ def tangent(outputs: Sequence[Scalar], along: Mapping[int, Scalar]) -> list[Scal
     if not outputs:
         return []
     zero, moves = outputs[0].graph.constant(0.0), dict(along)
-    for node in reachable(outputs):
+    for node in reachable(outputs, followed):
         if node.serial not in moves and any(a.serial in moves for a in node.args):
             change = _change(node, moves, zero)
             if change.number != 0.0:
@@ -117,10 +122,11 @@ def cut(
 def _depending(output: Scalar, wrt: Sequence[Scalar]) -> list[Scalar]:
     """Nodes on a path from a leaf in `wrt` to the output."""
     live = {leaf.serial for leaf in wrt}
-    for node in reachable([output]):
-        if any(a.serial in live for a in node.args):
+    found = reachable([output], followed)
+    for node in found:
+        if any(a.serial in live for a in followed(node)):
             live.add(node.serial)
-    return [node for node in reachable([output]) if node.serial in live]
+    return [node for node in found if node.serial in live]
 
 
 def _contributions(node: Scalar, adjoint: dict[Guard, Scalar], nodes: dict[int, Scalar]):

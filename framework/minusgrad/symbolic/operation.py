@@ -49,9 +49,16 @@ class Operation:
     rounding: str = ""
     """Of a rounding, at which derivatives end: what a remark says of the number."""
     singularity: Singularity | None = None
+    defined: bool = False
+    """True if the first argument is the value, an expression that is not differentiated, and the others are
+    the arguments of the derivative."""
     recomputed: bool = False
     """True if the reverse of an inner loop in Taichi 1.7.4 computes its value again (`lint.inner_loops`)."""
 
     def __post_init__(self) -> None:
+        if self.defined:
+            object.__setattr__(self, "numpy", lambda value, *_: value)
+            object.__setattr__(self, "text", "{0}")
+            object.__setattr__(self, "vectors", SAME)
         if not self.text:
             object.__setattr__(self, "text", f"ti.{self.name}({', '.join(['{}'] * self.arity)})")

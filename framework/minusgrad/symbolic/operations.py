@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..engine.special_functions import erf, erfc
+from .isotropic import biot_slopes, entry_slopes, no_third, sum_slopes, trace_slopes
 from .operation import SAME, Operation, Singularity
 from .scalar import Scalar
 
@@ -99,6 +100,16 @@ _ROWS = (
               derivative=lambda y, a: (2.0 / math.sqrt(math.pi) * _f("exp", -(a * a)),)),
     Operation("erfc", python=math.erfc, numpy=erfc, text="erfc_{R}({})", function=True,
               derivative=lambda y, a: (-2.0 / math.sqrt(math.pi) * _f("exp", -(a * a)),)),
+    # Functions of principal stretches, of C in the plane and in space
+    Operation("stretch_trace", 4, defined=True, derivative=trace_slopes,
+              singularity=Singularity(
+                  lambda y, value, i1, i2, J: y * (y * y - i1) == 2.0 * J,
+                  "two principal stretches add up to zero, where a mirror image has no nearest rotation")),
+    Operation("biot_squares", 3, defined=True, derivative=biot_slopes),
+    *(Operation(f"stretch_sum{d}", 4 + c, defined=True, derivative=sum_slopes) for d, c in ((2, 3), (3, 6))),
+    *(Operation(f"stretch_entry{d}", 6 + c, defined=True, derivative=entry_slopes)
+      for d, c in ((2, 3), (3, 6))),
+    *(Operation(f"stretch_slope{d}", 2 + c, defined=True, derivative=no_third) for d, c in ((2, 3), (3, 6))),
     # Kinks and choices
     Operation("abs", python=abs, numpy=np.abs, vectors="ti.max({0}, {zero} - {0})", result="same",
               derivative=lambda y, a: (

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from . import stretches
 from .graph import REAL_PLACE
 from .neighbours import Neighbours
 from .operations import OPERATIONS
@@ -247,6 +248,7 @@ NUMPY = _Numpy(
     normalize=lambda a: a.normalized(),
     determinant=lambda a: a.determinant(),
     inverse=lambda a: a.inverse(),
+    **{one.__name__: one for one in stretches.FUNCTIONS} | {"polar": lambda F: array(stretches.polar(F))},
     Vector=_Constructor(),
     Matrix=_Constructor(),
     types=Types(

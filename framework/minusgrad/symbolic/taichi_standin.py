@@ -9,6 +9,7 @@ from functools import partial, reduce
 from itertools import product
 from typing import Any
 
+from . import isotropic
 from .graph import Graph
 from .operations import OPERATIONS, TRUTHS
 from .rewriting import Types, missing, unknown, unprinted
@@ -34,6 +35,8 @@ class Symbolic:
                 setattr(self, op, self._function(op, row.arity))
             elif row.result == "whole":
                 setattr(self, op, partial(self._rounded, op))
+        for function in isotropic.FUNCTIONS:
+            setattr(self, function.__name__, function)
         for dtype in REALS:
             setattr(self, dtype, partial(self._number, "to_real"))
         for dtype in WHOLES:

@@ -1,0 +1,56 @@
+"""Arguments that materials have in common: of plates in plane stress, of rubber by its own moduli."""
+
+from math import inf
+from typing import Any
+
+from minusgrad.plugin import Datum, Node, Parameter, ti
+
+from ..hyperelastic import SOLID
+
+PLANE_STRESS: dict[str, Any] = SOLID | {
+    "x": Node("m", (2,)),
+    "gradients": Datum("m^-1", ("k", 2)),
+    "poissons_ratio": Parameter(
+        "1", scale=0.3, bounds=(-1.0, 0.5), open=True, reason="the bulk modulus is positive and finite"
+    ),
+}
+"""As of a solid, in the plane only. `volume` is area times thickness at rest."""
+
+RUBBER: dict[str, Any] = {
+    name: role for name, role in SOLID.items() if name not in ("youngs_modulus", "poissons_ratio")
+} | {
+    "bulk_modulus": Parameter("Pa", bounds=(0.0, inf), reason="a pressure shall not make a solid grow"),
+}
+"""Of a solid with a bulk modulus K, whose parameters of shear are its own."""
+
+RUBBER_SHEET: dict[str, Any] = {
+    name: PLANE_STRESS[name] for name in ("symmetries", "x", "gradients", "F", "volume")
+}
+"""Of an incompressible sheet in plane stress."""
+
+
+@ti.func
+def plane_stress_lame(youngs_modulus, poissons_ratio):
+    """Lame's mu, and lambda* of plane stress."""
+    mu = youngs_modulus / (2.0 * (1.0 + poissons_ratio))
+    return mu, youngs_modulus * poissons_ratio / (1.0 - poissons_ratio * poissons_ratio)
+
+
+@ti.func
+def first_invariant(F):
+    """I1 = tr C, with F_33 = 1 in the plane."""
+    return (F * F).sum() + (3.0 - F.n)
+
+
+@ti.func
+def second_invariant(F):
+    """I2 = ((tr C)^2 - tr C^2) / 2, with F_33 = 1 in the plane."""
+    C = F.transpose() @ F
+    first = first_invariant(F)
+    return 0.5 * (first * first - (C * C).sum() - (3.0 - F.n))
+
+
+@ti.func
+def dilation(J, bulk_modulus):
+    """K/4 (J^2 - 1 - 2 ln J), infinite where J is 0 and where it is infinite (Simo & Taylor 1982)."""
+    return 0.25 * bulk_modulus * (J * J - 1.0 - 2.0 * ti.log(J))
