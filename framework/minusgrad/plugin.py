@@ -50,7 +50,13 @@ if TYPE_CHECKING:
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
-    from .symbolic.stretches import biot_squares, log_stretch_squares, polar, stretch_powers, stretch_trace
+    from .symbolic.stretches.functions import (
+        biot_squares,
+        log_stretch_squares,
+        polar,
+        stretch_powers,
+        stretch_trace,
+    )
 
     ti: Any
 
@@ -87,7 +93,7 @@ _HOMES = {
     "steppers.programs.evolution": "Evolution",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
-    "symbolic.stretches": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
+    "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 
 __all__ = [

@@ -6,12 +6,13 @@ import pytest
 
 import minusgrad
 from minusgrad.errors import EnergyError
-from minusgrad.symbolic import isotropic, stretches
 from minusgrad.symbolic.differentiation import gradient, tangent
-from minusgrad.symbolic.eigenvectors import eigen, upper
 from minusgrad.symbolic.graph import Graph
 from minusgrad.symbolic.numpy_values import numbers
 from minusgrad.symbolic.scalar import Scalar
+from minusgrad.symbolic.stretches import functions as stretches
+from minusgrad.symbolic.stretches import isotropic
+from minusgrad.symbolic.stretches.eigenvectors import eigen, upper
 from minusgrad.symbolic.taichi_standin import Symbolic
 from minusgrad.symbolic.tensors import Tensor
 

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from ..engine.special_functions import erf, erfc
-from .isotropic import biot_slopes, entry_slopes, no_third, sum_slopes, trace_slopes
 from .operation import SAME, Operation, Singularity
 from .scalar import Scalar
+from .stretches.isotropic import biot_slopes, entry_slopes, no_third, sum_slopes, trace_slopes
 
 
 def _f(op: str, first: Scalar, *rest: Scalar | float) -> Scalar:

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from . import stretches
 from .graph import REAL_PLACE
 from .neighbours import Neighbours
 from .operations import OPERATIONS
 from .rewriting import Types, missing, number, rebind, run, unknown, unprinted
+from .stretches import functions as stretches
 
 
 class Array(np.ndarray):

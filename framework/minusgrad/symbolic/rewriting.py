@@ -22,8 +22,8 @@ from weakref import WeakKeyDictionary
 
 from ..engine import runtime, special_functions
 from ..errors import MinusgradError, TraceError, suggestion
-from . import stretches
 from .error_explanations import explanation, with_cure
+from .stretches import functions as stretches
 from .tensors import TRUNCATES, as_real, is_integer
 
 REFUSED = {

@@ -9,11 +9,11 @@ from functools import partial, reduce
 from itertools import product
 from typing import Any
 
-from . import isotropic
 from .graph import Graph
 from .operations import OPERATIONS, TRUTHS
 from .rewriting import Types, missing, unknown, unprinted
 from .scalar import Scalar
+from .stretches import isotropic
 from .tensors import Tensor, as_real, flat, is_integer
 
 REALS = ("f16", "f32", "f64", "float16", "float32", "float64")

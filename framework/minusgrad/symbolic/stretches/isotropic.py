@@ -1,6 +1,6 @@
 """Functions of principal stretches in expression graphs, differentiable where stretches coincide.
 
-`stretches` says which functions these are. Each is a node of the graph whose first argument is its value, an
+`functions` says which functions these are. Each is a node of the graph whose first argument is its value, an
 expression that is never differentiated (`eigenvectors`), and whose rule is one of these:
 
     tr S = y(i1, i2, J)     i1 = tr C, i2 = (i1^2 - tr C^2) / 2, J = det F, C = F^T F; the largest root of
@@ -27,10 +27,10 @@ from functools import reduce
 from operator import add
 from typing import Any
 
-from ..errors import EnergyError
+from ...errors import EnergyError
+from ..scalar import Number, Scalar
+from ..tensors import Tensor
 from .eigenvectors import TINY, eigen, upper
-from .scalar import Number, Scalar
-from .tensors import Tensor
 
 NEAR = 0.25
 """Bound of (1 + P^2) t^2 for the series, whose first term left out is then below 1e-16 of the sum."""
@@ -104,7 +104,7 @@ def _stretching(F: Tensor) -> list[Scalar]:
 
 
 def _entries(C: Tensor) -> list[Scalar]:
-    """The upper triangle; a row of a matrix of constants is made of scalars."""
+    """The upper half; a row of a matrix of constants is made of scalars."""
     return [C[place] for place in upper(C.n)]
 
 
@@ -193,7 +193,7 @@ def _total(C: Sequence[Scalar], exponent: Scalar | Number, q: int, k: int) -> Sc
 
 
 def _stretch_entries(C: Sequence[Scalar], exponent: Scalar | Number, q: int, k: int) -> list[Scalar]:
-    """The nodes of the matrix sum_a l_a^(a/2 - k) h_a^q n_a (x) n_a, its upper triangle."""
+    """The nodes of the matrix sum_a l_a^(a/2 - k) h_a^q n_a (x) n_a, its upper half."""
     found, made = _Spectrum(C), []
     for i, j in upper(found.order):
         parts = (found.weight(a, exponent, q, k) * found.across(a, a, i, j) for a in range(found.order))
@@ -243,7 +243,7 @@ def no_third(*_: Scalar) -> Partials:
 
 
 def _doubled(entries: Sequence[Any]) -> list[Any]:
-    """The upper triangle with what stands beside the diagonal counted twice."""
+    """The upper half with what stands beside the diagonal counted twice."""
     order = 2 if len(entries) == 3 else 3
     return [e if i == j else 2.0 * e for e, (i, j) in zip(entries, upper(order), strict=True)]
 

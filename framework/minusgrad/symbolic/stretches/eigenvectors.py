@@ -17,7 +17,7 @@ These expressions are never differentiated: functions of them have derivatives o
 from collections.abc import Sequence
 from itertools import combinations_with_replacement
 
-from .scalar import Scalar
+from ..scalar import Scalar
 
 TINY = 1e-30
 """Keeps 0 / 0 out; of the square of a quantity near 1, in either precision far below rounding."""
@@ -32,7 +32,7 @@ def upper(n: int) -> list[tuple[int, int]]:
 
 
 def eigen(entries: Sequence[Scalar]) -> tuple[Vector, list[Vector]]:
-    """Eigenvalues and eigenvectors of a symmetric matrix from its upper triangle, row by row."""
+    """Eigenvalues and eigenvectors of a symmetric matrix from its upper half, row by row."""
     if len(entries) == 3:
         a, b, c = entries
         values, (turn, side) = _rotation(a, b, c)
