@@ -186,7 +186,7 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
             "stepper",
             {"kind": "lbfgs"},
             "stepper.kind: stepper 'lbfgs': searches for a minimum, so a run of it has no derivative; use a"
-            " splitting scheme, such as leapfrog",
+            ' splitting scheme, such as leapfrog, or [fit] of = "equilibrium"',
         ),
         (
             "stepper",

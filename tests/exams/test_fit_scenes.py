@@ -3,9 +3,10 @@
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 import minusgrad
-from tests.support import inverse_scenes
+from tests.support import hanging_gel, inverse_scenes
 
 SCENES = Path(__file__).parents[2] / "scenes"
 JUPITER, SATURN = 1, 2
@@ -35,6 +36,21 @@ def test_spring_stiffness(tmp_path) -> None:
     (found,) = fit.estimates.parameters
     assert len(found.values) == 50
     np.testing.assert_allclose(found.values, inverse_scenes.stiffnesses(), rtol=1e-6)
+
+
+def test_stiffness_from_shape(tmp_path) -> None:
+    """The data are those of a program that shares no code with the framework."""
+    assert (SCENES / "data" / "hanging_gel.csv").read_text() == hanging_gel.table()
+    assert (hanging_gel.shape() - hanging_gel.rest())[0, 1] == pytest.approx(-5e-3, rel=0.03)
+    fit = minusgrad.fit(SCENES / "stiffness_from_shape.toml", out=tmp_path / "fit")
+    assert fit.outcome == "settled"
+    assert fit.remarks == ()
+    assert abs(fit.estimates.reduced - 1.0) < 3.0 * np.sqrt(2.0 / fit.estimates.observations)
+    truth = {"youngs_modulus": hanging_gel.YOUNG, "poissons_ratio": hanging_gel.POISSON}
+    for name, value in truth.items():
+        found = estimate(fit, f"neo_hookean.{name}")
+        assert abs(found.values[0] / value - 1.0) < 0.01
+        assert abs(found.values[0] - value) < 2.0 * found.errors[0] < 0.02 * value
 
 
 def test_walker(tmp_path) -> None:

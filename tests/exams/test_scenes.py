@@ -47,6 +47,7 @@ CLAIMED = {
     "smoke": "exams/programs/test_smoke.py::test_the_heart_appears",
     "silicon": "exams/test_crystal_scenes.py::test_silicon",
     "spring_stiffness": "exams/test_elastic_scenes.py::test_spring_stiffness",
+    "stiffness_from_shape": "exams/test_fit_scenes.py::test_stiffness_from_shape",
     "stretch": "exams/test_elastic_scenes.py::test_stretch",
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",

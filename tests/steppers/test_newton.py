@@ -111,6 +111,24 @@ def test_what_nothing_holds_is_named() -> None:
     )
 
 
+def test_a_free_part_beside_a_held_one_costs_few_steps() -> None:
+    """Its translation makes the Hessian singular; with slopes alone it takes hundreds of steps."""
+    x = [[0.0, 0.0], [1.3, 0.0], [0.4, 1.2], [5.0, 0.0], [6.2, 0.1], [5.5, 1.4]]
+    fields = Fields({"x": np.array(x)})
+    triangles = [[0, 1], [1, 2], [2, 0], [3, 4], [4, 5], [5, 3]]
+    free = np.ones((6, 2), bool)
+    free[:2] = False
+    search = Newton(
+        Potential(fields, [bind(spring, fields, tuples=triangles)]),
+        [Unknown("x")],
+        Tolerances(force=1e-9, step=1e-6),
+        free={"x": free},
+    )
+    search.advance(60)
+    assert search.outcome == "converged", search.verdict
+    assert search.step < 20
+
+
 def test_a_free_body_without_forces_from_outside_relaxes() -> None:
     search = loose(0.0)
     search.advance(60)

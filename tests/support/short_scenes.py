@@ -72,6 +72,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     "ringing_bar": {"state.cells": [20, 4], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
+    "stiffness_from_shape": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
     | {"run.steps": 24, "checkpoint.every": 8}
@@ -80,6 +81,7 @@ AT_REST: dict[str, dict[str, Any]] = {
 """What is minimised."""
 FITTED: dict[str, dict[str, Any]] = {
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
+    "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
     "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2},
     "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},
 }
@@ -144,7 +146,8 @@ def moved(scene: str, kind: str) -> dict[str, Any]:
 def searched(scene: str, kind: str) -> dict[str, Any]:
     """Overrides for a scene that is minimised in this way."""
     own = load(path_of(scene)).data["stepper"]
-    return AT_REST[scene] | {"stepper": {"kind": kind, "fields": own["fields"]}}
+    fields = own.get("fields", {"x": {}})
+    return AT_REST[scene] | {"stepper": {"kind": kind, "fields": fields}}
 
 
 def fitted(scene: str, method: str) -> dict[str, Any]:

@@ -243,7 +243,7 @@ def test_a_step_beyond_the_run_and_steppers_without_derivatives_are_refused() ->
         rollout(SCENES / "stretch.toml", 3)
     assert str(refused.value) == (
         "stepper 'lbfgs': searches for a minimum, so a run of it has no derivative; use a splitting scheme,"
-        " such as leapfrog"
+        ' such as leapfrog, or [fit] of = "equilibrium"'
     )
 
 

@@ -18,8 +18,9 @@ from ..engine import storage
 from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError
 from ..potential.non_finite import refuse_non_finite
+from ..potential.potential import Potential
 from ..steppers.stepper import DifferentiableStepper, Stepper
-from .backward import RunAdjoint
+from .backward import RunAdjoint, potentials_of
 from .derivation import Tangents, derivation
 from .losses import Loss, ObservedStates
 from .storage_plan import Plan
@@ -33,6 +34,8 @@ class Rollout:
     Raises `EnergyError` for losses after the last step, for a budget that is too small, and for a stepper
     whose runs have no derivative (`Stepper.differentiable`).
     """
+
+    label = "the run of the loss"
 
     def __init__(
         self,
@@ -69,6 +72,26 @@ class Rollout:
             total += sum(part.writes for part in one.magnetic.potential.parts.values())
         names |= {field.name for field in one.moving}
         return one.dt, one.t0, total + sum(known[name].array.writes for name in sorted(names))
+
+    @property
+    def potentials(self) -> list[Potential]:
+        """All that have parameters."""
+        return potentials_of(self.stepper)
+
+    def inputs_of(self, name: str) -> np.ndarray:
+        """Mask of the components of a field on which a run depends: those that are not held."""
+        return self.stepper.holds.free(name)
+
+    def set_input(self, name: str, values: np.ndarray) -> None:
+        """Overwrite an initial field."""
+        self.stepper.potential.fields[name].set(values)
+
+    def state(self) -> dict[str, np.ndarray]:
+        """Nothing: every evaluation begins at the same start."""
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Nothing."""
 
     # Loss, gradient and curvature
 

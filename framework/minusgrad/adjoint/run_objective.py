@@ -1,6 +1,7 @@
-"""The loss of a run as a function of its parameters: an objective for minimisers.
+"""The loss of a run, or of an equilibrium, as a function of its parameters: an objective for minimisers.
 
     U(p) = L(the run that starts from, and is governed by, p)
+    U(p) = L(the equilibrium of the energy with the parameters p)
 
 Each parameter p is a field of its own here, in double precision, under its name in the run: an
 initial field ("m", "x") or a parameter of a term ("spring.k"; one value is a field with one node). It is
@@ -20,11 +21,12 @@ from ..engine import storage
 
 
 class DifferentiableRun(Protocol):
-    """A run as a function of its initial state and parameters (`adjoint.Rollout` is one).
+    """A run, or an equilibrium, as a function of parameters (`adjoint.Rollout`, `adjoint.Equilibrium`).
 
-    If the run is not finite, values are NaN and `trouble` says why.
+    If it has no value, values are NaN and `trouble` says why; `label` is what messages call it.
     """
 
+    label: str
     trouble: str
 
     @property
@@ -36,6 +38,11 @@ class DifferentiableRun(Protocol):
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]: ...
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray: ...
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What the bits of the next value depend on, besides the parameters."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -103,7 +110,16 @@ class RunObjective:
 
     def first_nonfinite(self, t: float, wrt: Iterable[str]) -> str | None:
         """Why the last run was not finite; None if it was."""
-        return f"the run of the loss: {self.rollout.trouble}" if self.rollout.trouble else None
+        return f"{self.rollout.label}: {self.rollout.trouble}" if self.rollout.trouble else None
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What a resumed search needs besides the parameters."""
+        return self.rollout.state()
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set what `state` returned."""
+        self.rollout.restore(state)
+        self._seen, self._left = (b"", np.nan), self.rollout.writes
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """(P, P): J^T (d2 loss) J, J = d(state)/dz at the observed steps, along P directions dp/dz_k."""

@@ -22,7 +22,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..adjoint import program_check
+from ..adjoint import equilibrium_check, program_check
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
@@ -34,6 +34,7 @@ from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
+from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.programs.evolution import Evolution
 from .runs import build
 
@@ -292,9 +293,12 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: Simulation) -> Iterator[Finding]:
-    """The step of a program; the flow of a magnetic field."""
+    """The step of a program; the equilibrium of a fit; the flow of a magnetic field."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
+    table, search = simulation.scene.fit, simulation.stepper
+    if table is not None and table.of == "equilibrium" and isinstance(search, Minimiser):
+        yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
 
 

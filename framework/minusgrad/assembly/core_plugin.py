@@ -1,10 +1,11 @@
 """The steppers, observers and the uniform magnetic field of the core, registered like those of a plugin."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import inf
 from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, create_model
+from pydantic import BaseModel, create_model, model_validator
 from pydantic import Field as Limits
 
 from ..energies.fields import Field
@@ -19,7 +20,7 @@ from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.minimisers.lbfgs import LBFGS
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
-from ..steppers.minimisers.outcomes import Tolerances
+from ..steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES, Tolerances
 from ..steppers.minimisers.unknowns import Unknown
 from ..steppers.pressure.barostat import Barostat
 from ..steppers.pressure.stress import PRESSURE, box_of
@@ -147,17 +148,50 @@ class UnknownField(Record):
         return Unknown(field.name, units.convert(self.scale, unit), lower, upper, self.rate)
 
 
+class Balance(Record):
+    """`tolerance` of a search: it ends where all that is given here holds.
+
+    `force`: no out-of-balance force on a node exceeds this part of the largest force that an energy or a
+    support exerts on one. `step`: the last step moved no component by more than this, in the fields' unit.
+    """
+
+    force: Annotated[float, Limits(gt=0.0)] | None = None
+    step: float | str | None = None
+
+    @model_validator(mode="after")
+    def _some(self) -> "Balance":
+        if self.force is None and self.step is None:
+            raise ValueError("needs `force` or `step`, or both")
+        return self
+
+    def step_in(self, fields: Sequence[Field], units: UnitSystem) -> float | None:
+        """`step` in the run's units. Raises `EnergyError` for fields of several units."""
+        if self.step is None:
+            return None
+        different = {field.unit: field.name for field in fields}
+        if len(different) > 1:
+            names = " and ".join(f"'{name}'" for name in different.values())
+            raise EnergyError(f"tolerance.step: the fields {names} have different units; use `change`")
+        step = units.convert(self.step, UnitSystem.si().symbol(fields[0].unit))
+        if not step > 0.0:
+            raise EnergyError(f"tolerance.step: must be positive, got {self.step}; give a length")
+        return step
+
+
 class Search(Record):
     """A minimiser of the potential at one `time`, over some `fields` (all that move, if none is named).
 
     It ends where no free component of dU/dz exceeds `gradient` (z = x / scale), where no component of z
-    changes by more than `change`, or after the run's steps.
+    changes by more than `change`, where its `tolerance` is reached, or after the run's steps.
     """
 
     method: ClassVar[type[Minimiser]]
+    balances: ClassVar[bool] = False
+    """True if a search without tolerances ends at an out-of-balance force that the precision allows."""
     fields: dict[str, UnknownField] = {}  # noqa: RUF012  (pydantic copies it)
     gradient: Annotated[float | str, Quantity("J", "nonnegative")] | None = None
     change: Annotated[float, Limits(ge=0.0)] | None = None
+    tolerance: Balance | None = None
     time: Annotated[float | str, Quantity("s")] = 0.0
 
     def make(self, context: StepperContext) -> Minimiser:
@@ -167,6 +201,11 @@ class Search(Record):
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
         own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
         tolerances = Tolerances(values["gradient"], values["change"])
+        if self.tolerance is None and tolerances == NO_TOLERANCES and self.balances:
+            tolerances = Tolerances(force=BALANCED[known.dtype.name])
+        if (balance := self.tolerance) is not None:
+            step = balance.step_in([known[unknown.field] for unknown in unknowns], context.units)
+            tolerances = replace(tolerances, force=balance.force, step=step)
         return self.method(
             context.potential, unknowns, tolerances, t=values["time"], holds=context.holds, **own
         )
@@ -199,9 +238,13 @@ class LBFGSBlock(Search):
 
 
 class NewtonBlock(Search):
-    """Newton's method with the exact Hessian; `solver` of its systems: by their size, where it is "auto"."""
+    """Newton's method with the exact Hessian; `solver` of its systems: by their size, where it is "auto".
+
+    Without a tolerance it ends at a relative `force` of 1e-9 (f32: 1e-4).
+    """
 
     method = Newton
+    balances = True
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
 
 

@@ -265,6 +265,8 @@ class Scene:
         for section in ("compound", "magnetic", "slope"):  # as in the files of versions without them
             if not data[section]:
                 del data[section]
+        if "fit" in data and data["fit"]["of"] == "run":
+            del data["fit"]["of"]
         return data
 
     def in_order(self, paths: Iterable[KeyPath]) -> list[KeyPath]:

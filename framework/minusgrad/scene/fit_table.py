@@ -1,6 +1,7 @@
 """`[fit]`: the parameters, losses and method of a parameter estimation.
 
 [fit]
+of = "run"                     or "equilibrium": of the minimum that the scene's stepper finds
 method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip)
 iterations = 30
 memory = "1 GB"                for the stored states of the adjoint
@@ -51,6 +52,7 @@ class SoughtTable(Record):
 class FitTable(Record):
     """The section as a whole; `gradient` and `change` are tolerances, as for any minimiser."""
 
+    of: Literal["run", "equilibrium"] = "run"
     parameters: dict[str, SoughtTable] = Field(min_length=1)
     loss: tuple[AnyBlock, ...] = Field(min_length=1)
     method: Literal["gauss_newton", "lbfgs", "adam"]

@@ -11,6 +11,9 @@ if TYPE_CHECKING:
 FREE = 1e-12
 """A mode is free if A changes it by no more than this, relative to the largest change that A can make."""
 
+SHIFT, SMALL = 1e-9, 1e-6
+"""A shift of a singular matrix, in units of its diagonal; and the least of a diagonal, of the largest."""
+
 
 @dataclass(frozen=True)
 class SparseSystem:
@@ -31,6 +34,15 @@ class SparseSystem:
             return self
         matrix = self.matrix[rows][:, rows]
         return SparseSystem(matrix, self.node[rows], self.component[rows], self.modes[rows])
+
+    def shifted(self) -> "SparseSystem":
+        """The system of A + SHIFT |D|, D the diagonal of A; regular where A is positive semi-definite."""
+        from scipy.sparse import diags_array
+
+        diagonal = np.abs(self.matrix.diagonal())
+        part = SHIFT * np.maximum(diagonal, SMALL * diagonal.max(initial=0.0))
+        matrix = (self.matrix + diags_array(np.where(part > 0.0, part, SHIFT))).tocsr()
+        return SparseSystem(matrix, self.node, self.component, np.zeros((self.size, 0)))
 
     @property
     def size(self) -> int:

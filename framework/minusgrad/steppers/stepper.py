@@ -210,9 +210,10 @@ class Stepper:
         Raises `EnergyError` naming the kind and the cure, if its runs have no derivatives.
         """
         reason = "has no adjoint" if self.motions else "searches for a minimum"
+        equilibrium = "" if self.motions else ', or [fit] of = "equilibrium"'
         raise EnergyError(
             f"stepper '{self.name}': {reason}, so a run of it has no derivative; use a splitting scheme,"
-            " such as leapfrog"
+            f" such as leapfrog{equilibrium}"
         )
 
     @property

@@ -6,7 +6,8 @@ import: `errors`, `engine`, `energies`, `codegen`, `potential`, `steppers`, `adj
     energy      U of a scene, with first and second derivatives
     outputs     the outputs of maps, with first derivatives
     rollout     the states of a run, as a function of how it starts and of its parameters
-    Layer       either as a module, some of whose fields and parameters are learnt
+    equilibrium the state where forces balance, as a function of fields, parameters and data
+    Layer       energy or rollout as a module, some of whose fields and parameters are learnt
     kernel      any differentiable Taichi kernel
     staged      kernels one after another
 
@@ -25,12 +26,13 @@ except ModuleNotFoundError as error:
     ) from None
 
 from .energy_function import energy
+from .equilibrium_function import equilibrium
 from .kernel_function import kernel, staged
 from .layer import Layer
 from .output_function import outputs
 from .run_function import rollout
 
-__all__ = ["Layer", "energy", "kernel", "outputs", "rollout", "staged"]
+__all__ = ["Layer", "energy", "equilibrium", "kernel", "outputs", "rollout", "staged"]
 
 
 def __dir__() -> list[str]:

@@ -1,6 +1,6 @@
 """Parameter estimation: from a scene with `[fit]` to the search for the parameters that fit its data.
 
-simulation -> losses over its states -> rollout -> objective -> minimiser, with a report of each iteration
+simulation -> losses over its states -> rollout or equilibrium -> objective -> minimiser
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors
 from ...check.dead_fields import CAUSE, CURE, Candidate
@@ -23,13 +22,12 @@ from ...steppers.minimisers.lbfgs import LBFGS
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import Tolerances
 from ...steppers.minimisers.unknowns import Unknown
-from ...steppers.stepper import DifferentiableStepper
 from .. import job
 from ..observers import FitHistory
 from ..simulation import Simulation
 from ..validation import ValidatedScene
 from .estimates import Estimate, Estimates, combination
-from .losses import FitLosses
+from .objective_kinds import KINDS
 from .parameters import FitParameters
 
 METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
@@ -51,8 +49,9 @@ class Uncertainty(NamedTuple):
 class ParameterFit:
     """The fit of a scene, at iteration 0: a job whose steps are the iterations of a minimiser.
 
-    It has the `simulation` of the run, the `objective` that runs it, and the `search` that minimises the
-    objective; its recorder and observers are of the search. Those of the simulation stay unused.
+    It has the `simulation` of the run or equilibrium, the `objective` that computes it, and the `search` that
+    minimises the objective; `plan` says how its gradient is computed. Its recorder and observers are of the
+    search. Those of the simulation stay unused.
     """
 
     def __init__(self, validated: ValidatedScene, folder: Path | None = None):
@@ -63,23 +62,16 @@ class ParameterFit:
         self.simulation, self.table = Simulation(validated, folder), validated.scene.fit
         self.scene, self.registry, self.units = validated.scene, validated.registry, self.simulation.units
         self.placed = self.simulation.placed
-        self.integrator = self._differentiable()
-        self.observed = FitLosses(self.simulation, validated.models, self.integrator.dt)
+        made = KINDS[self.table.of](self.simulation, validated.models, self.table)
+        self.observed, self.function, self.plan = made.observed, made.function, made.plan
         self.origin = self.simulation.origin  # of the values in the scene, before a parameter moves
-        self.parameters = FitParameters(self.simulation, self.table.parameters)
+        self.parameters = FitParameters(self.simulation, self.table.parameters, self.function)
         with self.placed(("fit",)):
-            losses, last, budget = self.observed.losses, self.observed.last, self.table.budget
-            self.rollout = Rollout(self.integrator, losses, last, budget)
-            self.objective = RunObjective(self.rollout, self.parameters.listed)
+            self.objective = RunObjective(self.function, self.parameters.listed)
             self.search = self._search()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self._recorded_units(), seconds)
         self.observers = [FitHistory(self.search, self.recorder, 1)]
-
-    @property
-    def plan(self) -> str:
-        """How the states on the way are stored and recomputed."""
-        return str(self.rollout.plan)
 
     # The job
 
@@ -179,11 +171,6 @@ class ParameterFit:
         units = {f"parameters/{n}": f.unit for n, f in self.objective.fields.items()}
         units |= {"loss": "1", "slope": "1"}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}
-
-    def _differentiable(self) -> DifferentiableStepper:
-        """The scene's stepper. Raises `SceneError` if its runs have no derivatives."""
-        with self.placed(("stepper", "kind")):
-            return self.simulation.stepper.differentiable()
 
     def _search(self) -> Minimiser:
         gradient, change = self.table.gradient, self.table.change

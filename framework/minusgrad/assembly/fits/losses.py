@@ -53,13 +53,46 @@ class Clock:
             cure = f"needed: [run] steps = {step:.10g}" if step > 0 else "shift the times: a run begins at 0"
             raise UserError(f"{what} is step {step:.10g}, and the run ends at {self.last}; {cure}")
 
+    def looked_at(self, model: Looked) -> tuple[int, ...]:
+        """The steps of a loss that is an energy. Raises `EnergyError` for one after the last."""
+        steps = model.looked_at(self.last)
+        if steps[-1] > self.last:
+            raise EnergyError(
+                f"looks at step {steps[-1]}, and the run ends at {self.last}; needed:"
+                f" [run] steps = {steps[-1]}"
+            )
+        return steps
+
+
+@dataclass(frozen=True)
+class Moment:
+    """The one state of an equilibrium, at time `t` [`symbol`]; losses know it as step 0."""
+
+    t: float
+    symbol: str
+
+    def steps(self, measured: Measurements) -> tuple[int, ...]:
+        """Step 0. Raises `UserError` for measurements at another time than that of the equilibrium."""
+        for place, t in zip(measured.places, measured.times, strict=True):
+            if abs(t - self.t) > NEAR * max(abs(self.t), 1.0):
+                raise UserError(
+                    f"{place}: time {t:.10g} is not that of the equilibrium, {self.t:.10g} {self.symbol};"
+                    " give the measurements of one equilibrium, at [stepper] time"
+                )
+        return (0,)
+
+    def looked_at(self, model: Looked) -> tuple[int, ...]:
+        """Step 0. Raises `EnergyError` for a loss that names steps."""
+        if model.every is not None or isinstance(model.steps, tuple):
+            raise EnergyError("an equilibrium has one state and no steps; leave `steps` and `every` out")
+        return (0,)
+
 
 class FitLosses:
-    """The losses of a scene's fit, over the fields of its simulation."""
+    """The losses of a scene's fit over the fields of its simulation, at steps that the `clock` knows."""
 
-    def __init__(self, simulation: Simulation, models: dict[Any, Any], dt: float):
-        scene, self.simulation = simulation.scene, simulation
-        self.clock = Clock(dt, scene.run.steps, simulation.units.symbol("s"))
+    def __init__(self, simulation: Simulation, models: dict[Any, Any], clock: Clock | Moment):
+        scene, self.simulation, self.clock = simulation.scene, simulation, clock
         self.models = [models[block.path] for block in scene.loss]
         pairs = list(zip(scene.loss, self.models, strict=True))
         self.losses = [self._loss(block, model) for block, model in pairs]
@@ -91,16 +124,7 @@ class FitLosses:
                 return self._misfit(model)
         term = self.simulation.term(block)
         with self.simulation.placed(block.path):
-            return Loss(self._potential(term), self._looked(model))
-
-    def _looked(self, model: Looked) -> tuple[int, ...]:
-        steps = model.looked_at(self.clock.last)
-        if steps[-1] > self.clock.last:
-            raise EnergyError(
-                f"looks at step {steps[-1]}, and the run ends at {self.clock.last}; needed:"
-                f" [run] steps = {steps[-1]}"
-            )
-        return steps
+            return Loss(self._potential(term), self.clock.looked_at(model))
 
     def _misfit(self, model: Misfit) -> Loss:
         simulation = self.simulation

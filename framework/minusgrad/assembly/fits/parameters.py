@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ...adjoint.backward import potentials_of
+from ...adjoint.equilibrium import Equilibrium
+from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded
 from ...errors import EnergyError, unknown
@@ -24,8 +25,10 @@ class FitParameters:
     bodies given, of a parameter of a term all. Values of an earlier fit come before `start` in the table.
     """
 
-    def __init__(self, simulation: Simulation, tables: dict[str, SoughtTable]):
-        self.simulation = simulation
+    def __init__(
+        self, simulation: Simulation, tables: dict[str, SoughtTable], function: Rollout | Equilibrium
+    ):
+        self.simulation, self.function = simulation, function
         self.listed: list[FitParameter] = []
         self.unknowns: list[Unknown] = []
         self.free: dict[str, np.ndarray] = {}
@@ -62,18 +65,20 @@ class FitParameters:
         self.free[name] = free
 
     def _of_field(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """An initial field, without its held components."""
+        """An initial field, without its held components; of an equilibrium any field, but what is sought."""
         simulation = self.simulation
         field = simulation.fields[name]
         if name in simulation.fields.derived:
             raise EnergyError(f"'{name}': is computed by a map; fit the fields that it depends on")
         bodies, free = simulation.bodies(table.body), np.zeros(field.shape, bool)
         nodes = np.concatenate([b.nodes for b in bodies]) if bodies else np.arange(len(field))
-        free[nodes] = simulation.holds.free(name)[nodes]
+        free[nodes] = self.function.inputs_of(name)[nodes]
+        if isinstance(self.function, Equilibrium) and not free.any():
+            raise EnergyError(f"'{name}': is sought on all of these nodes; fit nodes that are held")
         start = field.values.astype(np.float64)
         if table.start is not None:
             start[nodes] = self._start(table.start, field.unit, start[nodes].shape)
-        return FitParameter(name, start, field.set, field.unit), free
+        return FitParameter(name, start, partial(self.function.set_input, name), field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
         """A parameter of the potential, of the dissipation or of a magnetic field."""
@@ -90,7 +95,7 @@ class FitParameters:
 
     def _owner(self, term: str) -> Potential:
         """The potential, the dissipation or the flows of magnetic fields, whichever has the term."""
-        every = potentials_of(self.simulation.stepper.differentiable())
+        every = self.function.potentials
         known = [name for potential in every for name in potential.parts]
         if term not in known:
             raise EnergyError(unknown("term", term, known))

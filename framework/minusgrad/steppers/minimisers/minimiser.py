@@ -17,12 +17,13 @@ import numpy as np
 
 from ...energies.fields import Field, ordered_sum
 from ...engine import storage
-from ...errors import NonFiniteError
+from ...errors import EnergyError, NonFiniteError
 from ...potential.potential import Potential
+from ...potential.term_forces import largest_forces
 from ..holds import Holds
 from ..stepper import Gradient, Stepper, refuse_unlike
 from .cell_variables import variables
-from .objective import Objective
+from .objective import Objective, WithMemory
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
 from .unknowns import Unknown
 
@@ -73,7 +74,11 @@ class Minimiser(Stepper):
         self._slopes = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.gradient = Gradient(self._slopes, self.update)
         self.step, self.t, self._energy = 0, t, 0.0
-        self.change, self.exhausted = math.inf, False
+        self.change, self.moved, self.exhausted = math.inf, math.inf, False
+        self.start_forces = np.zeros(len(self.moving))
+        self._relative: tuple[object, float] = (None, math.inf)
+        if tolerances.force is not None and not isinstance(objective, Potential):
+            raise EnergyError("tolerance `force`: needs a sum of energies, which a loss is not; use gradient")
         self.outside = self.coordinates.confine()
         self.coordinates.write(self.coordinates.scaled(self.coordinates.read()))
         self.evaluate()
@@ -106,7 +111,9 @@ class Minimiser(Stepper):
                 self.exhausted = True
             else:
                 self.step += 1
-                self._energy, self.change = there.energy, float(np.abs(there.z - here.z).max())
+                s = np.abs(there.z - here.z)
+                self._energy, self.change = there.energy, float(s.max())
+                self.moved = float((self.coordinates.scale * s).max())
             self.mark()
 
     @property
@@ -143,11 +150,13 @@ class Minimiser(Stepper):
         if t is not None:
             self.t = t
             self.holds.place(t)
-        self.change, self.exhausted = math.inf, False
+        self.change, self.moved, self.exhausted = math.inf, math.inf, False
         here = self._evaluated()
         if not here.finite:
             raise NonFiniteError(f"step {self.step}: {self._nonfinite()}")
         self._energy = here.energy
+        if self.tolerances.force is not None:
+            self.start_forces = self._largest_forces()
         self.mark()
 
     def state(self) -> dict[str, np.ndarray]:
@@ -159,17 +168,27 @@ class Minimiser(Stepper):
         """`state`, with the gradient as it is."""
         slopes = {f"gradient/{n}": storage.host(g).copy() for n, g in self._slopes.items()}
         clock = {"energy": np.array(self._energy)}
-        own = {n: np.array(getattr(self, n)) for n in (*CLOCK, *self.kept)}
-        return slopes | clock | own | self.coordinates.state()
+        own = {n: np.array(getattr(self, n)) for n in self._kept}
+        remembered = self.objective.state() if isinstance(self.objective, WithMemory) else {}
+        return slopes | clock | own | self.coordinates.state() | remembered
+
+    @property
+    def _kept(self) -> tuple[str, ...]:
+        """The attributes that are saved."""
+        own = "moved" if self.tolerances.step is not None else ""
+        forces = "start_forces" if self.tolerances.force is not None else ""
+        return (*CLOCK, *self.kept, *filter(None, (own, forces)))
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
         """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
         refuse_unlike(state, self._state())
         for name, array in self._slopes.items():
             storage.store(array, state[f"gradient/{name}"])
-        for name in ("energy", *CLOCK, *self.kept):
+        for name in ("energy", *self._kept):
             setattr(self, name, state[name].copy() if state[name].ndim else state[name].item())
         self.coordinates.restore(state)
+        if isinstance(self.objective, WithMemory):
+            self.objective.restore(state)
         self.mark()
 
     # The outcome
@@ -185,9 +204,40 @@ class Minimiser(Stepper):
         here = self._here()
         pinned = self.coordinates.pinned(here.z, here.slope)
         residual = float(np.abs(np.where(pinned, 0.0, here.slope)).max())
+        force = math.inf if self.tolerances.force is None else self._relative_force(here)
         return SearchStatus(
-            self.step, self._energy, residual, self.change, bool(pinned.all()), self.exhausted
+            self.step,
+            self._energy,
+            residual,
+            self.change,
+            bool(pinned.all()),
+            self.exhausted,
+            force,
+            self.moved,
         )
+
+    def _relative_force(self, here: Point) -> float:
+        """The largest component of the projected dU/dx, relative to the largest force on its field."""
+        if self._relative[0] != self.inputs:
+            left = self.coordinates.spread(self.projected(here) / self.coordinates.scale)
+            sizes = np.array([np.abs(left[field.name]).max() for field in self.moving])
+            largest = self._largest_forces()
+            if self._alone:
+                largest = np.maximum(largest, self.start_forces)
+            parts = sizes[sizes > 0.0] / np.maximum(largest, np.finfo(np.float64).tiny)[sizes > 0.0]
+            self._relative = self.inputs, float(parts.max(initial=0.0))
+        return self._relative[1]
+
+    @property
+    def _alone(self) -> bool:
+        """True for one energy and nothing held: at rest it exerts no force on any node."""
+        free = self.coordinates.spread(np.ones(len(self.coordinates)))
+        return len(self.potential.terms) == 1 and all(mask.all() for mask in free.values())
+
+    def _largest_forces(self) -> np.ndarray:
+        """The largest force on each unknown field (`potential.term_forces`)."""
+        found = largest_forces(self.potential, [field.name for field in self.moving], self.t)
+        return np.array(list(found.values()))
 
     @property
     def residual(self) -> float:

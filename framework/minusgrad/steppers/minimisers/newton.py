@@ -4,7 +4,8 @@
 
 H is taken as it is while it is positive definite and d leads downhill. Else the Hessian of each element is
 made positive semi-definite first: negative eigenvalues become zero, then positive (`Potential.hessian`);
-where that does not help, d is the slope. Near a minimum the number of correct digits doubles with every step.
+where it is singular, because a part of the body is free, a small part of its diagonal is added. Where that
+does not help, d is the slope. Near a minimum the number of correct digits doubles with every step.
 (Nocedal and Wright, Numerical Optimization, chapter 3; projection by elements: Teran et al. 2005, SCA, 181.)
 
 Bounds: components at a bound that U pushes beyond it are left out of the system.
@@ -15,13 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from ...errors import EnergyError, RunFailedError
+from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ...solvers.linear_solver import LinearSolver
-from ...solvers.sparse_system import SparseSystem, scaled
+from ...solvers.sparse_system import SparseSystem
 from .line_search import search
 from .minimiser import Minimiser, Point, dot, largest
 from .objective import Curved
 from .outcomes import NO_TOLERANCES, Tolerances
+from .scaled_hessian import images, scaled_hessian
 from .soft_motions import SoftMotion, soft_motions
 from .unknowns import Unknown, positive
 
@@ -53,8 +55,7 @@ class Newton(Minimiser):
             raise EnergyError("newton: needs second derivatives, which a loss has not; use lbfgs")
         self._curved, self.solver = objective, LinearSolver(solver)
         self.first = positive("first", first)
-        self._names = [field.name for field in self.moving]
-        objective.hessian(self._names, self.t)  # refuses energies without one
+        objective.hessian([field.name for field in self.moving], self.t)  # refuses energies without one
 
     @property
     def solver_used(self) -> str:
@@ -78,7 +79,7 @@ class Newton(Minimiser):
             if project is not None:
                 system = self._system(motions, project)
             try:
-                self.solver.factor(system.among(rows))
+                self._factor(system.among(rows), project is not None)
                 direction[rows] = -self.solver.solve(here.slope[rows], ACCURATE)
             except RunFailedError:
                 continue
@@ -90,13 +91,18 @@ class Newton(Minimiser):
         slope[moving] = here.slope[moving]
         yield -self.first / largest(slope) * slope
 
+    def _factor(self, system: SparseSystem, projected: bool) -> None:
+        """Factor a system; a singular one with a small shift, if it is semi-definite."""
+        try:
+            self.solver.factor(system)
+        except SingularSystemError:
+            if not projected:
+                raise
+            self.solver.factor(system.shifted())
+
     def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         """H in scaled variables."""
-        variables, (node, component) = self.coordinates, self.coordinates.nodes
-        whole = self._curved.hessian(self._names, self.t, project)
-        free = whole if len(variables) == whole.shape[0] else whole[variables.rows][:, variables.rows]
-        modes = [variables.components(motion.by_field(self.moving)) / variables.scale for motion in motions]
-        return SparseSystem(scaled(free, variables.scale), node, component, np.stack(modes, axis=1))
+        return scaled_hessian(self._curved, self.coordinates, motions, self.t, project)
 
     def _resisted(
         self, here: Point, moving: np.ndarray, motions: Sequence[SoftMotion], system: SparseSystem
@@ -105,11 +111,8 @@ class Newton(Minimiser):
 
         A step then contains none of these motions. Raises `RunFailedError` where U falls along one.
         """
-        variables = self.coordinates
-        slopes = variables.spread(here.slope / variables.scale)
-        turned = [variables.components(motion.image(slopes)) for motion in motions]
-        images = (np.stack(turned, axis=1) * variables.scale[:, None])[moving]
-        if not system.matrix.data.any() or not (free := system.free_modes(images)):
+        turned = images(self.coordinates, motions, here.slope)[moving]
+        if not system.matrix.data.any() or not (free := system.free_modes(turned)):
             return moving
         names = [motions[k].name for k in free]
         self._refuse_pushed(system, free, names, here.z[moving], here.slope[moving])

@@ -6,7 +6,7 @@
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -62,3 +62,14 @@ class LeastSquares(Objective, Protocol):
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """The (P, P) matrix along P directions dx/dz_k, each given by field, in the shape of the field."""
+
+
+@runtime_checkable
+class WithMemory(Protocol):
+    """An objective whose bits depend on its last value, besides the fields: a warm start."""
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays that it remembers, by names that no minimiser has."""
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        """Set what `state` returned; other arrays in it are ignored."""

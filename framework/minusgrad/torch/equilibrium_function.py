@@ -1,0 +1,156 @@
+"""An equilibrium as a function of tensors: from parameters, data and fields to where forces balance.
+
+Backward is one linear system with the Hessian at the equilibrium (`adjoint.equilibrium`), which is kept from
+forward: nothing is searched twice.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from torch.autograd.function import Function
+
+import torch
+
+from ..adjoint.backward import arguments
+from ..adjoint.equilibrium import Equilibrium as Balance
+from ..app.runs import Overrides, Plugins, build
+from ..assembly.plugin_blame import blaming
+from ..assembly.simulation import Simulation
+from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..steppers.minimisers.minimiser import Minimiser
+from ..steppers.minimisers.newton import Newton
+from . import tensors as guests
+from .energy_function import ENGINE, Input, Last, applied
+from .tensors import DTYPES, Guest
+
+NO_SECOND = "an equilibrium has first derivatives here, and no second ones"
+
+
+class Equilibrium(guests.Lasting):
+    """The equilibrium of a scene as a function of tensors, by name: fields, parameters and differentiable
+    data of terms.
+
+        hanging = minusgrad.torch.equilibrium("scenes/stiffness_from_shape.toml")
+        x = hanging(**{"neo_hookean.youngs_modulus": E})["x"]        # (n, d)
+
+    It returns the fields that the scene's minimiser seeks. Of those a tensor has two parts: its free
+    components are where the search begins, with a derivative of zero, and its held components the places of
+    the supports, which have one. Every call starts from the scene, with the given tensors in place of its
+    values. Second derivatives raise `TensorError`.
+
+    Raises `NonFiniteError` if no equilibrium is found, and `SingularSystemError` in backward, naming the
+    mode, where it is not unique.
+    """
+
+    def __init__(self, simulation: Simulation, iterations: int):
+        search = simulation.stepper
+        if not isinstance(search, Minimiser):
+            raise TensorError(
+                f"stepper '{search.name}': moves in time, and finds no equilibrium; use a minimiser, such as"
+                ' "newton", or minusgrad.torch.rollout'
+            )
+        solver = search.solver.method if isinstance(search, Newton) else "auto"
+        self._one = Balance(search, [], iterations, solver)
+        self._blamed = partial(blaming, simulation.registry, PluginFailedError)
+        potential = simulation.potential
+        self._precision = DTYPES[potential.fields.dtype.name]
+        self._sought = tuple(field.name for field in search.moving)
+        self._fields = {
+            n: potential.fields[n].values.copy() for n in self._one.inputs if n in potential.fields
+        }
+        self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
+        self._inputs = {name: Input(potential, name) for name in arguments(potential)}
+        for name, one in self._inputs.items():
+            self.guests[name] = Guest(name, one.start.shape, self._precision)
+
+    @guests.eager
+    def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:
+        found = applied(_Found, self, guests.taken(self.guests, guests.named(tensors, more)))
+        return dict(zip(self._sought, found, strict=True))
+
+    def start(self, name: str) -> torch.Tensor:
+        """A copy of the default value of input `name`."""
+        if name not in self.guests:
+            raise guests.strange(name, self.guests)
+        values = self._inputs[name].start if name in self._inputs else self._fields[name]
+        return guests.tensor(values, self._precision)
+
+    # Called by autograd
+
+    def found(self, given: Mapping[str, torch.Tensor]) -> tuple[torch.Tensor, ...]:
+        """The fields that are sought, at the equilibrium."""
+        with ENGINE, self._blamed():
+            self._begin(given)
+            if not self._one.find():
+                raise NonFiniteError(f"the equilibrium: {self._one.trouble}")
+            fields = self._one.potential.fields
+            return tuple(guests.tensor(fields[n].values, self._precision) for n in self._sought)
+
+    def gradients(
+        self,
+        given: Mapping[str, torch.Tensor],
+        found: Mapping[str, torch.Tensor],
+        wanted: Sequence[str],
+        slopes: Mapping[str, torch.Tensor],
+    ) -> list[torch.Tensor]:
+        """dL/d(name) for each name in `wanted`, from the slopes dL/d(field) at the equilibrium `found`."""
+        with ENGINE, self._blamed():
+            self._begin(given)
+            self._one.return_to({n: guests.numbers(one) for n, one in found.items()})
+            right = {n: np.asarray(guests.numbers(slope), np.float64) for n, slope in slopes.items()}
+            pulled = self._one.pulled_back(right, wanted)
+        return [guests.tensor(pulled[n], self._precision) for n in wanted]
+
+    def _begin(self, given: Mapping[str, torch.Tensor]) -> None:
+        """Set every field and parameter to its given value, or to its default."""
+        for name, start in self._fields.items():
+            values = guests.numbers(given[name]) if name in given else start
+            self._one.potential.fields[name].set(values)
+        for name, one in self._inputs.items():
+            one.put(given.get(name))
+
+
+def equilibrium(
+    scene: Path | str | Simulation,
+    iterations: int | None = None,
+    *,
+    overrides: Overrides = (),
+    plugins: Plugins = (),
+) -> Equilibrium:
+    """The equilibrium that the scene's minimiser finds within `iterations` (default: the scene's steps).
+
+    A simulation from `minusgrad.build` belongs to the function afterwards. Raises `SceneError` with all the
+    scene's mistakes, `EnergyError` for an energy without a sparse Hessian, and `TensorError` for a stepper
+    that is no minimiser.
+    """
+    simulation = build(scene, overrides, plugins) if isinstance(scene, Path | str) else scene
+    return Equilibrium(simulation, simulation.last if iterations is None else iterations)
+
+
+class _Found(Function):
+    @staticmethod
+    def forward(
+        ctx: Any, one: Equilibrium, names: tuple[str, ...], *tensors: torch.Tensor
+    ) -> tuple[torch.Tensor, ...]:
+        found = one.found(dict(zip(names, tensors, strict=True)))
+        ctx.one, ctx.names = one, names
+        ctx.wanted = [n for n, needed in zip(names, ctx.needs_input_grad[2:], strict=True) if needed]
+        ctx.save_for_backward(*tensors, *found)
+        ctx.set_materialize_grads(False)
+        return found
+
+    @staticmethod
+    def backward(ctx: Any, *slopes: torch.Tensor | None) -> tuple[Any, ...]:
+        one, saved = ctx.one, ctx.saved_tensors
+        tensors, states = saved[: len(ctx.names)], saved[len(ctx.names) :]
+        given = dict(zip(ctx.names, tensors, strict=True))
+        found = dict(zip(one._sought, states, strict=True))
+        known = {n: s for n, s in zip(one._sought, slopes, strict=True) if s is not None}
+        gradients = one.gradients(given, found, ctx.wanted, known)
+        if torch.is_grad_enabled():
+            gradients = Last.apply(NO_SECOND, gradients, *tensors, *known.values())
+        by_name = dict(zip(ctx.wanted, gradients, strict=True))
+        return None, None, *(by_name.get(n) for n in ctx.names)
