@@ -46,7 +46,7 @@ class Minimiser(Stepper):
     """The base of all minimisers: the present point, the outcome, saving and restoring.
 
     The objective and the holds are taken at time `t`. `free`: the mask of each unknown field, in place of
-    those of `holds`.
+    those of `holds`. Raises `EnergyError` for a tolerance of forces where the objective is no potential.
     """
 
     kept: tuple[str, ...] = ()
