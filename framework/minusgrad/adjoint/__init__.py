@@ -1,5 +1,6 @@
-"""Derivatives through time: the adjoint and tangents of a run, and losses of its states.
+"""Derivatives of runs and equilibria: adjoints, tangents, and losses of their states.
 
-Enters: an integrator and a loss. Leaves: the gradient of the loss by initial state, parameters and data.
-May import: `errors`, `engine`, `energies`, `codegen`, `potential`, `check`, `steppers`.
+Enters: an integrator, or a search for an equilibrium, and a loss. Leaves: the gradient of the loss by initial
+state, parameters and data. May import: `errors`, `engine`, `energies`, `codegen`, `potential`, `solvers`, `check`,
+`steppers`.
 """
