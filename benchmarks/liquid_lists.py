@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from minusgrad.elements.block_list import BlockList
 from minusgrad.elements.list_reference import ListReference
+from minusgrad.elements.neighbours.block_list import BlockList
 from minusgrad.engine import lane_blocks, runtime
 
 from .harness.cases import OURS, Call, Case, Column, Goal
@@ -67,9 +67,9 @@ def ours(side: int, precision: str) -> Call:
     """The lists of blocks, rebuilt in their arrays."""
     x, _, box = state(side)
     edges = box * np.eye(3)[None]
-    reference = ListReference(x.astype(DTYPE[precision]), edges.astype(DTYPE[precision]))
+    reference = ListReference(x.astype(DTYPE[precision]), edges.astype(DTYPE[precision]), (True,) * 3)
     wide = lane_blocks.lanes(DTYPE[precision])
-    blocks = BlockList(np.arange(len(x), dtype=np.int32), REACH, reference, (True,) * 3, wide)
+    blocks = BlockList(np.arange(len(x), dtype=np.int32), REACH, reference, wide)
 
     def count() -> np.ndarray:
         found = np.zeros(SHOWN, int)

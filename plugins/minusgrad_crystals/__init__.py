@@ -7,19 +7,35 @@ from .states import STATES
 
 @hookimpl
 def register_energies():
-    """Repulsion and cohesion of Sutton and Chen; pairs and triples of Stillinger and Weber."""
+    """Energies of Sutton and Chen, of Stillinger and Weber, and of Tersoff."""
     from .stillinger_weber import stillinger_weber_pair, stillinger_weber_triple
     from .sutton_chen import sutton_chen_embedding, sutton_chen_repulsion
+    from .tersoff import tersoff_bond
 
-    return [sutton_chen_repulsion, sutton_chen_embedding, stillinger_weber_pair, stillinger_weber_triple]
+    return [
+        sutton_chen_repulsion,
+        sutton_chen_embedding,
+        stillinger_weber_pair,
+        stillinger_weber_triple,
+        tersoff_bond,
+    ]
 
 
 @hookimpl
 def register_maps():
-    """The density of Sutton and Chen."""
+    """The density of Sutton and Chen; the neighbours of a bond in Tersoff's potential."""
     from .sutton_chen import sutton_chen_density
+    from .tersoff import tersoff_zeta
 
-    return [sutton_chen_density]
+    return [sutton_chen_density, tersoff_zeta]
+
+
+@hookimpl
+def register_compounds():
+    """Tersoff's potential in one block."""
+    from .compounds import COMPOUNDS
+
+    return COMPOUNDS
 
 
 @hookimpl

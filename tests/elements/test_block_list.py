@@ -5,9 +5,9 @@ import re
 import numpy as np
 import pytest
 
-from minusgrad.elements.block_list import BlockList
 from minusgrad.elements.excluded_pairs import Excluded
 from minusgrad.elements.list_reference import ListReference
+from minusgrad.elements.neighbours.block_list import BlockList
 from minusgrad.engine import memory, runtime
 from minusgrad.errors import EnergyError
 
@@ -33,9 +33,9 @@ def made(
     wide: int,
     excluded: Excluded | None = None,
 ) -> tuple[BlockList, ListReference]:
-    reference = ListReference(x, box[None] if periodic else None)
+    reference = ListReference(x, box[None] if periodic else None, periodic)
     nodes = np.arange(len(x), dtype=np.int32)
-    return BlockList(nodes, reach, reference, periodic, wide, excluded=excluded), reference
+    return BlockList(nodes, reach, reference, wide, excluded=excluded), reference
 
 
 def neighbours(

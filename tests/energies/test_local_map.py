@@ -1032,7 +1032,7 @@ REFUSED: dict[str, Callable[[], Any]] = {
     "a field cannot be called 'a/b'; use letters, digits and _": lambda: declared(
         at=Cell(window=_here), gives="a/b"
     ),
-    "map 'm': over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or": lambda: (
+    "map 'm': over must be 'nodes', 'pairs', 'triples', 'directed_pairs', 'directed_triples',": lambda: (
         declared("cell", at=Cell(window=_here))
     ),
     "map 'm': has no Node field": lambda: local_map("m", gives="y", over="nodes", x=Parameter())(lone),

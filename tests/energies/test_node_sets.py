@@ -587,8 +587,8 @@ def of_two(s, q):
 
 TWO = {"s": Node(of="input"), "q": Node(of="input")}
 REFUSED: dict[str, Callable[[], Any]] = {
-    "map 'm': over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of"
-    " sets, got ('a', 2); choose one": lambda: declared(("a", 2)),
+    "map 'm': over must be 'nodes', 'pairs', 'triples', 'directed_pairs', 'directed_triples', 'tuples',"
+    " 'cells', a number of nodes or names of sets, got ('a', 2); choose one": lambda: declared(("a", 2)),
     "map 'm': s needs the set of nodes that it is a field of, got none; give Node of='hidden' or"
     " of='input'": lambda: declared(s=Node()),
     "map 'm': s: no set of nodes named 'inputs'; did you mean 'input'? (there are: hidden, input)": (

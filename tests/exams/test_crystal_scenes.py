@@ -52,3 +52,12 @@ def test_silicon(tmp_path: Path) -> None:
     assert abs(run.simulation.stepper.energy / 64.0 / (-2.0 * epsilon) - 1.0) < 1e-8
     np.testing.assert_allclose(constants[:3], [151.0, 76.0, 56.0], rtol=0.01)
     np.testing.assert_allclose(constants, [151.418, 76.419, 56.447, 109.752], rtol=1e-4)
+
+
+def test_silicon_of_tersoff(tmp_path: Path) -> None:
+    """a = 5.432 angstrom, -4.63 eV an atom, 142.5, 75.4, 69.0 (118.8) GPa (Tersoff 1988, PRB 38, 9902)."""
+    run, a, constants = _solved(tmp_path, "silicon_tersoff", 8)
+    energy = run.simulation.stepper.energy * run.simulation.units.in_si("J") / EV
+    assert abs(a - 5.432) < 5e-4
+    assert abs(energy / 64.0 + 4.63) < 5e-3
+    np.testing.assert_allclose(constants, [142.5, 75.4, 69.0, 118.8], rtol=2e-3)

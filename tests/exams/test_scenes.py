@@ -45,6 +45,7 @@ CLAIMED = {
     "plummer": "exams/test_scenes.py::test_plummer",
     "rigid_body": "exams/programs/test_rigid_body.py::test_the_robot_learns_to_walk",
     "smoke": "exams/programs/test_smoke.py::test_the_heart_appears",
+    "silicon_tersoff": "exams/test_crystal_scenes.py::test_silicon_of_tersoff",
     "silicon": "exams/test_crystal_scenes.py::test_silicon",
     "spring_stiffness": "exams/test_elastic_scenes.py::test_spring_stiffness",
     "stiffness_from_shape": "exams/test_fit_scenes.py::test_stiffness_from_shape",

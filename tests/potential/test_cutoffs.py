@@ -16,7 +16,7 @@ from minusgrad.check.map_probe import probed
 from minusgrad.check.single_precision import in_double
 from minusgrad.elements import unlisted_pairs
 from minusgrad.elements.list_reference import ListReference
-from minusgrad.elements.pair_list import PairList
+from minusgrad.elements.neighbours.pair_list import PairList
 from minusgrad.energies.pairs.cutoff import Cutoff
 from minusgrad.energies.pairs.scaled_pairs import with_scaled_pairs
 from minusgrad.energies.term_spec import TermSpec

@@ -572,7 +572,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared("triplets", x=X, k=Datum()),
-            "'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of sets, got 'triplets'",
+            "'directed_triples', 'tuples', 'cells', a number of nodes or names of sets, got 'triplets'",
         ),
         (
             lambda: declared(x=X, k=Datum(integer=True, differentiable=True)),
@@ -580,7 +580,7 @@ def declared(over="nodes", function: Callable = untyped, **roles):
         ),
         (
             lambda: declared(0, x=X, k=Datum()),
-            "over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of",
+            "over must be 'nodes', 'pairs', 'triples', 'directed_pairs', 'directed_triples', 'tuples',",
         ),
     ],
 )

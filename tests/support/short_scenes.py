@@ -73,6 +73,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     | looking(2, 2),
     "silicon": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stiffness_from_shape": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 8),
+    "silicon_tersoff": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
     | {"run.steps": 24, "checkpoint.every": 8}

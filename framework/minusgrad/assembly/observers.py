@@ -285,6 +285,11 @@ class Frames(Observer):
         super().__init__(stepper, recorder, every)
         self.labels, self.grids, self.unwrapped = labels, grids or {}, unwrapped
         self.shown = [self.fields[name] for name in names]
+        if changing := [field.name for field in self.shown if field.pair_set is not None]:
+            raise EnergyError(
+                f"fields: a frame has values of nodes or cells, got '{changing[0]}', which is over directed"
+                " pairs, whose number changes; leave it out"
+            )
         self.boxed = self.fields.box is not None and not {POSITIONS, BOX}.isdisjoint(names)
 
     def observe(self) -> None:

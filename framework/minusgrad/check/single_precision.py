@@ -198,7 +198,9 @@ def _alone(term: Term, among: Fields) -> Potential:
 def _copied(some: Mapping[str, Field], among: Fields, precision: str) -> Fields:
     """Some of these fields in memory of their own."""
     values, units = {n: f.values for n, f in some.items()}, {n: f.unit for n, f in some.items()}
-    return Fields(values, units, precision, among.periodic if among.box_name in some else None)
+    made = Fields(values, units, precision, among.periodic if among.box_name in some else None)
+    made.list_as(among)
+    return made
 
 
 def in_double(potential: Potential) -> Potential:
@@ -207,7 +209,7 @@ def in_double(potential: Potential) -> Potential:
     fields = _copied({n: f for n, f in known.items() if n not in derived}, known, "f64")
     for of_map in potential.maps.values():
         for f in of_map.outputs.values():
-            fields.derive(f.name, len(f), f.unit, f.shape[1:])
+            fields.derive(f.name, len(f), f.unit, f.shape[1:], f.pair_set)
 
     def widened(term: Term) -> Term:
         wide = replace(

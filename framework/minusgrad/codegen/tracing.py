@@ -103,9 +103,9 @@ def trace(
     if IMAGES in energy.roles:
         images = [image.entries for image in values[IMAGES]] if _by_slot(energy) else _rows_of(values[IMAGES])
         for name in energy.positions:
-            values[name] = [
-                _displaced(*pair, values[IMAGE_BOX]) for pair in zip(values[name], images, strict=True)
-            ]
+            x, sets = values[name], energy.element_kind.sets
+            at = {s: _displaced(x[s], images[s], values[IMAGE_BOX]) for s in energy.slots(name, k)}
+            values[name] = _NodesOfSet(name, sets, at) if isinstance(x, _NodesOfSet) else [*at.values()]
     for name, made in energy.linear.items():
         values[name] = linear(made, values, functions)
         inputs[name] = [list(flat(values[name]))]
@@ -123,7 +123,8 @@ def trace(
     def cut(given: list[Scalar]) -> list[Scalar]:
         if energy.cutoff is None:
             return given if energy.factor == 1.0 else [energy.factor * one for one in given]
-        centre, *others = values[energy.positions[0]]
+        position = energy.positions[0]
+        centre, *others = [values[position][slot] for slot in energy.slots(position, k)]
         arms = [_squared_distance(centre, x) for x in others]
         select, root = partial(graph.apply, "select"), partial(graph.apply, "sqrt")
         return [energy.cutoff.of_arms(one, arms, select, root) for one in given]

@@ -3,6 +3,8 @@
 "nodes"    each node
 "pairs"    every unordered pair of nodes, once
 "triples"  every node with every two others, the centre first; each unordered pair of arms once
+"directed_pairs"    every node with every other: (p; i, j), p the number of the pair; (j, i) is another one
+"directed_triples"  every directed pair with every other neighbour of its first node: (p; i, j, k)
 "tuples"   a list of tuples, all of one length; a number: of this length
 a tuple    of names: slot k of an element is a node of the set of the k-th name; equal names are one set
 "cells"    each cell of a grid, with neighbours at constant offsets
@@ -17,8 +19,9 @@ import numpy as np
 from ..errors import EnergyError
 from .all_pairs import AllPairs
 from .elements import Elements
+from .neighbours.directed_pairs import all_directed
+from .neighbours.triple_list import all_triples
 from .node_tuples import AllCombinations, NodeTuples
-from .triple_list import all_triples
 
 Over = str | int | tuple[str, ...]
 """Elements as an energy declares them."""
@@ -31,7 +34,7 @@ class ElementKind:
     `arity`: nodes of one element, None for any number; `listed`: the elements come from a list of tuples;
     `unordered`: pairs with u(a, b) = u(b, a); `sets`: the name of the set of each slot's nodes, empty where
     there is one set without a name; `cells`: a cell of a grid and its neighbours; `triples`: a centre and
-    two arms.
+    two arms; `directed`: the number of a directed pair, then nodes.
     """
 
     arity: int | None
@@ -40,10 +43,16 @@ class ElementKind:
     sets: tuple[str, ...] = ()
     cells: bool = False
     triples: bool = False
+    directed: bool = False
 
     @property
     def limited(self) -> bool:
         """True if the elements may be limited to those within a cutoff: pairs and triples."""
+        return self.symmetric or self.directed
+
+    @property
+    def symmetric(self) -> bool:
+        """True if nodes of an element may change places: those of a pair, or the arms of a triple."""
         return self.unordered or self.triples
 
     @property
@@ -55,6 +64,11 @@ class ElementKind:
     def names(self) -> list[str]:
         """The different sets of nodes; the only one may be without a name, ''."""
         return list(dict.fromkeys(self.sets)) or [""]
+
+    @property
+    def usual_set(self) -> str:
+        """The set of a field that names none."""
+        return NODE if self.directed else self.names[0]
 
     @property
     def several(self) -> bool:
@@ -73,13 +87,20 @@ class ElementKind:
         return [slot for slot, name in enumerate(self.sets) if name == of]
 
 
+PAIR, NODE = "pair", "node"
+"""The two sets that elements around directed pairs are over."""
 NAMED = {
     "nodes": ElementKind(1),
     "pairs": ElementKind(2, unordered=True),
     "triples": ElementKind(3, triples=True),
+    "directed_pairs": ElementKind(3, sets=(PAIR, NODE, NODE), directed=True),
+    "directed_triples": ElementKind(4, sets=(PAIR, NODE, NODE, NODE), directed=True),
     "tuples": ElementKind(None, listed=True),
     "cells": ElementKind(None, cells=True),
 }
+
+
+OVER = {kind: over for over, kind in NAMED.items()}
 
 
 def kind_of(over: Over, name: str = "") -> ElementKind:
@@ -91,8 +112,8 @@ def kind_of(over: Over, name: str = "") -> ElementKind:
     if isinstance(over, tuple) and over and all(isinstance(s, str) and s.isidentifier() for s in over):
         return ElementKind(len(over), listed=True, sets=over)
     raise EnergyError(
-        f"{name}: over must be 'nodes', 'pairs', 'triples', 'tuples', 'cells', a number of nodes or names of"
-        f" sets, got {over!r}; choose one"
+        f"{name}: over must be {', '.join(map(repr, NAMED))}, a number of nodes or names of sets, got"
+        f" {over!r}; choose one"
     )
 
 
@@ -106,9 +127,9 @@ def usual(
     every = np.ones(len(nodes), bool)
     if not kind.listed and tuples is not None:
         over, size = ("pairs", 2) if kind.unordered else ("triples", 3) if kind.triples else ("nodes", 1)
-        raise EnergyError(
-            f"{name}: is over {over}, got tuples; leave `tuples` out, or declare it over={size}"
-        )
+        cure = "" if kind.directed else f", or declare it over={size}"
+        over = OVER[kind] if kind.directed else over
+        raise EnergyError(f"{name}: is over {over}, got tuples; leave `tuples` out{cure}")
     if kind.unordered:
         if len(nodes) < 2:
             raise EnergyError(f"{name}: a pair needs two nodes, got {len(nodes)}; add nodes")
@@ -116,6 +137,10 @@ def usual(
     if kind.triples:
         triples = all_triples(nodes, name)
         return triples, np.ones(triples.count, bool)
+    if kind.directed:
+        assert kind.arity is not None
+        directed = all_directed(kind.arity, nodes, name)
+        return directed, np.ones(directed.count, bool)
     if not kind.listed:
         return NodeTuples(np.ascontiguousarray(nodes[:, None]), copies), every
     return _listed(kind.arity, name, nodes, tuples, count)

@@ -35,6 +35,10 @@ class Elements(ABC):
     """How often they were rebuilt in place."""
     copies: int = 1
     """Blocks of consecutive elements, all alike, that share the values of elements."""
+    pair_set: Hashable = None
+    """Which directed pairs slot 0 numbers; None of elements without such a slot."""
+    pair_room: int = 0
+    """The length of fields over these directed pairs."""
     nodes: np.ndarray
     """The rows of the loop, int32: nodes of elements, shape (E, k); or targets, shape (n,)."""
 

@@ -40,10 +40,10 @@ class ListReference:
         self.margins: set[tuple[float, float]] = set()
         self.lists: dict[Any, Any] = {}
 
-    def twin(self) -> "ListReference":
-        """The same positions and box in memory of their own, without lists."""
-        box = None if self.box is None else storage.host(self.box)
-        return ListReference(storage.host(self.positions), box, self.periodic)
+    def twin(self, dtype: np.dtype) -> "ListReference":
+        """The same positions and box in memory of their own and of this type, without lists."""
+        box = None if self.box is None else storage.host(self.box).astype(dtype)
+        return ListReference(storage.host(self.positions).astype(dtype), box, self.periodic)
 
     @property
     def version(self) -> int:
@@ -89,6 +89,7 @@ class ListReference:
             self._displacements = Displacements(x, self.positions)
         return self._displacements
 
-    def geometry(self, periodic: tuple[bool, ...]) -> PeriodicBox | None:
+    @property
+    def geometry(self) -> PeriodicBox | None:
         """The box of the reference; None without one."""
-        return None if self.box is None else PeriodicBox.of(storage.host(self.box)[0], periodic)
+        return None if self.box is None else PeriodicBox.of(storage.host(self.box)[0], self.periodic)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
-from ..elements.element_kind import ElementKind, Over, kind_of
+from ..elements.element_kind import NODE, ElementKind, Over, kind_of
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .roles import Box, Datum, Linear, Node, Parameter, Role, Spacing, Time
@@ -131,7 +131,7 @@ def _check_declaration(
             f"{name}: {sides[0]} is a Spacing, but not over 'cells', got {over!r}; make it a Parameter"
         )
     if not kind.own_values and any(isinstance(role, Datum) for role in roles.values()):
-        one = "pair" if kind.unordered else "triple"
+        one = "pair" if kind.unordered else "triple" if kind.triples else "directed pair"
         raise EnergyError(f"{name}: a {one} has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
@@ -159,11 +159,16 @@ def _check_sets(
             )
         if role.of and role.of not in sets:
             raise EnergyError(f"{name}: {argument}: {unknown('set of nodes', role.of, sets)}")
-        if not role.of and kind.several:
+        if not role.of and kind.several and not kind.directed:
             raise EnergyError(
                 f"{name}: {argument} needs the set of nodes that it is a field of, got none; give Node"
                 f" of={' or of='.join(repr(one) for one in sets)}"
             )
+    if kind.directed and not any(role.of in ("", NODE) for role in nodal.values()):
+        raise EnergyError(
+            f"{name}: is over directed pairs, which follow from positions, got no field of nodes; give it"
+            ' x=Node("m", ("d",))'
+        )
     if linear and kind.several:
         raise EnergyError(
             f"{name}: {next(iter(linear))} is Linear in the nodes of an element, got nodes of several sets"

@@ -4,7 +4,7 @@ A field's array is passed to kernels as an argument and owned here: on the CPU i
 reading a field copies nothing. For the length of a call, memory of the caller may take its place.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import prod
 from typing import Any
@@ -29,6 +29,8 @@ class Field:
     shape: tuple[int, ...]
     dtype: np.dtype
     unit: str = "1"
+    pair_set: Hashable = None
+    """The directed pairs that it has values for, if it is no field over nodes."""
 
     @classmethod
     def of(cls, name: str, values: Any, unit: str = "1", dtype: np.dtype = PRECISIONS["f64"]) -> "Field":
@@ -45,7 +47,15 @@ class Field:
 
     def twin(self) -> "Field":
         """A field of the same name and shape in memory of its own, holding zeros."""
-        return Field.of(self.name, np.zeros(self.shape), self.unit, self.dtype)
+        made = Field.of(self.name, np.zeros(self.shape), self.unit, self.dtype)
+        made.pair_set = self.pair_set
+        return made
+
+    def resize(self, count: int) -> None:
+        """Have `count` values, all zero; nothing happens where it has as many."""
+        if count != len(self):
+            self.shape = (count, *self.shape[1:])
+            self.array.replace(np.zeros(self.shape, self.dtype))
 
     @property
     def values(self) -> np.ndarray:
@@ -324,8 +334,14 @@ class Fields(Mapping[str, Field]):
             {n: f.values for n, f in self.items()}, {n: f.unit for n, f in self.items()}, self.precision
         )
         made.derived, made.zeros, made.periodic = set(self.derived), set(self.zeros), self.periodic
-        made._lists = [one.twin() for one in self._lists]
+        made.list_as(self)
         return made
+
+    def list_as(self, other: "Fields") -> None:
+        """Take the reference of lists of fields of the same names, in this precision."""
+        self._lists = [one.twin(self.dtype) for one in other._lists]
+        for name, own in self.items():
+            own.pair_set = other[name].pair_set
 
     def extended(self, values: Mapping[str, Any]) -> "Fields":
         """These same fields, in the same memory, beside others that only the result has."""
@@ -335,15 +351,23 @@ class Fields(Mapping[str, Field]):
         made.zeros, made.periodic, made._lists = self.zeros, self.periodic, self._lists
         return made
 
-    def derive(self, name: str, count: int, unit: str, shape: tuple[int, ...] = ()) -> Field:
+    def derive(
+        self,
+        name: str,
+        count: int,
+        unit: str,
+        shape: tuple[int, ...] = (),
+        pair_set: Hashable = None,
+    ) -> Field:
         """The output field of maps or a slope with this name, for `count` nodes; made at first use.
 
-        shape: of one value. Raises `EnergyError` if the name is another field's, or the field has another
-        length, shape or unit.
+        shape: of one value. pair_set: the directed pairs that it is over, in place of nodes. Raises
+        `EnergyError` if the name is another field's, or the field has another length, shape or unit.
         """
         _refuse_the_time(name)
         if name not in self._fields:
             self._fields[name] = Field.of(name, np.zeros((count, *shape)), unit, self.dtype)
+            self._fields[name].pair_set = pair_set
             self.derived.add(name)
         field = self._fields[name]
         if name not in self.derived:
@@ -354,6 +378,13 @@ class Fields(Mapping[str, Field]):
             raise EnergyError(
                 f"field '{name}': has values of shape {list(field.shape[1:])}, got a map to values of shape"
                 f" {list(shape)}; give each map an output of its own"
+            )
+        if pair_set is not None and field.pair_set == pair_set:
+            field.resize(count)
+        if field.pair_set != pair_set:
+            raise EnergyError(
+                f"field '{name}': is over other nodes or directed pairs than this map gives to; give both"
+                " maps the same cutoff and skin, or each an output of its own"
             )
         if (len(field), field.unit) != (count, unit):
             raise EnergyError(

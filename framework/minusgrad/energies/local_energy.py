@@ -83,7 +83,7 @@ class LocalEnergy:
         role = self.roles[argument]
         if _in_window(role):
             return WINDOW
-        return getattr(role, "of", "") or self.element_kind.names[0]
+        return getattr(role, "of", "") or self.element_kind.usual_set
 
     def slots(self, argument: str, arity: int) -> Sequence[int]:
         """The slots of an element of so many nodes at which a node field may be read."""
@@ -140,7 +140,7 @@ class LocalEnergy:
             found = of_arguments({**values, **made, **{a: Lookup(values[a]) for a in tables}})
             if self.cutoff is None:
                 return found if self.factor == 1.0 else self.factor * found
-            centre, *others = made[self.positions[0]]
+            centre, *others = [x for x in made[self.positions[0]] if x is not None]
             return self.cutoff.of_numbers(found, [float((x - centre) @ (x - centre)) for x in others])
 
         return energy
@@ -166,7 +166,8 @@ class LocalEnergy:
             return values[name]
         if IMAGES in values and name in self.positions:
             return [
-                x + image @ values[IMAGE_BOX] for x, image in zip(values[name], values[IMAGES], strict=True)
+                None if x is None else x + image @ values[IMAGE_BOX]
+                for x, image in zip(values[name], values[IMAGES], strict=True)
             ]
         inside = values.get(INSIDE, ())
         return self.around(name, values[name], lambda s, v: v if inside[s] > 0.5 else 0.0 * v)
@@ -243,6 +244,9 @@ def local_energy(
     `symmetries` that U has: "translation" of each field of vectors, "rotation" of all of them,
     "permutation" of nodes; `check` tests the declared ones, and finds those of a given state.
 
+    Over "directed_pairs" and "directed_triples" a field over directed pairs is `zeta=Node(of="pair")`, read
+    at zeta[0]; fields of nodes are read at x[1], x[2] (and x[3]), and need no `of`.
+
     Over "cells" `x[i, j]` is the value at the cell of the grid that lies i, j cells away, and `edges` says
     what lies beyond an edge, along all axes or along each: the value of the cell at the edge ("clamped", the
     default), 0 ("zero"), or the grid once more ("periodic").
@@ -260,7 +264,7 @@ def local_energy(
             raise EnergyError(
                 f"energy '{name}': {strange[0]} is a Cell, but only maps add to cells; declare a local_map"
             )
-        if energy.element_kind.limited:
+        if energy.element_kind.symmetric:
             _check_exchange_anywhere(energy)
         return energy
 

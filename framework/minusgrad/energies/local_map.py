@@ -6,6 +6,7 @@
 over "nodes"    each node adds to itself
 over "pairs"    every node adds to every other: f(receiver, giver), in this order
 over tuples     each tuple adds to its first node; the output is over the set of that node
+over "directed_pairs" or "directed_triples"     each element adds to its directed pair
 over "cells"    each cell of a grid adds to itself, from its neighbours at constant offsets
 with a `Cell`   each element adds to the cells of a grid within its window
 with `At`       each element sums over the cells of its window, and reads fields there

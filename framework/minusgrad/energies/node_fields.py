@@ -4,6 +4,8 @@ from collections.abc import Mapping, Set
 
 import numpy as np
 
+from ..elements.element_kind import PAIR
+from ..elements.elements import Elements
 from ..errors import EnergyError, unknown
 from ..scene.units import parse_unit
 from .fields import Field, Fields
@@ -25,6 +27,7 @@ def set_sizes(spec: TermSpec, bound: Mapping[str, Field]) -> dict[str, int]:
     kind = spec.energy.element_kind
     _check_windows(spec, bound)
     found: dict[str, int] = {}
+    _check_pair_sets(spec, bound)
     for of in kind.names:
         over = {a: f for a, f in bound.items() if spec.energy.set_of(a) == of}
         if len({len(f) for f in over.values()}) > 1:
@@ -38,6 +41,32 @@ def set_sizes(spec: TermSpec, bound: Mapping[str, Field]) -> dict[str, int]:
     if kind.cells and not found:
         found[""] = len(spec.grid or ())
     return found | _given_sizes(spec, found)
+
+
+def _check_pair_sets(spec: TermSpec, bound: Mapping[str, Field]) -> None:
+    """Refuse fields over directed pairs elsewhere than at directed pairs, and other fields there."""
+    for argument, field in bound.items():
+        of_pairs = spec.energy.element_kind.directed and spec.energy.set_of(argument) == PAIR
+        if of_pairs and field.pair_set is None:
+            raise EnergyError(
+                f"{spec.label}.{argument}: is a field over directed pairs, got '{field.name}', which is over"
+                " nodes; give it the output of a map over directed pairs or triples"
+            )
+        if not of_pairs and field.pair_set is not None:
+            raise EnergyError(
+                f"{spec.label}.{argument}: reads '{field.name}', which is over directed pairs, got elements"
+                ' over others; declare it over "directed_pairs", with Node(of="pair")'
+            )
+
+
+def refuse_other_pairs(spec: TermSpec, bound: Mapping[str, Field], elements: Elements) -> None:
+    """Refuse fields over the directed pairs of another list than the elements are around."""
+    for argument, field in bound.items():
+        if field.pair_set is not None and field.pair_set != elements.pair_set:
+            raise EnergyError(
+                f"{spec.label}.{argument}: field '{field.name}' is over the directed pairs of another list,"
+                " got another cutoff, skin, body or exclusion here; give both the same"
+            )
 
 
 def _check_windows(spec: TermSpec, bound: Mapping[str, Field]) -> None:

@@ -9,9 +9,9 @@ import numpy as np
 
 from ..elements import window_edges
 from ..elements.elements import Elements
+from ..elements.neighbours.pair_list import PairList
+from ..elements.neighbours.pair_tuples import PairTuples
 from ..elements.node_tuples import NodeTuples
-from ..elements.pair_list import PairList
-from ..elements.triple_list import TripleList
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
@@ -19,7 +19,7 @@ from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
 from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
 from .local_map import LocalMap
-from .node_fields import check_fields, node_fields, set_sizes
+from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
 from .pairs.cutoff import Cutoff
 from .pairs.periodic_images import among_images
 from .parameter_values import Values, parameter_values
@@ -70,6 +70,7 @@ class Term:
         spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
         spec, elements = among_images(spec, elements, kept, bound, fields)
+        refuse_other_pairs(spec, bound, elements)
         term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box)
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
         term.grid = spec.grid if windowed else None
@@ -130,7 +131,10 @@ class Term:
                     shape = concrete(output.shape, self.dimension, self.arity)
                 except EnergyError as error:
                     raise EnergyError(f"{self.name}: '{declared}': {error}") from None
-                self.outputs[declared] = fields.derive(names[declared], receivers, output.unit, shape)
+                pair_set = self.elements.pair_set
+                self.outputs[declared] = fields.derive(
+                    names[declared], receivers, output.unit, shape, pair_set
+                )
         elif self.elements.unordered:
             self._check_exchange()
 
@@ -138,6 +142,8 @@ class Term:
         """The nodes of the set that a map gives to: as many as are known, else as the tuples name."""
         kind = self.energy.element_kind
         first = kind.names[0]
+        if kind.directed:
+            return self.elements.pair_room
         if first in sizes:
             return sizes[first]
         return int(self.elements.nodes[:, list(kind.slots(first, self.arity))].max()) + 1
@@ -206,11 +212,18 @@ class Term:
             before, self.elements = self.elements, self.elements.rebuild(values)
             if self.elements is not before:
                 self._take_images()
+                self._fit_outputs()
         return self.elements
 
+    def _fit_outputs(self) -> None:
+        """Give outputs over directed pairs the length that fields over them have now."""
+        for output in self.outputs.values():
+            if output.pair_set is not None:
+                output.resize(self.elements.pair_room)
+
     def _take_images(self) -> None:
-        """Make the images of triples within a cutoff a datum: those of other tuples are given as one."""
-        if isinstance(self.elements, TripleList) and IMAGES in self.energy.roles:
+        """Make the images of tuples of listed pairs a datum: those of other tuples are given as one."""
+        if isinstance(self.elements, PairTuples) and IMAGES in self.energy.roles:
             triples, dtype = self.elements, self.dtype
             images: Any = triples.derived((IMAGES, dtype), lambda: triples.images.astype(dtype))
             self.data = {**self.data, IMAGES: images}
@@ -310,6 +323,7 @@ class Term:
             shared={},
         )
         made._take_images()
+        made._fit_outputs()
         return made
 
     @property

@@ -8,6 +8,7 @@ import numpy as np
 
 from ..elements import element_kind
 from ..elements.cell_stencils import cell_stencil
+from ..elements.element_kind import NODE
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..errors import EnergyError, unknown
@@ -182,6 +183,8 @@ class TermSpec:
         Tuples with nodes outside the bodies are left out. Raises `EnergyError`.
         """
         kind = self.energy.element_kind
+        if kind.directed:
+            return self._around_pairs(sizes[NODE])
         plain = self.tuples is None and self.elements is None and not self.bodies
         if self.copies != 1:
             self._refuse_uncopied(plain, sizes)
@@ -194,13 +197,23 @@ class TermSpec:
         if self.elements is None:
             nodes = self._nodes(count)
             if kind.triples and self.cutoff is not None and self.tuples is None:
-                nodes = nodes[:, None]  # those that triples are listed of
-                return NodeTuples(nodes), np.ones(len(nodes), bool)
+                return _listed_of(nodes)
             return element_kind.usual(kind, self.label, nodes, self.tuples, count, self.copies)
         if self.bodies or self.tuples is not None:
             raise EnergyError(f"{self.label}.elements: given together with tuples or bodies; leave those out")
         element_kind.check_given(kind, self.elements, self.label, count)
         return self.elements, np.ones(self.elements.rows, bool)
+
+    def _around_pairs(self, count: int) -> tuple[Elements, np.ndarray]:
+        """The directed pairs of nodes, or triples around them."""
+        if self.copies != 1:
+            self._refuse_uncopied(False, {})
+        if self.elements is not None:
+            raise EnergyError(f"{self.label}.elements: follow from positions; leave them out")
+        nodes = self._nodes(count)
+        if self.cutoff is not None and self.tuples is None:
+            return _listed_of(nodes)
+        return element_kind.usual(self.energy.element_kind, self.label, nodes, self.tuples, count)
 
     def _refuse_uncopied(self, plain: bool, sizes: Mapping[str, int]) -> None:
         """Refuse copies of elements that are listed or of bodies, and of sets that have no equal blocks."""
@@ -249,6 +262,11 @@ class TermSpec:
                 f"{self.label}: node {node} is in two of the bodies {names}; name each node once"
             )
         return nodes
+
+
+def _listed_of(nodes: np.ndarray) -> tuple[Elements, np.ndarray]:
+    """The nodes that triples or directed pairs within a cutoff are listed of."""
+    return NodeTuples(nodes[:, None]), np.ones(len(nodes), bool)
 
 
 def refuse_strange(name: str, renamed: Mapping[str, str], nodal: Mapping[str, Any]) -> None:

@@ -47,6 +47,9 @@ class MapChain:
 
     def compile(self) -> None:
         """Make the kernels of all maps, for their present elements."""
+        for n, output in self.outputs.items():
+            for one in (self.adjoints, self.adjoint_tangents, self.output_tangents):
+                one[n].resize(len(output))
         self.loops = {n: loops_of_map(m, self.adjoints) for n, m in self.maps.items() if isinstance(m, Term)}
         self.staged: dict[str, StagedMapKernels] = {}
         kernels: dict[str, Any] = dict(self.differentiators)

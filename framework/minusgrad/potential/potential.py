@@ -98,6 +98,9 @@ class Potential:
         self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
         self._plans: dict[tuple, RequestPlan] = {}
+        for kept in (self._outputs, self._tangents):
+            for name in [n for n, array in kept.items() if array.shape != self.fields[n].shape]:
+                del kept[name]
         self._needed: dict[tuple, frozenset[str]] = {}
 
     def _parts_of_slopes(self) -> dict[str, Term]:

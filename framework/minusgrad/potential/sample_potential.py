@@ -6,6 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from ..codegen.tracing import trace
+from ..elements.element_kind import NODE, PAIR
+from ..elements.neighbours.directed_pairs import all_directed
 from ..energies.cell_offsets import offsets_of
 from ..energies.fields import BOX, Fields, Grid
 from ..energies.local_energy import WINDOW, LocalEnergy, weights_at_rest
@@ -34,13 +36,17 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         energy, grid = _over_a_grid(energy, d)
         nodes = len(grid)
     sizes = {name: nodes + extra for extra, name in enumerate(kind.names)} | {WINDOW: len(grid or ())}
+    if kind.directed:
+        sizes |= {PAIR: nodes * (nodes - 1), NODE: nodes}
     nodal = energy.of_role(Node)
     values = {a: r.draw(rng, (sizes[energy.set_of(a)], *concrete(r.shape, d))) for a, r in nodal.items()}
     if energy.of_role(Box):
         values[BOX] = Box().draw(rng, (1, d, d))
     fields = Fields(values)
+    if kind.directed:
+        _over_pairs(energy, fields, nodes)
     x = fields[energy.shaping[0].field].values if energy.shaping else None
-    if kind.several:
+    if kind.several and not kind.directed:
         tuples = np.array([_mixed_tuple(energy, sizes, rng) for _ in range(nodes)])
     else:
         tuples = np.array([_tuple(nodes, k, x, rng) for _ in range(nodes)])
@@ -63,10 +69,19 @@ def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int =
         parameters=parameters,
         tables=tables,
         grid=grid,
-        sizes={name: sizes[name] for name in kind.names} if kind.several else {},
+        sizes={name: sizes[name] for name in kind.names} if kind.several and not kind.directed else {},
         gives=_other_names(energy),
     )
     return Potential(fields, [], [term]) if term.outputs else Potential(fields, [term])
+
+
+def _over_pairs(energy: LocalEnergy, fields: Fields, nodes: int) -> None:
+    """Make the fields that are read at slot 0 fields over all directed pairs of the nodes."""
+    arity, every = energy.element_kind.arity, np.arange(nodes, dtype=np.int32)
+    assert arity is not None
+    for argument in energy.of_role(Node):
+        if energy.set_of(argument) == PAIR:
+            fields[argument].pair_set = all_directed(arity, every, energy.name).pair_set
 
 
 def staged_instance(energy: Staged, rng: np.random.Generator) -> Potential:

@@ -201,6 +201,13 @@ class MagneticSkeleton(Skeleton):
     magnetic: tuple[AnyBlock, ...] = Field(min_length=1)
 
 
+class CompoundSkeleton(Skeleton):
+    """A scene with a compound, whose energies may be all that there are."""
+
+    energy: tuple[AnyBlock, ...] = ()
+    compound: tuple[AnyBlock, ...] = Field(min_length=1)
+
+
 class ProgramSkeleton(Skeleton):
     """A scene whose stepper is a program of maps, which need no energy."""
 
@@ -298,7 +305,9 @@ class Document:
         stepper = self.data.get("stepper")
         if isinstance(stepper, dict) and stepper.get("kind") == PROGRAM:
             return ProgramSkeleton
-        return MagneticSkeleton if "magnetic" in self.data else Skeleton
+        if "magnetic" in self.data:
+            return MagneticSkeleton
+        return CompoundSkeleton if "compound" in self.data else Skeleton
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene without its plugin blocks' contents, or None and all its problems."""

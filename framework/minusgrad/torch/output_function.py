@@ -38,9 +38,13 @@ class Outputs(Energy):
 
     def __init__(self, potential: Potential, names: Sequence[str] | None, blamed: Blame = nullcontext):
         super().__init__(potential, blamed)
-        known = list(self._potential.map_outputs)
+        every = self._potential.map_outputs
+        known = [name for name, field in every.items() if field.pair_set is None]
         if not known:
-            raise TensorError("outputs: there is no map, got energies alone; use minusgrad.torch.energy")
+            to, got = "", "energies"
+            if every:
+                to, got = " to nodes", "those of directed pairs, whose number changes,"
+            raise TensorError(f"outputs: there is no map{to}, got {got} alone; use minusgrad.torch.energy")
         if strange := [name for name in names or () if name not in known]:
             raise TensorError(f"no output named '{strange[0]}'{choices(strange[0], known)}")
         self.names = tuple(known if names is None else names)

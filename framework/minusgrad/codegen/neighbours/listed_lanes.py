@@ -3,10 +3,11 @@
     for each block        a target in each lane, and the numbers of targets
     for each source       broadcast to all lanes; a target beyond the cutoff takes zero
 
-The sources of a block are those within reach of any of its targets (`elements.block_list`), so that no lane
-loads anything of its own in the inner loop. Sources that are targets of the block itself come last, where
-each lane leaves out its own. So do sources that are excluded for some target, with a bit for each lane
-(`elements.block_masks`). A sum over pairs counts each at the target whose order is the higher one.
+The sources of a block are those within reach of any of its targets (`elements.neighbours.block_list`), so
+that no lane loads anything of its own in the inner loop. Sources that are targets of the block itself come
+last, where each lane leaves out its own. So do sources that are excluded for some target, with a bit for
+each lane (`elements.neighbours.block_masks`). A sum over pairs counts each at the target whose order is the
+higher one.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ...elements.pair_list import PairList
+from ...elements.neighbours.pair_list import PairList
 from ...energies.roles import Image
 from ...energies.term import Term
 from ...engine import lane_blocks, runtime

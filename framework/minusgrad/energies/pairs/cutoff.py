@@ -15,7 +15,7 @@ from functools import reduce
 from math import sqrt
 from typing import Any
 
-from ...elements.pair_list import Reach
+from ...elements.neighbours.pair_list import Reach
 from ...errors import EnergyError
 
 SWITCHED = 0.9

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from ..local_energy import IMAGES
 from ..local_map import numbers_of
 from ..term import Term
 
@@ -16,17 +17,21 @@ NONE = 1e-9
 def jump(term: Term) -> float:
     """The largest |u|, or output of a map, of pairs at a sharp cutoff; 0 for a smooth one and for triples."""
     cutoff = term.energy.cutoff
-    if cutoff is None or not cutoff.sharp or term.elements.arity != 2:
+    of_pair = () if cutoff is None else term.slots(term.energy.positions[0])
+    if cutoff is None or not cutoff.sharp or len(of_pair) != 2:
         return 0.0
-    rng, nodes = np.random.default_rng(0), term.elements.nodes
+    rng, nodes = np.random.default_rng(0), term.members(term.energy.positions[0])
+    before = [0] * of_pair[0]  # the number of a directed pair
     evaluate = replace(term.energy, cutoff=None).evaluator()
     at_cutoff, within = 0.0, 0.0
     for _ in range(PAIRS):
-        values = term.arguments(0, rng.choice(nodes, 2, replace=len(nodes) < 2).tolist(), 0.0)
+        pair = rng.choice(nodes, 2, replace=len(nodes) < 2).tolist()
+        values = term.arguments(0, [*before, *pair], 0.0)
+        values.pop(IMAGES, None)  # both nodes are placed here
         for distance in (cutoff.radius, 0.7 * cutoff.radius):
             for argument in term.energy.positions:
-                first = values[argument][0]
-                values[argument] = [first, first + distance * np.eye(len(first))[0]]
+                first = values[argument][of_pair[0]]
+                values[argument] = [*before, first, first + distance * np.eye(len(first))[0]]
             size = float(np.abs(numbers_of(evaluate(values))).max())
             if distance == cutoff.radius:
                 at_cutoff = max(at_cutoff, size)

@@ -13,14 +13,23 @@ import numpy as np
 
 from ...elements.elements import Elements
 from ...elements.excluded_pairs import Excluded
-from ...elements.pair_list import PairList
-from ...elements.triple_list import TripleList
+from ...elements.neighbours.directed_pairs import DirectedPairs, DirectedTriples
+from ...elements.neighbours.pair_list import PairChoice, PairList
+from ...elements.neighbours.pair_tuples import PairTuples
+from ...elements.neighbours.triple_list import TripleList
 from ...errors import EnergyError
 from ..fields import POSITIONS, Field, Fields
 from ..local_energy import IMAGE_BOX, IMAGES
 from ..roles import Box, Datum, Image
 from ..term_spec import TermSpec
 from .cutoff import Cutoff
+
+LISTED: dict[str, type[PairTuples]] = {
+    "triples": TripleList,
+    "directed_pairs": DirectedPairs,
+    "directed_triples": DirectedTriples,
+}
+"""What follows from a list of pairs, by what an energy is `over`."""
 
 
 def among_images(
@@ -34,15 +43,16 @@ def among_images(
     energy = spec.energy
     _refuse_unfit(spec, bound, fields)
     positions = tuple(a for a, f in bound.items() if f.name == POSITIONS and len(f.shape) == 2)
-    plain = energy.element_kind.several or energy.element_kind.cells or spec.grid is not None
+    kind = energy.element_kind
+    plain = (kind.several and not kind.directed) or kind.cells or spec.grid is not None
     if spec.cutoff is not None:
         return _within(spec, spec.cutoff, elements, positions, fields)
     if not any(fields.periodic) or plain or not positions or elements.arity < 2:
         return spec, elements
-    if energy.element_kind.limited and spec.elements is None:
+    if kind.limited and spec.elements is None:
+        over = str(energy.over).replace("_", " ")
         raise EnergyError(
-            f"{spec.label}: is over all {energy.over} of a periodic box, which have no end; give it a"
-            " `cutoff`"
+            f"{spec.label}: is over all {over} of a periodic box, which have no end; give it a `cutoff`"
         )
     return _nearest(spec, elements, kept, positions, fields), elements
 
@@ -73,10 +83,10 @@ def _within(
     excluded, x = None, fields[POSITIONS].values
     if spec.exclude is not None:
         excluded = Excluded.of(spec.exclude, x, fields.geometry)
-    reference = fields.lists, fields.periodic
     nodes = np.unique(elements.nodes)
-    pairs = PairList.shared(nodes, cutoff.reach, *reference, excluded, spec.label)
-    found: Elements = TripleList(pairs) if spec.energy.element_kind.triples else pairs
+    pairs = PairList.shared(PairChoice(nodes, cutoff.reach, excluded, spec.label), fields.lists)
+    listed = LISTED.get(str(spec.energy.over))
+    found: Elements = pairs if listed is None else listed(pairs)
     roles = dict(spec.energy.roles)
     if fields.periodic:
         roles |= {IMAGES: Image() if found is pairs else Datum(shape=("k", "d")), IMAGE_BOX: Box()}

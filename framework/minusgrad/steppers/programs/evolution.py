@@ -81,6 +81,12 @@ class Evolution(TimeStepper):
                 raise UpdateError(f"next.{x}: there is no field '{y}'{choices(y, names)}", x)
             if y in fields.derived and y not in self.potential.map_outputs:
                 raise UpdateError(f"next.{x}: no map or slope of this potential gives '{y}'; add it", x)
+            if fields[y].pair_set is not None:
+                raise UpdateError(
+                    f"next.{x}: '{x}' is over nodes, got '{y}', which is over directed pairs, whose number"
+                    " changes; give it the output of a map to nodes",
+                    x,
+                )
             if fields[x].shape != fields[y].shape:
                 raise UpdateError(
                     f"next.{x}: '{x}' has shape {list(fields[x].shape)}, got '{y}' of shape"

@@ -9,7 +9,7 @@ three they have zeros before them. One thread sorts the rows, and each block has
 lists do not depend on the threads.
 """
 
-from ..engine.kernels import dealt_in_groups
+from ...engine.kernels import dealt_in_groups
 
 WIDE = 16
 """Rows that are compared at once: lanes of f32."""

@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import lane_blocks, memory
-from ..engine.kernels import BoundKernel, Code
-from ..errors import EnergyError
+from ...engine import lane_blocks, memory
+from ...engine.kernels import BoundKernel, Code
+from ...errors import EnergyError
+from ..excluded_pairs import Excluded
+from ..list_reference import ListReference
 from .block_masks import masks_text
 from .block_search import WIDE, lists_text, rows_text
-from .excluded_pairs import Excluded
-from .list_reference import ListReference
 
 SPARE = 1.25
 """Room in the arrays, relative to what was needed when they were made."""
@@ -36,7 +36,7 @@ ROUNDING = 4.0 * float(np.finfo(np.float32).eps)
 class BlockList:
     """Blocks of `wide` targets and their sources within reach, for the positions of a reference.
 
-    nodes: of the targets, int32 (n,). periodic: by axis, empty without a box. what: the name of the term,
+    nodes: of the targets, int32 (n,). what: the name of the term,
     for messages. excluded: pairs that are left out. `build` overwrites the arrays.
     """
 
@@ -45,14 +45,13 @@ class BlockList:
         nodes: np.ndarray,
         reach: float,
         reference: ListReference,
-        periodic: tuple[bool, ...],
         wide: int,
         what: str = "pairs",
         excluded: Excluded | None = None,
     ):
         self.excluded = excluded if excluded is not None and len(excluded.pairs) else None
         self.nodes, self.reach, self.reference = nodes, reach, reference
-        self.periodic, self.wide, self.what = periodic, wide, what
+        self.periodic, self.wide, self.what = reference.periodic, wide, what
         self.d = reference.positions.shape[1]
         room = {"rows": 2 * len(nodes) + 64, "cells": 64, "sources": 16 * WIDE}
         self._allocate(**room)
@@ -125,7 +124,7 @@ class BlockList:
     def _placed(self) -> int:
         """Put the cells around the targets, a whole number of columns to them; returns how many cells."""
         d, a = self.d, self._arrays
-        box = self.reference.geometry(self.periodic) if self.periodic else None
+        box = self.reference.geometry
         periodic = np.array([False] * (3 - d) + list(self.periodic or (False,) * d))
         vectors, low, high = np.eye(3), np.zeros(3), np.ones(3)
         if box is not None:

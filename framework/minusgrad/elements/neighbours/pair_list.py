@@ -7,20 +7,20 @@ Positions are not wrapped in memory; the images of a list contain how many boxes
 list was built. A pair is counted at the target whose row is the later one.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ..engine import memory, storage
-from ..errors import EnergyError
+from ...engine import memory, storage
+from ...errors import EnergyError
+from ..elements import Elements
+from ..excluded_pairs import Excluded
+from ..list_reference import ListReference
+from ..loops import EachTarget, Loop, Sources
 from .block_list import BlockList
-from .elements import Elements
-from .excluded_pairs import Excluded
-from .list_reference import ListReference
-from .loops import EachTarget, Loop, Sources
 
 SPARE = 1.25
 """Room in the arrays of a list, relative to what it needs when they are made."""
@@ -55,53 +55,60 @@ class Reach:
         return self.cutoff + self.skin
 
 
-class PairList(Elements):
-    """All unordered pairs of some nodes that are within a cutoff.
+@dataclass(frozen=True, eq=False)
+class PairChoice:
+    """Which pairs a list has: of `nodes`, int32 (n,) in increasing order, within reach, without `excluded`.
 
-    nodes: int32 (n,), in increasing order. periodic: by axis, empty without a box. excluded: pairs that are
-    left out. what: the name of the term, which begins messages. Arrays have room for lists that grow; one
-    that outgrows it is replaced (`rebuild`).
+    what: the name of the term, which begins messages.
+    """
+
+    nodes: np.ndarray
+    reach: Reach
+    excluded: Excluded | None = None
+    what: str = "pairs"
+
+    @property
+    def key(self) -> Hashable:
+        """Equal keys are equal pairs."""
+        left_out = (
+            None if self.excluded is None else (self.excluded.pairs.tobytes(), self.excluded.images.tobytes())
+        )
+        return self.nodes.tobytes(), self.reach, left_out
+
+
+class PairList(Elements):
+    """All unordered pairs of some nodes that are within a cutoff, listed for a reference of positions.
+
+    Arrays have room for lists that grow; one that outgrows it is replaced (`rebuild`).
     """
 
     unordered: ClassVar[bool] = True
     fixed: ClassVar[bool] = False
     listed: ClassVar[bool] = True
 
-    def __init__(
-        self,
-        nodes: np.ndarray,
-        reach: Reach,
-        reference: ListReference,
-        periodic: tuple[bool, ...] = (),
-        excluded: Excluded | None = None,
-        what: str = "pairs",
-    ):
-        self.nodes, self.reach, self.reference = nodes, reach, reference
-        self.periodic, self.excluded, self.what = periodic, excluded, what
+    def __init__(self, choice: PairChoice, reference: ListReference):
+        self.choice, self.reference = choice, reference
+        self.nodes, self.reach, self.excluded, self.what = (
+            choice.nodes,
+            choice.reach,
+            choice.excluded,
+            choice.what,
+        )
+        self.periodic = reference.periodic
         self.version = reference.version
         self._larger: PairList | None = None
-        reference.margins.add((reach.cutoff, reach.listed))
+        reference.margins.add((self.reach.cutoff, self.reach.listed))
         self._slots: dict[str, storage.ArraySlot] = {}
         self._blocks: dict[int, BlockList] = {}
         self._in_kernels = False
         self._refuse_width()
 
     @classmethod
-    def shared(
-        cls,
-        nodes: np.ndarray,
-        reach: Reach,
-        reference: ListReference,
-        periodic: tuple[bool, ...] = (),
-        excluded: Excluded | None = None,
-        what: str = "pairs",
-    ) -> "PairList":
+    def shared(cls, choice: PairChoice, reference: ListReference) -> "PairList":
         """The list of these pairs that all terms over some fields share."""
-        left_out = None if excluded is None else (excluded.pairs.tobytes(), excluded.images.tobytes())
-        key = nodes.tobytes(), reach, left_out
-        if key not in reference.lists:
-            reference.lists[key] = cls(nodes, reach, reference, periodic, excluded, what)
-        return reference.lists[key]
+        if choice.key not in reference.lists:
+            reference.lists[choice.key] = cls(choice, reference)
+        return reference.lists[choice.key]
 
     @property
     def arity(self) -> int:
@@ -114,9 +121,8 @@ class PairList(Elements):
     def in_blocks(self, wide: int) -> BlockList:
         """The lists of blocks of so many targets, for kernels with a target in each lane."""
         if wide not in self._blocks:
-            self._blocks[wide] = BlockList(
-                self.nodes, self.reach.listed, self.reference, self.periodic, wide, self.what, self.excluded
-            )
+            listed = self.nodes, self.reach.listed, self.reference, wide, self.what, self.excluded
+            self._blocks[wide] = BlockList(*listed)
         return self._blocks[wide]
 
     @property
@@ -167,9 +173,14 @@ class PairList(Elements):
         return self._pairs(target, row), self._images(target, row)
 
     @property
+    def visit_count(self) -> int:
+        """The number of visits: twice that of the pairs."""
+        return int(self._host("pairs_begin")[-1])
+
+    @property
     def beyond(self) -> int:
         """A number of boxes that is further than the list reaches, along every periodic axis."""
-        box = self.reference.geometry(self.periodic)
+        box = self.reference.geometry
         return 0 if box is None else int(np.ceil(2.0 * self.reach.listed / box.least_height)) + 2
 
     def of_row(self, row: int) -> tuple[np.ndarray, np.ndarray]:
@@ -213,12 +224,11 @@ class PairList(Elements):
 
     def among(self, nodes: np.ndarray) -> "PairList":
         """The pairs of some of the nodes, with the same reach and reference."""
-        made = nodes.astype(np.int32), self.reach, self.reference, self.periodic, self.excluded, self.what
-        return PairList(*made)
+        return PairList(replace(self.choice, nodes=nodes.astype(np.int32)), self.reference)
 
     def following(self, reference: ListReference | None) -> "PairList":
         assert reference is not None
-        return PairList.shared(self.nodes, self.reach, reference, self.periodic, self.excluded, self.what)
+        return PairList.shared(self.choice, reference)
 
     def rebuild(self, fields: Mapping[str, np.ndarray]) -> "PairList":
         """The pairs for the reference as it is: itself, or a list with more room."""
@@ -259,7 +269,7 @@ class PairList(Elements):
     def _found(self) -> dict[str, np.ndarray]:
         """The arrays of the list, without spare room."""
         x = storage.host(self.reference.positions)[self.nodes].astype(np.float64)
-        box = self.reference.geometry(self.periodic) if self.periodic else None
+        box = self.reference.geometry
         count, reach = len(self.nodes), self.reach.listed
         row_node, image = np.arange(count), np.zeros((count, len(self.periodic)), np.int32)
         wraps = image
@@ -287,7 +297,7 @@ class PairList(Elements):
 
     def _refuse_width(self) -> None:
         """Refuse a list that reaches beyond half the box, unless images are counted."""
-        box = self.reference.geometry(self.periodic) if self.periodic else None
+        box = self.reference.geometry
         if box is not None and not self.reach.images and 2.0 * self.reach.listed > box.least_height:
             raise EnergyError(
                 f"{self.what}.cutoff: must be, with the skin, at most half the smallest distance between"

@@ -7,7 +7,7 @@ So loops over the listed sources need no mask. Both parts keep the order of the 
 of its own, so the lists do not depend on the threads.
 """
 
-from ..engine.kernels import dealt_in_groups
+from ...engine.kernels import dealt_in_groups
 
 
 def masks_text(wide: int) -> str:

@@ -1,0 +1,154 @@
+"""Tuples of nodes that follow from a list of pairs within a cutoff: a node with some of its neighbours.
+
+They have the images of the pairs, and the order of their targets and rows. They are listed again from the
+pairs when these are. Tuples beyond the cutoff, but within the skin, have no energy.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Hashable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...engine import lane_blocks, storage
+from ...errors import EnergyError
+from ..elements import Elements
+from ..gather import Gather
+from ..list_reference import ListReference
+from ..loops import EachElement, Loop
+from ..node_tuples import NodeTuples
+from .pair_list import PairList
+
+LEAST_ROOM = 64
+"""Tuples that every list has room for."""
+
+
+class PairTuples(Elements):
+    """The tuples of a list of pairs: `nodes` (E, k) and their `images`, int32 (E, k, d); d = 0 without a box.
+
+    A subclass has `SIZE`, the number of nodes k, lists the tuples (`_listed`), and names one that is beyond
+    the cutoff (`_beyond`), which stands where there are no others. They are listed again in place, as long as
+    their number stays between the same two powers of two, which are the room of the buffers that kernels
+    fill: how a run goes on does not depend on how it came about.
+    """
+
+    fixed: ClassVar[bool] = False
+    listed: ClassVar[bool] = True
+    SIZE: ClassVar[int]
+
+    def __init__(self, pairs: PairList):
+        self._take(pairs, *self._listed(pairs))
+        self._slots: dict[Hashable, tuple[storage.ArraySlot, Callable[[], np.ndarray]]] = {}
+        self._blocks: dict[Hashable, tuple[lane_blocks.Blocks, Callable[[], np.ndarray]]] = {}
+        self._gathers: dict[Hashable, Gather | None] = {}
+
+    @classmethod
+    @abstractmethod
+    def _listed(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+        """The nodes (E, k) and images (E, k, d) of the tuples of these pairs, int32."""
+
+    @classmethod
+    @abstractmethod
+    def _beyond(cls, pairs: PairList) -> tuple[np.ndarray, np.ndarray]:
+        """The same of one tuple that is beyond the cutoff: kernels need an element."""
+
+    def _take(self, pairs: PairList, nodes: np.ndarray, images: np.ndarray) -> None:
+        self.pairs, self._listed_from, self._empty = pairs, pairs.version, not len(nodes)
+        self.nodes, self.images = self._beyond(pairs) if self._empty else (nodes, images)
+
+    @property
+    def empty(self) -> bool:
+        return self._empty
+
+    @property
+    def arity(self) -> int:
+        return self.SIZE
+
+    @property
+    def loop(self) -> Loop:
+        return EachElement()
+
+    @property
+    def room(self) -> int:
+        return room_of(len(self.nodes))
+
+    def tuples(self) -> np.ndarray:
+        return self.nodes
+
+    def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple[Elements, Any]:
+        return NodeTuples(self.nodes).part(rng, elements, targets)
+
+    def arrays(self) -> dict[str, Any]:
+        return {"nodes": self.derived("nodes", lambda: self.nodes)}
+
+    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> storage.ArraySlot:
+        if name not in self._slots:
+            self._slots[name] = storage.ArraySlot(storage.allocate(make())), make
+        return self._slots[name][0]
+
+    def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
+        if (name, wide) not in self._blocks:
+            self._blocks[name, wide] = lane_blocks.blocked(make(), wide, self.room), make
+        return self._blocks[name, wide][0]
+
+    def gather(self, nodes: int, slots: Any = None) -> Gather | None:
+        key = nodes, None if slots is None else tuple(slots)
+        if key not in self._gathers:
+            self._gathers[key] = super().gather(nodes, slots)
+        return self._gathers[key]
+
+    def following(self, reference: ListReference | None) -> "PairTuples":
+        return type(self)(self.pairs.following(reference))
+
+    def rebuild(self, fields: Mapping[str, Any]) -> "PairTuples":
+        """The tuples for the reference as it is: itself, or a list with another room."""
+        pairs = self.pairs.rebuild(fields)
+        if pairs is self.pairs and pairs.version == self._listed_from:
+            return self
+        nodes, images = self._listed(pairs)
+        if not self._fits(pairs, nodes):
+            return type(self)(pairs)
+        self._take(pairs, nodes, images)
+        self.version += 1
+        self._gathers.clear()
+        for slot, make in self._slots.values():
+            slot.replace(make())
+        for blocks, make in self._blocks.values():
+            lane_blocks.store(blocks, make())
+        return self
+
+    def _fits(self, pairs: PairList, nodes: np.ndarray) -> bool:
+        """True if these tuples have the room of the present ones."""
+        return room_of(len(nodes)) == self.room
+
+
+def room_of(count: int) -> int:
+    """The power of two above a number of tuples: kernels in lanes begin at one, so that none is passed."""
+    return max(1 << count.bit_length(), LEAST_ROOM)
+
+
+def require_nodes(size: int, nodes: np.ndarray, what: str) -> None:
+    """Raise `EnergyError`, whose text begins with `what`, for less nodes than a tuple of this size has."""
+    if len(nodes) < size:
+        of, many = {2: ("pair", "two"), 3: ("triple", "three")}[size]
+        raise EnergyError(f"{what}: a {of} needs {many} nodes, got {len(nodes)}; add nodes")
+
+
+def later(targets: np.ndarray) -> np.ndarray:
+    """How many visits of the same target follow each visit; those of a target are consecutive."""
+    last = np.searchsorted(targets, targets, side="right")
+    return last - 1 - np.arange(len(targets))
+
+
+def beyond(pairs: PairList, size: int) -> tuple[np.ndarray, np.ndarray]:
+    """A centre and others that are not within the reach of a list, (1, size), and images (1, size, d).
+
+    Raises `EnergyError` for less nodes, without a periodic axis.
+    """
+    nodes, d = pairs.nodes, len(pairs.periodic)
+    images = np.zeros((1, size, d), np.int32)
+    if any(pairs.periodic):
+        images[0, 1:, pairs.periodic.index(True)] = pairs.beyond
+        return np.full((1, size), nodes[0]), images
+    require_nodes(size, nodes, pairs.what)
+    return nodes[None, :size], images
