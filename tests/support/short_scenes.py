@@ -63,6 +63,8 @@ AT_REST: dict[str, dict[str, Any]] = {
     "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}
     | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}
     | looking(4, 24, 8),
+    "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
+    | looking(2, 2),
     "laser_butterfly": {"state.canvas.size": [96, 96]}
     | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
     | {"run.steps": 24, "checkpoint.every": 8}

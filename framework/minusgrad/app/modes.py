@@ -9,19 +9,13 @@ import numpy as np
 
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
-from ..check.single_precision import in_double
-from ..energies.term import Term
-from ..errors import CheckpointError, EnergyError, RunFolderError, UserError
-from ..files import checkpoint
-from ..files.checkpoint import Snapshot
-from ..files.run_folder import RunDir
+from ..errors import EnergyError, UserError
 from ..plot.mode_shapes import Shapes
-from ..potential.potential import Potential
 from ..scene import units
 from ..scene.units import UnitSystem
 from ..steppers.stability.normal_modes import NormalModes, normal_modes
 from .run_options import Plugins
-from .runs import OTHER, rebuilt
+from .saved_simulation import derivatives_in_double, saved_simulation
 
 HERTZ, LIGHT = 1e12, 299_792_458e2
 """Hz in a THz; the speed of light [cm/s], by which spectroscopists divide frequencies."""
@@ -158,16 +152,8 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
     at the saved state are computed in double. Raises `RunFolderError` for a folder without a run,
     `CheckpointError` for a step that was not saved, `EnergyError` where there are no modes.
     """
-    folder = RunDir.open(path, read_only=True)
-    snapshot = _snapshot(path, at)
-    if snapshot.meta.get("fit") is True:
-        raise RunFolderError(f"{path}: is a fit, which has no state of its own; give the folder of a run")
-    simulation, grave, _ = rebuilt(folder, snapshot, plugins, verb="modes")
-    assert isinstance(simulation, Simulation)
-    if grave:
-        raise CheckpointError("\n".join([f"{path}: {OTHER}", *grave, "run the scene again"]))
+    simulation, step = saved_simulation(path, at, plugins, "modes")
     with blaming(simulation.registry):
-        simulation.restore(snapshot)
         if simulation.magnetic is not None:
             raise EnergyError(
                 f"{path}: has a magnetic field, whose force is no part of the Hessian of U;"
@@ -175,7 +161,7 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
             )
         try:
             found = normal_modes(
-                _in_double(simulation.potential),
+                derivatives_in_double(simulation.potential),
                 simulation.state.motions,
                 simulation.holds,
                 simulation.stepper.time,
@@ -183,27 +169,4 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
             )
         except UserError as error:
             raise EnergyError(f"{path}: {error}") from error
-    return RunModes(path, snapshot.step, simulation, found)
-
-
-def _snapshot(path: Path, at: int | None) -> Snapshot:
-    """The newest undamaged checkpoint, or that of a step."""
-    if at is not None:
-        saved = {checkpoint.step_of(p): p for p in checkpoint.listed(path / "ckpt")}
-        if at not in saved:
-            there = ", ".join(map(str, saved)) or "none"
-            raise CheckpointError(
-                f"{path}: no state of step {at} was saved (there are: {there}); [checkpoint] keep_every"
-                " keeps more"
-            )
-        return checkpoint.load(saved[at])
-    newest, remarks = checkpoint.newest(path / "ckpt")
-    if newest is None:
-        raise RunFolderError("\n".join([f"{path}: has no usable checkpoint; run the scene again", *remarks]))
-    return checkpoint.load(newest)
-
-
-def _in_double(potential: Potential) -> Potential:
-    """The potential in f64, unless it has stages, whose kernels have one precision."""
-    local = all(isinstance(part, Term) for part in potential.parts.values())
-    return in_double(potential) if local and potential.fields.dtype != np.float64 else potential
+    return RunModes(path, step, simulation, found)

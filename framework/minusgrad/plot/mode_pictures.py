@@ -21,19 +21,21 @@ FRAMES, MILLISECONDS = 24, 70
 COLOUR = {"": style.COLOURS[0], "zero": style.FAINT, "unstable": style.COLOURS[3]}
 
 
-def draw_modes(of: Sequence[Shapes], out: Path, title: str, mode: int | None = None) -> list[Path]:
+def draw_modes(
+    of: Sequence[Shapes], out: Path, title: str, mode: int | None = None, name: str = "mode"
+) -> list[Path]:
     """Write modes.png, and mode_K.gif of a mode (counted from 1), into a folder; returns their paths.
 
-    `of`: the modes of each moving field. Raises UserError without Matplotlib.
+    `of`: the modes of each moving field. name: of the files. Raises UserError without Matplotlib.
     """
     mpl = picture_files.matplotlib()
     with durable.outside_a_run(out, "give another folder with --out"), mpl.rc_context(style.RC):
         durable.make_folder(out)
-        files = [picture_files.drawn(out / "modes.png", partial(_draw, of=of), title)]
+        files = [picture_files.drawn(out / f"{name}s.png", partial(_draw, of=of), title)]
         if mode is not None:
             swing = np.sin(2.0 * np.pi * np.arange(FRAMES) / FRAMES)
             frames = [partial(_draw_frame, of=of, k=mode - 1, phase=float(phase)) for phase in swing]
-            files.append(picture_files.animated(out / f"mode_{mode}.gif", frames, MILLISECONDS))
+            files.append(picture_files.animated(out / f"{name}_{mode}.gif", frames, MILLISECONDS))
     return files
 
 
@@ -69,7 +71,7 @@ def _draw_spectrum(axes: "Axes", shapes: Shapes) -> None:
             axes.vlines(numbers[mine], 0.0, f, color=colour, linewidth=1.0, alpha=0.6)
             axes.plot(numbers[mine], f, "o", markersize=3.5, color=colour, label=kind or "vibrations")
     signed = "unstable" in shapes.kinds
-    what = "frequency (below 0: imaginary)" if signed else "frequency"
+    what = f"{shapes.quantity} (below 0: imaginary)" if signed else shapes.quantity
     axes.set(xlabel="mode", ylabel=units.with_unit(what, shapes.unit_of_frequency))
     axes.set_xlim(0.0, len(numbers) + 1.0)
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))

@@ -29,8 +29,8 @@ class Shapes:
     """The modes of one moving field: its label and unit, values at rest (n, ...), displacements (k, n, ...).
 
     lists: tuples of nodes that bodies and lines are drawn with. raster: the shape of the grid that the field
-    lies on, or None. frequencies (k,), in `unit_of_frequency`, negative for unstable modes; kinds (k,):
-    "zero", "unstable" or nothing.
+    lies on, or None. frequencies (k,), in `unit_of_frequency`, negative for unstable modes, or another number
+    of each mode, called `quantity`; kinds (k,): "zero", "unstable" or nothing.
     """
 
     def __init__(
@@ -44,9 +44,11 @@ class Shapes:
         frequencies: np.ndarray,
         unit_of_frequency: str,
         kinds: Sequence[str],
+        quantity: str = "frequency",
     ):
         self.label, self.unit, self.rest, self.moved, self.raster = label, unit, rest, moved, raster
         self.frequencies, self.unit_of_frequency, self.kinds = frequencies, unit_of_frequency, tuple(kinds)
+        self.quantity = quantity
         fit = [t for t in lists if self.is_space and t.shape[1] in (2, rest.shape[1] + 1) and len(t)]
         self.lists = {str(k): tuples for k, tuples in enumerate(fit)}
 

@@ -11,7 +11,7 @@ multigrid, those of 7,000 as long.
 """
 
 from collections.abc import Callable
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from ..errors import EnergyError, SingularSystemError, unknown
 from .conjugate_gradients import BlockJacobi, Multigrid
 from .sparse_factors import Pardiso, SuperLU
 from .sparse_system import SparseSystem
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
 
 
 class Method(Protocol):
@@ -118,9 +121,14 @@ def chosen(size: int) -> tuple[str, str]:
     return "block_jacobi", f"{many}, and neither pyamg nor pypardiso is installed"
 
 
-def direct(system: SparseSystem) -> SuperLU | Pardiso:
-    """Factors of a matrix, positive definite or not, by PARDISO where it is installed and the matrix large.
+def direct(matrix: "csr_matrix") -> SuperLU | Pardiso | None:
+    """Factors of a symmetric matrix, positive definite or not; None where it is singular.
 
-    Raises `SingularSystemError`.
+    By PARDISO where it is installed and the matrix large, else by SuperLU.
     """
-    return Pardiso(system) if system.size > SMALL and Pardiso.installed() else SuperLU(system)
+    size = matrix.shape[0]
+    system = SparseSystem(matrix, np.arange(size), np.zeros(size, int), np.zeros((size, 0)))
+    try:
+        return Pardiso(system) if size > SMALL and Pardiso.installed() else SuperLU(system)
+    except SingularSystemError:
+        return None

@@ -14,6 +14,7 @@ VERBS = {
     "check": ("gradients", "gradient check: test the derivatives of a scene, an energy or a file of kernels"),
     "plot": ("folders", "draw pictures of a run"),
     "modes": ("modes", "normal modes of a saved state: frequencies, a picture, an animation"),
+    "buckling": ("buckling", "loads at which a saved state buckles: factors, a picture, an animation"),
     "scenes": ("listings", "list the scenes of a folder, with their first comments"),
     "kinds": ("kinds", "list all kinds of blocks in scenes, or the keys of one"),
     "energies": (

@@ -8,9 +8,8 @@ between those that were found.
 
 import numpy as np
 
-from ...errors import EnergyError, RunFailedError, SingularSystemError
+from ...errors import EnergyError, RunFailedError
 from ...solvers.linear_solver import direct
-from ...solvers.sparse_system import SparseSystem
 
 DENSE = 800
 """Rows up to which a matrix is diagonalised; a second of one core."""
@@ -90,9 +89,4 @@ def _factors(matrix, shift: float):
     """Factors of A - shift, which know how many eigenvalues are below it; None where it is singular."""
     from scipy.sparse import eye_array
 
-    size = matrix.shape[0]
-    shifted = (matrix - shift * eye_array(size, format="csc")).tocsr()
-    try:
-        return direct(SparseSystem(shifted, np.arange(size), np.zeros(size, int), np.zeros((size, 0))))
-    except SingularSystemError:
-        return None
+    return direct((matrix - shift * eye_array(matrix.shape[0], format="csc")).tocsr())

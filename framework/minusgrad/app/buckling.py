@@ -1,0 +1,208 @@
+"""Buckling of a run at a saved state, which is an equilibrium under load: read from its folder."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..assembly.plugin_blame import blaming
+from ..assembly.simulation import Simulation
+from ..errors import EnergyError, RunFailedError, UserError, unknown
+from ..plot.mode_shapes import Shapes
+from ..potential.potential import Potential
+from ..scene import units
+from ..scene.units import UnitSystem
+from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
+from ..steppers.stability.loaded_body import Equilibrium, LoadedBody, dead_loads
+from .run_options import Plugins
+from .saved_simulation import derivatives_in_double, saved_simulation
+
+NEAR = 1e-3
+"""A state is an equilibrium if Newton's step from it is below this part of the displacement by the load."""
+
+
+@dataclass(frozen=True)
+class RunBuckling:
+    """The buckling loads of a run at a saved step, as factors of the loads of its scene.
+
+    `factors` (k,): linearised, ascending; `shapes` (k, N) of the free components; `critical`: where the
+    equilibria cease to be stable, None where they never do; `x`: by field, the fields in the saved state.
+    """
+
+    folder: Path
+    step: int
+    simulation: Simulation
+    loads: list[str]
+    body: LoadedBody
+    resultant: dict[str, np.ndarray]
+    factors: np.ndarray
+    shapes: np.ndarray
+    critical: CriticalPoint | None
+
+    @property
+    def units(self) -> UnitSystem:
+        return self.simulation.units
+
+    @cached_property
+    def force_unit(self) -> str:
+        """The unit of the resultant of the loads."""
+        unit = UnitSystem.si().symbol(self.simulation.fields[self.body.names[0]].unit)
+        symbol = self.units.symbol("J" if unit == "1" else f"J/{unit.replace(' ', '/')}")
+        return "N" if symbol == UnitSystem.si().symbol("N") else symbol
+
+    @property
+    def followed(self) -> float:
+        """The largest factor up to which a critical point is looked for."""
+        return largest_factor(float(self.factors[0]) if len(self.factors) else None)
+
+    @property
+    def size(self) -> float:
+        """|resultant| of the loads, at factor 1; 0 where they balance each other."""
+        return float(np.linalg.norm(np.concatenate([r.ravel() for r in self.resultant.values()])))
+
+    @property
+    def head(self) -> tuple[str, ...]:
+        return ("mode", "factor", *((units.with_unit("load", self.force_unit),) if self.size else ()))
+
+    def rows(self) -> list[tuple[str, ...]]:
+        """Rows of the table of linearised factors."""
+        return [
+            (str(k + 1), f"{f:.6g}", *((f"{f * self.size:.6g}",) if self.size else ()))
+            for k, f in enumerate(self.factors)
+        ]
+
+    def remarks(self) -> list[str]:
+        """What a reader of the table has to know."""
+        said = [f"loads: {', '.join(self.loads)}, at factor 1 as in the scene; linearised factors above"]
+        if not len(self.factors):
+            said = [f"loads: {', '.join(self.loads)}; linearised, they make nothing buckle"]
+        if self.critical is None:
+            return [*said, f"followed to {self.followed:.3g} times the load, the body stays stable"]
+        c, load = self.critical, ""
+        if self.size:
+            load = f", load {units.number_with_unit(c.factor * self.size, self.force_unit)}"
+        said.append(f"critical factor {c.factor:.7g}{load}: a {c.kind}, followed from the state without load")
+        if c.kind == "bifurcation":
+            said.append("an imperfect body bends aside below this load")
+        elif self.simulation.fields.dtype != np.float64:
+            said.append(
+                "in single precision rounding makes the body imperfect, so that a bifurcation may look like a"
+                " limit point; take precision = 'f64'"
+            )
+        return said
+
+    def as_dict(self, mode: int | None = None) -> dict[str, Any]:
+        """For JSON; with the displacements of one mode."""
+        facts: dict[str, Any] = {"folder": str(self.folder), "step": self.step, "loads": self.loads}
+        facts["resultant"] = {n: r.tolist() for n, r in self.resultant.items()}
+        facts["linearised"] = self.factors.tolist()
+        c = self.critical
+        if c is None:
+            facts["critical"] = None
+        else:
+            facts["critical"] = {"factor": c.factor, "lower": c.lower, "upper": c.upper, "kind": c.kind}
+        facts["remarks"] = self.remarks()
+        if mode is not None:
+            shape = self.body.free.by_field(self.shapes[mode - 1])
+            facts |= {"mode": mode, "displacements": {n: u.tolist() for n, u in shape.items()}}
+        return facts
+
+    def drawn(self) -> list[Shapes]:
+        """For pictures: the modes, over the saved state; the critical one where there are no others."""
+        simulation, found = self.simulation, []
+        shapes, factors = self.shapes, self.factors
+        if not len(shapes) and self.critical is not None:
+            shapes, factors = self.critical.shape[None], np.array([self.critical.factor])
+        by_field = [self.body.free.by_field(shape) for shape in shapes]
+        lists = [simulation.state.tuples[n] for n in simulation.state.shown]
+        for name in self.body.names if by_field else ():
+            field = simulation.fields[name]
+            moved, places = np.array([u[name] for u in by_field]), field.values.astype(np.float64)
+            label, unit = simulation.state.labels.get(name, name), self.units.symbol(field.unit)
+            kinds = ("",) * len(moved)
+            found.append(
+                Shapes(label, unit, places, moved, lists, None, factors, "1", kinds, "factor of the load")
+            )
+        return found
+
+
+def buckling(
+    path: Path, at: int | None = None, count: int = 6, loads: Collection[str] = (), plugins: Plugins = ()
+) -> RunBuckling:
+    """The `count` lowest buckling loads of a run at its last saved state, or that of step `at`.
+
+    path: the run folder. loads: the names of energies that are the load; default: those that are linear in
+    the positions. plugins: the files that the run was started with. Raises `EnergyError` where there is no
+    load, where the state is no equilibrium, and where a body without load is not stable.
+    """
+    simulation, step = saved_simulation(path, at, plugins, "buckling")
+    with blaming(simulation.registry):
+        try:
+            return _buckling(path, step, simulation, count, list(loads))
+        except (EnergyError, RunFailedError) as error:
+            raise type(error)(f"{path}: {error}") from error
+
+
+def _buckling(path: Path, step: int, simulation: Simulation, count: int, asked: list[str]) -> RunBuckling:
+    if count < 1:
+        raise EnergyError(f"buckling: at least one mode is needed, got {count}; ask for more")
+    potential = derivatives_in_double(simulation.potential)
+    names = [m.position for m in simulation.state.motions]
+    if not names:
+        raise EnergyError("buckling: no field moves by Newton's law; give a state with positions")
+    t = simulation.stepper.time
+    loads = _loads(potential, names, t, asked)
+    body = LoadedBody(potential, names, simulation.holds, loads, t)
+    saved = body.x
+    resultant = {n: body.load_forces(n).sum(axis=0) for n in names}
+    rest = _unloaded(body, simulation)
+    loaded = _at_rest(body, saved, rest)
+    factors, modes = linearised(rest, loaded, min(count, body.free.size))
+    critical = critical_point(body, rest, float(factors[0]) if len(factors) else None)
+    body.x = saved
+    return RunBuckling(path, step, simulation, loads, body, resultant, factors, modes.T, critical)
+
+
+def _loads(potential: Potential, names: Sequence[str], t: float, asked: list[str]) -> list[str]:
+    for name in asked:
+        if name not in potential.terms:
+            raise UserError(f"--load: {unknown('energy', name, potential.terms)}")
+    if found := asked or dead_loads(potential, names, t):
+        return found
+    raise EnergyError(
+        "buckling: there is no load, an energy that is linear in the positions; add a traction, a load or"
+        " a weight, or name the energies that grow: --load NAME"
+    )
+
+
+def _unloaded(body: LoadedBody, simulation: Simulation) -> Equilibrium:
+    """The stable equilibrium without the load, from the scene's first state."""
+    started = simulation.state.fields
+    start = body.free.vector({n: np.asarray(started[n]) for n in body.names})
+    found = body.equilibrium(0.0, start)
+    if found is None:
+        raise EnergyError("buckling: no equilibrium without the load was found; hold the body against it")
+    if not found.stable:
+        raise EnergyError(
+            "buckling: the body without the load is not stable, as one that can move freely; hold more of it"
+        )
+    if not body.push:
+        raise EnergyError("buckling: the load acts on held components only; put it where the body can move")
+    return found
+
+
+def _at_rest(body: LoadedBody, saved: np.ndarray, rest: Equilibrium) -> Equilibrium:
+    """The equilibrium at the saved state; refused where that is none."""
+    found = body.equilibrium(1.0, saved)
+    moved = np.abs(saved - rest.x).max()
+    if found is None or np.abs(found.x - saved).max() > NEAR * moved:
+        body.x = saved
+        force = float(np.abs(body.gradient(1.0)).max())
+        raise EnergyError(
+            f"buckling: the saved state is not in equilibrium: the largest |dU/dx| is {force:.3g}, by the"
+            f" load {body.push:.3g}; minimise first: [stepper] kind = 'newton'"
+        )
+    return found

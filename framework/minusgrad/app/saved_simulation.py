@@ -1,0 +1,60 @@
+"""The simulation of a run folder at one of its saved states; the folder stays as it is."""
+
+from pathlib import Path
+
+import numpy as np
+
+from ..assembly.plugin_blame import blaming
+from ..assembly.simulation import Simulation
+from ..check.single_precision import in_double
+from ..energies.term import Term
+from ..errors import CheckpointError, RunFolderError
+from ..files import checkpoint
+from ..files.checkpoint import Snapshot
+from ..files.run_folder import RunDir
+from ..potential.potential import Potential
+from .run_options import Plugins
+from .runs import OTHER, rebuilt
+
+
+def saved_simulation(path: Path, at: int | None, plugins: Plugins, verb: str) -> tuple[Simulation, int]:
+    """The simulation at its last saved state, or that of step `at`, and the step.
+
+    path: the run folder. plugins: the files that the run was started with. verb: the command, for messages.
+    Raises `RunFolderError` for a folder without a run, `CheckpointError` for a step that was not saved, and
+    where the scene is no longer the one that was run.
+    """
+    folder = RunDir.open(path, read_only=True)
+    snapshot = _snapshot(path, at)
+    if snapshot.meta.get("fit") is True:
+        raise RunFolderError(f"{path}: is a fit, which has no state of its own; give the folder of a run")
+    simulation, grave, _ = rebuilt(folder, snapshot, plugins, verb=verb)
+    assert isinstance(simulation, Simulation)
+    if grave:
+        raise CheckpointError("\n".join([f"{path}: {OTHER}", *grave, "run the scene again"]))
+    with blaming(simulation.registry):
+        simulation.restore(snapshot)
+    return simulation, snapshot.step
+
+
+def _snapshot(path: Path, at: int | None) -> Snapshot:
+    """The newest undamaged checkpoint, or that of a step."""
+    if at is not None:
+        saved = {checkpoint.step_of(p): p for p in checkpoint.listed(path / "ckpt")}
+        if at not in saved:
+            there = ", ".join(map(str, saved)) or "none"
+            raise CheckpointError(
+                f"{path}: no state of step {at} was saved (there are: {there}); [checkpoint] keep_every"
+                " keeps more"
+            )
+        return checkpoint.load(saved[at])
+    newest, remarks = checkpoint.newest(path / "ckpt")
+    if newest is None:
+        raise RunFolderError("\n".join([f"{path}: has no usable checkpoint; run the scene again", *remarks]))
+    return checkpoint.load(newest)
+
+
+def derivatives_in_double(potential: Potential) -> Potential:
+    """The potential in f64, unless it has stages, whose kernels have one precision."""
+    local = all(isinstance(part, Term) for part in potential.parts.values())
+    return in_double(potential) if local and potential.fields.dtype != np.float64 else potential

@@ -1,0 +1,171 @@
+"""A body under a load that grows by a factor, and its equilibria.
+
+    U(x; lambda) = U_0(x) + lambda U_load(x)
+    dU/dx = 0,  followed by Newton's method from a neighbouring equilibrium:  K dx = -dU/dx,  K = d2U/dx2
+
+over the free components of all that moves. Newton's method finds equilibria that are not stable, too, and
+stays on the path it comes from where that path is unstable beyond a point, which a minimiser would leave.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ...errors import EnergyError
+from ...potential.potential import Potential
+from ...solvers.linear_solver import direct
+from ...solvers.sparse_factors import Pardiso, SuperLU
+from ..holds import Holds
+from .exact_hessian import exact_hessian
+from .free_components import FreeComponents
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+BALANCED = 1e-11
+"""Forces balance up to this part of the largest force of the load, or to some roundings of the stiffness."""
+ROUNDINGS = 8.0
+ITERATIONS, HALVINGS = 30, 6
+SMALL = 1e-4
+"""A step of the factor, relative to it, after which the tangent may be mostly rounding."""
+SAME_PATH, EQUAL = 0.5, 1e-9
+"""How far the way to the next equilibrium may be from the path's tangents, by its length, and by |x|."""
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """An equilibrium: the load's factor, the free components x (N,), K there, and its factors."""
+
+    factor: float
+    x: np.ndarray
+    stiffness: "csr_matrix"
+    factors: SuperLU | Pardiso | None
+
+    @property
+    def stable(self) -> bool:
+        """True if K is positive definite."""
+        return self.factors is not None and self.factors.negative == 0
+
+
+class LoadedBody:
+    """U_0 + lambda U_load over the free components of the fields `names`.
+
+    loads: the terms of `potential` that are U_load. Raises `EnergyError` where nothing is free.
+    """
+
+    def __init__(
+        self, potential: Potential, names: Sequence[str], holds: Holds, loads: Collection[str], t: float = 0.0
+    ):
+        self.fields, self.names, self.t = potential.fields, list(names), t
+        self.free = FreeComponents(self.fields, {n: np.ones(1) for n in names}, holds)
+        if not self.free.size:
+            raise EnergyError("every component is held; leave some free")
+        maps = list(potential.chain.parts.values())
+        self._rest = Potential(
+            self.fields, [term for n, term in potential.terms.items() if n not in loads], maps
+        )
+        self._load = Potential(self.fields, [potential.terms[n] for n in loads], maps)
+        self.push = float(np.abs(self.load_gradient()).max())
+        """The largest force of the load, at factor 1."""
+
+    @property
+    def x(self) -> np.ndarray:
+        """The free components (N,) as they are."""
+        return self.free.vector({n: self.fields[n].values for n in self.names})
+
+    @x.setter
+    def x(self, values: np.ndarray) -> None:
+        for name, of in self.free.by_field(values).items():
+            whole = self.fields[name].values.copy()
+            places = self.free.places[name]
+            whole.reshape(-1)[places] = of.reshape(-1)[places]
+            self.fields[name].set(whole)
+
+    def load_gradient(self) -> np.ndarray:
+        """dU_load/dx (N,)."""
+        return self.free.vector({n: self._load.gradient(n, self.t) for n in self.names})
+
+    def load_forces(self, name: str) -> np.ndarray:
+        """-dU_load/d(name) of all nodes, (n, components), at factor 1."""
+        gradient = self._load.gradient(name, self.t).astype(np.float64)
+        return -gradient.reshape(len(gradient), -1)
+
+    def gradient(self, factor: float) -> np.ndarray:
+        """dU/dx (N,)."""
+        rest = self.free.vector({n: self._rest.gradient(n, self.t) for n in self.names})
+        return rest + factor * self.load_gradient()
+
+    def stiffness(self, factor: float) -> "csr_matrix":
+        """K (N, N)."""
+        rows = self.free.rows
+        rest, load = (exact_hessian(part, self.names, self.t) for part in (self._rest, self._load))
+        return (rest + factor * load).tocsr()[rows][:, rows]
+
+    def equilibrium(self, factor: float, start: np.ndarray) -> Equilibrium | None:
+        """The equilibrium near `start`; None where Newton's method does not find one. Moves the fields."""
+        self.x = start
+        residual = self.gradient(factor)
+        for _ in range(ITERATIONS):
+            if not np.isfinite(residual).all():
+                return None
+            stiffness = self.stiffness(factor)
+            factors = direct(stiffness)
+            rounding = np.finfo(np.float64).eps * float(abs(stiffness).dot(np.abs(self.x)).max())
+            enough = max(BALANCED * abs(factor) * self.push, ROUNDINGS * rounding)
+            if np.abs(residual).max() <= enough:
+                return Equilibrium(factor, self.x, stiffness, factors)
+            if factors is None:
+                return None
+            residual = self._towards(factor, factors.solve(-residual, 0.0), residual)
+        return None
+
+    def follow(self, here: Equilibrium, factor: float) -> Equilibrium | None:
+        """The equilibrium at another factor on the same path; None where none was found on it.
+
+        The way there must be near the tangents K dx/dlambda = -dU_load/dx at both ends (after a small step at
+        its beginning), so that a jump to another path is noticed. Moves the fields.
+        """
+        tangent = self._tangent(here)
+        there = self.equilibrium(factor, here.x + (factor - here.factor) * tangent)
+        if there is None or there.factors is None:
+            return there
+        way = there.x - here.x
+        allowed = SAME_PATH * np.linalg.norm(way) + EQUAL * np.linalg.norm(here.x)
+        step, tangents = factor - here.factor, [tangent]
+        if abs(step) > SMALL * abs(factor):
+            tangents.append(self._tangent(there))
+        off = [way - step * t for t in tangents]
+        return there if max(np.linalg.norm(o) for o in off) <= allowed else None
+
+    def _tangent(self, at: Equilibrium) -> np.ndarray:
+        """dx/dlambda (N,)."""
+        assert at.factors is not None
+        self.x = at.x
+        return at.factors.solve(-self.load_gradient(), 0.0)
+
+    def _towards(self, factor: float, step: np.ndarray, residual: np.ndarray) -> np.ndarray:
+        """Go along a step, halved until the forces fall; returns them."""
+        start, size = self.x, float(np.abs(residual).max())
+        for k in range(HALVINGS):
+            self.x = start + 0.5**k * step
+            there = self.gradient(factor)
+            if np.isfinite(there).all() and np.abs(there).max() < size:
+                return there
+        return there
+
+
+def dead_loads(potential: Potential, names: Sequence[str], t: float = 0.0) -> list[str]:
+    """The terms that are linear in the fields `names`: forces that keep size and direction."""
+    found = []
+    for name, term in potential.terms.items():
+        alone = Potential(potential.fields, [term], list(potential.chain.parts.values()))
+        read = [n for n in names if n in alone.reads]
+        if read and not exact_hessian(alone, read, t).data.any() and _pushes(alone, read, t):
+            found.append(name)
+    return found
+
+
+def _pushes(potential: Potential, names: Sequence[str], t: float) -> bool:
+    return any(bool(potential.gradient(n, t).any()) for n in names)
