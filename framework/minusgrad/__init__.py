@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from .adjoint.rollout import Rollout
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
-    from .energies.fields import Body, Fields, Grid, Hold, Motion, State
+    from .energies.fields import Body, Fields, Grid, Hold, Motion, Rotation, State
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
@@ -52,7 +52,7 @@ _HOMES = {
     "adjoint.rollout": "Rollout",
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
-    "energies.fields": "Body Fields Grid Hold Motion State",
+    "energies.fields": "Body Fields Grid Hold Motion Rotation State",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
@@ -73,10 +73,10 @@ _HOMES = {
 
 __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
-    "Output", "Parameter", "Potential", "Rollout", "Spacing", "Stage", "Staged", "State", "Table", "Time",
-    "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "erf", "erfc", "fit",
-    "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume", "run",
-    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
+    "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged", "State", "Table",
+    "Time", "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "erf", "erfc",
+    "fit", "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume",
+    "run", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
 ]  # fmt: skip
 
 

@@ -130,6 +130,10 @@ class IndefiniteSystemError(RunFailedError):
     """A matrix that is not positive definite, where a method needs one."""
 
 
+class UnsolvedStepError(RunFailedError):
+    """An implicit step whose equation has no solution, as far as it was sought. A smaller dt may cure it."""
+
+
 class PluginFailedError(RunFailedError):
     """The code of a plugin raised an error, or tried to end the process, during a run."""
 

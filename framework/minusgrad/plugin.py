@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
-    from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, State, ordered_sum
+    from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
@@ -66,7 +66,7 @@ _HOMES = {
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
     "energies.pairs.cutoff": "Cutoff",
-    "energies.fields": "Body Fields Grid Hold Motion Quadrature State ordered_sum",
+    "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
@@ -101,11 +101,11 @@ __all__ = [
     "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
     "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
     "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quadrature",
-    "Quantity", "Record", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing", "Stage", "State",
-    "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances", "UnitError",
-    "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images", "local_energy",
-    "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar",
-    "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
+    "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances",
+    "UnitError", "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images",
+    "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum",
+    "polar", "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
     "uniform_field", "vector_potential",
 ]  # fmt: skip
 

@@ -21,10 +21,12 @@ from tests.support.short_scenes import (
     BOXED,
     FITTED,
     FITTERS,
+    IMPLICIT,
     IN_TIME,
     PROGRAMS,
     SEARCHES,
     SPLITTINGS,
+    STIFF,
     ctrl_c,
     cut,
     fitted,
@@ -58,6 +60,8 @@ def cases() -> Iterator[Case]:
     for precision in ("f64", "f32"):
         for scene in IN_TIME:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in SPLITTINGS)
+        for scene in STIFF:
+            yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in IMPLICIT)
         yield from (Case(scene, "npt", precision, run, overrides) for scene, overrides in BOXED.items())
         for scene in AT_REST:
             yield from (Case(scene, kind, precision, run, searched(scene, kind)) for kind in SEARCHES)
@@ -110,7 +114,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    assert len(CASES) == 2 * (5 * 15 + 1 + 4 * 10 + 2 + 3 + 3 + 3 + 2 + programs)
+    assert len(CASES) == 2 * (5 * 15 + 4 * 4 + 1 + 4 * 11 + 2 + 3 + 3 + 3 + 2 + programs)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +162,8 @@ def test_a_run_that_was_cut_ends_with_the_same_files(name: str, tmp_path: Path, 
 NEW = ("two_body run yoshida4 f64", "warm_crystal run langevin f32", "plummer run leapfrog f32",
        "stretch run lbfgs f64", "laser_image run adam f32", "cantilever run fire f64",
        "stretch run gradient_descent f32", "spring_stiffness fit gauss_newton f64",
-       "walker fit lbfgs f32", "gravity_seed run symplectic_euler f64")  # fmt: skip
+       "walker fit lbfgs f32", "gravity_seed run symplectic_euler f64",
+       "two_body run bdf2 f32", "cantilever_damped run newmark f64")  # fmt: skip
 """One of each kind."""
 
 

@@ -30,6 +30,7 @@ SPLIT = {
     "walker": "yoshida4",
     "warm_crystal": "langevin",
     "plummer": "symplectic_euler",
+    "weigh_a_planet": "bdf2",
 }
 CASES = (
     [("run", scene, kind) for scene, kind in SPLIT.items()]
@@ -43,6 +44,9 @@ CASES = (
 UNHEARD = {"stepper/energy", "stepper/change", "stepper/growth"}
 """What a search says of its last step, and by how much it would damp more after a failure: some searches end
 without asking for it."""
+
+UNREAD = {"bdf2": {"stepper/gradient/x"}}
+"""Forces that only observers read: an implicit step computes its own."""
 
 
 def made(do: str, scene: str, kind: str) -> Job:
@@ -129,7 +133,7 @@ def test_each_stored_number_matters_and_none_may_be_missing(case: tuple[str, str
 
     stored = [name for name, array in moment.arrays.items() if array.size]
     silent = [name for name in stored if not matters(one, moment, name, steps, uncut)]
-    assert set(silent) <= UNHEARD
+    assert set(silent) <= UNHEARD | UNREAD.get(case[2], set())
     for name in silent:
         other = replace(moment, arrays=moment.arrays | {name: next(changed(moment.arrays[name]))})
         one.restore(other)

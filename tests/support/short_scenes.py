@@ -55,6 +55,9 @@ BOXED: dict[str, dict[str, Any]] = {
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
+IMPLICIT = ("implicit_euler", "implicit_midpoint", "bdf2", "newmark")
+STIFF = ("two_body", "cantilever_damped", "gravity_seed", "weigh_a_planet")
+"""Scenes whose energies have Hessians, for implicit steppers."""
 SEARCHES = ("gradient_descent", "adam", "fire", "lbfgs")
 FITTERS = ("gauss_newton", "lbfgs", "adam")
 

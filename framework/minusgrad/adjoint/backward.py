@@ -140,8 +140,8 @@ class Backward(RunAdjoint):
     ) -> DerivativeRequest:
         """Hessian products along `tangents`; also the force if dL/d(inertia) is needed."""
         read = {n: array for n, array in self.product.items() if n in potential.reads}
-        felt = _felt(potential, set(tangents))
-        changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in felt]
+        terms = felt(potential, set(tangents))
+        changes = [n for n, p in owners.items() if p is potential and n.partition(".")[0] in terms]
         return DerivativeRequest(
             gradient=dict(force) if self.heavy else {}, product=read, changes=changes, tangents=dict(tangents)
         )
@@ -511,7 +511,7 @@ def arguments(potential: Potential) -> list[str]:
     return found
 
 
-def _felt(potential: Potential, moved: set[str]) -> set[str]:
+def felt(potential: Potential, moved: set[str]) -> set[str]:
     """The terms that read a moving field or a map output, and all maps."""
     moved = moved | set(potential.map_outputs)
     felt = {n for n, part in potential.terms.items() if moved & {f.name for f in part.fields.values()}}

@@ -1,6 +1,7 @@
 """The derivatives of runs, for each class of steppers: what `Rollout` needs to know of one.
 
 splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
+implicit schemes       a tape of solved stages; one linear system for each step (`implicit_adjoint`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
 """
 
@@ -9,13 +10,19 @@ from typing import Any, Protocol, cast
 
 import numpy as np
 
+from ..energies.fields import Motion
 from ..errors import EnergyError, NonFiniteError
+from ..potential.potential import Potential
+from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
+from ..steppers.implicit.substep_tape import SubstepTape
 from ..steppers.integrator import inertia
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
 from .backward import Backward, RunAdjoint
+from .implicit_adjoint import ImplicitAdjoint
+from .implicit_tangents import ImplicitTangents
 from .program import ProgramAdjoint, ProgramTangents
 from .tangents import Sensitivity
 
@@ -75,12 +82,31 @@ class OfSplitting:
         return Sensitivity(self.stepper, names)
 
     def refuse_unfit(self) -> None:
-        """A minimiser may have reached an inertia of zero."""
-        for motion in self.stepper.motions:
-            try:
-                inertia(motion, self.stepper.potential)
-            except EnergyError as error:
-                raise NonFiniteError(str(error)) from error
+        refuse_massless(self.stepper.motions, self.stepper.potential)
+
+
+class OfImplicit:
+    """Runs of an implicit scheme."""
+
+    longest = 2**31
+
+    def __init__(self, stepper: ImplicitIntegrator):
+        self.stepper = stepper
+
+    def tape_size(self, steps: int) -> int:
+        return SubstepTape.size(self.stepper.moving, steps)
+
+    def recorded(self, steps: int) -> ImplicitIntegrator:
+        return self.stepper.with_tape(SubstepTape())
+
+    def adjoint(self, recorded: ImplicitIntegrator, names: Sequence[str]) -> RunAdjoint:
+        return ImplicitAdjoint(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return ImplicitTangents(self.stepper, names)
+
+    def refuse_unfit(self) -> None:
+        refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
 class OfProgram:
@@ -106,8 +132,19 @@ class OfProgram:
     def refuse_unfit(self) -> None: ...
 
 
+def refuse_massless(motions: Sequence[Motion], potential: Potential) -> None:
+    """Raise `NonFiniteError` for an inertia of zero, which a minimiser may have reached."""
+    for motion in motions:
+        try:
+            inertia(motion, potential)
+        except EnergyError as error:
+            raise NonFiniteError(str(error)) from error
+
+
 def derivation(stepper: DifferentiableStepper) -> Derivation:
     """The derivatives of runs of this stepper."""
     if isinstance(stepper, Evolution):
         return OfProgram(stepper)
+    if isinstance(stepper, ImplicitIntegrator):
+        return OfImplicit(stepper)
     return OfSplitting(cast(SplittingStepper, stepper))

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..engine import storage
 from ..engine.memory import size
-from ..errors import EnergyError, NonFiniteError
+from ..errors import EnergyError, NonFiniteError, UnsolvedStepError
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..steppers.stepper import DifferentiableStepper, Stepper
@@ -343,7 +343,7 @@ class Rollout:
         try:
             self._derivation.refuse_unfit()
             return run()
-        except NonFiniteError as error:
+        except (NonFiniteError, UnsolvedStepError) as error:
             self.trouble = str(error)
             return math.nan
 

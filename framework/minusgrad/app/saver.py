@@ -73,6 +73,11 @@ class Saver:
             with suppress(MinusgradError):
                 self._interrupted(replace(snapshot, meta=snapshot.meta | {UNOBSERVED: True}))
 
+    def write_events(self) -> None:
+        """Write the stepper's events into the journal."""
+        for facts in self.job.stepper.events():
+            self.folder.journal(**facts)
+
     def finish(self) -> None:
         """Wait until everything is written, the master file too. Raises the error of a write."""
         self.writer.wait()
@@ -96,13 +101,13 @@ class Saver:
 
 
 def telling(tell: Callable[[int], None], saver: Saver) -> Callable[[int], None]:
-    """A function for the scheduler's progress that also gives `tell` the last saved step, if it asks."""
+    """The scheduler's progress: `tell`, which gets the last saved step, too, if it asks; and the journal."""
     note = getattr(tell, "saved", None)
-    if note is None:
-        return tell
 
     def show(step: int) -> None:
-        note(saver.saved)
+        saver.write_events()
+        if note is not None:
+            note(saver.saved)
         tell(step)
 
     return show

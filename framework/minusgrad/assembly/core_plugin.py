@@ -15,6 +15,8 @@ from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
 from ..steppers.heat_bath import Bath
+from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
+from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
 from ..steppers.integrator import Integrator
 from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.minimisers.lbfgs import LBFGS
@@ -116,6 +118,68 @@ class NPT(Langevin):
             magnetic=context.magnetic,
             barostat=Barostat(with_unit, kT, given["relaxation"], friction, context.seed, self.cell),
         )
+
+
+class Implicit(Record):
+    """An implicit integrator by its scheme; `dt` is the time step.
+
+    `solver` of its systems: by their size, where it is "auto". A step that Newton's method does not solve is
+    divided into 2, 4, ... and at most `substeps` parts.
+    """
+
+    scheme: ClassVar[str]
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    substeps: Annotated[int, Limits(ge=1)] = SUBSTEPS
+
+    def made_of(self) -> ImplicitScheme:
+        """The scheme of its kind."""
+        return IMPLICIT_SCHEMES[self.scheme]
+
+    def make(self, context: StepperContext) -> ImplicitIntegrator:
+        return ImplicitIntegrator(
+            context.potential,
+            context.motions,
+            self.made_of(),
+            quantities(self, context.units)["dt"],
+            holds=context.holds,
+            dissipation=context.dissipation,
+            magnetic=context.magnetic,
+            solver=self.solver,
+            substeps=self.substeps,
+        )
+
+
+class ImplicitEulerBlock(Implicit):
+    """Implicit Euler: first order, stable at every dt, and damps vibrations that are faster than dt."""
+
+    scheme = "implicit_euler"
+
+
+class ImplicitMidpointBlock(Implicit):
+    """The implicit midpoint rule: second order, symplectic, keeps angular momentum and the size of energy."""
+
+    scheme = "implicit_midpoint"
+
+
+class BDF2Block(Implicit):
+    """BDF2, by the last two states: second order, and damps vibrations that are faster than dt."""
+
+    scheme = "bdf2"
+
+
+class NewmarkBlock(Implicit):
+    """Newmark's scheme; `beta` 1/4 and `gamma` 1/2 are the average acceleration, of second order.
+
+    Other values are taken where they are stable at every dt; `gamma` above 1/2 damps and is of first order.
+    """
+
+    scheme = "newmark"
+    beta: float = 0.25
+    gamma: float = 0.5
+
+    def made_of(self) -> ImplicitScheme:
+        return newmark(self.beta, self.gamma)
 
 
 class EvolutionBlock(Record):
@@ -350,6 +414,10 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         **integrators,
         "langevin": Langevin,
         "npt": NPT,
+        "implicit_euler": ImplicitEulerBlock,
+        "implicit_midpoint": ImplicitMidpointBlock,
+        "bdf2": BDF2Block,
+        "newmark": NewmarkBlock,
         PROGRAM: EvolutionBlock,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,

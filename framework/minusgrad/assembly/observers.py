@@ -4,6 +4,7 @@
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
     drift = (total - work + dissipated - heat + cell - E0) / |E0|, with E0 at the start; where that is nothing
             (1e-9 of the kinetic energy and sum |u| there), in parts of them
+    damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
     reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
 
 All sums in double precision and in fixed order.
@@ -90,8 +91,9 @@ class Observer:
 
 
 class Energies(Observer):
-    """Records potential/TERM and total; of motions in time kinetic and drift too, work, dissipated, heat and
-    cell where there are any; of what is minimised the residual, its largest free force in scaled units."""
+    """Records potential/TERM and total; of motions in time kinetic and drift, work, dissipated, heat and cell
+    where there are any (a scheme that damps: damped in place of drift); of what is minimised the residual,
+    its largest free force in scaled units."""
 
     start: float = np.nan
     """The conserved energy at the first observation; NaN before it."""
@@ -114,6 +116,8 @@ class Energies(Observer):
         conserved = kept(total, balance)
         if np.isnan(self.start):
             self.start, self.scale = conserved, reference(self.stepper, moving, conserved)
+        if self.stepper.damps:
+            return {"kinetic": moving, "total": total, "damped": self.start - conserved} | balance
         drift = (conserved - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
         return {"kinetic": moving, "total": total, "drift": drift} | balance
 

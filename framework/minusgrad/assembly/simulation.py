@@ -15,7 +15,7 @@ import numpy as np
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.kept_traces import KEPT
 from ..energies.declaration import identifier
-from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, State
+from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
 from ..energies.pairs.cutoff_jump import jump
@@ -505,7 +505,16 @@ class Simulation:
             displacement=far,
             duration=0.0 if table.duration is None else self.units.convert(table.duration, "s"),
             velocity=speed,
+            rotation=self._rotation(table, unit),
         )
+
+    def _rotation(self, table: HoldTable, unit: str) -> Rotation | None:
+        """The rotation of a hold; its centre is in the field's unit."""
+        if table.rotation is None:
+            return None
+        given = quantities(table.rotation, self.units)
+        centre = tuple(self.units.convert(v, unit) for v in table.rotation.centre)
+        return Rotation(centre, table.rotation.axis, given["angle"], given["rate"])
 
     def bodies(self, names: str | tuple[str, ...] | None) -> list[Body]:
         """The state's bodies of these names; none if no name is given."""
@@ -514,7 +523,7 @@ class Simulation:
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
-        energies = ["kinetic", "total", "work", "dissipated", "heat", "cell", "residual"]
+        energies = ["kinetic", "total", "work", "dissipated", "damped", "heat", "cell", "residual"]
         energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m"}
         for field in self.holds.fields:

@@ -123,11 +123,29 @@ def refuse_shared(motions: Iterable[Motion]) -> None:
         )
 
 
+@dataclass(frozen=True)
+class Rotation:
+    """A rotation about an axis through `centre`, by theta(t) = angle r(t / duration) + rate t.
+
+    axis: (3,), of any length; empty in the plane, where rotations are counter-clockwise from x to y. centre:
+    one number for each component. angle [rad], rate [rad / the run's unit of time]. r and `duration` are
+    those of the hold.
+    """
+
+    centre: tuple[float, ...]
+    axis: tuple[float, ...] = ()
+    angle: float = 0.0
+    rate: float = 0.0
+
+
 @dataclass(frozen=True, eq=False)
 class Hold:
     """Components of a field with prescribed motion: clamped where they start, or moved along a path.
 
-    x(t) = x(0) + displacement r(t / duration) + velocity t        r(s) = s^3 (10 - 15 s + 6 s^2), 0 <= s <= 1
+    x(t) = c + Q(t) (x(0) - c) + displacement r(t / duration) + velocity t
+    r(s) = s^3 (10 - 15 s + 6 s^2), 0 <= s <= 1
+
+    Q is the rotation about c of a `rotation`, else the unit matrix; a rotation holds all components.
 
     name: what reports call it. field: the field's name. nodes: their numbers. axes: the components that are
     held (None: all). displacement [the field's unit] and velocity have one number for each of them; without a
@@ -142,6 +160,7 @@ class Hold:
     displacement: tuple[float, ...] = ()
     duration: float = 0.0
     velocity: tuple[float, ...] = ()
+    rotation: Rotation | None = None
 
 
 @dataclass(frozen=True)

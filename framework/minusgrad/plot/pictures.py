@@ -105,7 +105,7 @@ def _energies(names: list[str]) -> list[str]:
     terms = [name for name in names if name.startswith(f"{OBSERVABLES}/potential/")]
     whole = [
         f"{OBSERVABLES}/{name}"
-        for name in ("potential", "kinetic", "work", "dissipated", "heat", "cell", "total")
+        for name in ("potential", "kinetic", "work", "dissipated", "damped", "heat", "cell", "total")
     ]
     return (terms if whole[0] not in names else []) + [name for name in whole if name in names]
 

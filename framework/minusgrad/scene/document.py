@@ -134,11 +134,25 @@ class Checkpoint(Record):
         return UnitSystem.si().convert(self.wall_time, "s")
 
 
+class RotationTable(Record):
+    """`[[hold]] rotation`: about an axis through `centre`, by an `angle` within the hold's duration, or at a
+    `rate`.
+
+    `axis` has three numbers in space; in the plane it is left out.
+    """
+
+    centre: tuple[float | str, ...]
+    axis: tuple[float, ...] = ()
+    angle: Annotated[float | str, Quantity("rad")] = 0.0
+    rate: Annotated[float | str, Quantity("rad s^-1")] = 0.0
+
+
 class HoldTable(Record):
     """`[[hold]]`: components of a field that are clamped, or have a prescribed motion (`fields.Hold`).
 
     `field` may be left out if only one field moves; `axes` are letters of "xyz" (default: all components).
-    `displacement` and `velocity` have a number or quantity for each axis; `duration` is a time.
+    `displacement` and `velocity` have a number or quantity for each axis; `duration` is a time. A `rotation`
+    turns all components.
     """
 
     body: str | tuple[str, ...]
@@ -148,6 +162,7 @@ class HoldTable(Record):
     displacement: tuple[float | str, ...] = ()
     duration: Annotated[float | str, Quantity("s", "positive")] | None = None
     velocity: tuple[float | str, ...] = ()
+    rotation: RotationTable | None = None
 
 
 class SlopeTable(Record):

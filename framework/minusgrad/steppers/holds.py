@@ -1,8 +1,11 @@
 """Held components of fields (Dirichlet conditions): masks of the free ones, prescribed motion, reactions.
 
     x(t) = X + D r(t / T) + V t,   v = dx/dt      at every held component, r(s) = s^3 (10 - 15 s + 6 s^2)
+    x(t) = X + A (cos theta - 1) + B sin theta + D r + V t,   theta = alpha r(t / T) + omega t     if it turns
     reaction = dU/dx + dR/dv + m d2x/dt2          the force of the support on the body
     power = (dU/dx) v                             the power of the supports, without kinetic energy
+
+A (n, d) is the part of X - c across the axis of a rotation, B = e x A, with the unit vector e of the axis.
 
 Derivatives are of the unconstrained U; steppers leave the held components out, and set them to their
 prescribed values (`place`).
@@ -161,11 +164,21 @@ class _Held:
             self.places[hold.name] = places
             numbers.append(motion)
         self.all = tuple(np.concatenate(part) for part in zip(*self.places.values(), strict=True))
-        far, rate, drift = np.concatenate(numbers, axis=1)
+        far, rate, drift, across, beside, angle, spin = np.concatenate(numbers, axis=1)
         at_once = rate == 0.0
         start = field.values[self.all].astype(np.float64) + np.where(at_once, far, 0.0)
-        self.moved = bool((~at_once & (far != 0.0)).any() or (drift != 0.0).any())
+        at_start = np.where(at_once, angle, 0.0)
+        start += across * (np.cos(at_start) - 1.0) + beside * np.sin(at_start)
+        across, beside = (
+            across * np.cos(at_start) + beside * np.sin(at_start),
+            beside * np.cos(at_start) - across * np.sin(at_start),
+        )
+        angle = np.where(at_once, 0.0, angle)
+        self.turns = bool((angle != 0.0).any() or (spin != 0.0).any())
+        self.moved = bool((~at_once & (far != 0.0)).any() or (drift != 0.0).any()) or self.turns
         self._numbers = {"start": start, "far": np.where(at_once, 0.0, far), "rate": rate, "drift": drift}
+        if self.turns:
+            self._numbers |= {"across": across, "beside": beside, "angle": angle, "spin": spin}
         self.mask = storage.allocate(self.free.astype(field.dtype))
         self._arrays = {n: storage.allocate(a) for n, a in self._numbers.items()}
         self._indices = [storage.allocate(part.astype(np.int32)) for part in self.all]
@@ -175,12 +188,23 @@ class _Held:
         lines = [
             f"s = ti.math.clamp(t * {p}rate[k], ti.f64(0.0), ti.f64(1.0))",
             "r = s * s * s * (ti.f64(10.0) + s * (ti.f64(-15.0) + ti.f64(6.0) * s))",
-            f"f_{self.field.name}[{self._at()}] = {t}({p}start[k] + {p}far[k] * r + {p}drift[k] * t)",
         ]
+        swept = turned = ""
+        if self.turns:
+            lines += [
+                f"theta = {p}angle[k] * r + {p}spin[k] * t",
+                "half = ti.sin(ti.f64(0.5) * theta)",
+                "cosine, sine = ti.cos(theta), ti.sin(theta)",
+            ]
+            swept = f" + ({p}beside[k] * sine - {p}across[k] * (ti.f64(2.0) * half * half))"
+            turned = f" + ({p}beside[k] * cosine - {p}across[k] * sine) * ({p}angle[k] * speed + {p}spin[k])"
+        lines.append(
+            f"f_{self.field.name}[{self._at()}] = {t}({p}start[k] + {p}far[k] * r + {p}drift[k] * t{swept})"
+        )
         if self.velocity:
             lines += [
                 f"speed = ti.f64(30.0) * s * s * (ti.f64(1.0) - s) * (ti.f64(1.0) - s) * {p}rate[k]",
-                f"f_{self.velocity.name}[{self._at()}] = {t}({p}far[k] * speed + {p}drift[k])",
+                f"f_{self.velocity.name}[{self._at()}] = {t}({p}far[k] * speed + {p}drift[k]{turned})",
             ]
         fields = {f"f_{f.name}": f.array for f in (self.field, self.velocity) if f}
         arrays = {f"{p}{n}": a for n, a in self._arrays.items()} | self._named_indices() | fields
@@ -203,9 +227,17 @@ class _Held:
 
     def accelerations(self, t: float) -> np.ndarray:
         """d2x/dt2 at time t."""
-        rate = self._numbers["rate"]
+        n, rate = self._numbers, self._numbers["rate"]
         s = np.clip(t * rate, 0.0, 1.0)
-        return self._numbers["far"] * rate**2 * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+        bend = rate**2 * 60.0 * s * (1.0 - s) * (1.0 - 2.0 * s)
+        found = n["far"] * bend
+        if self.turns:
+            speed = n["angle"] * rate * 30.0 * (s * (1.0 - s)) ** 2 + n["spin"]
+            theta = n["angle"] * s**3 * (10.0 - 15.0 * s + 6.0 * s**2) + n["spin"] * t
+            cosine, sine = np.cos(theta), np.sin(theta)
+            found = found + (n["beside"] * cosine - n["across"] * sine) * (n["angle"] * bend)
+            found -= (n["across"] * cosine + n["beside"] * sine) * speed**2
+        return found
 
     def masses(self, inertia: Any) -> np.ndarray:
         """The inertia of each component."""
@@ -220,7 +252,8 @@ class _Held:
 
 
 def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
-    """The indices of a hold's components; displacement, 1 / duration and velocity, shape (3, components)."""
+    """The indices of a hold's components; and the numbers (7, components) of their motion: displacement,
+    1 / duration, velocity, then of a rotation the parts of X - c, angle and rate."""
     what, nodes = f"hold '{hold.name}'", np.asarray(hold.nodes)
     if not nodes.size:
         raise EnergyError(f"{what}: has no nodes; name at least one")
@@ -251,7 +284,40 @@ def _places(field: Field, hold: Hold) -> tuple[Places, np.ndarray]:
             f"{what}: displacement, duration and velocity must be finite, got infinity or NaN; correct them"
         )
     node, axis = (a.ravel() for a in np.meshgrid(nodes, axes, indexing="ij"))
-    return (node, *np.unravel_index(axis, shape)) if shape else (node,), np.tile(rows, (1, len(nodes)))
+    numbers = np.concatenate([np.tile(rows, (1, len(nodes))), np.zeros((4, len(nodes) * len(axes)))])
+    if hold.rotation:
+        numbers[3:] = _turned(field, hold)
+    return (node, *np.unravel_index(axis, shape)) if shape else (node,), numbers
+
+
+def _turned(field: Field, hold: Hold) -> np.ndarray:
+    """Of a rotation: the parts of X - c across the axis and beside it, angle and rate, (4, components)."""
+    what, rotation, d = f"hold '{hold.name}': rotation", hold.rotation, field.shape[1:]
+    assert rotation
+    if d not in ((2,), (3,)):
+        raise EnergyError(f"{what}: needs vectors of 2 or 3 components, got '{field.name}' of {list(d)}")
+    if hold.axes is not None and len(hold.axes) < d[0]:
+        raise EnergyError(f"{what}: moves all components, got axes {list(hold.axes)}; leave the axes out")
+    if len(rotation.centre) != d[0]:
+        raise EnergyError(
+            f"{what}: its centre needs {d[0]} numbers, got {len(rotation.centre)}; give one for each axis"
+        )
+    if len(rotation.axis) != (3 if d == (3,) else 0):
+        raise EnergyError(
+            f"{what}: its axis has 3 numbers in space and is not given in the plane, got"
+            f" {len(rotation.axis)} numbers in {d[0]} dimensions; correct it"
+        )
+    axis = np.array(rotation.axis or (0.0, 0.0, 1.0), np.float64)
+    given = [*axis, *rotation.centre, rotation.angle, rotation.rate]
+    if not np.isfinite(given).all() or not axis.any():
+        raise EnergyError(f"{what}: needs finite numbers and an axis that is not zero; correct them")
+    e = axis / np.linalg.norm(axis)
+    arm = np.zeros((len(hold.nodes), 3))
+    arm[:, : d[0]] = field.values[hold.nodes].astype(np.float64) - np.array(rotation.centre)
+    across = arm - np.outer(arm @ e, e)
+    order = sorted(range(d[0])) if hold.axes is None else list(hold.axes)
+    rows = [part[:, order].ravel() for part in (across, np.cross(e, across))]
+    return np.stack([*rows, *(np.full_like(rows[0], a) for a in (rotation.angle, rotation.rate))])
 
 
 def _apart(field: Field, some: Places, others: Places) -> bool:

@@ -126,8 +126,10 @@ class Stepper:
     magnetic: MagneticForce | None = None
     step: int
     dt: float = 0.0
-    conserves: ClassVar[bool] = False
+    conserves: bool = False
     """True if the energy less its `balance` is conserved, so that a run can be judged by it."""
+    damps: bool = False
+    """True if the scheme itself takes energy, as implicit Euler does: that is no drift."""
     outside: Sequence[Outside] = ()
     """The fields that began outside their bounds, and were moved onto them."""
 
@@ -178,6 +180,10 @@ class Stepper:
     def solver_used(self) -> str:
         """The linear solver of the last step, why it was taken, and its cost; empty without one."""
         return ""
+
+    def events(self) -> list[dict[str, Any]]:
+        """What a run writes into its journal, as "event" and facts: all since the last call."""
+        return []
 
     @property
     def time(self) -> float:

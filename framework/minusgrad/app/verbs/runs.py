@@ -140,7 +140,9 @@ def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
     warn_of_broken(run.simulation.registry)
     stepper, unit = run.simulation.stepper, run.simulation.units.symbol("s")
     recorded = trajectory.names(run.folder)
-    known = [n for n in ("drift", "work", "dissipated", "heat", "cell") if f"observables/{n}" in recorded]
+    known = [
+        n for n in ("drift", "work", "dissipated", "damped", "heat", "cell") if f"observables/{n}" in recorded
+    ]
     last = {name: float(run.series(f"observables/{name}").value[-1]) for name in known}
     if abs(last.get("drift", 0.0)) > 1.0:
         complain("the total energy changed by more than its own size; use a smaller dt")

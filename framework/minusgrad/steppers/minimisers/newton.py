@@ -71,7 +71,7 @@ class Newton(Minimiser):
     def _directions(self, here: Point) -> Iterator[np.ndarray]:
         """Directions downhill: by the Hessian as it is, by projected ones, along the slope."""
         moving = np.flatnonzero(~self.coordinates.pinned(here.z, here.slope))
-        motions = soft_motions(self.moving)
+        motions = self._soft_motions()
         system = self._system(motions, None)
         rows = self._resisted(here, moving, motions, system.among(moving))
         for project in (None, "clamp", "abs"):
@@ -99,6 +99,10 @@ class Newton(Minimiser):
             if not projected:
                 raise
             self.solver.factor(system.shifted())
+
+    def _soft_motions(self) -> Sequence[SoftMotion]:
+        """The motions that U may not resist."""
+        return soft_motions(self.moving)
 
     def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         """H in scaled variables."""

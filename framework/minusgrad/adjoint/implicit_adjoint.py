@@ -1,0 +1,187 @@
+"""Adjoint of implicit steps: one solution of the step's linear system for each of them, whatever the scheme.
+
+A step solves F(u; y, q, x, x_s, p, m) = dPhi/du = 0 at free components (`steppers.implicit`), then
+x' = x + reach u, v' = speed u + carried. With l the adjoint of its results and H = dF/du, the Hessian without
+projection,
+
+    H z = reach l_x' + speed l_v' + ...          l_theta <- - (dF/dtheta)' z   for each theta of F
+
+and y, q, x_s, x', v' are sums of what is known at the start, whose factors distribute their adjoints. dF/dx
+is d2U/dx2 (as X = x + u), dF/dq = -rate d2R/dv2, dF/dx_s = d2R/dv dx; those of inertia are derivatives of its
+local energy. Held components have no adjoint, because a step overwrites them.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..codegen.derivative_request import DerivativeRequest
+from ..engine import storage
+from ..potential.potential import Potential
+from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
+from ..steppers.implicit.stage import MOVED, V_BEFORE, A, V
+from ..steppers.implicit.substep_tape import SolvedStage
+from .backward import RunAdjoint, felt, owner, rows_of
+
+PRECISE = 1e-13
+"""The relative residual of the adjoint's systems, for iterative solvers."""
+
+
+class ImplicitAdjoint(RunAdjoint):
+    """The adjoint of the steps on the tape of an implicit integrator.
+
+    `adjoints` and `parameters` as of `Backward`, in double precision.
+    """
+
+    stepper: ImplicitIntegrator
+
+    def __init__(self, stepper: ImplicitIntegrator, names: Sequence[str]):
+        assert stepper.tape is not None
+        self.stepper, self.tape, self.one = stepper, stepper.tape, stepper.incremental
+        self.components = stepper.components
+        fields = stepper.potential.fields
+        owners = {n: owner(stepper, n) for n in names}
+        moving = [n for m in stepper.motions for n in (m.position, m.velocity)]
+        nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
+        self.adjoints = {n: np.zeros(fields[n].shape) for n in nodal}
+        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
+        self._owners = owners
+        self._others = [n for n in nodal if n not in moving]
+        self._carried = {name: np.zeros(len(self.components)) for name in stepper.scheme.keeps}
+        self._heavy = [m for m in stepper.motions if m.inertia in self._others]
+        self._arrays: dict[str, Any] = {}
+
+    def clear(self) -> None:
+        super().clear()
+        for array in self._carried.values():
+            array.fill(0.0)
+
+    def found(self, name: str) -> np.ndarray:
+        found = super().found(name)
+        return found.astype(self.stepper.potential.fields.dtype) if name in self.adjoints else found
+
+    def back(self, last: int, steps: int) -> None:
+        for step in reversed(range(last - steps, last)):
+            for solved in reversed(self.tape.stages[step]):
+                self._stage(solved)
+
+    def finish(self) -> None:
+        """The acceleration that Newmark's scheme begins with, a = -(dU/dx + dR/dv) / m at the start."""
+        x, v = self._taken()
+        self._put(x, v)
+        if A not in self._carried or not self._carried[A].any():
+            return
+        one, components = self.stepper, self.components
+        z = self._carried[A] / components.masses(one.inertia)
+        components.write(self.tape.start[0], components.positions)
+        components.write(self.tape.start[1], components.velocities)
+        one.holds.place(one.t0)
+        x -= self._pulled(one.potential, components.positions, z, one.t0, components.positions)
+        if one.dissipation:
+            names = components.velocities
+            x -= self._pulled(one.dissipation, names, z, one.t0, components.positions)
+            v -= self._again(one.dissipation, components.velocities)
+        self._weigh(-z * self.tape.start[2])
+        self._put(x, v)
+
+    def _stage(self, solved: SolvedStage) -> None:
+        """From the results of a stage to what it began with."""
+        one, components, stage = self.one, self.components, solved.stage
+        x, v = self._taken()
+        last = {name: self._carried[name] for name in self._carried}
+        none = np.zeros(len(components))
+        moved, accelerated = last.get(MOVED, none), last.get(A, none)
+        one.resume(solved, components.masses(self.stepper.inertia))
+        right = stage.reach * (x + moved) + stage.speed * v + stage.weight * accelerated
+        z = self._solved(right)
+        known = {name: c * v for name, c in stage.carried.items()}
+        known[V] = known.get(V, none) + last.get(V_BEFORE, none)
+        inertial = -one.inertia.product(solved.u, {"u": z}, "y")
+        target, rest = inertial - stage.weight * accelerated, none
+        x = x - (right - inertial)
+        if self.stepper.dissipation:
+            rest = stage.rate * (one.friction_hessian(solved.u) @ z)
+            one.slide(solved.u)
+            seen = -self._pulled(
+                self.stepper.dissipation, components.velocities, z, one.time, components.positions
+            )
+            x = x + rest + seen
+            known[V] = known[V] + stage.seen * seen
+        one.place(solved.u)
+        self._pulled(self.stepper.potential, components.positions, z, one.time, [])
+        self._weigh(-one.inertia.product(solved.u, {"u": z}, "m"))
+        for factors, adjoint in ((stage.target, target), (stage.rest, rest)):
+            for name, c in factors.items():
+                known[name] = known.get(name, none) + c * adjoint
+        self._put(x, known[V])
+        for name in self._carried:
+            self._carried[name] = np.where(components.free, known.get(name, none), 0.0)
+
+    def _solved(self, right: np.ndarray) -> np.ndarray:
+        """z (N,) with H z = right at free components, zero at the others."""
+        free, solver = self.components.free, self.stepper.solver.solver
+        z = np.zeros(len(right))
+        solver.factor(self.stepper.system())
+        z[free] = solver.solve(right[free], PRECISE)
+        return z
+
+    # Products, and where their parts go
+
+    def _pulled(
+        self, potential: Potential, along: Sequence[str], z: np.ndarray, t: float, wrt: Sequence[str]
+    ) -> np.ndarray:
+        """Second derivatives of U or R times z, which is along some fields: those by the fields `wrt` (N,).
+
+        Those by parameters and by fields that do not move are subtracted from their adjoints.
+        """
+        fields, read = potential.fields, potential.reads
+        tangents = {n: self._array(f"along {n}", n) for n in along if n in read}
+        for name, part in self.components.parts(z, along).items():
+            if name in tangents:
+                storage.store(tangents[name], part.astype(fields[name].dtype))
+        moving = [*self.components.positions, *self.components.velocities]
+        asked = {n: self._array(n, n) for n in (*self._others, *moving) if n in read}
+        felt_by = felt(potential, set(tangents))
+        changes = [n for n, p in self._owners.items() if p is potential and n.partition(".")[0] in felt_by]
+        found = potential.sweep(DerivativeRequest(product=asked, changes=changes, tangents=tangents), t)
+        for name in self._others:
+            if name in asked:
+                self.adjoints[name] -= storage.host(asked[name])
+        for name, values in found.changes.items():
+            array = self.parameters[name]
+            storage.store(array, storage.host(array) - values.reshape(tuple(array.shape)))
+        return self._again(potential, wrt)
+
+    def _again(self, potential: Potential, wrt: Sequence[str]) -> np.ndarray:
+        """The parts by other fields (N,) of the last products, zero at held components."""
+        if not wrt:
+            return np.zeros(len(self.components))
+        zeros = {n: np.zeros(s) for n, s in zip(wrt, self.components.shapes, strict=True)}
+        parts = {n: self._array(n, n) if n in potential.reads else zeros[n] for n in wrt}
+        return np.where(self.components.free, self.components.joined(parts, wrt), 0.0)
+
+    def _array(self, key: str, field: str) -> Any:
+        if key not in self._arrays:
+            self._arrays[key] = storage.allocate(np.zeros_like(self.stepper.potential.fields[field].values))
+        return self._arrays[key]
+
+    def _weigh(self, by_component: np.ndarray) -> None:
+        """Add derivatives by the inertia of each component to those by the inertia of nodes."""
+        parts: Mapping[str, np.ndarray] = self.components.parts(by_component, self.components.positions)
+        for motion in self._heavy:
+            part = parts[motion.position]
+            self.adjoints[str(motion.inertia)] += part.reshape(len(part), -1).sum(axis=1)
+
+    def _taken(self) -> tuple[np.ndarray, np.ndarray]:
+        """The adjoints of positions and velocities (N,), zero at held components."""
+        names = self.components.positions, self.components.velocities
+        x, v = (self.components.joined(self.adjoints, some) for some in names)
+        return np.where(self.components.free, x, 0.0), np.where(self.components.free, v, 0.0)
+
+    def _put(self, x: np.ndarray, v: np.ndarray) -> None:
+        """Set the adjoints of positions and velocities."""
+        for vector, names in ((x, self.components.positions), (v, self.components.velocities)):
+            free = np.where(self.components.free, vector, 0.0)
+            for name, part in self.components.parts(free, names).items():
+                self.adjoints[name][...] = part

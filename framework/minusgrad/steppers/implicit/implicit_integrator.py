@@ -1,0 +1,370 @@
+"""Implicit integrators: each step minimises an incremental potential; stiff motions need no small dt.
+
+The scheme gives the stage of a step (`stage`), Newton's method its displacements (`step_solver`). A step that
+is not solved is taken once more in 2, 4, ... substeps within it; its times stay t0 + step dt. The next step
+begins with one substep again, so that a run depends on its saved state alone.
+
+    W, D <- + (the power of supports and of an explicit dU/dt, dR/dv v), integrated at the middle of a step
+            (midpoint), by its ends (BDF2, Newmark), or at its end (Euler)
+
+Energy minus W plus D is conserved by midpoint and Newmark up to their error. Euler and BDF2 damp: they take
+energy themselves, which is recorded by its name and is no drift.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ...energies.fields import Field, Motion, refuse_shared
+from ...engine import storage
+from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
+from ...potential.potential import Potential
+from ...potential.velocity_terms import refuse_velocities
+from ...solvers.sparse_system import SparseSystem
+from ..holds import Holds
+from ..integrator import inertia
+from ..magnetic.force import MagneticForce
+from ..moves import refuse_idle
+from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..time_stepper import TimeStepper
+from .incremental_potential import IncrementalPotential
+from .moving_components import MovingComponents
+from .stage import MOVED, V_BEFORE, A, ImplicitScheme, V
+from .step_solver import StepSolver
+from .substep_tape import SolvedStage, SubstepTape
+
+SUBSTEPS = 64
+"""The most substeps of a step."""
+
+
+class ImplicitIntegrator(TimeStepper):
+    """Advances the moving fields of a potential by an implicit scheme, in place.
+
+        ImplicitIntegrator(potential, [Motion("x", "v", "m")], IMPLICIT_SCHEMES["implicit_euler"], dt=0.1)
+
+    motions, dt, t0, holds, dissipation: as of `Integrator`. solver: of `solvers.linear_solver.METHODS`, or
+    "auto". substeps: the most that a step is divided into, a power of 2. With a `tape`, steps record what
+    derivatives need. Raises `EnergyError` as `Integrator` does, for a potential without a sparse Hessian, and
+    for a magnetic force; `UnsolvedStepError` where a step is not solved in its smallest substeps: the state
+    is then that before the step.
+    """
+
+    fixed = frozenset(
+        ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "solver")
+    )
+
+    def __init__(
+        self,
+        potential: Potential,
+        motions: Sequence[Motion],
+        scheme: ImplicitScheme,
+        dt: float,
+        t0: float = 0.0,
+        holds: Holds | None = None,
+        dissipation: Potential | None = None,
+        magnetic: MagneticForce | None = None,
+        solver: str = "auto",
+        substeps: int = SUBSTEPS,
+        tape: SubstepTape | None = None,
+    ):
+        _refuse(potential, motions, scheme, magnetic, substeps)
+        self.potential, self.motions, self.scheme = potential, tuple(motions), scheme
+        self.conserves, self.damps = scheme.conserves, not scheme.conserves
+        self.substeps, self.tape, self._solver_name = substeps, tape, solver
+        self._start_clock(dt, t0)
+        fields = potential.fields
+        self.inertia = {m.position: inertia(m, potential) for m in motions}
+        self._forces = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in self.inertia}
+        self.gradient = Gradient(self._forces, self.update)
+        self.holds, self.dissipation = holds or Holds(fields), dissipation
+        self.holds.refuse_unmoved(self.motions)
+        for term in dissipation.terms.values() if dissipation else ():
+            refuse_idle(term, motions)
+        self.components = MovingComponents(fields, motions, self.holds)
+        self.incremental = IncrementalPotential(self.components, potential, self.holds, dissipation)
+        self._work = self._dissipated = 0.0
+        self._divided: list[list[int]] = []
+        self.holds.place(self.time)
+        self._held = self.holds.kinetic(self.inertia)
+        self.evaluate()
+        before = self.memory()
+        self._begin(self.dt, self.time)
+        self.solver = StepSolver(self.incremental, solver)  # computes Phi, for which it writes the fields
+        self.recall(before)
+
+    # The stepper's interface
+
+    def _checked(self, dt: float, now: float) -> float:
+        dt = float(dt)
+        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
+            raise EnergyError(
+                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
+            )
+        if now + dt == now:
+            raise EnergyError(
+                f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt"
+            )
+        return dt
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        clock = (self.time,) if self.works else ()
+        lost = self.dissipation.writes if self.dissipation else 0
+        return self.potential.writes, lost, sum(field.array.writes for field in self.moving), *clock
+
+    @property
+    def works(self) -> bool:
+        """True if the potential depends on time or supports move."""
+        return self.potential.uses_time or self.holds.moving
+
+    @property
+    def work(self) -> float:
+        """The work done so far by an explicit time dependence of the potential, and by moving supports."""
+        return self._work + self.holds.kinetic(self.inertia) - self._held
+
+    @property
+    def balance(self) -> dict[str, float]:
+        """work and dissipated: those that potential, supports and dissipation change."""
+        found = {"work": self.work} if self.works else {}
+        return found | ({"dissipated": self._dissipated} if self.dissipation else {})
+
+    @property
+    def moving(self) -> list[Field]:
+        """Positions and velocities."""
+        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+
+    @property
+    def solver_used(self) -> str:
+        return self.solver.solver_used
+
+    def events(self) -> list[dict[str, Any]]:
+        """The steps that were divided since the last call, with the number of their substeps."""
+        divided, self._divided = self._divided, []
+        return [{"event": "substeps", "steps": divided}] if divided else []
+
+    def evaluate(self, t: float | None = None) -> None:
+        """Begin at the present fields: forces, and no memory of earlier steps; at time t."""
+        now = self.time if t is None else t
+        self._look(now)
+        self._before, self.known = 0.0, {name: np.zeros(len(self.components)) for name in self.scheme.keeps}
+        if A in self.known:
+            self.known[A] = self._acceleration()
+        if t is None or t == self.time:
+            self.mark()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock; the
+        memory of the scheme."""
+        self.update()
+        return self._state()
+
+    def _state(self) -> dict[str, np.ndarray]:
+        forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
+        memory = {name: values.copy() for name, values in self.known.items()}
+        memory |= {"last_dt": np.array(self._before)} if MOVED in self.known else {}
+        sums = {"work": np.array(self._work), "dissipated": np.array(self._dissipated)}
+        return forces | memory | sums | {"flows": np.array(self._flows)} | self._clock()
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time."""
+        refuse_unlike({"since": np.array(0), **state}, self._state())
+        for name, array in self._forces.items():
+            storage.store(array, state[f"gradient/{name}"])
+        self.known = {name: np.array(state[name]) for name in self.known}
+        self._before = float(state.get("last_dt", np.zeros(())))
+        self._work, self._dissipated = float(state["work"]), float(state["dissipated"])
+        self._flows = (float(state["flows"][0]), float(state["flows"][1]))
+        self._restore_clock(state)
+        self.mark()
+
+    def advance(self, n: int) -> None:
+        """Move the fields n steps.
+
+        Raises `UnsolvedStepError` for a step without a solution; the fields are then those before it.
+        """
+        self.update()
+        for _ in range(n):
+            self._step()
+            self.step += 1
+            self.mark()
+
+    # A step and its substeps
+
+    def _step(self) -> None:
+        """A step in as few substeps as are solved."""
+        before, failed = self.memory(), None
+        for parts in self._divisions():
+            if self.tape:
+                self.tape.begin_step(self.step)
+            try:
+                for part in range(parts):
+                    self._substep(part, parts)
+            except (NonFiniteError, UnsolvedStepError) as error:
+                self.recall(before)
+                failed = self._unsolved(parts, error)
+                continue
+            if parts > 1:
+                self._divided.append([self.step + 1, parts])
+            return
+        assert failed
+        raise failed
+
+    def _divisions(self) -> list[int]:
+        """The numbers of substeps to try, one after another."""
+        return [2**k for k in range(self.substeps.bit_length())]
+
+    def _unsolved(self, parts: int, error: RunFailedError) -> UnsolvedStepError:
+        divided = "at once" if parts == 1 else f"in {parts} substeps of {self.dt / parts:.6g}"
+        return UnsolvedStepError(
+            f"step {self.step + 1}: is not solved {divided}: {error}; a smaller dt, slower supports or more"
+            " `substeps` may cure it"
+        )
+
+    def _substep(self, part: int, parts: int) -> None:
+        h = self.dt / parts
+        start, last = self.time + part * h, part + 1 == parts
+        end = float(self.times(self.step + 1)) if last else self.time + (part + 1) * h
+        middle = start + 0.5 * h
+        self._begin(h, end if self.scheme.ends else middle)
+        stage, known = self.incremental.stage, self._at_start
+        u = self.solver.solve()
+        self._record(u)
+        if self.scheme.ends is None:
+            self._add(h, self.incremental.flows(u))
+        x, moved = self.incremental.x, stage.reach * u
+        self.components.write(x + moved, self.components.positions)
+        self.components.write(stage.new_velocity(u, known), self.components.velocities)
+        self.holds.place(end)
+        self._remember(h, u, moved, known)
+        before = self._flows
+        self._look(end)
+        self._refuse_nonfinite(end)
+        if self.scheme.ends is not None:
+            of_start, of_end = self.scheme.ends
+            self._add(h * of_start, before)
+            self._add(h * of_end, self._flows)
+
+    def _begin(self, h: float, at: float) -> None:
+        """Set the incremental potential of a substep from the present state; `at`: the time of its stage."""
+        stage = self.scheme.stage(h, h / self._before if self._before else 0.0)
+        self._at_start = {V: self.components.read(self.components.velocities), **self.known}
+        x = self.components.read(self.components.positions)
+        self.incremental.begin(stage, at, x, self._at_start, self.components.masses(self.inertia))
+
+    def _remember(self, h: float, u: np.ndarray, moved: np.ndarray, known: dict[str, np.ndarray]) -> None:
+        """What the next step must know of this one."""
+        stage, y = self.incremental.stage, self.incremental.y
+        found = {MOVED: moved, V_BEFORE: known[V], A: stage.weight * (u - y)}
+        self.known = {name: np.where(self.components.free, found[name], 0.0) for name in self.known}
+        self._before = h
+
+    def _record(self, u: np.ndarray) -> None:
+        if self.tape:
+            one = self.incremental
+            self.tape.stages[self.step].append(
+                SolvedStage(one.stage, one.time, one.x, u, one.y, one.q, one.seen)
+            )
+
+    # Forces and flows of energy at the present state
+
+    def _look(self, t: float) -> None:
+        """Compute the forces, and the flows of energy, at the present fields."""
+        read = {n: g for n, g in self._forces.items() if n in self.potential.reads}
+        self._energy = self.potential.evaluate_into(read, t)
+        self._flows = self.incremental.flows_at(t, self._forces)
+
+    def _refuse_nonfinite(self, t: float) -> None:
+        """Raise `NonFiniteError` for a state, forces or an energy that are not finite."""
+        arrays = [*(f.values for f in self.moving), *map(storage.host, self._forces.values())]
+        if np.isfinite(self._energy) and all(np.isfinite(a).all() for a in arrays):
+            return
+        energies = self.potential.by_term(t).items()
+        bad = (f"the energy of term '{name}' is {u}" for name, u in energies if not np.isfinite(u))
+        named = self.potential.first_nonfinite(t, [n for n in self._forces if n in self.potential.reads])
+        raise NonFiniteError(named or next(bad, "the state or the sum of the energies overflows"))
+
+    def _add(self, h: float, flows: tuple[float, float]) -> None:
+        """Add flows of energy for a time h to the sums of work and friction."""
+        self._work += h * flows[0]
+        self._dissipated += h * flows[1]
+
+    def _acceleration(self) -> np.ndarray:
+        """-(dU/dx + dR/dv) / m at free components, at the present state."""
+        force = self.components.joined(self._forces, self.components.positions)
+        force += self.incremental.friction_force
+        return np.where(self.components.free, -force / self.components.masses(self.inertia), 0.0)
+
+    # The state before a step
+
+    def memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
+        """A copy of the state and the fields, for `recall`."""
+        return self._state(), [f.values.copy() for f in self._remembered]
+
+    @property
+    def _remembered(self) -> list[Field]:
+        """What moves, and the positions for which lists of neighbours were built."""
+        return [*self.moving, *self.potential.fields.of_lists.values()]
+
+    def recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
+        """Be in an earlier state once more."""
+        for field, values in zip(self._remembered, memory[1], strict=True):
+            field.set(values)
+        self.restore(memory[0])
+
+    # Derivatives
+
+    def differentiable(self) -> "ImplicitIntegrator":
+        """Itself: every implicit scheme has derivatives."""
+        return self
+
+    def with_tape(self, tape: SubstepTape) -> "ImplicitIntegrator":
+        """An integrator of the same fields that records on a tape, with its clock at the start."""
+        one = ImplicitIntegrator(
+            self.potential,
+            self.motions,
+            self.scheme,
+            self.dt,
+            self._origin,
+            self.holds,
+            self.dissipation,
+            None,
+            self._solver_name,
+            self.substeps,
+            tape,
+        )
+        one.kind = self.kind
+        return one
+
+    def begin_tape(self, first: int) -> None:
+        """Begin the tape at the present fields, with step number `first`."""
+        assert self.tape
+        names = self.components.positions, self.components.velocities
+        own = [self.known[A]] if A in self.known else []
+        self.tape.begin(first, [*(self.components.read(some) for some in names), *own])
+
+    def system(self) -> SparseSystem:
+        """d2Phi/du2 at free components, where the incremental potential is."""
+        return self.solver.system()
+
+
+def _refuse(
+    potential: Potential,
+    motions: Sequence[Motion],
+    scheme: ImplicitScheme,
+    magnetic: MagneticForce | None,
+    substeps: int,
+) -> None:
+    """Raise `EnergyError` for what implicit steps have no rule for."""
+    if not motions:
+        raise EnergyError(f"{scheme.name}: has no motions; give at least one field with a velocity")
+    if magnetic:
+        raise EnergyError(
+            f"{scheme.name}: has no rule for a magnetic field, whose force has no potential, got one; use"
+            " leapfrog"
+        )
+    if substeps < 1 or substeps & (substeps - 1):
+        raise EnergyError(f"substeps: must be a power of 2, got {substeps}; use 1 to never divide a step")
+    refuse_shared(motions)
+    refuse_velocities(potential, motions)
+    refuse_time_steps(potential)
