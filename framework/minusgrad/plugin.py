@@ -104,8 +104,8 @@ __all__ = [
     "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
     "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances",
     "UnitError", "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images",
-    "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum",
-    "polar", "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each",
+    "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
     "uniform_field", "vector_potential",
 ]  # fmt: skip
 
