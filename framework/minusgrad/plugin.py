@@ -105,7 +105,8 @@ __all__ = [
     "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances",
     "UnitError", "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images",
     "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each",
-    "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map",
+    "stretch_powers", "stretch_trace", "ti",
     "uniform_field", "vector_potential",
 ]  # fmt: skip
 
