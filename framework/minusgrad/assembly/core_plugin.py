@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import inf
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import BaseModel, create_model, model_validator
+from pydantic import BaseModel, ValidationInfo, create_model, field_validator, model_validator
 from pydantic import Field as Limits
 
 from ..energies.fields import Field
@@ -20,6 +20,7 @@ from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
 from ..steppers.integrator import Integrator
 from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.minimisers.lbfgs import LBFGS
+from ..steppers.minimisers.load_steps import LoadSteps
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from ..steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES, Tolerances
@@ -28,6 +29,7 @@ from ..steppers.pressure.barostat import Barostat
 from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
+from ..steppers.stepper import Stepper
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import Energies, Frames, Momenta, Observer, Pressures, Reactions, Temperatures, boltzmann
@@ -258,21 +260,26 @@ class Search(Record):
     tolerance: Balance | None = None
     time: Annotated[float | str, Quantity("s")] = 0.0
 
-    def make(self, context: StepperContext) -> Minimiser:
-        values = quantities(self, context.units)
+    def own_keys(self) -> list[str]:
+        """The keys that are arguments of the method."""
+        return [key for key in type(self).model_fields if key not in Search.model_fields]
+
+    def make(self, context: StepperContext) -> Stepper:
+        return self.search(context, quantities(self, context.units)["time"], holds=context.holds)
+
+    def search(self, context: StepperContext, t: float, **options: Any) -> Minimiser:
+        """The minimiser at a time; options: its holds, or the masks of what is free."""
+        values, known = quantities(self, context.units), context.potential.fields
         tables = self.fields or {m.position: UnknownField() for m in context.motions}
-        known = context.potential.fields
         unknowns = [table.unknown(known[name], context.units) for name, table in tables.items()]
-        own = {key: values[key] for key in type(self).model_fields if key not in Search.model_fields}
+        own = {key: values[key] for key in self.own_keys()}
         tolerances = Tolerances(values["gradient"], values["change"])
         if self.tolerance is None and tolerances == NO_TOLERANCES and self.balances:
             tolerances = Tolerances(force=BALANCED[known.dtype.name])
         if (balance := self.tolerance) is not None:
             step = balance.step_in([known[unknown.field] for unknown in unknowns], context.units)
             tolerances = replace(tolerances, force=balance.force, step=step)
-        return self.method(
-            context.potential, unknowns, tolerances, t=values["time"], holds=context.holds, **own
-        )
+        return self.method(context.potential, unknowns, tolerances, t=t, **options, **own)
 
 
 class GradientDescentBlock(Search):
@@ -305,11 +312,42 @@ class NewtonBlock(Search):
     """Newton's method with the exact Hessian; `solver` of its systems: by their size, where it is "auto".
 
     Without a tolerance it ends at a relative `force` of 1e-9 (f32: 1e-4).
+
+    `load_steps`: the load grows from nothing in so many steps, each an equilibrium: the time up to `time`
+    (default: 1), holds, and the parameters `loads`. An increment that fails within `iterations` is halved, up
+    to `halvings` times.
     """
 
     method = Newton
     balances = True
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+    load_steps: Annotated[int, Limits(ge=1)] | None = None
+    loads: tuple[str, ...] = ()
+    iterations: Annotated[int, Limits(ge=1)] = 50
+    halvings: Annotated[int, Limits(ge=0, le=30)] = 6
+
+    def own_keys(self) -> list[str]:
+        return ["solver"]
+
+    @field_validator("loads", "iterations", "halvings")
+    @classmethod
+    def _of_steps(cls, value: Any, info: ValidationInfo) -> Any:
+        if info.data.get("load_steps") is None:
+            raise ValueError("belongs to a search in `load_steps`, which are not given; give them")
+        return value
+
+    def make(self, context: StepperContext) -> Stepper:
+        if self.load_steps is None:
+            return super().make(context)
+        holds, fields = context.holds, context.potential.fields
+        start = {n: fields[n].values.copy() for n in holds.fields}
+        names = [*self.fields] or [m.position for m in context.motions]
+        search = self.search(context, 0.0, free={n: holds.free(n) for n in names})
+        assert isinstance(search, Newton)
+        duration = quantities(self, context.units)["time"] or 1.0
+        return LoadSteps(
+            search, holds, self.load_steps, start, self.loads, duration, self.iterations, self.halvings
+        )
 
 
 class FIREBlock(Search):

@@ -561,7 +561,7 @@ class Simulation:
 
     def refresh(self) -> None:
         """Set held components to their prescribed values at the present time, and recompute all maps."""
-        self.holds.place(self.stepper.time)  # a minimiser cannot converge with held nodes elsewhere
+        self.stepper.place()  # a minimiser cannot converge with held nodes elsewhere
         self.potential.refresh(self.stepper.time)
 
     def facts(self) -> dict[str, Any]:

@@ -166,6 +166,10 @@ class Stepper:
             self.holds.place(self.time)
             self.evaluate()
 
+    def place(self) -> None:
+        """Set held components to their prescribed values at the present time."""
+        self.holds.place(self.time)
+
     @property
     def outcome(self) -> str | None:
         """The outcome in one word; None until the stepper has finished."""

@@ -8,6 +8,7 @@ from ...adjoint.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...errors import EnergyError
 from ...scene.fit_table import FitTable
+from ...steppers.minimisers.load_steps import LoadSteps
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
 from ..simulation import Simulation
@@ -38,6 +39,11 @@ def of_equilibrium(simulation: Simulation, models: dict[Any, Any], table: FitTab
     """The losses of an equilibrium. Raises `SceneError` for a stepper that searches for none."""
     search = simulation.stepper
     with simulation.placed(("stepper", "kind")):
+        if isinstance(search, LoadSteps):
+            raise EnergyError(
+                "load_steps: a fit finds each equilibrium in one search, which begins at the last one, got"
+                f" {search.levels} steps; leave `load_steps` out"
+            )
         if not isinstance(search, Minimiser):
             raise EnergyError(
                 f"stepper '{search.name}': moves in time, and finds no equilibrium; use a minimiser, such as"

@@ -1,0 +1,263 @@
+"""Load stepping: an equilibrium followed from no load to the full load.
+
+    dU/dx(x(s); s) = 0,   s from 0 to 1           s scales loads, supports and the time
+    x <- x - H^-1 (d2U/dx ds) ds                  the guess at the next level: the tangent of x(s)
+
+At the level s the time is s T, holds are where they are then, displacements at once are s of their way, and
+the parameters that are named as loads are s of their values. A step goes from one of n equal levels to the
+next. An increment that fails is halved, and doubled again after one that succeeds; where the smallest fails,
+the search is stuck at the last equilibrium. (Crisfield 1991, Non-linear Finite Element Analysis of Solids and
+Structures, vol. 1, chapter 9.)
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ...energies.fields import Field
+from ...errors import EnergyError, RunFailedError
+from ..holds import Holds
+from ..stepper import Stepper, refuse_unlike
+from .newton import ACCURATE, Newton
+from .scaled_hessian import scaled_hessian
+from .soft_motions import soft_motions
+
+
+class LoadSteps(Stepper):
+    """`levels` steps of load, each an equilibrium by `search`; parameters have their values at full load.
+
+    search: over what is free, without holds of its own. start: the held fields before they are displaced, by
+    name. loads: names of parameters, "term.argument". duration: T, in the unit of time. iterations: the most
+    of one increment. halvings: how often an increment may be halved. Raises `EnergyError` where nothing grows
+    with the load, or a load cannot be zero.
+    """
+
+    fixed = frozenset(("potential", "holds", "search"))
+
+    def __init__(
+        self,
+        search: Newton,
+        holds: Holds,
+        levels: int,
+        start: dict[str, np.ndarray],
+        loads: Sequence[str] = (),
+        duration: float = 1.0,
+        iterations: int = 50,
+        halvings: int = 6,
+    ):
+        self.search, self.levels, self.duration = search, levels, duration
+        self.potential, self.holds, self.gradient = search.potential, holds, search.gradient
+        self.iterations, self.parts = iterations, 2**halvings
+        self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
+        self._sudden = self._displaced_at_once(start)
+        self._refuse(loads)
+        self.step, self.reached, self.increment, self.exhausted = 0, 0, self.parts, False
+        self.trouble = ""
+        self._apply(self.load)
+        self.search.evaluate()
+
+    # The stepper's interface
+
+    @property
+    def load(self) -> float:
+        """s: the part of the full load that was reached."""
+        return self._part(self.reached)
+
+    @property
+    def time(self) -> float:
+        """s T."""
+        return self.load * self.duration
+
+    @property
+    def moving(self) -> list[Field]:
+        """The unknown fields."""
+        return self.search.moving
+
+    @property
+    def energy(self) -> float:
+        """U at the present fields."""
+        return self.search.energy
+
+    @property
+    def outside(self):  # type: ignore[override]
+        """The fields that began outside their bounds."""
+        return self.search.outside
+
+    @property
+    def solver_used(self) -> str:
+        return self.search.solver_used
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        return self.search.inputs
+
+    def place(self) -> None:
+        """Set held components and loads to those of the present level."""
+        self._apply(self.load)
+
+    def update(self) -> None:
+        """Evaluate again where fields or parameters were written since the last step."""
+        if self.stale:
+            self.evaluate()
+
+    def evaluate(self) -> None:
+        """Recompute U and its gradient at the present level."""
+        self.place()
+        self.search.evaluate()
+        self.mark()
+
+    def advance(self, n: int) -> None:
+        """At most n levels of load; fewer if there is an outcome."""
+        self.update()
+        for _ in range(n):
+            if self.outcome is not None:
+                return
+            target = self.parts * (self.step + 1)
+            while self.reached < target and not self.exhausted:
+                self._try(min(self.increment, target - self.reached))
+            self.step += not self.exhausted
+            self.mark()
+
+    def state(self) -> dict[str, np.ndarray]:
+        self.update()
+        return self._state()
+
+    def _state(self) -> dict[str, np.ndarray]:
+        own = {f"load/{name}": np.array(getattr(self, name)) for name in OWN}
+        return {n: a for n, a in self.search._state().items() if n not in ("step", "t")} | own
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        refuse_unlike(state, self._state())
+        for name in OWN:
+            setattr(self, name, state[f"load/{name}"].item())
+        self._apply(self.load)
+        clock = {"step": np.array(self.search.step), "t": np.array(self.time)}
+        self.search.restore(dict(state) | clock)
+        self.mark()
+
+    # The outcome
+
+    @property
+    def outcome(self) -> str | None:
+        """ "converged" at the full load, "stuck" where the smallest increment fails; else None."""
+        if self.exhausted:
+            return "stuck"
+        return "converged" if self.step == self.levels else None
+
+    @property
+    def verdict(self) -> str:
+        """The load that was reached; if the search is stuck, why, with a cure."""
+        level = f"load {self.load:.6g} of 1 (step {self.step} of {self.levels})"
+        if not self.exhausted:
+            return f"{self.outcome or 'not at the full load'}: {level}"
+        why = f": {self.trouble}" if self.trouble else ""
+        return (
+            f"stuck: no equilibrium was found beyond {level}, by increments down to {self._part(1):.3g}{why};"
+            " the state is the last equilibrium: it may be about to buckle, or at the largest load that it"
+            " bears; else raise `iterations`"
+        )
+
+    @property
+    def failed(self) -> bool:
+        """True unless the full load was reached."""
+        return self.outcome != "converged"
+
+    # Inside
+
+    def _part(self, reached: int) -> float:
+        return reached / (self.levels * self.parts)
+
+    def _try(self, size: int) -> None:
+        """One increment of the load, in units of the smallest; returns to where it began if it fails."""
+        before = {field.name: field.values.copy() for field in self.moving}
+        for guess in (True, False):
+            if self._found(before, self._part(self.reached + size), guess):
+                self.reached += size
+                self.increment = min(2 * size, self.parts) if size == self.increment else self.increment
+                return
+            self._apply(self.load)
+            self._put(before)
+        self.increment, self.exhausted = size // 2, size == 1
+        if self.exhausted:
+            self.increment = 1
+            self.search.evaluate(self.time)
+
+    def _found(self, before: dict[str, np.ndarray], load: float, guess: bool) -> bool:
+        """Search for the equilibrium at a level; `guess`: along the tangent, else from the last one."""
+        self.search.step, self.search.t = 0, load * self.duration
+        try:
+            if guess:
+                self._predict(before, load)
+            else:
+                self._apply(load)
+            self.search.evaluate()
+            self.search.advance(self.iterations)
+        except RunFailedError as error:
+            self.trouble = str(error)
+            return False
+        self.trouble = "" if self.search.outcome in ("converged", "settled") else self.search.verdict
+        return not self.trouble
+
+    def _predict(self, before: dict[str, np.ndarray], load: float) -> None:
+        """Apply a load, and move the free components along the tangent of the equilibrium."""
+        here = self.load
+        self._apply(load)
+        moved = {f.name: f.values.astype(np.float64) - before[f.name] for f in self.moving}
+        self._apply(here)
+        self._put(before)
+        way = {n: step for n, step in moved.items() if step.any()}
+        way |= {n: (load - here) * full for n, full in self._full.items()}
+        if self.potential.uses_time:
+            way["t"] = np.array((load - here) * self.duration)
+        variables, t = self.search.coordinates, here * self.duration
+        if way:
+            changes = {f.name: self.potential.product(way, f.name, t) for f in self.moving}
+            system = scaled_hessian(self.potential, variables, soft_motions(self.moving), t)
+            self.search.solver.factor(system)
+            step = -self.search.solver.solve(variables.scale * variables.components(changes), ACCURATE)
+            variables.write(variables.scaled(variables.read()) + step)
+        self._apply(load)
+
+    def _apply(self, load: float) -> None:
+        """Set held components, and the parameters that are loads, to those of a level."""
+        t = load * self.duration
+        self.holds.place(t)
+        for name, far in self._sudden.items():
+            field = self.potential.fields[name]
+            field.set(field.values + (load - 1.0) * far)
+        for name, full in self._full.items():
+            self.potential.set_parameter(name, load * full)
+        self.search.t = t
+
+    def _put(self, values: dict[str, np.ndarray]) -> None:
+        for name, array in values.items():
+            self.potential.fields[name].set(array)
+
+    def _displaced_at_once(self, start: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """How far holds displace components at once, by field."""
+        self.holds.place(0.0)
+        found = {}
+        for name in self.holds.fields:
+            held = ~self.holds.free(name)
+            far = np.where(held, self.potential.fields[name].values - start[name], 0.0)
+            if far.any():
+                found[name] = far
+        return found
+
+    def _refuse(self, loads: Sequence[str]) -> None:
+        for name in loads:
+            role = self.potential.roles_of(name)[0][1]
+            if not role.admits(np.zeros(())):
+                raise EnergyError(
+                    f"loads: '{name}' begins at zero, and must be {role.limits()}; leave it out"
+                )
+        if not (self._full or self._sudden or self.holds.moving or self.potential.uses_time):
+            raise EnergyError(
+                "load_steps: nothing grows with the load: no hold moves, no energy depends on the time; name"
+                ' parameters, such as loads = ["traction.traction"]'
+            )
+
+
+OWN = ("step", "reached", "increment", "exhausted")
+"""The attributes that are saved, besides the state of the search."""
