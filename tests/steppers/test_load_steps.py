@@ -212,7 +212,7 @@ def test_the_command_says_how_far_it_came(tmp_path: Path) -> None:
     [
         (
             {"loads": ["neo_hookean.youngs_modulus"]},
-            "loads: 'neo_hookean.youngs_modulus' grows from zero, but",
+            "loads: 'neo_hookean.youngs_modulus' begins at zero, and must be",
         ),
         ({"loads": ["traction.traction"]}, "no term named 'traction'"),
         ({"load_steps": 0}, "stepper.load_steps: needs a number of at least 1, not 0"),
