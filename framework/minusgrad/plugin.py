@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
     from .files import images
     from .files.csv_table import CsvTable
+    from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
     from .potential.slope import Slope
     from .scene.records import Quantity, Record, quantities
@@ -79,6 +80,7 @@ _HOMES = {
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
     "files": "images",
     "files.csv_table": "CsvTable",
+    "potential.linear_derivatives": "LinearDerivatives",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
     "scene.records": "Quantity Record quantities",
@@ -99,15 +101,14 @@ _HOMES = {
 __all__ = [
     "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
     "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
-    "Integrator", "Linear", "MagneticForce", "MagneticTerm", "Minimiser", "MinusgradError", "Motion", "Node",
-    "NonFiniteError", "Observer", "ObserverContext", "Output", "Parameter", "Potential", "Quadrature",
-    "Quantity", "Record", "Rotation", "RunFailedError", "Scheme", "SearchStatus", "Slope", "Spacing",
-    "Stage", "State", "StateContext", "Stepper", "StepperContext", "Table", "Time", "TimeStep", "Tolerances",
-    "UnitError", "UnitSystem", "Unknown", "UserError", "biot_squares", "erf", "erfc", "hookimpl", "images",
-    "local_energy", "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each",
-    "ordered_sum", "polar", "quantities", "random", "staged_energy", "staged_map",
-    "stretch_powers", "stretch_trace", "ti",
-    "uniform_field", "vector_potential",
+    "Integrator", "Linear", "LinearDerivatives", "MagneticForce", "MagneticTerm", "Minimiser",
+    "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext", "Output",
+    "Parameter", "Potential", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme",
+    "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
+    "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
+    "biot_squares", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map", "log_stretch_squares",
+    "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy",
+    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

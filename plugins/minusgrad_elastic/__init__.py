@@ -36,7 +36,8 @@ def register_states():
 
 @hookimpl
 def register_observers():
-    """The energy density of each cell."""
+    """The energy density and the stress of each cell."""
     from .observers import OBSERVERS
+    from .stress import StressBlock
 
-    return OBSERVERS
+    return OBSERVERS | {"stress": StressBlock}

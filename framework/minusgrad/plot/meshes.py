@@ -137,7 +137,8 @@ def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bo
 
 def _what(run: Path, series: Mapping[str, str]) -> str:
     name = next(iter(series.values()))
-    return units.with_unit(h5md.label(name).replace("_", " "), trajectory.symbols(run, name)[0])
+    words = h5md.label(name).replace("_", " ").replace("von mises", "von Mises")
+    return units.with_unit(words, trajectory.symbols(run, name)[0])
 
 
 def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:

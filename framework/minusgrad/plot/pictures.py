@@ -60,7 +60,8 @@ def plot(run: Path, out: Path | None = None) -> list[Path]:
             )
     for name in names:
         label = name.removeprefix(h5md.FRAMES + "/")
-        if label != name and next(trajectory.pieces(run, name)).value.ndim == 2:
+        averaged = label.endswith("_at_nodes")  # of cells that have pictures of their own
+        if label != name and not averaged and next(trajectory.pieces(run, name)).value.ndim == 2:
             stem = _stem(label)
             jobs[stem + "_field" * (stem in jobs)] = partial(_space_time, run=run, name=name)
     if not jobs:

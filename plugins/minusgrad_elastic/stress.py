@@ -1,0 +1,234 @@
+"""Stress of solids, from the derivative of any energy of cells by F.
+
+    P = sum over terms of dU_e/dF / V         first Piola-Kirchhoff: force on the body per area at rest
+    sigma = P F^T / J                         Cauchy: force per area as it is, J = det F
+    von Mises = sqrt(3/2 s : s),              s = sigma - tr sigma / 3 I
+
+F (3, 3) [1], V [m^3] the rest volume of a cell or of a quadrature point, all stresses [Pa]. An energy that
+depends on several F of one cell, as F-bar does, has the Kirchhoff stress sum_k dU_e/dF_k F_k^T / V. In
+plane strain the energy is asked in space, at F_33 = 1, so that sigma_33 is its own. In plane stress, where
+an energy is of the plane alone, sigma_33 = 0, and areas across are those of the thickness at rest. Of a
+cell with several points it is the mean by volume; of a node that of the cells around it.
+
+von Mises 1913, Nachr. Ges. Wiss. Göttingen, 582.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Literal
+
+import numpy as np
+from pydantic import Field
+
+from minusgrad.plugin import (
+    EnergyError,
+    LinearDerivatives,
+    Observer,
+    ObserverContext,
+    Quadrature,
+    Record,
+    UserError,
+)
+
+Measure = Literal["von_mises", "cauchy", "first_piola_kirchhoff"]
+LABELS: dict[Measure, str] = {
+    "von_mises": "von_mises_stress",
+    "cauchy": "cauchy_stress",
+    "first_piola_kirchhoff": "first_piola_kirchhoff_stress",
+}
+SHORT = {1.0: "Pa", 1e3: "kPa", 1e6: "MPa", 1e9: "GPa"}
+FIELD = "x"
+SAME = 1e-6
+"""How far stresses in the plane and in space may differ, relative to the largest, in the plane of f32."""
+
+
+class TermStress:
+    """dU_e/dF F^T of one term in space, at the rows of a list that it covers."""
+
+    def __init__(self, context: ObserverContext, term: str, rows: np.ndarray):
+        self.term, self.rows = context.stepper.potential.terms[term], rows
+        self.flat = LinearDerivatives(self.term, FIELD)
+        self.in_space = self.flat if self.flat.d == 3 else self._in_space()
+
+    def _in_space(self) -> LinearDerivatives | None:
+        """The energy at F_33 = 1; None of one for the plane alone."""
+        roles = self.term.energy.roles
+        if any("d" in roles[m.weights].shape for m in self.flat.made.values()):
+            return LinearDerivatives(self.term, FIELD, dimension=3)
+        return None
+
+    def at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """F of the first argument, and the sum of dU_e/dF F^T over all, each (E, 3, 3)."""
+        pairs = [*(self.in_space or self.flat).at(t).values()]
+        turned = _turned(pairs)
+        F = pairs[0][0]
+        if self.in_space is not self.flat and self.in_space is not None:
+            self._require_plane_strain(turned, t)
+        if F.shape[1] == 3:
+            return F, turned
+        whole = np.zeros((2, len(F), 3, 3))
+        whole[0] = np.eye(3)
+        whole[0, :, :2, :2], whole[1, :, :2, :2] = F, turned
+        return whole[0], whole[1]
+
+    def _require_plane_strain(self, turned: np.ndarray, t: float) -> None:
+        flat = _turned([*self.flat.at(t).values()])
+        scale = max(float(np.abs(flat).max()), 1e-300)
+        allowed = SAME if self.term.dtype == np.float64 else 1e-3
+        if np.abs(turned[:, :2, :2] - flat).max() > allowed * scale:
+            raise UserError(
+                f"stress: the energy '{self.term.name}' has in space at F_33 = 1 another stress than in the"
+                " plane, got no stress across; declare its arguments of shape (2,) if it is in plane stress"
+            )
+
+
+def _turned(pairs: Sequence[tuple[np.ndarray, np.ndarray]]) -> np.ndarray:
+    """The sum of dU_e/dF F^T over the F of an energy."""
+    return np.sum([slope @ F.transpose(0, 2, 1) for F, slope in pairs], axis=0)
+
+
+class Stress(Observer):
+    """Records stresses `cells/LIST/..._stress`, cell by cell, and of nodes where asked."""
+
+    def __init__(
+        self,
+        context: ObserverContext,
+        every: int,
+        cells: str,
+        terms: Mapping[str, np.ndarray],
+        measures: Sequence[Measure],
+        nodes: bool,
+    ):
+        super().__init__(context.stepper, context.recorder, every)
+        self.cells, self.measures, self.of_nodes = cells, measures, nodes
+        state = context.state
+        self.points: Quadrature | None = state.quadratures.get(cells)
+        self.volume = state.data[cells]["volume"]
+        self.lists = {n: state.tuples[n] for n in (self.points.lists if self.points else (cells,))}
+        self.parts = [TermStress(context, term, rows) for term, rows in terms.items()]
+        for measure in measures:
+            for label in (LABELS[measure], *([at_nodes(LABELS[measure])] if nodes else [])):
+                context.recorder.unit(label, *pressure_unit(context))
+
+    def observe(self) -> None:
+        stepper = self.stepper
+        found = {LABELS[m]: values for m, values in self.stresses(stepper.time).items()}
+        start = 0
+        for name, rows in self.lists.items():
+            own = {label: values[start : start + len(rows)] for label, values in found.items()}
+            self.recorder.record_cells(stepper.step, stepper.time, name, own)
+            start += len(rows)
+        if self.of_nodes:
+            self.recorder.record_frame(stepper.step, stepper.time, self._at_nodes(found))
+
+    def stresses(self, t: float) -> dict[Measure, np.ndarray]:
+        """Each measure of every cell: (E,), or (E, 3, 3)."""
+        turned, F = np.zeros((2, len(self.volume), 3, 3))
+        F[:] = np.eye(3)
+        for part in self.parts:
+            F[part.rows], own = part.at(t)
+            turned[part.rows] += own
+        turned /= self.volume[:, None, None]
+        J = np.linalg.det(F)[:, None, None]
+        kirchhoff = self._of_cells(turned / J)
+        found: dict[Measure, np.ndarray] = {"cauchy": kirchhoff, "von_mises": von_mises(kirchhoff)}
+        if "first_piola_kirchhoff" in self.measures:
+            found["first_piola_kirchhoff"] = self._of_cells(turned @ np.linalg.inv(F).transpose(0, 2, 1))
+        return {measure: found[measure] for measure in self.measures}
+
+    def _of_cells(self, values: np.ndarray) -> np.ndarray:
+        """Means over the points of each cell, weighted by volume."""
+        if self.points is None:
+            return values
+        total = _sums(self.points.cell, self.volume[:, None, None] * values)
+        return total / _sums(self.points.cell, self.volume)[:, None, None]
+
+    def _at_nodes(self, found: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """Means over the cells around each node, weighted by volume; NaN at nodes of none."""
+        volume = self.volume if self.points is None else _sums(self.points.cell, self.volume)
+        nodes = np.concatenate([rows.ravel() for rows in self.lists.values()])
+        corners = np.concatenate([np.full(len(r), r.shape[1]) for r in self.lists.values()])
+        cells, count = np.repeat(np.arange(len(corners)), corners), len(self.fields[FIELD])
+        weight = _sums(nodes, volume[cells], count)
+        means = {}
+        for label, values in found.items():
+            shares = values[cells] * volume[cells].reshape(-1, *[1] * (values.ndim - 1))
+            with np.errstate(invalid="ignore", divide="ignore"):
+                sums = _sums(nodes, shares, count)
+                means[at_nodes(label)] = sums / weight.reshape(-1, *[1] * (values.ndim - 1))
+        return means
+
+
+def pressure_unit(context: ObserverContext) -> tuple[str, float]:
+    """The name of the run's unit of pressure, by its short one if it has one, and its size in SI."""
+    size, symbol = context.units.in_si("Pa"), context.units.symbol("Pa")
+    return symbol if symbol == "1" else SHORT.get(size, symbol), size
+
+
+def at_nodes(label: str) -> str:
+    """The label of means at nodes."""
+    return f"{label}_at_nodes"
+
+
+def von_mises(stress: np.ndarray) -> np.ndarray:
+    """sqrt(3/2 s : s) of stresses (E, 3, 3)."""
+    s = stress - np.trace(stress, axis1=1, axis2=2)[:, None, None] / 3.0 * np.eye(3)
+    return np.sqrt(1.5 * (s * s).sum(axis=(1, 2)))
+
+
+def _sums(rows: np.ndarray, values: np.ndarray, count: int = 0) -> np.ndarray:
+    """Sums of values (P, ...) by row, in the order of the values."""
+    flat = values.reshape(len(values), -1).T
+    sums = [np.bincount(rows, weights=column, minlength=count) for column in flat]
+    return np.stack(sums, axis=1).reshape(-1, *values.shape[1:])
+
+
+class StressBlock(Record):
+    """Stress of each cell of a solid, of all energies of its cells: `measures` of von_mises, cauchy and
+    first_piola_kirchhoff. `nodes = true`: means at nodes, too. `cells`: the list, if there are several."""
+
+    every: Annotated[int, Field(ge=1)]
+    measures: Annotated[tuple[Measure, ...], Field(min_length=1)] = ("von_mises", "cauchy")
+    nodes: bool = False
+    cells: str | None = None
+
+    def make(self, context: ObserverContext) -> Observer:
+        solids = _solids(context)
+        name = self.cells or (next(iter(solids)) if len(solids) == 1 else "")
+        if name not in solids:
+            known = ", ".join(solids) or "none"
+            asked = f"'{name}' is no list of cells" if name else "say which `cells`" if solids else "no cells"
+            raise UserError(f"stress: {asked} with volumes and an energy of F, got lists: {known}")
+        try:
+            return Stress(context, self.every, name, solids[name], self.measures, self.nodes)
+        except EnergyError as error:
+            raise UserError(f"stress: {error}") from None
+
+
+def _solids(context: ObserverContext) -> dict[str, dict[str, np.ndarray]]:
+    """Lists of cells with volumes; of each the terms of F over it, with the rows that they cover."""
+    state, found = context.state, {}
+    rows = {**state.tuples, **{name: points.nodes for name, points in state.quadratures.items()}}
+    for name, nodes in rows.items():
+        if "volume" in state.data.get(name, {}):
+            covered = {}
+            for term, bound in context.stepper.potential.terms.items():
+                if not getattr(bound.energy, "shaping", ()):
+                    continue
+                if (own := _covered(nodes, bound.elements.nodes)) is not None:
+                    covered[term] = own
+            if covered:
+                found[name] = covered
+    whole = {n: terms for n, terms in found.items() if n in LISTS_OF_ALL}
+    return whole or found
+
+
+LISTS_OF_ALL = ("cells",)
+"""The list of all cells of a body, beside which groups of cells have lists of their own."""
+
+
+def _covered(rows: np.ndarray, nodes: np.ndarray) -> np.ndarray | None:
+    """The numbers of the rows that a term covers: those that lie wholly in its nodes; None if not these."""
+    if rows.shape[1] != nodes.shape[1]:
+        return None
+    kept = np.flatnonzero(np.isin(rows, nodes).all(axis=1))
+    return kept if np.array_equal(rows[kept], nodes) else None

@@ -1,0 +1,255 @@
+"""Stress as an observer: against stresses on paper, of materials of any origin, of cells of several kinds."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import h5py
+import numpy as np
+import pytest
+
+from minusgrad import build, resume
+from minusgrad.assembly.simulation import Simulation
+from minusgrad.errors import MinusgradError
+from minusgrad.files import trajectory
+from minusgrad.plugin import LinearDerivatives
+from minusgrad_elastic.stress import Stress
+from tests.support import stretch_energies
+from tests.support.command import files, minusgrad
+from tests.support.short_scenes import cut
+from tests.support.stretch_energies import MATERIALS
+
+SPACE = {
+    "tetrahedra": {"kind": "box", "size": ["1 m", "0.8 m", "0.6 m"], "cells": [2, 1, 1]},
+    "hexahedra": {"kind": "box", "size": ["1 m", "0.8 m", "0.6 m"], "cells": [2, 1, 1], "cell": "hexahedra"},
+}
+PLANE = {
+    "triangles": {"kind": "rectangle", "size": ["1 m", "0.8 m"], "cells": [2, 2], "thickness": "0.01 m"},
+    "quadrilaterals": {
+        "kind": "rectangle",
+        "size": ["1 m", "0.8 m"],
+        "cells": [2, 2],
+        "thickness": "0.01 m",
+        "cell": "quadrilaterals",
+    },
+}
+BODIES = SPACE | PLANE
+MESHES = Path(__file__).parents[2] / "meshes"
+ALL = ["von_mises", "cauchy", "first_piola_kirchhoff"]
+
+
+def built(folder: Path, body: dict, *energies: dict, **stress: Any) -> Simulation:
+    """The scene of a body with these energies and a `stress` observer."""
+    observed = {"kind": "stress", "every": 1, "measures": ALL} | stress
+    tables = [
+        ("[state]", body | {"density": "1000 kg/m^3"}),
+        ("[stepper]", {"kind": "leapfrog", "dt": "1 us"}),
+    ]
+    tables += [("[run]", {"steps": 1}), ("[[observe]]", observed)]
+    tables += [("[[energy]]", energy) for energy in energies]
+    lines = ['title = "A body"', 'plugins = ["elastic"]']
+    for head, table in tables:
+        lines += [head, *(f"{key} = {json.dumps(value)}" for key, value in table.items())]
+    (folder / "scene.toml").write_text("\n".join([*lines, ""]))
+    return build(folder / "scene.toml")
+
+
+def stressed(made, F: np.ndarray) -> dict[str, np.ndarray]:
+    """The stresses of a built scene whose body is deformed by F."""
+    x = made.fields["x"]
+    x.set(x.values @ F.T)
+    (observer,) = [o for o in made.observers if isinstance(o, Stress)]
+    return observer.stresses(0.0)
+
+
+def deformation(d: int) -> np.ndarray:
+    F = np.array([[1.1, 0.25, 0.1], [-0.2, 0.9, 0.05], [0.07, -0.15, 1.2]])
+    return F[:d, :d]
+
+
+def whole(F: np.ndarray) -> np.ndarray:
+    """Continued by the unit matrix."""
+    made = np.eye(3)
+    made[: len(F), : len(F)] = F
+    return made
+
+
+def von_mises(s: np.ndarray) -> float:
+    """By its components (Timoshenko & Goodier 1951)."""
+    normal = (s[0, 0] - s[1, 1]) ** 2 + (s[1, 1] - s[2, 2]) ** 2 + (s[2, 2] - s[0, 0]) ** 2
+    return float(np.sqrt(0.5 * normal + 3.0 * (s[0, 1] ** 2 + s[1, 2] ** 2 + s[2, 0] ** 2)))
+
+
+def block(name: str) -> dict:
+    return {"kind": name} | dict(MATERIALS[name].parameters)
+
+
+def assert_stresses(found: dict[str, np.ndarray], F: np.ndarray, P: np.ndarray) -> None:
+    """Of every cell, those that follow from F and P in space."""
+    sigma = P @ F.T / np.linalg.det(F)
+    size = np.abs(P).max()
+    assert np.abs(found["first_piola_kirchhoff"] - P).max() < 1e-12 * size
+    assert np.abs(found["cauchy"] - sigma).max() < 1e-12 * size
+    assert np.abs(found["von_mises"] - von_mises(sigma)).max() < 1e-12 * size
+
+
+@pytest.mark.parametrize("name", ["hencky", "mooney_rivlin"])
+@pytest.mark.parametrize("body", BODIES)
+def test_stress_is_that_of_the_density_in_space_and_in_plane_strain(
+    tmp_path: Path, body: str, name: str
+) -> None:
+    """In plane strain sigma_33, too: the density on paper is asked at three stretches."""
+    made = built(tmp_path, BODIES[body], block(name))
+    F = deformation(3 if body in SPACE else 2)
+    assert_stresses(stressed(made, F), whole(F), stretch_energies.stress(MATERIALS[name], whole(F)))
+
+
+@pytest.mark.parametrize("body", PLANE)
+def test_in_plane_stress_there_is_none_across(tmp_path: Path, body: str) -> None:
+    made = built(tmp_path, PLANE[body], block("hencky_plane_stress"))
+    F, P = deformation(2), np.zeros((3, 3))
+    P[:2, :2] = stretch_energies.stress(MATERIALS["hencky_plane_stress"], F)
+    assert_stresses(stressed(made, F), whole(F), P)
+
+
+def test_terms_over_the_same_cells_add_up(tmp_path: Path) -> None:
+    """Two terms of an Ogden material, of which one has K."""
+    first, second = block("ogden") | {"name": "first"}, block("ogden") | {"name": "second"}
+    second |= {"exponent": -2.0, "shear_modulus": -0.3, "bulk_modulus": 0.0}
+    made = built(tmp_path, SPACE["tetrahedra"], first, second)
+    paper = stretch_energies.Material(
+        MATERIALS["ogden"].density,
+        {"exponent": -2.0, "shear_modulus": -0.3, "bulk_modulus": 0.0},
+    )
+    F = deformation(3)
+    P = stretch_energies.stress(MATERIALS["ogden"], F) + stretch_energies.stress(paper, F)
+    assert_stresses(stressed(made, F), F, P)
+
+
+def test_values_of_each_cell_and_their_changes_are_seen(tmp_path: Path) -> None:
+    """E of each cell; set anew, the stress follows."""
+    count = 12
+    moduli = np.linspace(1.0, 2.0, count)
+    material = {"kind": "linear", "poissons_ratio": 0.0}
+    made = built(tmp_path, SPACE["tetrahedra"], material | {"youngs_modulus": moduli.tolist()})
+    F = np.diag([1.1, 1.0, 1.0])
+    found = stressed(made, F)
+    assert np.abs(found["first_piola_kirchhoff"][:, 0, 0] - 0.1 * moduli).max() < 1e-14
+    made.potential.set_parameter("linear.youngs_modulus", moduli[::-1])
+    found = stressed(made, np.eye(3))
+    assert np.abs(found["first_piola_kirchhoff"][:, 0, 0] - 0.1 * moduli[::-1]).max() < 1e-14
+
+
+def test_means_at_nodes_are_weighted_by_volume(tmp_path: Path) -> None:
+    """Of a bar of two hexahedra with different E: in the middle that of both, at the ends their own."""
+    moduli = [1.0, 4.0]
+    energy = {"kind": "linear", "poissons_ratio": 0.0, "youngs_modulus": moduli}
+    made = built(tmp_path, SPACE["hexahedra"], energy, nodes=True)
+    x = made.fields["x"].values.copy()
+    stressed(made, np.eye(3))
+    (observer,) = [o for o in made.observers if isinstance(o, Stress)]
+    volumes = np.array([1.0, 3.0])
+    observer.volume = np.repeat(volumes, 8)
+    means = observer._at_nodes({"s": np.array([0.2, 0.8])})["s_at_nodes"]
+    middle = (volumes * [0.2, 0.8]).sum() / volumes.sum()
+    expected = np.where(x[:, 0] < 0.25, 0.2, np.where(x[:, 0] > 0.75, 0.8, middle))
+    assert means == pytest.approx(expected, rel=1e-13)
+
+
+def test_a_body_of_two_materials_has_the_stress_of_each(tmp_path: Path) -> None:
+    """A core and a shell from Gmsh; without the shell's energy the shell has no stress."""
+    (tmp_path / "block.msh").write_bytes((MESHES / "block.msh").read_bytes())
+    body, bar = {"kind": "gmsh", "file": "block.msh"}, {"kind": "linear", "poissons_ratio": 0.0}
+    core, shell = ({"name": f"in_{k}", "body": k, "tuples": "cells"} for k in ("core", "shell"))
+    for energies, moduli in (
+        ((bar | core | {"youngs_modulus": 1.0},), (1.0, 0.0)),
+        ((bar | core | {"youngs_modulus": 1.0}, bar | shell | {"youngs_modulus": 3.0}), (1.0, 3.0)),
+    ):
+        made = built(tmp_path, body, *energies)
+        found = stressed(made, np.diag([1.1, 1.0, 1.0]))["von_mises"]
+        core_nodes = next(b.nodes for b in made.state.bodies if b.name == "core")
+        in_core = np.isin(made.state.tuples["cells"], core_nodes).all(axis=1)
+        assert 0 < in_core.sum() < len(in_core)
+        assert found == pytest.approx(0.1 * np.where(in_core, *moduli), abs=1e-12)
+
+
+# Files, pictures, resuming -----------------------------------------------------------------------------
+
+
+SCENE = """
+title = "A sheet"
+plugins = ["elastic"]
+[state]
+kind = "rectangle"
+size = ["2 m", "1 m"]
+cells = [6, 3]
+density = "1000 kg/m^3"
+[[energy]]
+kind = "hencky"
+youngs_modulus = "1 MPa"
+poissons_ratio = 0.3
+[[hold]]
+body = "left"
+[[hold]]
+body = "right"
+axes = "x"
+displacement = ["0.2 m"]
+[stepper]
+kind = "lbfgs"
+fields = { x = { scale = "1 cm" } }
+[run]
+steps = 30
+[[observe]]
+kind = "stress"
+every = 10
+nodes = true
+[[observe]]
+kind = "frames"
+every = 10
+[checkpoint]
+every = 10
+"""
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_a_scene_records_stress_draws_it_and_goes_on_bit_for_bit(tmp_path: Path, precision: str) -> None:
+    (tmp_path / "sheet.toml").write_text(SCENE)
+    overrides = {"runtime.precision": precision}
+    sheet, whole = tmp_path / "sheet.toml", tmp_path / "whole"
+    ended = minusgrad("run", sheet, f'runtime.precision="{precision}"', "--out", whole)
+    assert ended.returncode == 0, ended.stderr
+    resume(cut(tmp_path / "parts", sheet, overrides, 11))
+    assert files(whole) == files(tmp_path / "parts")
+    stress, symbol = trajectory.series(whole, "cells/cells/cauchy_stress"), "cells/cells/von_mises_stress"
+    assert trajectory.symbols(whole, symbol)[0] == "Pa"
+    last = stress.value[-1]
+    assert last.shape == (36, 3, 3)
+    assert np.median(last[:, 0, 0]) == pytest.approx(1e6 * np.log(1.1) / (1 - 0.09) / 1.06, rel=0.15)
+    with h5py.File(whole / "trajectory.h5") as file:
+        assert "von_mises_stress" in file["VTKHDF/CellData"]
+    assert minusgrad("plot", whole).returncode == 0
+    pictures = {path.name for path in (whole / "pictures").iterdir()}
+    assert "mesh.png" in pictures
+    assert not any("at_nodes" in name for name in pictures)
+
+
+# Bad input ---------------------------------------------------------------------------------------------
+
+
+def test_a_state_without_solid_cells_is_refused_with_what_there_is(tmp_path: Path) -> None:
+    spring = {"kind": "spring", "stiffness": "1 N/m", "tuples": "edges"}
+    with pytest.raises(
+        MinusgradError, match="stress: no cells with volumes and an energy of F, got lists: none"
+    ):
+        built(tmp_path, SPACE["tetrahedra"], spring)
+
+
+def test_a_list_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(MinusgradError, match=r"stress: 'rim' is no list of cells .* got lists: cells"):
+        built(tmp_path, SPACE["tetrahedra"], block("hencky"), cells="rim")
+
+
+def test_a_term_that_is_not_linear_in_the_field_is_refused(tmp_path: Path) -> None:
+    made = built(tmp_path, SPACE["tetrahedra"], block("hencky"))
+    with pytest.raises(MinusgradError, match="has no argument that is Linear in 'v'"):
+        LinearDerivatives(made.potential.terms["hencky"], "v")
