@@ -50,8 +50,13 @@ def pieces(potential: Potential) -> Iterator[Code]:
             yield emitter.forward()
             yield emitter.forward(every.tangents, {f.name: f.array for f in term.outputs.values()})
         elif not emitter.loop.per_target:
-            hessians = (LaneHessians if isinstance(emitter, Lanes) else HessianLoops)(emitter)
-            yield hessians.hessians(list(term.fields))[0]
+            hessians = (LaneHessians if isinstance(emitter, Lanes) else HessianLoops)(
+                emitter, list(term.fields)
+            )
+            yield hessians.hessians()
+            if hessians.moduli_rows:
+                yield hessians.moduli()
+                yield hessians.contraction()
     if not potential.maps:
         yield FusedCode(potential).gradient({f: potential.fields[f].array for f in potential.reads})
 

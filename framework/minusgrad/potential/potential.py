@@ -310,7 +310,8 @@ class Potential:
         """d2U/(d(wrt) d(wrt)), sparse (CSR) and in f64; of several fields over all of them, in their order.
 
         Row of a number: the first row of its field + node * components + component. `project`: first make
-        each element's part positive semi-definite, negative eigenvalues zero ("clamp") or positive ("abs").
+        each element's part positive semi-definite, negative eigenvalues zero ("clamp") or positive ("abs");
+        where a term depends on these fields through its Linear arguments F alone, that of d2u/dF2.
         The pattern never changes, zeros are kept, and all matrices share the arrays `indices` and `indptr`:
         never write them.
 

@@ -1,14 +1,18 @@
 """Element Hessians: the second derivatives of one term's element energies, small dense matrices.
 
 The rows of an element go by argument, slot (which of its nodes) and component.
+
+Where an energy depends on the fields through linear forms F alone, H = W^T (d2u/dF2) W, the middle matrix
+is projected in place of H: 9 rows of a solid, however many nodes its cells have. H is then semi-definite too,
+but not the nearest such matrix to the original.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import prod
 
 import numpy as np
 
-from ...codegen.hessian_loops import HessianLoops, LaneHessians
+from ...codegen.hessian_loops import MOST_MODULI, HessianLoops, LaneHessians
 from ...codegen.lane_loops import Lanes
 from ...codegen.semidefinite import projection
 from ...codegen.term_loops import Emitter
@@ -35,27 +39,50 @@ class ElementHessians:
         self.fields = [self.term.fields[a] for a in arguments]
         self.widths = [prod(f.shape[1:]) for f in self.fields]
         self._require_memory()
-        loops = LaneHessians(emitter) if isinstance(emitter, Lanes) else HessianLoops(emitter)
-        nodes, self.rows = loops.term.elements.nodes, loops.size(arguments)
+        self._loops = HessianLoops(emitter, arguments)
+        if isinstance(emitter, Lanes) and self._loops.moduli_rows <= MOST_MODULI:
+            self._loops = LaneHessians(emitter, arguments)
+        nodes, self.rows = self._loops.term.elements.nodes, self._loops.size()
         self.nodes = {a: nodes[:, list(self.term.slots(a))] for a in arguments}
         self.count = len(nodes)
-        code, self.packed = loops.hessians(arguments)
-        self._fill, self._loops, self._verified = BoundKernel(code, "t"), loops, False
-        self._projections: dict[str, BoundKernel] = {}
+        self.packed = self._loops.buffer()
+        self._kernels: dict[str, BoundKernel] = {}
+        self._verified: set[bool] = set()
 
     def fill(self, t: float, project: str | None) -> None:
         """Compute the lower halves into `packed`, (E, m (m + 1) / 2) in rows or in blocks of lanes.
 
         `project`: None, "clamp" or "abs" (`semidefinite`).
         """
-        self._fill(t)
-        if not self._verified:
-            self._loops.verify_hessians(self.arguments, t)
-            self._verified = True
+        if project is not None and self._loops.moduli_rows:
+            self._fill_by_moduli(t, project)
+            return
+        self._kernel("hessians", lambda: BoundKernel(self._loops.hessians(), "t"))(t)
+        self._verify(False, t)
         if project is not None:
-            if project not in self._projections:
-                self._projections[project] = projection(self.packed, self.rows, project)
-            self._projections[project]()
+            self._kernel(project, lambda: projection(self.packed, self.rows, project))()
+
+    def _fill_by_moduli(self, t: float, project: str) -> None:
+        """Second derivatives in the linear forms, projected, and then the matrices of these."""
+        loops = self._loops
+        contract = self._kernel("contraction", lambda: BoundKernel(loops.contraction(), "t"))
+        self._kernel("moduli", lambda: BoundKernel(loops.moduli(), "t"))(t)
+        if True not in self._verified:
+            contract(t)
+            self._verify(True, t)
+        self._kernel(project, lambda: projection(loops.moduli_buffer(), loops.moduli_rows, project))()
+        contract(t)
+
+    def _kernel(self, name: str, make: Callable[[], BoundKernel]) -> BoundKernel:
+        if name not in self._kernels:
+            self._kernels[name] = make()
+        return self._kernels[name]
+
+    def _verify(self, by_moduli: bool, t: float) -> None:
+        """Verify the output of new kernels, after their first launch."""
+        if by_moduli not in self._verified:
+            self._loops.verify_hessians(t)
+            self._verified.add(by_moduli)
 
     def full(self, t: float, project: str | None) -> np.ndarray:
         """The full matrices, (E, m, m) in f64."""
