@@ -16,7 +16,7 @@ import pytest
 from minusgrad import Datum, Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.codegen import kept_traces
 from minusgrad.codegen.derivative_request import ADJOINT, DerivativeRequest
-from minusgrad.codegen.hessian_loops import HessianLoops
+from minusgrad.codegen.hessians.hessian_loops import HessianLoops
 from minusgrad.codegen.kept_traces import KEPT, KeptTraces
 from minusgrad.codegen.loop_choice import loops_of_energy
 from minusgrad.codegen.map_loops import MapLoops

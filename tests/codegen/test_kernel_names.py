@@ -14,7 +14,7 @@ import pytest
 
 from minusgrad import Datum, Fields, Node, Parameter, Potential, Table, Time, bind, local_energy
 from minusgrad.codegen.derivative_request import ADJOINT, DerivativeRequest
-from minusgrad.codegen.hessian_loops import HessianLoops, LaneHessians
+from minusgrad.codegen.hessians.hessian_loops import HessianLoops, LaneHessians
 from minusgrad.codegen.lane_loops import Lanes
 from minusgrad.codegen.node_lane_loops import NodeLanes
 from minusgrad.codegen.term_loops import Emitter

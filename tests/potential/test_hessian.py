@@ -10,8 +10,8 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from minusgrad import Datum, Fields, Linear, Node, Potential, bind, local_energy, ti
-from minusgrad.codegen.hessian_loops import HessianLoops
-from minusgrad.codegen.semidefinite import projection
+from minusgrad.codegen.hessians.hessian_loops import HessianLoops
+from minusgrad.codegen.hessians.semidefinite import projection
 from minusgrad.codegen.term_loops import Emitter
 from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import weights_at_rest

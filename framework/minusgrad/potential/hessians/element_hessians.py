@@ -12,9 +12,9 @@ from math import prod
 
 import numpy as np
 
-from ...codegen.hessian_loops import MOST_MODULI, HessianLoops, LaneHessians
+from ...codegen.hessians.hessian_loops import MOST_MODULI, HessianLoops, LaneHessians
+from ...codegen.hessians.semidefinite import projection
 from ...codegen.lane_loops import Lanes
-from ...codegen.semidefinite import projection
 from ...codegen.term_loops import Emitter
 from ...engine import lane_blocks as blocks
 from ...engine import memory, storage

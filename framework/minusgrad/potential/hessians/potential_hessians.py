@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ...codegen.semidefinite import PROJECTIONS
+from ...codegen.hessians.semidefinite import PROJECTIONS
 from ...codegen.term_loops import Emitter
 from ...energies.fields import BOX, Field
 from ...energies.term import Term

@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..engine import lane_blocks, storage
-from ..engine.kernels import GRAIN, BoundKernel, Code
+from ...engine import lane_blocks, storage
+from ...engine.kernels import GRAIN, BoundKernel, Code
 
 PROJECTIONS = {"clamp": 1.0, "abs": 2.0}
 """How often a negative eigenvalue is taken away, by the name of the projection."""

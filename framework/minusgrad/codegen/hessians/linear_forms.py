@@ -14,11 +14,11 @@ from math import prod
 
 import numpy as np
 
-from ..symbolic.graph import inputs
-from ..symbolic.scalar import Scalar
-from .statements import indented, leaf_name, subscript
-from .term_loops import Emitter
-from .tracing import Trace
+from ...symbolic.graph import inputs
+from ...symbolic.scalar import Scalar
+from ..statements import indented, leaf_name, subscript
+from ..term_loops import Emitter
+from ..tracing import Trace
 
 FEW_NODES = 4
 """Nodes of an element over which F is written out as a sum; over more it is a loop."""

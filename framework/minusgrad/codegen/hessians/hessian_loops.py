@@ -14,18 +14,18 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.term import in_blocks
-from ..engine import lane_blocks, storage
-from ..engine.kernels import Code
-from ..symbolic import differentiation, ties
-from ..symbolic.graph import inputs, reachable
-from ..symbolic.scalar import Scalar
-from .element_samples import Number, at_rows
-from .kernel_verification import compare
-from .lane_loops import Lanes
+from ...energies.term import in_blocks
+from ...engine import lane_blocks, storage
+from ...engine.kernels import Code
+from ...symbolic import differentiation, ties
+from ...symbolic.graph import inputs, reachable
+from ...symbolic.scalar import Scalar
+from ..element_samples import Number, at_rows
+from ..kernel_verification import compare
+from ..lane_loops import Lanes
+from ..statements import indented, subscript
+from ..term_loops import Emitter
 from .linear_forms import FormLoops, LinearForm, halves
-from .statements import indented, subscript
-from .term_loops import Emitter
 
 MOST_MODULI = 9
 """Most rows of moduli in lanes: vectors of more do not stay in registers, and take ten seconds to compile."""
