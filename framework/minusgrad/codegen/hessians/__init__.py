@@ -1,1 +1,1 @@
-"""Loops of Hessians: second derivatives of elements, linear forms and their moduli, semi-definite projections."""
+"""Loops of Hessians: second derivatives of elements, their linear forms and moduli, and projections."""
