@@ -145,7 +145,12 @@ class DivergedError(RunFailedError):
 
 
 class NonFiniteError(RunFailedError):
-    """A state, force or energy became infinite or NaN. The message names step, term and node."""
+    """A state, force or energy became infinite or NaN. The message names step, term and node.
+
+    `at_start`: that of the state with which the run began, so that no dt would help.
+    """
+
+    at_start = False
 
 
 class OutsideError(RunFailedError):

@@ -102,6 +102,55 @@ def test_with_another_dt_it_may_go_on(lattice):
     assert resume(folder, allow_changed=True).outcome == "finished"
 
 
+ATOMS = """
+[units]
+length = "angstrom"
+mass = "u"
+time = "ps"
+[state]
+kind = "from_csv"
+file = "atoms.csv"
+[box]
+edges = ["16 angstrom", "16 angstrom", "16 angstrom"]
+[[energy]]
+kind = "lennard_jones"
+epsilon = "1 kJ/mol"
+sigma = "3.4 angstrom"
+cutoff = "7 angstrom"
+[stepper]
+kind = "leapfrog"
+dt = "5 fs"
+[run]
+steps = 100
+"""
+
+
+@pytest.mark.parametrize("second", ["1, 1, 1", "17, 1, -15"])
+def test_atoms_in_one_place_are_named_and_no_smaller_dt_is_advised(second, tmp_path, capsys):
+    """The second is at the place of the first itself, or at that of an image."""
+    rows = ("1, 1, 1", second, "5, 5, 5")
+    table = "\n".join(["x, y, z, vx, vy, vz, m", *(f"{row}, 0, 0, 0, 40" for row in rows)])
+    (tmp_path / "atoms.csv").write_text(table)
+    (tmp_path / "atoms.toml").write_text(ATOMS)
+    assert main(["run", str(tmp_path / "atoms.toml"), "--out", str(tmp_path / "run")]) == 5
+    said = capsys.readouterr().err
+    assert (
+        "minusgrad: step 0: the energy of term 'lennard_jones' is inf; term 'lennard_jones', node 0: its"
+        " force on 'x' is not finite; node 1 is in the same place, move one of them\n"
+        "minusgrad: resuming cannot cure this; begin with another state\n"
+    ) in said
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_atoms_that_are_too_near_diverge_without_other_noise(tmp_path, capsys):
+    rows = ("1, 1, 1", "1.001, 1, 1", "5, 5, 5")
+    table = "\n".join(["x, y, z, vx, vy, vz, m", *(f"{row}, 0, 0, 0, 40" for row in rows)])
+    (tmp_path / "atoms.csv").write_text(table)
+    (tmp_path / "atoms.toml").write_text(ATOMS)
+    assert main(["run", str(tmp_path / "atoms.toml"), "--out", str(tmp_path / "run")]) == 5
+    assert "the run has diverged" in capsys.readouterr().err
+
+
 def test_python_raises_a_named_error(lattice):
     with pytest.raises(DivergedError, match="the run has diverged") as caught:
         run(lattice, {"stepper.dt": "46 fs", "run.steps": 4000}, out=lattice.parent / "run")

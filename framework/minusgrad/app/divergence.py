@@ -23,6 +23,8 @@ OUTCOME = "diverged"
 CURE = "resuming cannot cure this; start a new run with a smaller dt"
 ELSEWHERE = "resuming cannot cure this; start a new run with other settings"
 """The cure for a search, which has no dt."""
+AT_START = "resuming cannot cure this; begin with another state"
+"""The cure where the state of the start has no finite energy."""
 
 
 class Watched:
@@ -92,6 +94,8 @@ def named(error: BaseException, job: Job, folder: RunDir) -> dict[str, Any]:
     error.exit_code = DivergedError.exit_code
     error.facts = _facts(folder, job.stepper.step, str(error))
     cure = CURE if job.stepper.motions else ELSEWHERE
+    if isinstance(error, NonFiniteError) and error.at_start:
+        cure = AT_START
     error.add_note(cure)
     return {"outcome": OUTCOME, "cure": cure}
 

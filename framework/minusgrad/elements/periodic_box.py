@@ -16,6 +16,9 @@ from ..errors import EnergyError
 LEAST_VOLUME = 1e-6
 """The least volume of a box relative to that of the cuboid with the same edges."""
 
+FAR = float(np.iinfo(np.int32).max)
+"""Boxes from which on a position has diverged, and is not wrapped."""
+
 
 @dataclass(frozen=True)
 class PeriodicBox:
@@ -57,7 +60,8 @@ class PeriodicBox:
 
     def wraps(self, x: np.ndarray) -> np.ndarray:
         """How many boxes away from the box each position is, whole numbers (n, d)."""
-        return np.where(self.periodic, np.floor(self.fractions(x)), 0.0).astype(np.int32)
+        whole = np.where(self.periodic, np.floor(self.fractions(x)), 0.0)
+        return np.where(np.abs(whole) < FAR, whole, 0.0).astype(np.int32)
 
     def wrapped(self, x: np.ndarray) -> np.ndarray:
         """The positions moved into the box, (n, d)."""

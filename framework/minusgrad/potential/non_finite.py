@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
+from ..energies.fields import POSITIONS, Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError
@@ -13,6 +13,9 @@ from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
 from .term_request import targets_of
+
+TOUCHING = 1e-12
+"""Parts of the largest coordinate below which two nodes are in one place: rounding by images of the box."""
 
 
 def first_non_finite_node(values: np.ndarray) -> int | None:
@@ -52,5 +55,23 @@ def non_finite_force(
         if targets := targets_of(part, {field.name: out}):
             kernels.gradient_into(targets, t)
         if (node := first_non_finite_node(storage.host(out))) is not None:
-            return f"term '{name}', node {node}: its force on '{field.name}' is not finite"
+            found = f"term '{name}', node {node}: its force on '{field.name}' is not finite"
+            return found + (_in_one_place(part, field, node) if isinstance(part, Term) else "")
     return None
+
+
+def _in_one_place(term: Term, x: Field, node: int) -> str:
+    """The end of a message: another node at the very place of this one, if there is one among the elements.
+
+    Images in a periodic box count.
+    """
+    if term.arity < 2 or len(x.shape) != 2:
+        return ""
+    apart = x.values.astype(np.float64) - x.values[node].astype(np.float64)
+    box = term.box.values[0].astype(np.float64) if term.box is not None and x.name == POSITIONS else None
+    if box is not None and box.shape[1:] == x.shape[1:]:
+        turns = np.round(apart @ np.linalg.inv(box))
+        apart = apart - turns @ box
+    same = np.flatnonzero(np.abs(apart).max(axis=1) <= TOUCHING * np.abs(x.values).max())
+    others = same[same != node]
+    return f"; node {others[0]} is in the same place, move one of them" if len(others) else ""

@@ -42,10 +42,12 @@ def energies(stepper: Stepper) -> dict[str, float]:
     for name, energy in by_term.items():
         if not np.isfinite(energy):
             found = stepper.potential.first_nonfinite(stepper.time, stepper.gradient)
-            raise NonFiniteError(
+            error = NonFiniteError(
                 f"step {stepper.step}: the energy of term '{name}' is {energy};"
                 f" {found or 'all its forces are finite'}"
             )
+            error.at_start = stepper.step == 0
+            raise error
     return by_term
 
 
