@@ -237,6 +237,9 @@ class PairList(Elements):
         if self.version == self.reference.version or self._rebuilt():
             return self
         self._larger = self.among(self.nodes)
+        self._slots, self._blocks = {}, {}  # this list only names the larger one from now on
+        if self.reference.lists.get(self.choice.key) is self:
+            self.reference.lists[self.choice.key] = self._larger
         return self._larger
 
     def _rebuilt(self) -> bool:
