@@ -1,4 +1,4 @@
-"""Meshes from other formats through meshio, with the extra `mesh`: triangles in a plane, or tetrahedra.
+"""Meshes from other formats through meshio, with the extra `mesh`: in a plane, or in space.
 
 Point sets and sets of elements of any dimension are bodies; those of cells are sets of cells as well. Other
 formats have no names that all readers agree on, so meshes with named parts are best saved as Gmsh 4.1.
@@ -21,8 +21,9 @@ from minusgrad.plugin import UserError, node_numbers
 
 from .mesh import Mesh
 
-SIMPLICES = {"tetra": 3, "triangle": 2}
-"""The types of cells that are read, the highest dimension first."""
+SPACE = ("tetra", "tetra10", "pyramid", "wedge", "hexahedron", "hexahedron20", "hexahedron27")
+PLANE = ("triangle", "triangle6", "quad", "quad8", "quad9")
+"""The types of cells that are read; meshio numbers their nodes as VTK does."""
 
 FORMATS = {
     "abaqus": (".inp",),
@@ -72,7 +73,7 @@ def read(file: str, data: bytes) -> Mesh:
             raise UserError(f"'{file}': meshio cannot read it: {reason}") from error
     if warnings := said.getvalue().strip():
         print(warnings, file=sys.stderr)
-    return _simplices(file, found)
+    return _mesh(file, found)
 
 
 def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]]) -> None:
@@ -87,19 +88,24 @@ def _refuse_others(file: str, data: bytes, formats: Mapping[str, Sequence[str]])
         raise UserError(f"'{file}': must be one file, got *INCLUDE; {cure}")
 
 
-def _simplices(file: str, found) -> Mesh:
+def _mesh(file: str, found) -> Mesh:
     kinds = list(dict.fromkeys(block.type for block in found.cells))
-    kind = next((k for k in SIMPLICES if k in kinds), None)
-    if kind is None:
-        raise UserError(f"'{file}': no triangles or tetrahedra (there are: {', '.join(kinds) or 'no cells'})")
-    d, points = SIMPLICES[kind], np.asarray(found.points, float)
-    if others := [block for block in found.cells if block.dim >= d and block.type != kind]:
+    d = 3 if set(kinds) & {*SPACE} else 2
+    read = [kind for kind in kinds if kind in (SPACE if d == 3 else PLANE)]
+    if not read:
+        known = ", ".join((*PLANE, *SPACE))
+        raise UserError(f"'{file}': no cells of a kind that is read ({known}), got {_named(kinds)}")
+    points = np.asarray(found.points, float)
+    if others := [block for block in found.cells if block.dim >= d and block.type not in read]:
         counts = ", ".join(f"{len(block.data)} {block.type}" for block in others)
-        raise UserError(f"'{file}': {counts} beside the {kind}s; mesh with simplices of one kind only")
+        raise UserError(f"'{file}': {counts} beside {_named(read)}; mesh with kinds of cells that are read")
     if d == 2 and points.shape[1] == 3 and np.ptp(points[:, 2]) > 1e-12 * np.ptp(points[:, :2]):
-        raise UserError(f"'{file}': the triangles lie in space; they are meshed in a plane z = constant")
-    blocks = [k for k, block in enumerate(found.cells) if block.type == kind]
-    cells = node_numbers(f"'{file}': cells", np.concatenate([found.cells[k].data for k in blocks]))
+        raise UserError(f"'{file}': the {read[0]}s lie in space; they are meshed in a plane z = constant")
+    blocks = [k for kind in read for k, block in enumerate(found.cells) if block.type == kind]
+    cells, *more = (
+        node_numbers(f"'{file}': cells", np.concatenate([b.data for b in found.cells if b.type == kind]))
+        for kind in read
+    )
     starts = np.cumsum([0, *(len(found.cells[k].data) for k in blocks)])
     cell_bodies: dict[str, np.ndarray] = {}
     bodies = {
@@ -116,4 +122,9 @@ def _simplices(file: str, found) -> Mesh:
         if len(of_cells):
             cell_bodies[name] = np.unique(of_cells).astype(np.int32)
     bodies = {name: nodes for name, nodes in bodies.items() if len(nodes)}
-    return Mesh(np.ascontiguousarray(points[:, :d]), cells, bodies, cell_bodies, f"'{file}'")
+    flat = np.ascontiguousarray(points[:, :d])
+    return Mesh(flat, cells, bodies, cell_bodies, f"'{file}'", more=tuple(more))
+
+
+def _named(kinds: Sequence[str]) -> str:
+    return ", ".join(kinds) or "no cells"

@@ -18,7 +18,7 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
-from . import reference_cells
+from .cells import reference_cells
 from .mesh import Mesh
 
 Cell = Literal["triangles", "quadrilaterals", "tetrahedra", "hexahedra"]

@@ -1,10 +1,11 @@
-"""Meshes from Gmsh files (MSH 4.1, text or bytes): triangles in a plane or tetrahedra; groups become bodies.
+"""Meshes from Gmsh files (MSH 4.1, text or bytes), in a plane or in space; groups become bodies.
 
     mesh, remarks = inspect(read("bar.msh", data))
 
-The cells are the elements of the highest dimension in the file. A physical group of any dimension is a body:
-the nodes of its elements; one of the cells' dimension is a set of cells as well. Groups of one name are one
-body. Source: Gmsh reference manual, "MSH file format" (version 4.1).
+The cells are the elements of the highest dimension in the file, of one kind or several. A physical group of
+any dimension is a body: the nodes of its elements; one of the cells' dimension is a set of cells as well.
+Groups of one name are one body. Source: Gmsh reference manual, "MSH file format" (version 4.1), "Node
+ordering".
 """
 
 from collections import Counter, defaultdict
@@ -18,22 +19,28 @@ from .gmsh_numbers import numbers
 from .gmsh_sections import Section, split
 from .mesh import Mesh, few
 
-DIMENSION = {15: 0, 1: 1, 2: 2, 4: 3}
-"""Elements that are read: the dimension of points, lines, triangles and tetrahedra, by Gmsh's type."""
+HEX20 = (*range(8), 8, 11, 13, 9, 16, 18, 19, 17, 10, 12, 14, 15)
+KINDS: dict[int, tuple[int, int, tuple[int, ...]]] = {
+    15: (0, 1, ()), 1: (1, 2, ()), 8: (1, 3, ()),
+    2: (2, 3, ()), 9: (2, 6, ()), 3: (2, 4, ()), 16: (2, 8, ()), 10: (2, 9, ()),
+    4: (3, 4, ()), 11: (3, 10, (*range(8), 9, 8)), 7: (3, 5, ()), 6: (3, 6, ()),
+    5: (3, 8, ()), 17: (3, 20, HEX20), 12: (3, 27, (*HEX20, 22, 23, 21, 24, 20, 25, 26)),
+}  # fmt: skip
+"""Elements that are read, by Gmsh's type: dimension, nodes, and their order where it is not ours."""
 FOREIGN = {
-    3: ("quadrangles", 4), 5: ("hexahedra", 8), 6: ("prisms", 6), 7: ("pyramids", 5),
-    8: ("lines of order 2", 3), 9: ("triangles of order 2", 6), 10: ("quadrangles of order 2", 9),
-    11: ("tetrahedra of order 2", 10), 12: ("hexahedra of order 2", 27), 16: ("quadrangles of order 2", 8),
-    17: ("hexahedra of order 2", 20), 21: ("triangles of order 3", 10), 26: ("lines of order 3", 4),
-    29: ("tetrahedra of order 3", 20),
+    13: ("prisms of order 2", 18), 14: ("pyramids of order 2", 14), 18: ("prisms of order 2", 15),
+    19: ("pyramids of order 2", 13), 20: ("triangles of order 3", 9), 21: ("triangles of order 3", 10),
+    22: ("triangles of order 4", 12), 23: ("triangles of order 4", 15), 26: ("lines of order 3", 4),
+    27: ("lines of order 4", 5), 29: ("tetrahedra of order 3", 20), 30: ("tetrahedra of order 4", 35),
+    36: ("quadrangles of order 3", 16), 92: ("hexahedra of order 3", 64),
 }  # fmt: skip
 """Refused elements: name and number of nodes, from which the rest of the file can be counted."""
-CURE = "only points, lines, triangles and tetrahedra are read: mesh without Recombine and with -order 1"
+CURE = "elements of order 1 and 2 are read (prisms and pyramids of order 1): mesh with -order 1 or -order 2"
 
 
 @dataclass(frozen=True)
 class Block:
-    """Elements of one entity: tags (k,), nodes (k, d + 1)."""
+    """Elements of one entity: tags (k,), nodes (k, nodes of one)."""
 
     entity: Entity
     dimension: int
@@ -55,14 +62,16 @@ def read(file: str, data: bytes) -> Mesh:
         sections["Elements"].fail(f"entities (dimension, tag) that $Entities does not know: {lost[:5]}")
     d = max((block.dimension for block in blocks if len(block.tags)), default=0)
     if d < 2:
-        sections["Elements"].fail("there are no triangles or tetrahedra; mesh surfaces (-2) or volumes (-3)")
-    top = [block for block in blocks if block.dimension == d]
-    cells = np.concatenate([block.nodes for block in top])
+        sections["Elements"].fail("there are no surfaces or volumes; mesh surfaces (-2) or volumes (-3)")
+    top = [block for block in blocks if block.dimension == d and len(block.tags)]
+    kinds = list(dict.fromkeys(block.nodes.shape[1] for block in top))
+    top.sort(key=lambda block: kinds.index(block.nodes.shape[1]))  # cells are numbered kind by kind
+    cells, *more = (np.concatenate([b.nodes for b in top if b.nodes.shape[1] == kind]) for kind in kinds)
     if d == 2:
-        points = _flat(points, cells, sections["Nodes"])
+        points = _flat(points, np.concatenate([block.nodes.ravel() for block in top]), sections["Nodes"])
     bodies, cell_bodies = _bodies(blocks, top, names)
     cell_tags = np.concatenate([block.tags for block in top])
-    return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags)
+    return Mesh(points, cells, bodies, cell_bodies, f"'{file}'", tags, cell_tags, tuple(more))
 
 
 def _nodes(section: Section) -> tuple[np.ndarray, np.ndarray]:
@@ -93,14 +102,15 @@ def _blocks(section: Section) -> list[Block]:
     for _ in range(many):
         dimension, entity, kind = follow.take("int", 3).tolist()
         count = follow.one("size")
-        if kind not in DIMENSION and kind not in FOREIGN:
+        if kind not in KINDS and kind not in FOREIGN:
             follow.fail(f"{count} elements of Gmsh's type {kind}; {CURE}")
-        if DIMENSION.get(kind, dimension) != dimension:
+        own, nodes, order = KINDS.get(kind) or (dimension, FOREIGN[kind][1], ())
+        if own != dimension:
             follow.fail(f"the block above has elements of type {kind} in an entity of dimension {dimension}")
-        name, nodes = FOREIGN.get(kind) or ("", DIMENSION[kind] + 1)
         rows = follow.take("size", count * (1 + nodes)).reshape(count, 1 + nodes)
-        foreign[name] += count
-        blocks.append(Block((dimension, entity), nodes - 1, rows[:, 0], rows[:, 1:]))
+        foreign[FOREIGN[kind][0] if kind in FOREIGN else ""] += count
+        rows, tags = rows[:, 1:], rows[:, 0]
+        blocks.append(Block((dimension, entity), dimension, tags, rows[:, order] if order else rows))
     follow.done()
     if refused := [f"{count} {name}" for name, count in foreign.items() if name and count]:
         section.fail(f"{', '.join(refused)}; {CURE}")

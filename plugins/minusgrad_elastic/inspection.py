@@ -4,8 +4,9 @@
                 nodes of no cell, which would have no mass (left out with `drop_unused`)
     remarked    all cells inverted (they are turned over), nodes left out, nodes that lie where another does
 
-A cell has no volume where |V| <= 1e-12 h^d, h its longest edge; nodes coincide within 1e-12 of the longest
-side of the mesh's bounding box.
+A cell has no volume where |V| <= 1e-12 h^d, h the longest distance of its corners, and is inverted where
+det J is not positive at one of its quadrature points; nodes coincide within 1e-12 of the longest side of
+the mesh's bounding box.
 """
 
 from collections.abc import Iterable, Iterator
@@ -30,10 +31,11 @@ def inspect(mesh: Mesh, drop_unused: bool = False) -> tuple[Mesh, list[str]]:
     _refuse(mesh, _strays(mesh))
     remarks = []
     with np.errstate(over="ignore", invalid="ignore"):
-        if (mesh.volumes() < 0.0).all():
+        if (mesh.least_jacobians() < 0.0).all() and (mesh.volumes() < 0.0).all():
             mesh = _turned(mesh)
-            remarks.append(f"all {len(mesh.cells)} cells were inverted; they are turned over")
-        idle = np.flatnonzero(np.bincount(mesh.cells.ravel(), minlength=len(mesh.points)) == 0)
+            remarks.append(f"all {mesh.count} cells were inverted; they are turned over")
+        used = np.concatenate([block.ravel() for block in mesh.blocks])
+        idle = np.flatnonzero(np.bincount(used, minlength=len(mesh.points)) == 0)
         _refuse(mesh, [*_faults(mesh), *([] if drop_unused else _massless(mesh, idle))])
     if idle.size:
         remarks.append(f"{_nodes(mesh, 'nodes of no cell', idle)}; they are left out")
@@ -53,32 +55,43 @@ def _refuse(mesh: Mesh, faults: Iterable[str]) -> None:
 def _strays(mesh: Mesh) -> Iterator[str]:
     """Faults that prevent further checks: no cells, points that are not finite, missing nodes."""
     n = len(mesh.points)
-    if not len(mesh.cells):
+    if not mesh.count:
         yield "there are no cells"
     if (lost := np.flatnonzero(~np.isfinite(mesh.points).all(axis=1))).size:
         yield f"{_nodes(mesh, 'points that are not finite', lost)}; mesh again"
-    if (strays := np.flatnonzero(((mesh.cells < 0) | (mesh.cells >= n)).any(axis=1))).size:
+    beyond = np.concatenate([((block < 0) | (block >= n)).any(axis=1) for block in mesh.blocks])
+    if (strays := np.flatnonzero(beyond)).size:
         yield f"{_cells(mesh, 'cells with missing nodes', strays)}; there are nodes 0 to {n - 1}"
     for name, nodes in mesh.bodies.items():
-        if (beyond := nodes[(nodes < 0) | (nodes >= n)]).size:
-            yield f"missing nodes in body '{name}' ({len(beyond)}): {few(beyond)}; there are 0 to {n - 1}"
+        if (lost := nodes[(nodes < 0) | (nodes >= n)]).size:
+            yield f"missing nodes in body '{name}' ({len(lost)}): {few(lost)}; there are 0 to {n - 1}"
 
 
 def _faults(mesh: Mesh) -> Iterator[str]:
     """Cells without volume, inverted or repeated."""
-    volumes = mesh.volumes()
-    corners = mesh.points[mesh.cells].swapaxes(0, 1)
-    longest = np.max([np.linalg.norm(a - b, axis=1) for a, b in combinations(corners, 2)], axis=0)
-    flat = ~(np.abs(volumes) > TOLERANCE * longest**mesh.dimension)
+    flat = ~(np.abs(mesh.volumes()) > TOLERANCE * _sizes(mesh) ** mesh.dimension)
     if flat.any():
-        yield f"{_cells(mesh, 'cells without volume', np.flatnonzero(flat))}; mesh again there"
-    if (inverted := np.flatnonzero(~flat & (volumes < 0.0))).size:
+        yield f"{_placed(mesh, 'cells without volume', np.flatnonzero(flat))}; mesh again there"
+    if (inverted := np.flatnonzero(~flat & (mesh.least_jacobians() <= 0.0))).size:
         cure = "orient surfaces alike (gmsh.model.mesh.reverse), or untangle the mesh"
-        yield f"{_cells(mesh, 'inverted cells', inverted)}; {cure}"
-    rank, new = ranked(mesh.cells)
-    if not new.all():
+        yield f"{_placed(mesh, 'inverted cells', inverted)}; {cure}"
+    copies, start = [], 0
+    for block in mesh.blocks:
+        rank, new = ranked(block)
+        copies.append(start + np.sort(rank[~new]))
+        start += len(block)
+    if (twice := np.concatenate(copies)).size:
         cure = "remove the copies (gmsh.model.mesh.removeDuplicateElements)"
-        yield f"{_cells(mesh, 'cells that are there already', np.sort(rank[~new]))}; {cure}"
+        yield f"{_cells(mesh, 'cells that are there already', twice)}; {cure}"
+
+
+def _sizes(mesh: Mesh) -> np.ndarray:
+    """The longest distance (E,) between two corners of each cell."""
+    found = []
+    for kind, block in zip(mesh.kinds, mesh.blocks, strict=True):
+        corners = mesh.points[block[:, : kind.corners]].swapaxes(0, 1)
+        found.append(np.max([np.linalg.norm(a - b, axis=1) for a, b in combinations(corners, 2)], axis=0))
+    return np.concatenate(found)
 
 
 def _massless(mesh: Mesh, idle: np.ndarray) -> Iterator[str]:
@@ -88,9 +101,9 @@ def _massless(mesh: Mesh, idle: np.ndarray) -> Iterator[str]:
 
 
 def _turned(mesh: Mesh) -> Mesh:
-    """The mirror image of the cells: their last two nodes change places."""
-    d = mesh.dimension
-    return replace(mesh, cells=mesh.cells[:, [*range(d - 1), d, d - 1]])
+    """The mirror image of the cells: of triangles and tetrahedra the last two nodes change places."""
+    cells, *more = (block[:, kind.mirror] for kind, block in zip(mesh.kinds, mesh.blocks, strict=True))
+    return replace(mesh, cells=cells, more=tuple(more))
 
 
 def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
@@ -103,6 +116,7 @@ def _without(mesh: Mesh, idle: np.ndarray) -> Mesh:
         mesh,
         points=mesh.points[kept],
         cells=number[mesh.cells],
+        more=tuple(number[block] for block in mesh.more),
         bodies={name: nodes for name, nodes in bodies.items() if nodes.size},
         node_tags=None if mesh.node_tags is None else mesh.node_tags[kept],
     )
@@ -128,7 +142,16 @@ def _nodes(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
 
 
 def _cells(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
-    return _listed(what, numbers, len(mesh.cells), mesh.cell_tags)
+    return _listed(what, numbers, mesh.count, mesh.cell_tags)
+
+
+def _placed(mesh: Mesh, what: str, numbers: np.ndarray) -> str:
+    """The same with the place of the first one."""
+    starts = np.cumsum([0, *map(len, mesh.blocks)])
+    block = int(np.searchsorted(starts, numbers[0], side="right")) - 1
+    centre = mesh.points[mesh.blocks[block][numbers[0] - starts[block]]].mean(axis=0)
+    first = "the first " if len(numbers) > 1 else ""
+    return f"{_cells(mesh, what, numbers)}, {first}at ({', '.join(f'{c:.4g}' for c in centre)})"
 
 
 def _listed(what: str, numbers: np.ndarray, total: int, tags: np.ndarray | None) -> str:

@@ -5,13 +5,13 @@
     m_i = sum_{cells e at i} rho_e V_e w_a,     w_a = int N_a^2 / sum_b int N_b^2
 
 X (n, d) [m] are the points at rest, N_a the shape function that is 1 at node a of a cell
-(`reference_cells`), V_q [m^d] the rest volume of a quadrature point (2D: area), rho [kg/m^d] a density. F
-and V as in Sifakis & Barbic 2012 (FEM simulation of 3D deformable solids, SIGGRAPH courses, part I, chapter
-4). Lumped masses are in proportion to the diagonal of the consistent ones (Hinton, Rock & Zienkiewicz 1976,
-Earthquake Eng. Struct. Dyn. 4, 245): always positive, where row sums give corners of 10-node tetrahedra
-negative masses and those of 6-node triangles none; of linear cells alike they are row sums. Where digits
-matter (single precision, small cells) write F with x_a - x_0: the sum over a loses them in proportion to
-|x| / h.
+(`cells.reference_cells`), V_q [m^d] the rest volume of a quadrature point (2D: area), rho [kg/m^d] a
+density. F and V as in Sifakis & Barbic 2012 (FEM simulation of 3D deformable solids, SIGGRAPH courses, part
+I, chapter 4). Lumped masses are in proportion to the diagonal of the consistent ones (Hinton, Rock &
+Zienkiewicz 1976, Earthquake Eng. Struct. Dyn. 4, 245): always positive, where row sums give corners of
+10-node tetrahedra negative masses and those of 6-node triangles none; of linear cells alike they are row
+sums. Where digits matter (single precision, small cells) write F with x_a - x_0: the sum over a loses them
+in proportion to |x| / h.
 """
 
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ import numpy as np
 
 from minusgrad.plugin import UserError
 
-from . import reference_cells
-from .reference_cells import ReferenceCell
+from .cells import reference_cells
+from .cells.reference_cells import ReferenceCell
 
 NOBODY = -1
 """Fills rows of facets that have fewer nodes than others."""
@@ -50,9 +50,10 @@ class Mesh:
     """points (n, d) [m] f64; cells (E, k) int32: the nodes of each, in positive orientation (V > 0).
 
     more: the cells of further kinds, an array for each, whose numbers follow. A kind is known by d and k
-    (`reference_cells.cells`). bodies: sorted node numbers by name; cell_bodies: sorted cell numbers by name.
-    `source` names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its file gave.
-    Meshes from files are validated by `inspection.inspect`. Raises `UserError` for arrays of other shapes.
+    (`cells.reference_cells.cells`). bodies: sorted node numbers by name; cell_bodies: sorted cell numbers
+    by name. `source` names the mesh in messages; node_tags (n,) and cell_tags (E,) are the numbers that its
+    file gave. Meshes from files are validated by `inspection.inspect`. Raises `UserError` for arrays of
+    other shapes.
     """
 
     points: np.ndarray

@@ -21,7 +21,7 @@ import numpy as np
 
 from minusgrad.plugin import Body, Motion, Quadrature, State, UserError
 
-from . import reference_cells
+from .cells import reference_cells
 from .mesh import NOBODY, Mesh
 
 LISTS = ("cells", "edges", "boundary")

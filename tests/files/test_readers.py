@@ -142,6 +142,14 @@ MESHES = {
     "tetrahedra": (3, [[0, 1, 2, 3], [1, 2, 3, 4]], 10),
     "quadrangles": (2, [[0, 1, 2, 3]], 9),
     "hexahedra": (3, [[0, 1, 2, 3, 4, 5, 6, 7]], 12),
+    "6-node triangles": (2, [[0, 1, 2, 3, 4, 5]], 22),
+    "8-node quadrangles": (2, [[0, 1, 2, 3, 4, 5, 6, 7]], 23),
+    "9-node quadrangles": (2, [[0, 1, 2, 3, 4, 5, 6, 7, 0]], 28),
+    "wedges": (3, [[0, 1, 2, 3, 4, 5]], 13),
+    "pyramids": (3, [[0, 1, 2, 3, 4]], 14),
+    "10-node tetrahedra": (3, [[0, 1, 2, 3, 4, 5, 6, 7, 0, 1]], 24),
+    "20-node hexahedra": (3, [[*range(8), *range(8), *range(4)]], 25),
+    "27-node hexahedra": (3, [[*range(8), *range(8), *range(8), *range(3)]], 29),
     "springs": (3, [[0, 1], [4, 2], [5, 6]], 3),
 }
 

@@ -5,6 +5,7 @@ Plain geometry with known areas, volumes and sides, so that the tests need no se
 
 from collections.abc import Callable
 from contextlib import contextmanager
+from itertools import pairwise
 from pathlib import Path
 
 import gmsh
@@ -137,7 +138,91 @@ def two_squares() -> None:
     save("mixed.msh")
 
 
-FAMILIES: tuple[Callable[[], None], ...] = (plate, block, washer, squares, two_squares)
+def quarter() -> None:
+    """A quarter of a plate 2 x 2 with a hole of radius 0.5, in curved triangles of orders 2 and 3."""
+    geo, mesh = gmsh.model.geo, gmsh.model.mesh
+    points = [geo.addPoint(x, y, 0, 0.3) for x, y in ((0.5, 0), (2, 0), (2, 2), (0, 2), (0, 0.5))]
+    centre = geo.addPoint(0, 0, 0)
+    lines = [geo.addLine(a, b) for a, b in pairwise(points)]
+    arc = geo.addCircleArc(points[4], centre, points[0])
+    surface = geo.addPlaneSurface([geo.addCurveLoop([*lines, arc])])
+    geo.synchronize()
+    for name, curves in {"bottom": lines[:1], "right": lines[1:2], "left": lines[3:], "hole": [arc]}.items():
+        gmsh.model.addPhysicalGroup(1, curves, name=name)
+    gmsh.model.addPhysicalGroup(2, [surface], name="plate")
+    mesh.generate(2)
+    mesh.setOrder(2)
+    both("quarter")
+    mesh.setOrder(3)
+    save("order_3.msh")
+
+
+def kinds() -> None:
+    """Quadrilaterals 1 x 1 in 3 x 3 on the left, triangles on the right, in two groups."""
+    geo, mesh = gmsh.model.geo, gmsh.model.mesh
+    surfaces = [square(0.5)]
+    a, b = geo.addPoint(2, 0, 0.25, 0.5), geo.addPoint(2, 1, 0.25, 0.5)
+    around = [geo.addLine(2, a), geo.addLine(a, b), geo.addLine(b, 3), -2]
+    surfaces.append(geo.addPlaneSurface([geo.addCurveLoop(around)]))
+    geo.synchronize()
+    for line in (1, 2, 3, 4):
+        mesh.setTransfiniteCurve(line, 4)
+    mesh.setTransfiniteSurface(surfaces[0])
+    mesh.setRecombine(2, surfaces[0])
+    for surface, name in zip(surfaces, ("left", "right"), strict=True):
+        gmsh.model.addPhysicalGroup(2, [surface], name=name)
+    gmsh.model.addPhysicalGroup(1, [4], name="clamp")
+    mesh.generate(2)
+    save("kinds.msh")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 1)
+    mesh.setOrder(2)
+    save("kinds_8.msh")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
+
+
+def pipe() -> None:
+    """A quarter of a pipe, radii 1 and 2, length 1: hexahedra, or prisms, or tetrahedra, all of order 2."""
+    for name, recombine, order, incomplete in (
+        ("pipe_20", True, 2, 1), ("pipe_27", True, 2, 0), ("pipe_8", True, 1, 0), ("pipe_6", False, 1, 0),
+        ("pipe_10", None, 2, 0),
+    ):  # fmt: skip
+        with model(name):
+            occ, mesh = gmsh.model.occ, gmsh.model.mesh
+            inner = [occ.addPoint(*p, 0) for p in ((1, 0), (0, 1))]
+            outer = [occ.addPoint(*p, 0) for p in ((2, 0), (0, 2))]
+            centre = occ.addPoint(0, 0, 0)
+            arcs = [occ.addCircleArc(ends[0], centre, ends[1]) for ends in (inner, outer)]
+            sides = [occ.addLine(inner[k], outer[k]) for k in (0, 1)]
+            face = occ.addPlaneSurface([occ.addCurveLoop([sides[0], arcs[1], -sides[1], -arcs[0]])])
+            layers = [] if recombine is None else [2]
+            made = occ.extrude([(2, face)], 0, 0, 1, numElements=layers, recombine=recombine is not None)
+            occ.synchronize()
+            if recombine is not None:
+                for curve, count in zip((*arcs, *sides), (4, 4, 2, 2), strict=True):
+                    mesh.setTransfiniteCurve(curve, count)
+                mesh.setTransfiniteSurface(face)
+                if recombine:
+                    mesh.setRecombine(2, face)
+            mesh.setSize(gmsh.model.getEntities(0), 1.0)
+            gmsh.model.addPhysicalGroup(3, [made[1][1]], name="pipe")
+            gmsh.model.addPhysicalGroup(2, [face], name="bottom")
+            gmsh.option.setNumber("Mesh.SecondOrderIncomplete", incomplete)
+            mesh.generate(3)
+            mesh.setOrder(order)
+            save(f"{name}.msh")
+            gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
+
+
+FAMILIES: tuple[Callable[[], None], ...] = (
+    plate,
+    block,
+    washer,
+    squares,
+    two_squares,
+    quarter,
+    kinds,
+    pipe,
+)
 
 if __name__ == "__main__":
     gmsh.initialize()

@@ -15,6 +15,7 @@ edges = "periodic"                    over cells, and of windows of cells: what 
                                       all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
+fbar = true                           of a density of F: changes of volume are those of the cell's middle
 cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
 switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
 skin = "1 angstrom"                   and how much further pairs are listed
@@ -40,6 +41,7 @@ from ..energies.magnetic_field import CHARGE, MagneticField
 from ..energies.roles import Datum, Parameter, TimeStep
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
+from ..energies.written.mean_dilatation import is_density
 from ..scene.records import Quantity, Record
 from ..scene.tagged_unions import ByForm, one_or_each, one_or_table
 
@@ -53,6 +55,12 @@ class EnergyBlock(Record):
     name: str | None = None
     body: str | tuple[str, ...] | None = None
     fields: dict[str, str] = {}  # noqa: RUF012  (pydantic copies it)
+
+
+class Density(Record):
+    """A density of a deformation gradient may take changes of volume from the middles of cells."""
+
+    fbar: bool = False
 
 
 class TupleBlock(EnergyBlock):
@@ -142,6 +150,8 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     if isinstance(energy, LocalMap):
         windows = energy.cell is not None and not energy.element_kind.cells
         bases = (bases, *[Windows] * windows, Giving)
+    if is_density(energy):
+        bases = (bases, Density)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
     combined = kind is not None and kind.combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)

@@ -18,6 +18,7 @@ from ..energies.roles import Datum, Table
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..energies.term_spec import TermSpec
+from ..energies.written.mean_dilatation import with_mean_dilatation
 from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
@@ -43,7 +44,8 @@ class TermBlock:
         units: UnitSystem,
         random: Callable[[str], np.random.Generator],
     ):
-        self.energy, self.model, self.state, self.units = energy, model, state, units
+        self.model, self.state, self.units = model, state, units
+        self.energy = self._with_middles(energy) if getattr(model, "fbar", False) else energy
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}
         for a, value in quantities(model, units).items():
@@ -51,6 +53,17 @@ class TermBlock:
                 drawn = isinstance(value, dict) and EACH in value and isinstance(energy, LocalEnergy)
                 stream = f"{label}.{a}"
                 self._given[a] = DrawnValues(stream, random(stream), **value) if drawn else value
+
+    def _with_middles(self, energy: Any) -> LocalEnergy:
+        """The F-bar form. Raises `EnergyError` where no list of the state has cells with middles."""
+        made = with_mean_dilatation(energy)
+        (weights,) = made.roles.keys() - energy.roles.keys()
+        if not any(weights in data for data in self.state.data.values()):
+            raise EnergyError(
+                "fbar: needs cells with several quadrature points, got none; use quadrilaterals, hexahedra or"
+                " cells of order 2, or leave `fbar` out"
+            )
+        return made
 
     @property
     def data(self) -> dict[str, Any]:

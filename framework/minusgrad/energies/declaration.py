@@ -14,6 +14,8 @@ BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "size
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
 PAIR_KEYS = ("cutoff", "switch", "skin", "images", "exclude", "scale")
 """The same of blocks of energies over pairs."""
+DENSITY_KEYS = ("fbar",)
+"""The same of blocks of energies that are Linear in positions."""
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""
 EDGES = ("clamped", "zero", "periodic")
@@ -135,7 +137,8 @@ def _check_declaration(
         raise EnergyError(f"{name}: a {one} has no data; use Node fields or Parameters")
     if sum(isinstance(role, Time) for role in roles.values()) > 1:
         raise EnergyError(f"{name}: has two Time arguments; use one for both")
-    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.limited else ())
+    listed = DENSITY_KEYS if linear else ()
+    refuse_block_keys(name, roles, CELL_KEYS if kind.cells else PAIR_KEYS if kind.limited else listed)
     for argument, role in roles.items():
         parse_unit(role.unit)
         if isinstance(role, Datum) and role.integer and role.differentiable:

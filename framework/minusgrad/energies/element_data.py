@@ -4,8 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import EnergyError
-from .precision_range import require_range
+from ..errors import EnergyError, RangeError
 from .roles import Datum, Table
 
 
@@ -46,6 +45,22 @@ def dimension_of(role: Datum, value: Any) -> int | None:
     if "d" not in role.shape or len(shape) < len(role.shape):
         return None
     return shape[role.shape.index("d") - len(role.shape)]
+
+
+def require_range(what: str, values: np.ndarray, dtype: np.dtype) -> None:
+    """Raise `RangeError` for values that become infinite in this precision, or all zero or subnormal.
+
+    Small values beside larger ones are harmless.
+    """
+    limits, sizes = np.finfo(dtype), np.abs(np.asarray(values, np.float64))
+    finite = sizes[np.isfinite(sizes) & (sizes > 0.0)]
+    if not finite.size or (float(limits.tiny) <= finite.max() <= float(limits.max)):
+        return
+    least, most = f"{float(limits.tiny):.1e}", f"{float(limits.max):.1e}"
+    raise RangeError(
+        f"{what}: must lie in the range of f{8 * dtype.itemsize}, {least} to {most}, got {finite.max():g};"
+        ' use units in which it is nearer to 1, or precision = "f64"'
+    )
 
 
 def check_weights(what: str, arity: int, values: np.ndarray) -> None:

@@ -10,8 +10,8 @@ from ..engine import storage
 from ..errors import EnergyError, UnitError
 from ..scene.units import UnitSystem
 from .drawn_values import DrawnValues
+from .element_data import require_range
 from .fields import Body
-from .precision_range import require_range
 from .roles import Parameter, Role, TimeStep
 from .term_spec import TermSpec
 

@@ -24,12 +24,13 @@ from .virtual_datasets import Source
 
 ROOT = "VTKHDF"
 VERSION = (2, 3)
-VERTEX, LINE, TRIANGLE, QUADRANGLE, TETRAHEDRON, HEXAHEDRON = 1, 3, 5, 9, 10, 12
+VERTEX, LINE, TRIANGLE, QUADRANGLE, TETRAHEDRON, HEXAHEDRON, WEDGE, PYRAMID = 1, 3, 5, 9, 10, 12, 13, 14
 SHAPES = {
-    (2, 1): VERTEX, (2, 2): LINE, (2, 3): TRIANGLE, (2, 4): QUADRANGLE,
-    (3, 1): VERTEX, (3, 2): LINE, (3, 3): TRIANGLE, (3, 4): TETRAHEDRON, (3, 8): HEXAHEDRON,
+    (2, 1): VERTEX, (2, 2): LINE, (2, 3): TRIANGLE, (2, 4): QUADRANGLE, (2, 6): 22, (2, 8): 23, (2, 9): 28,
+    (3, 1): VERTEX, (3, 2): LINE, (3, 3): TRIANGLE, (3, 4): TETRAHEDRON, (3, 5): PYRAMID, (3, 6): WEDGE,
+    (3, 8): HEXAHEDRON, (3, 10): 24, (3, 20): 25, (3, 27): 29,
 }  # fmt: skip
-"""VTK's cell types, by (dimension, number of nodes)."""
+"""VTK's cell types, by (dimension, number of nodes); from 22 on those of order 2."""
 _OF_NODES = ("Vertices", "Lines", "Polygons", "Strips")
 
 

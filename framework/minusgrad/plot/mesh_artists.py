@@ -38,9 +38,9 @@ _SIGNED = {
 class Part(NamedTuple):
     """The drawn parts of one list.
 
-    shown (P, 2 or 3): the nodes of lines or triangles; owner (P,): the tuple of each; inner (P,): in space, a
-    node on its inner side. began (K, 2): edges drawn of the initial state; rim (K, 2): those around a body
-    in the plane.
+    shown (P, 2 or more): the nodes of lines or polygons; owner (P,): the tuple of each; inner (P,): in
+    space, a node on its inner side. began (K, 2): edges drawn of the initial state; rim (K, 2): those around
+    a body in the plane.
     """
 
     shown: np.ndarray
@@ -51,7 +51,7 @@ class Part(NamedTuple):
 
     @property
     def is_filled(self) -> bool:
-        return self.shown.shape[1] == 3
+        return self.shown.shape[1] > 2
 
 
 class Colours(NamedTuple):
@@ -120,13 +120,14 @@ def draw_path(axes: "Axes", centre: np.ndarray) -> None:
 def draw_cells(
     axes: "Axes", seen: np.ndarray, parts: Mapping[str, Part], rgb: Mapping[str, np.ndarray]
 ) -> None:
-    """Draw triangles in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last."""
+    """Draw polygons in the colours rgb (E, 3) of their lists, or plain; in space shaded, nearest last."""
     from matplotlib.collections import LineCollection, PolyCollection
 
     filled = {name: part for name, part in parts.items() if part.is_filled}
     if not filled:
         return
-    shown = np.concatenate([part.shown for part in filled.values()])
+    most = max(part.shown.shape[1] for part in filled.values())
+    shown = np.concatenate([_widened(part.shown, most) for part in filled.values()])
     fill = np.concatenate([_fill(part, rgb.get(name)) for name, part in filled.items()])
     flat, many = seen.shape[1] == 2, len(shown) > MANY
     if not flat:
@@ -203,6 +204,11 @@ def _add(axes: "Axes", collection: "Collection", zorder: float) -> None:
     axes.add_collection(collection, autolim=False)
 
 
+def _widened(polygons: np.ndarray, most: int) -> np.ndarray:
+    """Polygons that repeat their last node up to this length."""
+    return np.concatenate([polygons, np.repeat(polygons[:, -1:], most - polygons.shape[1], axis=1)], axis=1)
+
+
 def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
     from matplotlib.colors import to_rgb
 
@@ -210,7 +216,7 @@ def _fill(part: Part, rgb: np.ndarray | None) -> np.ndarray:
 
 
 def _depth(seen: np.ndarray, shown: np.ndarray) -> np.ndarray:
-    """Depth of each line or triangle towards the eye; 0 in the plane."""
+    """Depth of each line or polygon towards the eye; 0 in the plane."""
     return seen[shown][..., 2:].sum(axis=(1, 2))
 
 

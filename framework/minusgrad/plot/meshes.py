@@ -1,7 +1,7 @@
 """Plot of bodies and networks: initial state pale, final state filled and coloured.
 
-It shows the recorded lists of d + 1 nodes a tuple (filled cells; in 3D their boundary) and of two nodes
-(lines), d the dimension of the positions; nodes in no list are dots. The colour is the last recorded value of
+It shows the recorded lists of cells (filled; in 3D their boundary) and of two nodes (lines); nodes in no
+list are dots. The colour is the last recorded value of
 each tuple, of all lists under one label; or the mean of a line's two nodes, and then
 earlier states, which would hide it, are left out. In a run with a plane grid the axes are those of its maps.
 A network in the plane that travels has the path of its centre.
@@ -16,6 +16,7 @@ import numpy as np
 from ..files import h5md, trajectory
 from ..scene import units
 from . import mesh_artists, style, surfaces
+from .cell_shapes import OUTLINES, outline
 from .mesh_artists import Part
 from .moments import Moment, moments
 
@@ -30,13 +31,18 @@ FAR = 6.0  # a body that moved further, in units of its size, gets a second pane
 Box = tuple[np.ndarray, np.ndarray]  # lower left, upper right
 
 
+def can_draw(tuples: np.ndarray, d: int) -> bool:
+    """True for lines and for cells of a known shape."""
+    return tuples.shape[1] == 2 or (d, tuples.shape[1]) in OUTLINES
+
+
 def drawable(run: Path) -> dict[str, np.ndarray]:
-    """The recorded lists that a picture can show, by name: of two nodes, or of one more than dimensions."""
+    """The recorded lists that a picture can show, by name: of two nodes, or of cells."""
     nodes, d = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1:]
     return {
         name: tuples
         for name, tuples in trajectory.connectivity(run).items()
-        if d in (2, 3) and tuples.shape[1] in (2, d + 1) and len(tuples) and tuples.max() < nodes
+        if d in (2, 3) and can_draw(tuples, d) and len(tuples) and tuples.max() < nodes
     }
 
 
@@ -62,13 +68,13 @@ def node_colourings(
 
 def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
     """Draw the lists in the final state, coloured by the last values of the series of one label, if any."""
-    is_flat_body = any(tuples.shape[1] == 3 for tuples in lists.values())
+    is_flat_body = any(tuples.shape[1] > 2 for tuples in lists.values())
     frames = moments(run, h5md.POSITION, GHOSTS if is_flat_body else 0)
     first, last = frames[0], frames[-1]
     flat = last.value.shape[1] == 2
     view = np.eye(2) if flat else surfaces.sensible_view(np.concatenate([first.value, last.value]))
     seen = [frame.value @ view.T for frame in frames]
-    parts = {name: part(first.value, tuples, view) for name, tuples in lists.items()}
+    parts = _joined({name: part(first.value, tuples, view) for name, tuples in lists.items()})
     free = np.setdiff1d(np.arange(len(last.value)), np.concatenate([t.ravel() for t in lists.values()]))
     path = _is_path(series, lists, still=first.time == last.time)
     step, values = _last_values(run, series, lists)
@@ -146,6 +152,31 @@ def part(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     if tuples.shape[1] == 2:
         return Part(tuples, every, every, tuples, none)
+    if tuples.shape[1] == len(view) + 1:
+        return _simplices(x, tuples, view)
+    drawn = outline(tuples, len(view))
+    if len(view) == 2:
+        began = drawn.edges if len(tuples) <= FEW else none
+        return Part(drawn.polygons, drawn.owner, drawn.inner, began, drawn.rim)
+    few = len(drawn.polygons) <= FEW
+    began = drawn.edges if few else surfaces.contour(x, drawn.polygons, drawn.inner, view[2])
+    return Part(drawn.polygons, drawn.owner, drawn.inner, began, none)
+
+
+def _joined(parts: dict[str, Part]) -> dict[str, Part]:
+    """The same without the rims along which the cells of two lists meet."""
+    rims = np.sort(np.concatenate([part.rim for part in parts.values()]), axis=1)
+    edges, counts = np.unique(rims, axis=0, return_counts=True)
+    if not (counts > 1).any():
+        return parts
+    shared = {tuple(edge) for edge in edges[counts > 1].tolist()}
+    kept = {n: [tuple(e) not in shared for e in np.sort(p.rim, axis=1).tolist()] for n, p in parts.items()}
+    return {n: p._replace(rim=p.rim[np.array(kept[n], bool)]) for n, p in parts.items()}
+
+
+def _simplices(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
+    """The part of a list of triangles in the plane or of tetrahedra."""
+    none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     facets, owner, inner = surfaces.boundary(tuples)
     if len(view) == 2:
         return Part(tuples, every, every, surfaces.edges(tuples) if len(tuples) <= FEW else none, facets)

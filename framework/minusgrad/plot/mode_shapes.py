@@ -49,7 +49,7 @@ class Shapes:
         self.label, self.unit, self.rest, self.moved, self.raster = label, unit, rest, moved, raster
         self.frequencies, self.unit_of_frequency, self.kinds = frequencies, unit_of_frequency, tuple(kinds)
         self.quantity = quantity
-        fit = [t for t in lists if self.is_space and t.shape[1] in (2, rest.shape[1] + 1) and len(t)]
+        fit = [t for t in lists if self.is_space and len(t) and meshes.can_draw(t, rest.shape[1])]
         self.lists = {str(k): tuples for k, tuples in enumerate(fit)}
 
     @cached_property

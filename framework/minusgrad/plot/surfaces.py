@@ -33,28 +33,29 @@ def edges(tuples: np.ndarray) -> np.ndarray:
     return np.unique(np.sort(pairs, axis=1), axis=0)
 
 
-def outward(x: np.ndarray, triangles: np.ndarray, inner: np.ndarray) -> np.ndarray:
-    """Unit normals (B, 3) of triangles (B, 3) between points x (n, 3), away from the nodes inner (B,).
+def outward(x: np.ndarray, polygons: np.ndarray, inner: np.ndarray) -> np.ndarray:
+    """Unit normals (B, 3) of polygons (B, l) between points x (n, 3), away from the nodes inner (B,).
 
     Zero for one without area.
     """
-    a, b, c = (x[corner] for corner in triangles.T)
+    last = polygons.shape[1]
+    a, b, c = (x[polygons[:, corner]] for corner in (0, last // 3, 2 * last // 3))
     normal = np.cross(b - a, c - a)
     normal[np.einsum("ij,ij->i", normal, x[inner] - a) > 0] *= -1
     length = np.linalg.norm(normal, axis=1, keepdims=True)
     return normal / np.where(length > 0, length, 1.0)
 
 
-def contour(x: np.ndarray, triangles: np.ndarray, inner: np.ndarray, eye: np.ndarray) -> np.ndarray:
+def contour(x: np.ndarray, polygons: np.ndarray, inner: np.ndarray, eye: np.ndarray) -> np.ndarray:
     """The edges (K, 2) of a line drawing of a body: creases, rim and silhouette.
 
-    triangles (B, 3) of its boundary between points x (n, 3), with the node inside of each, inner (B,).
+    polygons (B, l) of its boundary between points x (n, 3), with the node inside of each, inner (B,).
     """
-    normal = outward(x, triangles, inner)
-    pairs = np.sort(
-        np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]]), axis=1
-    )
-    face = np.tile(np.arange(len(triangles)), 3)
+    normal, sides = outward(x, polygons, inner), range(polygons.shape[1])
+    pairs = np.concatenate([np.stack([polygons[:, s - 1], polygons[:, s]], axis=1) for s in sides])
+    face = np.tile(np.arange(len(polygons)), len(sides))
+    whole = pairs[:, 0] != pairs[:, 1]
+    pairs, face = np.sort(pairs[whole], axis=1), face[whole]
     rank = np.lexsort(pairs.T)
     pairs, face = pairs[rank], face[rank]
     start = np.flatnonzero(np.any(np.diff(pairs, axis=0, prepend=-1) != 0, axis=1))

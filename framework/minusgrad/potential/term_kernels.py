@@ -8,9 +8,9 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
+from ..energies.element_data import require_range
 from ..energies.fields import ordered_sum
 from ..energies.parameter_values import Values
-from ..energies.precision_range import require_range
 from ..energies.roles import Time
 from ..energies.term import Term
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed

@@ -13,7 +13,8 @@ import pytest
 from minusgrad import Fields, Potential
 from minusgrad.energies.term import Term
 from minusgrad.energies.term_spec import TermSpec
-from minusgrad_elastic import generators, reference_cells
+from minusgrad_elastic import generators
+from minusgrad_elastic.cells import reference_cells
 from minusgrad_elastic.hyperelastic import neo_hookean, st_venant_kirchhoff
 from minusgrad_elastic.mesh import Mesh
 from minusgrad_elastic.solids import solid

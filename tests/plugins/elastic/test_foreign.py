@@ -10,6 +10,8 @@ import pytest
 
 from minusgrad.errors import UserError
 from minusgrad_elastic import foreign
+from minusgrad_elastic.inspection import inspect
+from tests.support import cell_meshes
 
 pytestmark = pytest.mark.unit
 
@@ -101,6 +103,29 @@ def test_formats_of_one_file_open_one_file(
     np.testing.assert_allclose(mesh.points[mesh.cells[0]], POINTS, atol=1e-6)
 
 
+NAMES = {
+    (2, 3): "triangle", (2, 6): "triangle6", (2, 4): "quad", (2, 8): "quad8", (2, 9): "quad9",
+    (3, 4): "tetra", (3, 10): "tetra10", (3, 5): "pyramid", (3, 6): "wedge", (3, 8): "hexahedron",
+    (3, 20): "hexahedron20",
+    (3, 27): "hexahedron27",
+}  # fmt: skip
+"""meshio's names of the kinds that are read."""
+
+
+@pytest.mark.parametrize("kind", NAMES, ids=NAMES.values())
+@pytest.mark.parametrize("ending", ["vtk", "vtu"])
+def test_every_kind_of_cell_is_read_as_it_was_written(tmp_path: Path, kind, ending: str) -> None:
+    mesh = cell_meshes.shaken(cell_meshes.mesh_of(*kind), 0.02)
+    flat = np.zeros((len(mesh.points), 3 - kind[0]))
+    written = meshio.Mesh(np.concatenate([mesh.points, flat], axis=1), [(NAMES[kind], mesh.cells)])
+    written.write(tmp_path / f"body.{ending}")
+    found, remarks = inspect(foreign.read(f"body.{ending}", (tmp_path / f"body.{ending}").read_bytes()))
+    np.testing.assert_array_equal(found.cells, mesh.cells)
+    np.testing.assert_allclose(found.points, mesh.points, atol=1e-15)
+    assert found.volumes().sum() == pytest.approx(1.0, rel=1e-12)
+    assert remarks == []
+
+
 _WATCHED: list[list[str]] = []
 
 
@@ -127,10 +152,10 @@ def test_an_index_beyond_int32_does_not_wrap() -> None:
     with pytest.raises(
         UserError, match=r"^'a.vtk': cells: must be below 2\^31, got 4294967299; count nodes from 0$"
     ):
-        foreign._simplices("a.vtk", found)
+        foreign._mesh("a.vtk", found)
     found = meshio.Mesh(POINTS, [("tetra", cells % 4)], point_sets={"grip": np.array([2**32 + 3])})
     with pytest.raises(UserError, match=r"^'a.vtk': set 'grip': must be below 2\^31, got 4294967299"):
-        foreign._simplices("a.vtk", found)
+        foreign._mesh("a.vtk", found)
 
 
 def test_an_entity_of_xml_leads_nowhere(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ import tracemalloc
 from contextlib import suppress
 from pathlib import Path
 
+import meshio
 import numpy as np
 import pytest
 
@@ -70,6 +71,62 @@ def test_groups_of_the_block_are_bodies_and_nameless_ones_are_told_apart() -> No
     assert {name: mesh.volumes()[cells].sum() for name, cells in mesh.cell_bodies.items()} == pytest.approx(
         {"core": 1.0, "shell": 1.0}
     )
+
+
+PIPE = 0.75 * np.pi
+KINDS = {
+    "kinds": (["quadrilaterals", "triangles"], [9, 17], 2.0, 1e-14),
+    "kinds_8": (["8-node quadrilaterals", "6-node triangles"], [9, 17], 2.0, 1e-14),
+    "quadrangles": (["quadrilaterals"], [6], 1.0, 1e-14),
+    "quadrangles_binary": (["quadrilaterals"], [6], 1.0, 1e-14),
+    "order_2": (["6-node triangles"], [14], 1.0, 1e-14),
+    "quarter": (["6-node triangles"], [119], 4.0 - np.pi / 16.0, 1e-5),
+    "quarter_binary": (["6-node triangles"], [119], 4.0 - np.pi / 16.0, 1e-5),
+    "pipe_6": (["wedges"], [12], 2.25, 1e-14),
+    "pipe_8": (["hexahedra"], [6], 2.25, 1e-14),
+    "pipe_10": (["10-node tetrahedra"], [54], PIPE, 1e-4),
+    "pipe_20": (["20-node hexahedra"], [6], PIPE, 2e-4),
+    "pipe_27": (["27-node hexahedra"], [6], PIPE, 2e-4),
+}
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_every_kind_of_cell_is_read_with_its_curved_edges(name: str) -> None:
+    """Wrongly numbered nodes would make other volumes: those of curved cells are nearly the body's."""
+    kinds, counts, volume, off = KINDS[name]
+    mesh, _ = load(f"{name}.msh")
+    assert [kind.name for kind in mesh.kinds] == kinds
+    assert [len(block) for block in mesh.blocks] == counts
+    assert mesh.volumes().sum() == pytest.approx(volume, rel=off)
+    assert mesh.least_jacobians().min() > 0.0
+    assert len(mesh.cell_tags) == mesh.count
+
+
+@pytest.mark.parametrize("name", [n for n in KINDS if "binary" not in n])
+def test_nodes_of_cells_are_in_the_order_of_meshio(name: str) -> None:
+    found, mesh = meshio.read(FILES / f"{name}.msh"), read(name, (FILES / f"{name}.msh").read_bytes())
+    for block in mesh.blocks:
+        others = [
+            one.data
+            for one in found.cells
+            if one.dim == mesh.dimension and one.data.shape[1] == block.shape[1]
+        ]
+        places = found.points[np.concatenate(others)][..., : mesh.dimension]
+        np.testing.assert_array_equal(mesh.points[block], places)
+
+
+def test_curved_edges_and_groups_keep_their_nodes() -> None:
+    """Nodes between corners are members of bodies, and lie on the circle."""
+    mesh, _ = load("quarter.msh")
+    hole, x, y = mesh.bodies["hole"], *mesh.points.T
+    np.testing.assert_allclose(np.linalg.norm(mesh.points[hole], axis=1), 0.5, rtol=1e-12)
+    middles = np.setdiff1d(hole, np.unique(mesh.cells[:, :3]))
+    assert len(middles) == 3
+    assert set(mesh.bodies["right"].tolist()) == set(np.flatnonzero(x == 2.0).tolist())
+    assert set(mesh.bodies["bottom"].tolist()) == set(np.flatnonzero(y == 0.0).tolist())
+    pair, _ = load("kinds.msh")
+    areas = {name: pair.volumes()[cells].sum() for name, cells in pair.cell_bodies.items()}
+    assert areas == pytest.approx({"left": 1.0, "right": 1.0})
 
 
 def test_idle_nodes_are_refused_or_left_out() -> None:
@@ -151,15 +208,13 @@ def test_sparse_tags_parameters_and_groups_of_several_entities(newline: str) -> 
     assert remarks == []
 
 
-CURE = "only points, lines, triangles and tetrahedra are read: mesh without Recombine and with -order 1"
+CURE = "elements of order 1 and 2 are read (prisms and pyramids of order 1): mesh with -order 1 or -order 2"
 CONVERT = "write it as 4.1: gmsh version_{0}.msh -save -format msh41 -o NEW.msh"
 WHOLE = "save it whole: Mesh > Unpartition, in Python gmsh.model.mesh.unpartition()"
 REFUSED_FILES = {
     "version_2.2.msh": f"$MeshFormat, line 2: MSH version 2.2 is not read; {CONVERT.format('2.2')}",
     "version_4.0.msh": f"$MeshFormat, line 2: MSH version 4 is not read; {CONVERT.format('4.0')}",
-    "quadrangles.msh": f"$Elements: 6 quadrangles; {CURE}",
-    "quadrangles_binary.msh": f"$Elements: 6 quadrangles; {CURE}",
-    "order_2.msh": f"$Elements: 8 lines of order 2, 14 triangles of order 2; {CURE}",
+    "order_3.msh": f"$Elements: 20 lines of order 3, 119 triangles of order 3; {CURE}",
     "partitioned.msh": f"$PartitionedEntities, line 16: the mesh is in parts; {WHOLE}",
 }
 
@@ -227,7 +282,7 @@ DAMAGE = {
         "$Elements: entities (dimension, tag) that $Entities does not know: [(2, 5)]"),
     "lines only": (
         edited(ALL_ELEMENTS, "1 1 1 1\n1 7 1 1\n1 900 7\n"),
-        "$Elements: there are no triangles or tetrahedra; mesh surfaces (-2) or volumes (-3)"),
+        "$Elements: there are no surfaces or volumes; mesh surfaces (-2) or volumes (-3)"),
     "unquoted": (
         edited('2 6 "sheet', "2 6 sheet"),
         '$PhysicalNames, line 10: here should stand: dimension, tag, "name"'),

@@ -223,16 +223,18 @@ def swapped(*cells: int) -> dict[int, list[int]]:
         (damaged(cells={4: [0, 1, 2, 8], 1: [0, -1, 3, 7]}),
          "cells with missing nodes (2 of 6): 1, 4 (tags 101, 104); there are nodes 0 to 7"),
         (damaged(cells=swapped(5, 2)),
-         "inverted cells (2 of 6): 2, 5 (tags 102, 105); orient surfaces alike (gmsh.model.mesh.reverse), or "
-         "untangle the mesh"),
+         "inverted cells (2 of 6): 2, 5 (tags 102, 105), the first at (0.5, 0.75, 0.25); orient surfaces "
+         "alike (gmsh.model.mesh.reverse), or untangle the mesh"),
         (damaged(cells=swapped(0, 1, 2, 3, 4)),
-         "inverted cells (5 of 6): 0, 1, 2, 3, 4 (tags 100, 101, 102, 103, 104); orient surfaces alike "
-         "(gmsh.model.mesh.reverse), or untangle the mesh"),
-        (damaged(cells={1: [0, 1, 2, 3]}), "cells without volume (1 of 6): 1 (tags 101); mesh again there"),
-        (damaged(cells={1: [0, 4, 4, 7]}), "cells without volume (1 of 6): 1 (tags 101); mesh again there"),
+         "inverted cells (5 of 6): 0, 1, 2, 3, 4 (tags 100, 101, 102, 103, 104), the first at (0.75, 0.5, "
+         "0.25); orient surfaces alike (gmsh.model.mesh.reverse), or untangle the mesh"),
+        (damaged(cells={1: [0, 1, 2, 3]}),
+         "cells without volume (1 of 6): 1 (tags 101), at (0, 0.5, 0.5); mesh again there"),
+        (damaged(cells={1: [0, 4, 4, 7]}),
+         "cells without volume (1 of 6): 1 (tags 101), at (0.75, 0.25, 0.25); mesh again there"),
         (damaged(points={7: 1.5e308, 0: -1.5e308}),
-         "cells without volume (6 of 6): 0, 1, 2, 3, 4 and 1 more (tags 100, 101, 102, 103, 104 and 1 more); "
-         "mesh again there"),
+         "cells without volume (6 of 6): 0, 1, 2, 3, 4 and 1 more (tags 100, 101, 102, 103, 104 and 1 more), "
+         "the first at (0, 0, 0); mesh again there"),
         (damaged(cells={3: generators.box((1, 1, 1), (1, 1, 1)).cells[0][[2, 1, 3, 0]]}),
          "cells that are there already (1 of 6): 3 (tags 103); remove the copies "
          "(gmsh.model.mesh.removeDuplicateElements)"),
@@ -255,8 +257,8 @@ def test_all_defects_are_told_at_once() -> None:
     with pytest.raises(UserError) as caught:
         inspect(mesh)
     assert [line.split(";")[0] for line in str(caught.value).splitlines()] == [
-        "'a.msh': cells without volume (2 of 6): 1, 4 (tags 101, 104)",
-        "'a.msh': inverted cells (1 of 6): 2 (tags 102)",
+        "'a.msh': cells without volume (2 of 6): 1, 4 (tags 101, 104), the first at (0, 0.5, 0.5)",
+        "'a.msh': inverted cells (1 of 6): 2 (tags 102), at (0.5, 0.75, 0.25)",
         "'a.msh': cells that are there already (1 of 6): 4 (tags 104)",
         "'a.msh': nodes of no cell, which have no mass (1 of 8): 5",
     ]
@@ -287,7 +289,10 @@ def test_a_cell_without_volume_is_not_called_inverted() -> None:
     points = np.array([[0.0, 0.0], [1.0, 0.0], [0.3, 1.0], [0.5, -1e-15]])
     with pytest.raises(UserError) as caught:
         inspect(Mesh(points, np.array([[0, 1, 2], [0, 1, 3]])))
-    assert str(caught.value) == "the mesh: cells without volume (1 of 2): 1; mesh again there"
+    assert (
+        str(caught.value)
+        == "the mesh: cells without volume (1 of 2): 1, at (0.5, -3.333e-16); mesh again there"
+    )
 
 
 def test_nodes_that_coincide_are_remarked() -> None:

@@ -6,7 +6,7 @@ from math import factorial
 import numpy as np
 import pytest
 
-from minusgrad_elastic import quadrature, reference_cells
+from minusgrad_elastic.cells import quadrature, reference_cells
 from minusgrad_elastic.mesh import Mesh
 from tests.support import cell_meshes
 

@@ -295,8 +295,10 @@ def test_without_meshio_the_extra_is_named(scene, monkeypatch) -> None:
          "must be a mesh format of one file, got '.xyzzy' (.avs, .bdf, .dat, .dato, .f3grid, .fem, .inp,"
          " .mdpa, .mesh, .meshb, .msh, .nas, .obj, .off, .ply, .post, .stl, .su2, .tec, .ugrid, .vol, .vtk,"
          " .vtu, .wkt); convert it: meshio convert other.xyzzy other.vtu"),
-        ("quadrangles.msh", None,
-         "no triangles or tetrahedra (there are: vertex, line, quad)"),
+        ("lines.vtk", "# vtk DataFile Version 2.0\n\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 2 float\n"
+         "0 0 0\n1 0 0\nCELLS 1 3\n2 0 1\nCELL_TYPES 1\n3\n",
+         "no cells of a kind that is read (triangle, triangle6, quad, quad8, quad9, tetra, tetra10, pyramid,"
+         " wedge, hexahedron, hexahedron20, hexahedron27), got line"),
         ("block.msh", None,
          "meshio cannot read it: parametric nodes not implemented "
          "Error: Couldn't read file block.msh as either of ansys, gmsh"),
@@ -316,11 +318,11 @@ POINTS = np.array(
 
 
 def test_cells_of_another_kind_are_not_left_out_silently(scene, tmp_path: Path) -> None:
-    cells = [("triangle", np.array([[0, 1, 2], [0, 2, 3]])), ("quad", np.array([[1, 4, 5, 2]]))]
+    cells = [("triangle", np.array([[0, 1, 2], [0, 2, 3]])), ("polygon", np.array([[1, 4, 5, 2, 2]]))]
     meshio.Mesh(POINTS, cells).write(tmp_path / "mixed.vtk")
     path = scene(from_file("mixed.vtk", "mesh"))
     assert complaint(path) == (
-        f"{path}:4:2: state: 'mixed.vtk': 1 quad beside the triangles; mesh with simplices of one kind only"
+        f"{path}:4:2: state: 'mixed.vtk': 1 polygon beside triangle; mesh with kinds of cells that are read"
     )
 
 

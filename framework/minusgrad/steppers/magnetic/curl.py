@@ -5,10 +5,8 @@
 B is text again, so that it is traced, evaluated in plain Python and compiled like any function of a user.
 """
 
-import linecache
 from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import sha256
 from types import FunctionType
 from typing import Any
 
@@ -19,7 +17,7 @@ from ...codegen.tracing import trace
 from ...energies.local_energy import LocalEnergy
 from ...energies.magnetic_field import OWN, MagneticField
 from ...energies.roles import Node
-from ...engine import runtime
+from ...energies.written.function import written
 from ...engine.special_functions import erf, erfc
 from ...errors import EnergyError, UserError
 from ...potential.sample_potential import instance
@@ -169,12 +167,3 @@ def _source(field: MagneticField, names: str, parts: Sequence[Scalar]) -> str:
 
 def _index(component: tuple[int, ...]) -> list[Any]:
     return [", ".join(map(str, component))] if component else []
-
-
-def written(name: str, source: str, scope: Mapping[str, Any]) -> FunctionType:
-    """The function of this source, which `inspect` can read."""
-    file = f"<minusgrad {name} {sha256(source.encode()).hexdigest()[:16]}>"
-    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    names: dict[str, Any] = {"ti": runtime.engine(), "__name__": __name__, **scope}
-    exec(compile(source, file, "exec"), names)
-    return names[name]

@@ -56,6 +56,11 @@ class ReferenceCell:
         return max(self.merged) + 1 if self.merged else len(self.nodes)
 
     @property
+    def corners(self) -> int:
+        """The number of corners, which are the first nodes."""
+        return 1 + max(max(edge[:2]) for edge in self.edges)
+
+    @property
     def is_linear_simplex(self) -> bool:
         """True if the gradients of the shape functions are constant in a cell."""
         return self.count == self.dimension + 1

@@ -1,0 +1,18 @@
+"""Functions in the language of energies that the framework writes: traced and compiled as those of users."""
+
+import linecache
+from collections.abc import Mapping
+from hashlib import sha256
+from types import FunctionType
+from typing import Any
+
+from ...engine import runtime
+
+
+def written(name: str, source: str, scope: Mapping[str, Any]) -> FunctionType:
+    """The function of this source, which `inspect` can read; `scope`: the names that it uses besides `ti`."""
+    file = f"<minusgrad {name} {sha256(source.encode()).hexdigest()[:16]}>"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    names: dict[str, Any] = {"ti": runtime.engine(), "__name__": __name__, **scope}
+    exec(compile(source, file, "exec"), names)
+    return names[name]

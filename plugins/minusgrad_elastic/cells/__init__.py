@@ -1,0 +1,1 @@
+"""Cells of meshes by themselves: nodes, shape functions and facets of every kind, and quadrature in them."""
