@@ -175,7 +175,7 @@ def _joined(parts: dict[str, Part]) -> dict[str, Part]:
 
 
 def _simplices(x: np.ndarray, tuples: np.ndarray, view: np.ndarray) -> Part:
-    """The part of a list of triangles in the plane or of tetrahedra."""
+    """The part of a list of simplices."""
     none, every = np.empty((0, 2), np.int32), np.arange(len(tuples))
     facets, owner, inner = surfaces.boundary(tuples)
     if len(view) == 2:
