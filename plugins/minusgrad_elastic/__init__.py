@@ -9,12 +9,12 @@ def register_energies():
     from .angles import angle, dihedral
     from .contacts import floor, sphere, wall
     from .hyperelastic import neo_hookean, st_venant_kirchhoff
-    from .loads import body_force, load, traction
+    from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
     from .springs import muscle, spring
 
     solids, springs = [neo_hookean, st_venant_kirchhoff, *MATERIALS], [spring, muscle, angle, dihedral]
-    return [*solids, *springs, body_force, traction, load, floor, wall, sphere]
+    return [*solids, *springs, body_force, traction, load, pressure, floor, wall, sphere]
 
 
 @hookimpl

@@ -47,6 +47,7 @@ class Instance:
     nothing, they are given its state.
 
     `sorted`: the nodes of a tuple are in increasing order. `compiles`: Taichi itself takes the function.
+    `stretched`: by how much F is stretched, so that what only pulls does.
     """
 
     energy: LocalEnergy
@@ -54,6 +55,7 @@ class Instance:
     data: Callable[[np.random.Generator, int], dict[str, np.ndarray]] | None = None
     sorted: bool = False
     compiles: bool = True
+    stretched: float = 1.0
 
     @property
     def dimensions(self) -> tuple[int, ...]:
@@ -87,7 +89,9 @@ class Instance:
         }
         for made in energy.shaping:
             rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
-            data[made.weights] = _balanced(rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d))))
+            data[made.weights] = _balanced(
+                self.stretched * rest @ (np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (e, d, d)))
+            )
         data |= self.data(rng, count) if self.data else {}
         data = {name: _rounded(v) for name, v in data.items()}
         tables = {
@@ -256,8 +260,15 @@ OF_STRETCHES = ("hencky", "corotated", "ogden")
 """Parts of the names of materials that are functions of principal stretches, which Taichi lacks."""
 
 
+STRETCHED = {"fibres": 1.4}
+"""Of materials that do nothing when they are pressed."""
+
+
 def _solid(material: LocalEnergy) -> Instance:
-    return Instance(material, state=_general, compiles=not any(p in material.name for p in OF_STRETCHES))
+    of_stretches = any(part in material.name for part in OF_STRETCHES)
+    return Instance(
+        material, state=_general, compiles=not of_stretches, stretched=STRETCHED.get(material.name, 1.0)
+    )
 
 
 CANONICAL: dict[str, Instance] = {
@@ -272,6 +283,7 @@ CANONICAL: dict[str, Instance] = {
     "body_force": Instance(loads.body_force),
     "traction": Instance(loads.traction),
     "load": Instance(loads.load),
+    "pressure": Instance(loads.pressure),
     "floor": Instance(contacts.floor),
     "wall": Instance(contacts.wall),
     "sphere": Instance(contacts.sphere, state=_touching),

@@ -10,7 +10,8 @@ from ..errors import EnergyError
 
 Shape = tuple[int | str, ...]
 """The shape of one value: () a scalar, ("d",) a vector in the space of the scene, (3, 3), ...; "k" stands for
-the nodes of a tuple."""
+the nodes of a tuple, "d-1" for the axes along a surface."""
+SURFACE = "d-1"
 
 
 @dataclass(frozen=True)
@@ -221,9 +222,10 @@ class Linear:
 
 
 def concrete(shape: Shape, d: int | None, k: int | None = None) -> tuple[int, ...]:
-    """The shape with "d" replaced by the dimension of space, and "k" by the nodes of a tuple."""
-    if d is None and "d" in shape:
+    """The shape with "d" and "d-1" replaced by axes of space and of a surface, "k" by nodes of a tuple."""
+    if d is None and {"d", SURFACE} & {*shape}:
         raise EnergyError("the dimension of space is unknown; bind a node field of shape ('d',)")
     if k is None and "k" in shape:
         raise EnergyError("a parameter cannot have a value for each node of a tuple; use a Datum")
-    return tuple(d if s == "d" else k if s == "k" else s for s in shape)  # type: ignore[misc]
+    known: dict[int | str, int | None] = {"d": d, SURFACE: (d or 0) - 1, "k": k}
+    return tuple(known.get(s, s) for s in shape)  # type: ignore[arg-type,misc]

@@ -6,6 +6,7 @@ from .corotated import (
     linear_corotated,
     linear_corotated_plane_stress,
 )
+from .fibres import fibres
 from .hencky import hencky, hencky_plane_stress
 from .linear import linear, linear_plane_stress
 from .rubber import mooney_rivlin, mooney_rivlin_plane_stress, ogden, ogden_plane_stress, stable_neo_hookean
@@ -24,4 +25,5 @@ MATERIALS = [
     mooney_rivlin_plane_stress,
     ogden,
     ogden_plane_stress,
+    fibres,
 ]

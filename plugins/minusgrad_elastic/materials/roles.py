@@ -16,9 +16,12 @@ PLANE_STRESS: dict[str, Any] = SOLID | {
 }
 """As of a solid, in the plane only. `volume` is area times thickness at rest."""
 
-RUBBER: dict[str, Any] = {
+SOLID_CELLS: dict[str, Any] = {
     name: role for name, role in SOLID.items() if name not in ("youngs_modulus", "poissons_ratio")
-} | {
+}
+"""Of a solid with parameters of its own."""
+
+RUBBER: dict[str, Any] = SOLID_CELLS | {
     "bulk_modulus": Parameter("Pa", bounds=(0.0, inf), reason="a pressure shall not make a solid grow"),
 }
 """Of a solid with a bulk modulus K, whose parameters of shear are its own."""

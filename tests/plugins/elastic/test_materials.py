@@ -60,7 +60,7 @@ def error(found: np.ndarray, expected: np.ndarray, scale: float = 1.0) -> float:
 
 
 def test_every_material_is_on_paper() -> None:
-    assert {*ENERGIES} == {*MATERIALS, "linear", "linear_plane_stress"}
+    assert {*ENERGIES} == {*MATERIALS, "linear", "linear_plane_stress", "fibres"}
 
 
 # Against paper ---------------------------------------------------------------------------------------------
