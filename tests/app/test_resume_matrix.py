@@ -22,6 +22,7 @@ from tests.support.short_scenes import (
     FITTED,
     FITTERS,
     IMPLICIT,
+    FLOWS,
     IN_TIME,
     PROGRAMS,
     SEARCHES,
@@ -63,6 +64,10 @@ def cases() -> Iterator[Case]:
         for scene in STIFF:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in IMPLICIT)
         yield from (Case(scene, "npt", precision, run, overrides) for scene, overrides in BOXED.items())
+        for scene, overrides in FLOWS.items():
+            for scheme in ("implicit_euler", "crank_nicolson", "bdf2"):
+                by = overrides | {"stepper.scheme": scheme}
+                yield Case(scene, f"gradient_flow by {scheme}", precision, run, by)
         for scene in AT_REST:
             yield from (Case(scene, kind, precision, run, searched(scene, kind)) for kind in SEARCHES)
         soft = {"energy.0.youngs_modulus": "2.5 kPa"}  # so that four steps do not end the search

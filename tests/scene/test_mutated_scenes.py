@@ -485,7 +485,7 @@ def closing(text: str, at: int) -> int:
 def free(key: Key) -> str:
     """Why a key may be called anything; empty where it may not."""
     match key.table:
-        case ("stepper", "fields" | "next") | ("state", "fields" | "moves"):
+        case ("stepper", "fields" | "next" | "capacities") | ("state", "fields" | "moves"):
             return "the name of a field: the state gives them"
         case ("slope", "by" | "factor" | "through", *_):
             return "the name of a field or of a map: they are known when the slope is built"
@@ -518,6 +518,10 @@ def outermost(everything: list[Key]) -> list[Key]:
     ]
 
 
+ALIKE = {("cells", "cell")}
+"""A key, and a misspelling of it that is another key of the same table."""
+
+
 def misspellings(text: str, repeated: bool) -> Iterator[tuple[Key, str, str]]:
     """Key, wrong name and text of every misspelling that is another key, and none of the same table.
 
@@ -527,7 +531,7 @@ def misspellings(text: str, repeated: bool) -> Iterator[tuple[Key, str, str]]:
     for key in everything if repeated else outermost(everything):
         taken = {other.name for other in everything if other.table == key.table}
         for wrong in dict.fromkeys(spellings(key.name)):
-            if wrong and wrong not in taken and not free(key):
+            if wrong and wrong not in taken and (key.name, wrong) not in ALIKE and not free(key):
                 quoted = f'"{wrong}"' if text[key.start] == '"' else wrong
                 length = len(key.name) + (2 if text[key.start] == '"' else 0)
                 yield key, wrong, text[: key.start] + quoted + text[key.start + length :]

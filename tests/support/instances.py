@@ -27,6 +27,8 @@ from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, sp
 from minusgrad_elastic.materials.registered import MATERIALS
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
+from minusgrad_heat import boundaries as surfaces
+from minusgrad_heat import conduction as heat
 from minusgrad_impacts import balls, boxes
 from minusgrad_laser import losses, spots
 from minusgrad_molecular import bonded, electrostatics, lennard_jones
@@ -87,6 +89,8 @@ class Instance:
             name: role.draw(rng, (count, *concrete(role.shape, d, k)))
             for name, role in energy.of_role(Datum).items()
         }
+        for made in energy.linear.values():
+            data[made.weights] = _balanced(data[made.weights])
         for made in energy.shaping:
             rest = np.array([weights_at_rest(x) for x in fields[made.field].values[options["tuples"]]])
             data[made.weights] = _balanced(
@@ -282,6 +286,12 @@ CANONICAL: dict[str, Instance] = {
     "dihedral": Instance(angles.dihedral),
     "body_force": Instance(loads.body_force),
     "traction": Instance(loads.traction),
+    "heat_conduction": Instance(heat.conduction),
+    "anisotropic_heat_conduction": Instance(heat.anisotropic_conduction),
+    "heat_source": Instance(heat.heat_source),
+    "convection": Instance(surfaces.convection),
+    "heat_flux": Instance(surfaces.heat_flux),
+    "thermal_radiation": Instance(surfaces.thermal_radiation),
     "load": Instance(loads.load),
     "pressure": Instance(loads.pressure),
     "floor": Instance(contacts.floor),

@@ -240,7 +240,7 @@ def _argument(term: Term, name: str, arrays: dict[str, Any]) -> str:
     shape = arrays[made.field].shape[1:]
     x = [_tensor(made.field, f"nodes[e, {s}]", shape) for s in range(k)]
     w = [_tensor(made.weights, f"e, {s}", arrays[made.weights].shape[2:]) for s in range(k)]
-    return " + ".join(f"{a}.outer_product({b})" for a, b in zip(x, w, strict=True))
+    return " + ".join(f"{a}.outer_product({b})" if shape else f"{a} * {b}" for a, b in zip(x, w, strict=True))
 
 
 def _read(term: Term, name: str, shape: tuple[int, ...]) -> str:

@@ -52,6 +52,11 @@ BOXED: dict[str, dict[str, Any]] = {
 }
 """What moves in a box that moves, by its own stepper."""
 
+FLOWS: dict[str, dict[str, Any]] = {
+    "quenched_bar": {"state.mesh.cells": [8, 5], "run.steps": 24, "checkpoint.every": 8} | looking(1, 4),
+}
+"""What runs down the slope of a potential, by its own stepper."""
+
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
@@ -138,7 +143,7 @@ def path_of(scene: str) -> Path:
 
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper."""
-    return (IN_TIME | BOXED | AT_REST | PROGRAMS)[scene]
+    return (IN_TIME | BOXED | FLOWS | AT_REST | PROGRAMS)[scene]
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from ..errors import EnergyError
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
+from ..steppers.gradient_flow import GradientFlow
 from ..steppers.heat_bath import Bath
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
@@ -196,6 +197,26 @@ class EvolutionBlock(Record):
     def make(self, context: StepperContext) -> Evolution:
         dt = quantities(self, context.units)["dt"]
         return Evolution(context.potential, self.next, dt, holds=context.holds)
+
+
+class GradientFlowBlock(Record):
+    """A gradient flow C dT/dt = -dU/dT, in implicit steps of length `dt`.
+
+    `capacities`: for each field that flows, the field with the capacity C of each node, or one number.
+    """
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    capacities: dict[str, str | float] = Limits(min_length=1)
+    scheme: Literal["implicit_euler", "crank_nicolson", "bdf2"] = "implicit_euler"
+    solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
+
+    def make(self, context: StepperContext) -> GradientFlow:
+        dt, potential = quantities(self, context.units)["dt"], context.potential
+        for name in self.capacities:
+            potential.fields[name]
+        return GradientFlow(
+            potential, self.capacities, dt, self.scheme, holds=context.holds, solver=self.solver
+        )
 
 
 class UnknownField(Record):
@@ -457,6 +478,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "bdf2": BDF2Block,
         "newmark": NewmarkBlock,
         PROGRAM: EvolutionBlock,
+        "gradient_flow": GradientFlowBlock,
         "gradient_descent": GradientDescentBlock,
         "adam": AdamBlock,
         "lbfgs": LBFGSBlock,

@@ -22,7 +22,9 @@ CROWD = 250  # this many overlapping lines are as dark as one
 MANY = 20_000  # polygons so small that their own edges would only blur the colours
 _PALE, _PLAIN = "#bfc6ce", "#a9c4de"
 _LIGHT = np.array([-0.5, 0.7, 0.75]) / np.linalg.norm([-0.5, 0.7, 0.75])  # right, up, towards the eye
-Kind = Literal["cells", "lines", "paths", "maps"]
+Kind = Literal["cells", "lines", "paths", "maps", "fields"]
+OFFSET = 0.2
+"""The lowest value of a field, by its highest, from which on its colours begin there and not at zero."""
 _WARM = {  # lines lie on white, and the palest must be visible
     "cells": ["#e3e7eb", "#f2d9a2", "#eda94f", "#d3622f", "#8e2434"],
     "lines": ["#b4bbc4", "#e3b768", "#dd8a3a", "#c4502f", "#8e2434"],
@@ -70,7 +72,8 @@ def colours(values: np.ndarray, kind: Kind) -> Colours:
     """The colour scale of values of any shape: centred on zero if the sign changes, else beginning at zero.
 
     Cells and lines have a logarithmic scale, over four decades at most, if no value is negative and most are
-    far below the largest. On paths and maps, values near zero are nearly invisible.
+    far below the largest. On paths and maps, values near zero are nearly invisible. Fields over bodies, such
+    as temperatures, begin at their lowest value where it is far from zero.
     """
     from matplotlib.colors import LogNorm, Normalize
 
@@ -82,6 +85,8 @@ def colours(values: np.ndarray, kind: Kind) -> Colours:
     if kind in ("cells", "lines") and low > -1e-6 * high and np.median(values) < high / 50:
         least = max(low, 1e-4 * high)
         return Colours(LogNorm(least, high, clip=True), warm, "min" if low < least else "neither")
+    if kind == "fields" and low > OFFSET * high:
+        return Colours(Normalize(low, high if high > low else low + 1.0), warm, channels=channels)
     norm = Normalize(min(low, 0.0), max(high, 0.0) or float(low == 0))
     return Colours(norm, warm, channels=channels)
 
@@ -90,7 +95,7 @@ def _colormap(kind: Kind, signed: bool = False) -> "Colormap":
     from matplotlib import colormaps
     from matplotlib.colors import LinearSegmentedColormap
 
-    if kind == "maps":
+    if kind in ("maps", "fields"):
         return colormaps[style.DIVERGING if signed else style.SEQUENTIAL]
     return LinearSegmentedColormap.from_list("", (_SIGNED if signed else _WARM)[kind])
 

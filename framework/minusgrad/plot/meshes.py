@@ -58,12 +58,12 @@ def colourings(run: Path, names: Iterable[str], lists: Iterable[str]) -> dict[st
 def node_colourings(
     run: Path, names: Iterable[str], lists: Mapping[str, np.ndarray]
 ) -> dict[str, dict[str, str]]:
-    """Series with one number for each node, for the lists of lines among these, by label and list."""
-    lines = [name for name, tuples in lists.items() if tuples.shape[1] == 2]
+    """Series with one number for each node, for the lists of cells, or of lines where there are none."""
+    cells = [name for name, tuples in lists.items() if tuples.shape[1] > 2] or list(lists)
     nodes = next(trajectory.pieces(run, h5md.POSITION)).value.shape[1]
-    frames = [name for name in names if h5md.is_of_nodes(name)] if lines else []
+    frames = [name for name in names if h5md.is_of_nodes(name)]
     scalars = [name for name in frames if next(trajectory.pieces(run, name)).value.shape[1:] == (nodes,)]
-    return {h5md.label(name): dict.fromkeys(lines, name) for name in scalars}
+    return {h5md.label(name): dict.fromkeys(cells, name) for name in scalars}
 
 
 def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: Mapping[str, str]) -> None:
@@ -137,7 +137,10 @@ def _last_values(
 
 def _scale(values: Mapping[str, np.ndarray], parts: Mapping[str, Part], path: bool) -> mesh_artists.Colours:
     filled = any(parts[name].is_filled for name in values)
-    kind: mesh_artists.Kind = "paths" if path else "cells" if filled else "lines"
+    if path and filled:
+        kind: mesh_artists.Kind = "fields"
+    else:
+        kind = "paths" if path else "cells" if filled else "lines"
     return mesh_artists.colours(np.concatenate(list(values.values())), kind)
 
 

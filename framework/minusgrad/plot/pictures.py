@@ -2,7 +2,7 @@
 
 Matplotlib comes with the extra `plot` and is imported only here, when a picture is drawn; no global state
 of it is touched. The pictures depend on the recorded series: `particles/all/position` (2D or 3D) gives
-mesh.png where there are cells or lines between the nodes, else orbits.png; lines are coloured in a
+mesh.png where there are cells or lines between the nodes, else orbits.png; they are coloured in a
 `mesh_<label>.png` for every frame series of one number per node, which also has a `<label>.png`; a field
 over a plane grid gives `<label>.png`, energies give energy.png, a radial distribution function
 radial_distribution.png, and the iterations of a fit fit.png.
@@ -79,8 +79,7 @@ def _meshes(
     """Jobs for bodies and networks: plain, or coloured by values of their tuples or nodes."""
     of_tuples = meshes.colourings(run, names, lists)
     of_nodes = meshes.node_colourings(run, names, lists)
-    only_lines = all(tuples.shape[1] == 2 for tuples in lists.values())
-    if not of_tuples and not (of_nodes and only_lines):
+    if not of_tuples and not of_nodes:
         of_tuples = {"": {}}
     found: dict[str, dict[str, str]] = {}
     for label, series in of_tuples.items():

@@ -1,0 +1,259 @@
+"""Gradient flows: fields that run down the slope of a potential, such as temperatures in heat conduction.
+
+    C dT/dt = -dU/dT                                               C > 0 the capacity of each node
+
+    implicit Euler     C (T - T_0) / h + dU/dT = 0                 the minimum of C |T - T_0|^2 / 2h + U(T)
+    Crank-Nicolson     C (T - T_0) / h + (dU/dT + dU/dT_0) / 2 = 0
+    BDF2               C (3 T - 4 T_0 + T_-1) / 2h + dU/dT = 0      its first step is one of implicit Euler
+
+(Hairer & Wanner 1996, Solving Ordinary Differential Equations II.) Each step is solved by Newton's method;
+where U is quadratic its matrix is the same in every step, and so are its factors. Components that are held
+are at their prescribed values at the end of the step.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..engine import storage
+from ..errors import EnergyError, NonFiniteError, RunFailedError
+from ..potential.potential import Potential
+from ..solvers.linear_solver import LinearSolver
+from ..solvers.sparse_system import SparseSystem
+from .holds import Holds
+from .stability.free_components import FreeComponents
+from .stepper import Gradient, refuse_time_steps, refuse_unlike
+from .time_stepper import TimeStepper
+
+
+class FlowScheme(NamedTuple):
+    """C (new T + now T_0 + before T_-1) / h + (1 - old) dU/dT + old dU/dT_0 = 0."""
+
+    new: float
+    now: float
+    before: float
+    old: float
+
+
+FLOW_SCHEMES = {
+    "implicit_euler": FlowScheme(1.0, -1.0, 0.0, 0.0),
+    "crank_nicolson": FlowScheme(1.0, -1.0, 0.0, 0.5),
+    "bdf2": FlowScheme(1.5, -2.0, 0.5, 0.0),
+}
+FIRST = FLOW_SCHEMES["implicit_euler"]
+ITERATIONS, HALVINGS, ROUNDINGS = 50, 8, 16.0
+"""Newton's iterations of a step, halvings of one of them, and roundings of T that end them."""
+
+
+class GradientFlow(TimeStepper):
+    """Advances fields along -dU/dT by implicit steps, in place.
+
+        GradientFlow(potential, {"T": "C"}, dt=0.1).advance(100)
+
+    capacities: for each field that flows, the field of its capacity, or one number. scheme: of FLOW_SCHEMES.
+    dt, t0: the step and the time at step 0. solver: of `solvers.linear_solver.METHODS`, or "auto". Raises
+    `EnergyError` where nothing flows, for capacities that are not positive, and for potentials without a
+    sparse Hessian.
+    """
+
+    fixed = frozenset({"potential", "capacities", "scheme", "holds"})
+
+    def __init__(
+        self,
+        potential: Potential,
+        capacities: Mapping[str, str | float],
+        dt: float,
+        scheme: str = "implicit_euler",
+        t0: float = 0.0,
+        holds: Holds | None = None,
+        solver: str = "auto",
+    ):
+        refuse_time_steps(potential)
+        if not capacities:
+            raise EnergyError("gradient_flow: no field flows; give one with its capacity: { T = 'C' }")
+        self.potential, self.capacities = potential, dict(capacities)
+        self.scheme, self.holds = FLOW_SCHEMES[scheme], holds or Holds(potential.fields)
+        self._names, self.solver = list(capacities), LinearSolver(solver)
+        shares = {n: _capacity(potential, n, c) for n, c in capacities.items()}
+        self._free = FreeComponents(potential.fields, shares, self.holds)
+        if not self._free.size:
+            raise EnergyError("gradient_flow: every component is held; leave some free")
+        self._capacity = self._free.inverse_root**-2
+        self._slopes = {n: storage.allocate(np.zeros_like(potential.fields[n].values)) for n in self._names}
+        self.gradient = Gradient(self._slopes, self.update)
+        self._start_clock(dt, t0)
+        self._before: np.ndarray | None = None
+        self._matrix: np.ndarray | None = None
+        potential.hessian(self._names, t0)  # refuses energies without one
+        self.holds.place(self.time)
+        self.evaluate()
+
+    @property
+    def moving(self) -> list[Field]:
+        """The fields that flow."""
+        return [self.potential.fields[n] for n in self._names]
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        clock = (self.time,) if self.potential.uses_time or self.holds.moving else ()
+        return self.potential.writes, *clock
+
+    @property
+    def solver_used(self) -> str:
+        return self.solver.used
+
+    def _checked(self, dt: float, now: float) -> float:
+        if not (np.isfinite(dt) and dt > 0.0) or now + dt == now:
+            raise EnergyError(
+                f"dt: must be positive and above the rounding of the time, got {dt:g}; correct it"
+            )
+        return float(dt)
+
+    def _clock_changed(self) -> None:
+        """BDF2's coefficients are those of equal steps: after another dt it begins again."""
+        self._before = None
+
+    def evaluate(self) -> None:
+        """Recompute dU/dT at the present fields, which forget the step before them."""
+        self._before = None
+        self._slope(self.time)
+        self.mark()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """dU/dT, the clock, and of BDF2 the values before the last step."""
+        self.update()
+        slopes = {f"gradient/{n}": storage.host(g).copy() for n, g in self._slopes.items()}
+        known = np.zeros(0) if self._before is None else self._before.copy()
+        whole = np.zeros(self._free.size if self.scheme.before else 0)
+        whole[: len(known)] = known
+        return slopes | {"before": whole, "begun": np.array(len(known) > 0)} | self._clock()
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set what `state` returned. Raises `CheckpointError` if anything is missing or does not fit."""
+        refuse_unlike({"since": np.array(0), **state}, self.state())
+        for name, array in self._slopes.items():
+            storage.store(array, state[f"gradient/{name}"])
+        self._restore_clock(state)
+        begun = self.scheme.before and bool(state["begun"]) and self._dt == float(state["dt"])
+        self._before = state["before"].copy() if begun else None
+        self.mark()
+
+    def advance(self, n: int) -> None:
+        """Take n steps.
+
+        Raises `RunFailedError` for a step that is not solved, `NonFiniteError` for numbers that are not
+        finite; the fields are then those before it.
+        """
+        self.update()
+        for _ in range(n):
+            start = {field.name: field.values.copy() for field in self.moving}
+            try:
+                self._step()
+            except (RunFailedError, NonFiniteError):
+                for field in self.moving:
+                    field.set(start[field.name])
+                self.evaluate()
+                raise
+            self.mark()
+
+    def _step(self) -> None:
+        there, here = float(self.times(self.step + 1)), self._values
+        scheme = self.scheme if self._before is not None or not self.scheme.before else FIRST
+        rate = self._capacity / self._dt
+        known = scheme.now * here + (0.0 if self._before is None else scheme.before * self._before)
+        known = rate * known + (scheme.old * self._flat_slope() if scheme.old else 0.0)
+        self.holds.place(there)
+        self._solve(there, rate * scheme.new, known, 1.0 - scheme.old)
+        self._before = here if self.scheme.before else None
+        self.step += 1
+
+    def _solve(self, t: float, weight: np.ndarray, known: np.ndarray, share: float) -> None:
+        """weight T + known + share dU/dT = 0 at time t, by Newton's method."""
+
+        def residual() -> np.ndarray:
+            self._slope(t)
+            return weight * self._values + known + share * self._flat_slope()
+
+        eps = float(np.finfo(self.potential.fields.dtype).eps)
+        left = residual()
+        for _ in range(ITERATIONS):
+            self._refuse_nonfinite(left, t)
+            change = self._newton(t, weight, share, left)
+            start, size = self._values, float(np.abs(left).max())
+            for k in range(HALVINGS):
+                self._values = start + 0.5**k * change
+                left = residual()
+                if np.isfinite(left).all() and np.abs(left).max() <= size:
+                    break
+            if np.abs(change).max() <= ROUNDINGS * eps * np.abs(self._values).max(initial=0.0):
+                return
+        raise RunFailedError(
+            f"step {self.step + 1}: Newton's method does not converge; take a smaller dt, got {self._dt:g}"
+        )
+
+    def _newton(self, t: float, weight: np.ndarray, share: float, left: np.ndarray) -> np.ndarray:
+        """The change of T that makes the linearised residual zero."""
+        from scipy.sparse import diags_array
+
+        rows = self._free.rows
+        hessian = self.potential.hessian(self._names, t)[rows][:, rows]
+        matrix = (share * hessian + diags_array(weight)).tocsr()
+        if self._matrix is None or not np.array_equal(self._matrix, matrix.data):
+            node, component = self._rows()
+            self.solver.factor(SparseSystem(matrix, node, component, np.zeros((len(rows), 0))))
+            self._matrix = matrix.data.copy()
+        return self.solver.solve(-left)
+
+    def _rows(self) -> tuple[np.ndarray, np.ndarray]:
+        """The node and the component of each free component, nodes of one field after those of another."""
+        nodes, components, first = [], [], 0
+        for name, places in self._free.places.items():
+            count = len(self.potential.fields[name])
+            width = int(np.prod(self._free.shapes[name][1:], dtype=int))
+            nodes.append(first + places // width)
+            components.append(places % width)
+            first += count
+        return np.concatenate(nodes), np.concatenate(components)
+
+    @property
+    def _values(self) -> np.ndarray:
+        """The free components (N,)."""
+        return self._free.vector({field.name: field.values for field in self.moving})
+
+    @_values.setter
+    def _values(self, values: np.ndarray) -> None:
+        for field in self.moving:
+            whole, places = field.values.copy(), self._free.places[field.name]
+            whole.reshape(-1)[places] = self._free.by_field(values)[field.name].reshape(-1)[places]
+            field.set(whole)
+
+    def _slope(self, t: float) -> None:
+        targets: dict[str, Any] = self._slopes
+        self.potential.gradient_into(targets, t)
+
+    def _flat_slope(self) -> np.ndarray:
+        return self._free.vector({n: storage.host(g) for n, g in self._slopes.items()})
+
+    def _refuse_nonfinite(self, left: np.ndarray, t: float) -> None:
+        if not np.isfinite(left).all():
+            found = self.potential.first_nonfinite(t, self._names) or "dU/dT is not finite"
+            raise NonFiniteError(f"step {self.step + 1}: {found}")
+
+
+def _capacity(potential: Potential, field: str, capacity: str | float) -> np.ndarray:
+    """C of each node, or one number. Raises `EnergyError` where it does not fit, or is not positive."""
+    of = potential.fields[field]
+    values = potential.fields[capacity].values if isinstance(capacity, str) else np.array([capacity])
+    if isinstance(capacity, str) and values.shape != (len(of),):
+        raise EnergyError(
+            f"gradient_flow: the capacity '{capacity}' has shape {list(values.shape)}; '{field}' needs"
+            f" [{len(of)}]"
+        )
+    if (bad := np.flatnonzero(~((values > 0.0) & np.isfinite(values)))).size:
+        raise EnergyError(
+            f"gradient_flow: the capacity of '{field}' must be positive, got {values[bad[0]]:g} at node"
+            f" {bad[0]}; correct it"
+        )
+    return values.astype(np.float64)
