@@ -14,8 +14,8 @@ from ..errors import EnergyError
 from ..scene.document import PROGRAM
 from ..scene.records import Quantity, Record, quantities
 from ..scene.units import UnitSystem
-from ..steppers.gradient_flow import GradientFlow
 from ..steppers.heat_bath import Bath
+from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
 from ..steppers.integrator import Integrator

@@ -14,8 +14,8 @@ from scipy.linalg import expm
 
 from minusgrad import Fields, Hold, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
-from minusgrad.steppers.gradient_flow import FLOW_SCHEMES, GradientFlow
 from minusgrad.steppers.holds import Holds
+from minusgrad.steppers.implicit.gradient_flow import FLOW_SCHEMES, GradientFlow
 from minusgrad_elastic import generators
 from minusgrad_heat.conduction import conduction
 from tests.support.laws import assert_clock, assert_splits, bits, fitted_order

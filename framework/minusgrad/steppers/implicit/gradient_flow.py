@@ -16,16 +16,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..engine import storage
-from ..errors import EnergyError, NonFiniteError, RunFailedError
-from ..potential.potential import Potential
-from ..solvers.linear_solver import LinearSolver
-from ..solvers.sparse_system import SparseSystem
-from .holds import Holds
-from .stability.free_components import FreeComponents
-from .stepper import Gradient, refuse_time_steps, refuse_unlike
-from .time_stepper import TimeStepper
+from ...energies.fields import Field
+from ...engine import storage
+from ...errors import EnergyError, NonFiniteError, RunFailedError
+from ...potential.potential import Potential
+from ...solvers.linear_solver import LinearSolver
+from ...solvers.sparse_system import SparseSystem
+from ..holds import Holds
+from ..stability.free_components import FreeComponents
+from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..time_stepper import TimeStepper
 
 
 class FlowScheme(NamedTuple):
