@@ -23,6 +23,7 @@ from minusgrad_crystals.tersoff import tersoff
 from tests.plugins.crystals.tersoff_reference import LAMBDA3, crystal
 from tests.plugins.crystals.test_silicon_runs import FIT, SCENE, aim, along
 from tests.support.periodic_sums import slope
+from tests.support.tiers import sampled
 
 STORED = json.loads(Path(__file__).with_name("tersoff_reference.json").read_text())
 SILICON = {"A": 1830.8, "B": 471.18, "lambda1": 2.4799, "lambda2": 1.7322, "R": 2.7, "S": 3.0}
@@ -40,8 +41,10 @@ def silicon(
     return Potential(fields, parts.terms, parts.maps)
 
 
-@pytest.mark.parametrize("loops", ["scalar", "lanes"])
-@pytest.mark.parametrize("name", LAMBDA3)
+LOOPS = [(name, loops) for name in LAMBDA3 for loops in ("scalar", "lanes")]
+
+
+@pytest.mark.parametrize(("name", "loops"), sampled(LOOPS, [("T3", "lanes")]))
 def test_energy_forces_and_pressure_are_those_of_lammps(
     name: str, loops: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -172,6 +175,7 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     return "silicon.toml"
 
 
+@pytest.mark.long
 def test_a_fit_finds_the_number_that_made_the_data(scene: str) -> None:
     run(scene, {}, "truth")
     Path("truth.h5").write_bytes(max(Path("truth/traj").glob("*.h5")).read_bytes())
@@ -182,6 +186,7 @@ def test_a_fit_finds_the_number_that_made_the_data(scene: str) -> None:
     assert found["values"] == pytest.approx([-0.59825], rel=1e-8)
 
 
+@pytest.mark.long
 def test_energies_and_runs_as_functions_of_tensors(scene: str) -> None:
     potential, u = build(scene).potential, energy(scene)
     given = {n: u.start(n).requires_grad_() for n in ("x", "box")}
