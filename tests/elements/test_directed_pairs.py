@@ -81,9 +81,11 @@ def numbers(of, w):
 
 
 @pytest.mark.parametrize(
-    ("d", "boxed"), sampled([(2, True), (2, False), (3, True), (3, False)], [(2, False), (3, True)])
+    "space", sampled([(2, True), (2, False), (3, True), (3, False)], [(2, False), (3, True)])
 )
-def test_energy_gradient_and_products_are_those_of_sums(d, boxed):
+def test_energy_gradient_and_products_are_those_of_sums(space):
+    """In two and three dimensions, with a box and without."""
+    d, boxed = space
     fields = state(d, boxed=boxed)
     pairs = potential(fields)
     value, count = summed(*now(fields))

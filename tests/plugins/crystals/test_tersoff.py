@@ -44,10 +44,11 @@ def silicon(
 LOOPS = [(name, loops) for name in LAMBDA3 for loops in ("scalar", "lanes")]
 
 
-@pytest.mark.parametrize(("name", "loops"), sampled(LOOPS, [("T3", "lanes")]))
+@pytest.mark.parametrize("by", sampled(LOOPS, [("T3", "lanes")]))
 def test_energy_forces_and_pressure_are_those_of_lammps(
-    name: str, loops: str, monkeypatch: pytest.MonkeyPatch
+    by: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    name, loops = by
     if loops == "lanes":
         monkeypatch.setattr(lane_loops, "LEAST_TUPLES", 64)
     (x, box), stored = crystal(), STORED[name]
