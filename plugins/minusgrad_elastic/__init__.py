@@ -12,9 +12,18 @@ def register_energies():
     from .loads import body_force, load, pressure, traction
     from .materials.registered import MATERIALS
     from .springs import muscle, spring
+    from .topology.penalised import penalised_plate
 
     solids, springs = [neo_hookean, st_venant_kirchhoff, *MATERIALS], [spring, muscle, angle, dihedral]
-    return [*solids, *springs, body_force, traction, load, pressure, floor, wall, sphere]
+    return [*solids, penalised_plate, *springs, body_force, traction, load, pressure, floor, wall, sphere]
+
+
+@hookimpl
+def register_maps():
+    """The density filter of topology optimisation."""
+    from .topology.density_filter import density_filter
+
+    return [density_filter]
 
 
 @hookimpl
@@ -27,11 +36,12 @@ def register_dissipations():
 
 @hookimpl
 def register_states():
-    """Meshes: generated, from Gmsh, from elsewhere; networks of springs."""
+    """Meshes: generated, from Gmsh, from elsewhere; networks of springs; domains of designs."""
     from .networks import NETWORKS
     from .states import STATES
+    from .topology.domain import DesignDomain
 
-    return STATES | NETWORKS
+    return STATES | NETWORKS | {"design_domain": DesignDomain}
 
 
 @hookimpl

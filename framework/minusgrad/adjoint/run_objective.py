@@ -18,6 +18,7 @@ import numpy as np
 from ..energies.fields import Field, Fields
 from ..energies.roles import Bounded
 from ..engine import storage
+from .mean_constraint import MeanConstraint
 
 
 class DifferentiableRun(Protocol):
@@ -60,8 +61,13 @@ class RunObjective:
 
     map_outputs: Mapping[str, Field] = {}
 
-    def __init__(self, rollout: DifferentiableRun, parameters: Sequence[FitParameter]):
-        self.rollout, self.parameters = rollout, {p.name: p for p in parameters}
+    def __init__(
+        self,
+        rollout: DifferentiableRun,
+        parameters: Sequence[FitParameter],
+        limit: MeanConstraint | None = None,
+    ):
+        self.rollout, self.parameters, self.limit = rollout, {p.name: p for p in parameters}, limit
         starts = {p.name: np.atleast_1d(np.asarray(p.start, np.float64)) for p in parameters}
         self.fields = Fields(starts, {p.name: p.unit for p in parameters})
         self._seen: tuple[bytes, float] = (b"", np.nan)
@@ -128,6 +134,25 @@ class RunObjective:
         found = self.rollout.curvature([self._as_started(direction) for direction in directions])
         self._left = self.rollout.writes
         return found
+
+    def constraint(self) -> float:
+        """g at the present parameters, without a run."""
+        assert self.limit is not None
+        self._notice()
+        self._put()
+        found = self.limit.value()
+        self._left = self.rollout.writes
+        return found
+
+    def constraint_slopes(self) -> dict[str, np.ndarray]:
+        """dg/dp, by parameter; zero of one that it does not depend on."""
+        assert self.limit is not None
+        self._notice()
+        self._put()
+        found = {n: self.limit.slope(n) for n in self.parameters}
+        self._left = self.rollout.writes
+        zeros = {n: np.zeros(self.fields[n].shape) for n in self.parameters}
+        return {n: zeros[n] if a is None else a.reshape(zeros[n].shape) for n, a in found.items()}
 
     def _as_started(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """A direction in the shapes that the parameters started with: a run knows scalars."""

@@ -2,13 +2,17 @@
 
 [fit]
 of = "run"                     or "equilibrium": of the minimum that the scene's stepper finds
-method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip)
+method = "gauss_newton"        or "lbfgs" (pairs, first), "adam" (rate, clip), "optimality_criteria" (move)
 iterations = 30
 memory = "1 GB"                for the stored states of the adjoint
 
 [fit.parameters.m]             an initial field, or a parameter: "spring.k"
 body = "saturn"
 scale = "1e-4 Msun"
+
+[fit.constraint]               of optimality_criteria: the mean of this field is at most 0.5
+field = "density"
+mean = 0.5
 
 [[fit.loss]]
 kind = "misfit"                or any energy; its keys are those of the kind
@@ -18,7 +22,7 @@ from collections.abc import Mapping
 from typing import Annotated, Any, Literal, cast
 from warnings import catch_warnings
 
-from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator
+from pydantic import BaseModel, Field, ValidationInfo, create_model, field_validator, model_validator
 
 from ..engine import memory as memories
 from .records import AnyBlock, Record
@@ -29,7 +33,7 @@ Positive = Annotated[float, Field(gt=0.0)]
 
 SQUARES = ("misfit",)
 """Losses that are sums of squares."""
-OWNERS = {"rate": "adam", "clip": "adam", "pairs": "lbfgs", "first": "lbfgs"}
+OWNERS = {"rate": "adam", "clip": "adam", "pairs": "lbfgs", "first": "lbfgs", "move": "optimality_criteria"}
 """The method that a key belongs to."""
 
 
@@ -49,13 +53,20 @@ class SoughtTable(Record):
     rate: Positive = 1.0
 
 
+class MeanTable(Record):
+    """`[fit.constraint]`: the mean of a field over its nodes may not exceed `mean`."""
+
+    field: str
+    mean: Number
+
+
 class FitTable(Record):
     """The section as a whole; `gradient` and `change` are tolerances, as for any minimiser."""
 
     of: Literal["run", "equilibrium"] = "run"
     parameters: dict[str, SoughtTable] = Field(min_length=1)
     loss: tuple[AnyBlock, ...] = Field(min_length=1)
-    method: Literal["gauss_newton", "lbfgs", "adam"]
+    method: Literal["gauss_newton", "lbfgs", "adam", "optimality_criteria"]
     iterations: Count
     gradient: Annotated[float, Field(ge=0.0)] | None = None
     change: Annotated[float, Field(ge=0.0)] | None = None
@@ -63,6 +74,8 @@ class FitTable(Record):
     clip: Positive | None = None
     pairs: Annotated[int, Field(ge=1)] | None = None
     first: Positive | None = None
+    move: Positive | None = None
+    constraint: MeanTable | None = None
     memory: int | str = "1 GB"
     save_every: Annotated[int, Field(ge=1)] | None = None
 
@@ -77,7 +90,16 @@ class FitTable(Record):
             )
         return method
 
-    @field_validator("rate", "clip", "pairs", "first")
+    @model_validator(mode="after")
+    def _is_constrained(self) -> "FitTable":
+        constrained = self.method == "optimality_criteria"
+        if constrained and self.constraint is None:
+            raise ValueError('method "optimality_criteria" needs a [fit.constraint]; give its field and mean')
+        if self.constraint is not None and not constrained:
+            raise ValueError(f'[fit.constraint] belongs to "optimality_criteria"; "{self.method}" has none')
+        return self
+
+    @field_validator("rate", "clip", "pairs", "first", "move")
     @classmethod
     def _belongs(cls, value: float | None, info: ValidationInfo) -> float | None:
         owner, method = OWNERS[str(info.field_name)], info.data.get("method")
@@ -104,7 +126,7 @@ class FitTable(Record):
     @property
     def own(self) -> dict[str, float | int]:
         """The keys of the method that were given, by the names of its arguments."""
-        names = {"rate": "rate", "clip": "clip", "pairs": "memory", "first": "first"}
+        names = {"rate": "rate", "clip": "clip", "pairs": "memory", "first": "first", "move": "move"}
         return {a: v for key, a in names.items() if (v := getattr(self, key)) is not None}
 
 

@@ -61,9 +61,10 @@ class SparseSystem:
         """
         if not self.modes.size:
             return []
+        sizes = np.abs(self.modes).max(axis=0)
         found = self.matrix @ self.modes - (0.0 if images is None else images)
-        most = abs(self.matrix).sum(axis=1).max() * np.abs(self.modes).max(axis=0)
-        return [int(k) for k in np.flatnonzero(np.abs(found).max(axis=0) <= FREE * most)]
+        most = abs(self.matrix).sum(axis=1).max() * sizes
+        return [int(k) for k in np.flatnonzero((np.abs(found).max(axis=0) <= FREE * most) & (sizes > 0.0))]
 
     @property
     def places(self) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...adjoint.mean_constraint import MeanConstraint
 from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors
 from ...check.dead_fields import CAUSE, CURE, Candidate
@@ -16,10 +17,12 @@ from ...energies.fields import Field
 from ...errors import Problem, SceneError, UserError
 from ...files.checkpoint import Snapshot
 from ...files.trajectory import Recorder
+from ...scene.units import UnitSystem
 from ...steppers.minimisers.first_order import Adam
 from ...steppers.minimisers.gauss_newton import GaussNewton
 from ...steppers.minimisers.lbfgs import LBFGS
 from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.minimisers.optimality_criteria import OptimalityCriteria
 from ...steppers.minimisers.outcomes import Tolerances
 from ...steppers.minimisers.unknowns import Unknown
 from .. import job
@@ -30,7 +33,12 @@ from .estimates import Estimate, Estimates, combination
 from .objective_kinds import KINDS
 from .parameters import FitParameters
 
-METHODS: dict[str, type[Minimiser]] = {"gauss_newton": GaussNewton, "lbfgs": LBFGS, "adam": Adam}
+METHODS: dict[str, type[Minimiser]] = {
+    "gauss_newton": GaussNewton,
+    "lbfgs": LBFGS,
+    "adam": Adam,
+    "optimality_criteria": OptimalityCriteria,
+}
 CHANGE = 1e-8
 """Gauss-Newton ends where no z changes by more, unless the scene gives a tolerance."""
 MOST_ERRORS = 1000
@@ -67,7 +75,7 @@ class ParameterFit:
         self.origin = self.simulation.origin  # of the values in the scene, before a parameter moves
         self.parameters = FitParameters(self.simulation, self.table.parameters, self.function)
         with self.placed(("fit",)):
-            self.objective = RunObjective(self.function, self.parameters.listed)
+            self.objective = RunObjective(self.function, self.parameters.listed, self._limit())
             self.search = self._search()
         seconds = self.units.symbol("s"), self.units.in_si("s")
         self.recorder = Recorder(self._recorded_units(), seconds)
@@ -171,6 +179,14 @@ class ParameterFit:
         units = {f"parameters/{n}": f.unit for n, f in self.objective.fields.items()}
         units |= {"loss": "1", "slope": "1"}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in units.items()}
+
+    def _limit(self) -> MeanConstraint | None:
+        if (table := self.table.constraint) is None:
+            return None
+        with self.placed(("fit", "constraint")):
+            unit = UnitSystem.si().symbol(self.simulation.fields[table.field].unit)
+            limit = self.units.convert(table.mean, unit)
+            return MeanConstraint(self.simulation.potential, table.field, limit)
 
     def _search(self) -> Minimiser:
         gradient, change = self.table.gradient, self.table.change

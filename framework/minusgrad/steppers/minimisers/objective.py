@@ -64,6 +64,16 @@ class LeastSquares(Objective, Protocol):
         """The (P, P) matrix along P directions dx/dz_k, each given by field, in the shape of the field."""
 
 
+class Constrained(Objective, Protocol):
+    """An objective with one constraint, g <= 0, on the same fields."""
+
+    def constraint(self) -> float:
+        """g at the present fields."""
+
+    def constraint_slopes(self) -> dict[str, np.ndarray]:
+        """dg/d(field), by field."""
+
+
 @runtime_checkable
 class WithMemory(Protocol):
     """An objective whose bits depend on its last value, besides the fields: a warm start."""
