@@ -7,6 +7,8 @@ import pytest
 
 import minusgrad
 from tests.support import hanging_gel, inverse_scenes
+from tests.support.mbb_beam import Beam
+from tests.support.tiers import sampled
 
 SCENES = Path(__file__).parents[2] / "scenes"
 JUPITER, SATURN = 1, 2
@@ -51,6 +53,24 @@ def test_stiffness_from_shape(tmp_path) -> None:
         found = estimate(fit, f"neo_hookean.{name}")
         assert abs(found.values[0] / value - 1.0) < 0.01
         assert abs(found.values[0] - value) < 2.0 * found.errors[0] < 0.02 * value
+
+
+@pytest.mark.parametrize("cells", sampled([(30, 10), (60, 20)], [(30, 10)]))
+def test_topology(cells: tuple[int, int], tmp_path) -> None:
+    """Beside the same optimisation by SciPy; the scene's own beam is the second one."""
+    few = {"state.cells": list(cells), "run.allow_dead": True}
+    fit = minusgrad.fit(SCENES / "topology.toml", few, tmp_path / "fit")
+    assert fit.outcome == "settled"
+    density, history = Beam(*cells).optimised()
+    loss = fit.series("observables/loss").value
+    assert loss[0] == pytest.approx(history[0], rel=1e-9)
+    assert abs(loss[-1] / history[-1] - 1.0) < 0.01
+    found = fit.simulation.fields["density"].values
+    assert found.mean() == pytest.approx(0.5, rel=1e-9)
+    assert np.abs(found - density).mean() < 0.01
+    if cells == (60, 20):
+        assert loss[0] == pytest.approx(1007.022, abs=1e-3)
+        assert loss[-1] == pytest.approx(218.8, abs=0.5)
 
 
 def test_walker(tmp_path) -> None:

@@ -85,6 +85,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     "stiffness_from_shape": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 8),
     "silicon_tersoff": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 24, 8),
     "stretch": {"run.steps": 40, "checkpoint.every": 16} | looking(4, 4, 4, 4),
+    "topology": {"state.cells": [12, 5], "run.steps": 24, "checkpoint.every": 8} | looking(2, 8),
     "volume_renderer": {"state.cells": 10, "state.cameras.pixels": 12, "state.cameras.steps": 40}
     | {"run.steps": 24, "checkpoint.every": 8}
     | looking(2, 10),
@@ -93,6 +94,7 @@ AT_REST: dict[str, dict[str, Any]] = {
 FITTED: dict[str, dict[str, Any]] = {
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
     "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
+    "topology": {"state.cells": [12, 5], "fit.iterations": 6, "fit.save_every": 2},
     "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2},
     "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},
 }
