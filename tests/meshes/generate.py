@@ -213,6 +213,32 @@ def pipe() -> None:
             gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
 
 
+def cooks_membrane() -> None:
+    """Cook's membrane in 8 x 8 quadrilaterals of 8 nodes, for the scene of this name."""
+    geo, mesh = gmsh.model.geo, gmsh.model.mesh
+    points = [geo.addPoint(x, y, 0) for x, y in ((0, 0), (48, 44), (48, 52), (48, 60), (0, 44))]
+    lines = [geo.addLine(a, b) for a, b in pairwise([*points, points[0]])]
+    face = geo.addPlaneSurface([geo.addCurveLoop(lines)])
+    geo.synchronize()
+    for line, parts in zip(lines, (8, 4, 4, 8, 8), strict=True):
+        mesh.setTransfiniteCurve(line, parts + 1)
+    mesh.setTransfiniteSurface(face, cornerTags=[points[0], points[1], points[3], points[4]])
+    mesh.setRecombine(2, face)
+    groups = (
+        (1, lines[4:], "clamp"),
+        (1, lines[1:3], "loaded"),
+        (0, points[2:3], "middle"),
+        (2, [face], "panel"),
+    )
+    for dimension, entities, name in groups:
+        gmsh.model.addPhysicalGroup(dimension, entities, name=name)
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 1)
+    mesh.generate(2)
+    mesh.setOrder(2)
+    save("../../scenes/data/cooks_membrane.msh")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
+
+
 FAMILIES: tuple[Callable[[], None], ...] = (
     plate,
     block,
@@ -222,6 +248,7 @@ FAMILIES: tuple[Callable[[], None], ...] = (
     quarter,
     kinds,
     pipe,
+    cooks_membrane,
 )
 
 if __name__ == "__main__":

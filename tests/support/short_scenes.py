@@ -68,9 +68,11 @@ FITTERS = ("gauss_newton", "lbfgs", "adam")
 
 AT_REST: dict[str, dict[str, Any]] = {
     "cantilever": {"run.steps": 24, "checkpoint.every": 8} | looking(4, 8, 6, 8),
+    "cooks_membrane": {"stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "copper_constants": {"state.cells": [1, 1, 1], "run.steps": 24, "checkpoint.every": 8}
     | {"map.0.cutoff": "8 angstrom", "energy.0.cutoff": "8 angstrom"}
     | looking(4, 24, 8),
+    "elastica": {"state.cells": [10, 1], "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
     "laser_butterfly": {"state.canvas.size": [96, 96]}
