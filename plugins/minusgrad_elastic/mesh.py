@@ -106,10 +106,14 @@ class Mesh:
         pairs = zip(self.kinds, self.blocks, strict=True)
         return tuple(_at_points(self.points[block], kind) for kind, block in pairs)
 
-    def at_centres(self) -> list[np.ndarray]:
-        """Gradients (E, k, d) [1/m] in the middle of the cells, of each block."""
-        pairs = zip(self.kinds, self.blocks, strict=True)
-        return [_slopes(self.points[block], kind, kind.centre[0])[0] for kind, block in pairs]
+    def mean_gradients(self) -> list[np.ndarray]:
+        """The means of the gradients (E, k, d) [1/m] over each cell, of each block."""
+        found = []
+        for at, block in zip(self.at_points, self.blocks, strict=True):
+            total = np.zeros((*block.shape, self.dimension))
+            np.add.at(total, at.cell, at.volume[:, None, None] * at.gradients)
+            found.append(total / _summed(at.volume, at.cell, len(block))[:, None, None])
+        return found
 
     def volumes(self) -> np.ndarray:
         """V [m^d] of each cell at rest, shape (E,); negative where a linear cell is inverted."""

@@ -3,7 +3,7 @@
     list        rows          data of its elements
     cells       cells, or their quadrature points: gradients (k, d) of the shape functions [1/m], volume
     [m^3];
-                of points centre_gradients (k, d), those in the middle of the cell
+                of points mean_gradients (k, d), their means over the cell
     edges       (K, 2)        rest [m], their length
     boundary    facets, or their quadrature points: area [m^2], shares (k,) = N_a, tangents (k, d - 1), the
                 slopes of N_a along the facet's coordinates, weight
@@ -98,7 +98,7 @@ class _Lists:
             cell = np.searchsorted(own, at.cell[points])
             data = {"gradients": at.gradients[points], "volume": at.volume[points] * thick}
             if not all(kind.is_linear_simplex for kind in mesh.kinds):
-                data["centre_gradients"] = mesh.at_centres()[k][at.cell[points]]
+                data["mean_gradients"] = mesh.mean_gradients()[k][at.cell[points]]
             parts.append((kind.name, block[own], cell, data))
         self._add_parts(name, parts)
 

@@ -15,7 +15,7 @@ edges = "periodic"                    over cells, and of windows of cells: what 
                                       all axes or along each
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
-fbar = true                           of a density of F: changes of volume are those of the cell's middle
+fbar = true                           of a density of F: changes of volume are means over cells
 cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
 switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
 skin = "1 angstrom"                   and how much further pairs are listed
@@ -58,7 +58,7 @@ class EnergyBlock(Record):
 
 
 class Density(Record):
-    """A density of a deformation gradient may take changes of volume from the middles of cells."""
+    """A density of a deformation gradient may take changes of volume from means over cells."""
 
     fbar: bool = False
 

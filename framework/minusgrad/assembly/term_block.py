@@ -45,7 +45,7 @@ class TermBlock:
         random: Callable[[str], np.random.Generator],
     ):
         self.model, self.state, self.units = model, state, units
-        self.energy = self._with_middles(energy) if getattr(model, "fbar", False) else energy
+        self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}
         for a, value in quantities(model, units).items():
@@ -54,8 +54,8 @@ class TermBlock:
                 stream = f"{label}.{a}"
                 self._given[a] = DrawnValues(stream, random(stream), **value) if drawn else value
 
-    def _with_middles(self, energy: Any) -> LocalEnergy:
-        """The F-bar form. Raises `EnergyError` where no list of the state has cells with middles."""
+    def _with_means(self, energy: Any) -> LocalEnergy:
+        """The F-bar form. Raises `EnergyError` where no list of the state has cells with several points."""
         made = with_mean_dilatation(energy)
         (weights,) = made.roles.keys() - energy.roles.keys()
         if not any(weights in data for data in self.state.data.values()):

