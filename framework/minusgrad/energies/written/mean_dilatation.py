@@ -9,8 +9,8 @@ like any other, and its force the derivative: Newton's matrix is symmetric, whic
 with the stress at Fbar, is not. The original form takes F_0 in the middle of the cell, which is the mean in
 parallelograms and parallelepipeds; in distorted cells only the mean passes the patch test.
 
-de Souza Neto, Peric, Dutko & Owen 1996, Int. J. Solids Struct. 33, 3277 (F-bar); Nagtegaal, Parks & Rice 1974,
-Comput. Methods Appl. Mech. Eng. 4, 153 (mean dilatation).
+de Souza Neto, Peric, Dutko & Owen 1996, Int. J. Solids Struct. 33, 3277 (F-bar); Nagtegaal, Parks & Rice
+1974, Comput. Methods Appl. Mech. Eng. 4, 153 (mean dilatation).
 """
 
 from dataclasses import replace
