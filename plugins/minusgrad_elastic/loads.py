@@ -74,5 +74,9 @@ def pressure(x, shares, tangents, weight, pressure):
         place += shares[a] * x[a]
         along += tangents[a, 0] * (x[a] - x[0])
         beside += tangents[a, x[0].n - 2] * (x[a] - x[0])
-    cone = place.dot(along.cross(beside)) / 3.0 if ti.static(x[0].n == 3) else place.cross(along) / 2.0
+    cone = 0.0
+    if ti.static(x[0].n == 3):  # noqa: SIM108 - Taichi compiles both sides of an expression
+        cone = place.dot(along.cross(beside)) / 3.0
+    else:
+        cone = place.cross(along) / 2.0
     return pressure * weight * cone

@@ -56,8 +56,30 @@ def non_finite_force(
             kernels.gradient_into(targets, t)
         if (node := first_non_finite_node(storage.host(out))) is not None:
             found = f"term '{name}', node {node}: its force on '{field.name}' is not finite"
-            return found + (_in_one_place(part, field, node) if isinstance(part, Term) else "")
+            if not isinstance(part, Term):
+                return found
+            return found + (_inverted(part, field, node) or _in_one_place(part, field, node))
     return None
+
+
+def _inverted(term: Term, x: Field, node: int) -> str:
+    """The end of a message: the worst element at this node whose F = sum x_a (x) w_a does not preserve
+    orientation, if there is one."""
+    for made in term.energy.shaping:
+        if term.fields[made.field] is not x or term.box is not None:
+            continue
+        nodes = term.elements.nodes
+        chosen = np.flatnonzero((nodes == node).any(axis=1))
+        places = x.values.astype(np.float64)[nodes[chosen]]
+        weights = storage.host(term.data[made.weights])[chosen].astype(np.float64)
+        det = np.linalg.det(np.einsum("eai,eaj->eij", places - places[:, :1], weights))
+        if len(det) and det.min() <= 0.0:
+            worst = int(np.argmin(det))
+            return (
+                f"; its element {chosen[worst]} is inverted, det F = {det[worst]:.3g}: take smaller steps of"
+                " load or time, or an energy that is finite there"
+            )
+    return ""
 
 
 def _in_one_place(term: Term, x: Field, node: int) -> str:

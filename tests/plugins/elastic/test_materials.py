@@ -1,6 +1,8 @@
 """Materials against their densities on paper, at equal stretches, too; Hooke's law; rotations."""
 
+import re
 from functools import cache
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,6 +10,7 @@ import pytest
 from minusgrad.errors import UserError
 from minusgrad_elastic.materials.registered import MATERIALS as REGISTERED
 from tests.support import stretch_energies
+from tests.support.command import minusgrad
 from tests.support.single_cell import Cell
 from tests.support.stretch_energies import MATERIALS, Material
 from tests.support.tiers import sampled
@@ -268,3 +271,46 @@ def test_moduli_out_of_range_are_refused_with_the_reason(name: str, parameters: 
 def test_plane_stress_is_refused_in_space() -> None:
     with pytest.raises(UserError, match="shape"):
         Cell(ENERGIES["linear_plane_stress"], 3, **stretch_energies.ELASTIC)
+
+
+INVERTED = """
+title = "Pushed through itself"
+plugins = ["elastic"]
+[state]
+kind = "rectangle"
+size = ["1 m", "1 m"]
+cells = [2, 2]
+density = "1000 kg/m^3"
+[[energy]]
+kind = "{material}"
+youngs_modulus = "1 MPa"
+poissons_ratio = 0.3
+[[hold]]
+body = "left"
+[[hold]]
+body = "right"
+axes = "x"
+displacement = ["-2 m"]
+[stepper]
+kind = "{stepper}"
+fields = {{ x = {{ scale = "1 cm" }} }}
+[run]
+steps = 40
+"""
+
+
+@pytest.mark.parametrize("stepper", ["lbfgs", "newton"])
+def test_a_run_that_begins_with_inverted_cells_names_one_and_the_cure(tmp_path: Path, stepper: str) -> None:
+    scene = tmp_path / "scene.toml"
+    scene.write_text(INVERTED.format(material="hencky", stepper=stepper))
+    ended = minusgrad("run", scene, "--out", tmp_path / "run")
+    assert ended.returncode == 3
+    words = r"term 'hencky', node \d+: its force on 'x' is not finite; its element \d+ is inverted, det F = -"
+    assert re.search(words, ended.stderr), ended.stderr
+    assert "take smaller steps of load or time, or an energy that is finite there" in ended.stderr
+
+
+def test_a_material_that_is_finite_there_goes_on(tmp_path: Path) -> None:
+    scene = tmp_path / "scene.toml"
+    scene.write_text(INVERTED.format(material="stable_neo_hookean", stepper="lbfgs"))
+    assert minusgrad("run", scene, "--out", tmp_path / "run").returncode == 0
