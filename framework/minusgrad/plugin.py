@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     from .steppers.minimisers.minimiser import Minimiser
     from .steppers.minimisers.outcomes import SearchStatus, Tolerances
     from .steppers.minimisers.unknowns import Unknown
+    from .steppers.pressure.elasticity import elastic_constants
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
@@ -93,6 +94,7 @@ _HOMES = {
     "steppers.minimisers.outcomes": "SearchStatus Tolerances",
     "steppers.minimisers.unknowns": "Unknown",
     "steppers.programs.evolution": "Evolution",
+    "steppers.pressure.elasticity": "elastic_constants",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
@@ -106,9 +108,10 @@ __all__ = [
     "Parameter", "Potential", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
     "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
-    "biot_squares", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map", "log_stretch_squares",
-    "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy",
-    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
+    "biot_squares", "elastic_constants", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map",
+    "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities",
+    "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field",
+    "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

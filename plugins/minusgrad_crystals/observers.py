@@ -4,9 +4,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from minusgrad.plugin import EnergyError, Observer, ObserverContext, Record, UnitSystem
-
-from .elasticity import elastic_constants
+from minusgrad.plugin import EnergyError, Observer, ObserverContext, Record, UnitSystem, elastic_constants
 
 FIGURES = ("stress", "relaxed", "unrelaxed")
 

@@ -6,7 +6,7 @@ import pytest
 from minusgrad import Fields, Node, Potential, bind, local_energy
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Cutoff
-from minusgrad_crystals.elasticity import elastic_constants, voigt
+from minusgrad.steppers.pressure.elasticity import elastic_constants, voigt
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.stillinger_weber import stillinger_weber_pair, stillinger_weber_triple
 from minusgrad_crystals.sutton_chen import sutton_chen_density, sutton_chen_embedding, sutton_chen_repulsion

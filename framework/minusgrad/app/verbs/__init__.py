@@ -15,6 +15,7 @@ VERBS = {
     "plot": ("folders", "draw pictures of a run"),
     "modes": ("modes", "normal modes of a saved state: frequencies, a picture, an animation"),
     "buckling": ("buckling", "loads at which a saved state buckles: factors, a picture, an animation"),
+    "elastic": ("elastic", "stress and elastic constants of a saved crystal"),
     "scenes": ("listings", "list the scenes of a folder, with their first comments"),
     "kinds": ("kinds", "list all kinds of blocks in scenes, or the keys of one"),
     "energies": (

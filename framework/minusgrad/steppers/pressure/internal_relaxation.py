@@ -10,7 +10,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minusgrad.plugin import EnergyError, ordered_sum
+from ...energies.fields import ordered_sum
+from ...errors import EnergyError
 
 ACCURACY = 1e-11
 """The largest force that is left, in parts of the largest that the strain caused."""

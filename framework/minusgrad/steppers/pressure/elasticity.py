@@ -24,9 +24,12 @@ from math import nan
 
 import numpy as np
 
-from minusgrad.plugin import EnergyError, Potential, ordered_sum
-
+from ...energies.fields import BOX, Motion, ordered_sum
+from ...engine import storage
+from ...errors import EnergyError
+from ...potential.potential import Potential
 from .internal_relaxation import relaxed_along
+from .stress import Stress
 
 STRAINS = {2: ((0, 0), (1, 1), (0, 1)), 3: ((0, 0), (1, 1), (2, 2), (1, 2), (0, 2), (0, 1))}
 """Voigt's order of the components: xx, yy, xy in the plane; xx, yy, zz, yz, xz, xy in space."""
@@ -62,7 +65,6 @@ def elastic_constants(
     t: float = 0.0,
     *,
     positions: str = "x",
-    box: str = "box",
     relax: bool = True,
 ) -> Elasticity:
     """The stress and the elastic constants of a crystal whose atoms are at rest.
@@ -70,14 +72,14 @@ def elastic_constants(
         constants = elastic_constants(potential)
         constants.relaxed[0, 0], constants.relaxed[0, 1], constants.relaxed[3, 3]       # C11, C12, C44
 
-    potential: U of the fields `positions` (n, d) and `box` (1, d, d), rows of edge vectors. relax: compute
+    potential: U of the field `positions` (n, d) in a periodic box. relax: compute
     the relaxed constants, too; without they are NaN. The relaxation is solved by conjugate gradients of
     Hessian products without translations, and so works through maps.
 
     Raises `EnergyError` for a potential without the box, where the atoms are at no minimum of U, and where
     the relaxation does not converge.
     """
-    crystal = _Crystal(potential, t, positions, box)
+    crystal = _Crystal(potential, t, positions)
     strains = [_strain(crystal.dimension, *pair) for pair in STRAINS[crystal.dimension]]
     forces, slopes = zip(*(crystal.response(e) for e in strains), strict=True)
     direct = _table(strains, slopes)
@@ -97,14 +99,14 @@ def voigt(constants: np.ndarray) -> np.ndarray:
 class _Crystal:
     """Derivatives of a potential by a homogeneous strain."""
 
-    def __init__(self, potential: Potential, t: float, positions: str, box: str):
-        missing, geometry = {positions, box} - potential.reads, potential.fields.geometry
+    def __init__(self, potential: Potential, t: float, positions: str):
+        missing, geometry = {positions, BOX} - potential.reads, potential.fields.geometry
         if missing or geometry is None:
             raise EnergyError(
-                f"elastic constants: no energy depends on '{min(missing or {box})}', got fields"
+                f"elastic constants: no energy depends on '{min(missing or {BOX})}', got fields"
                 f" {', '.join(sorted(potential.reads))}; give the scene a periodic [box]"
             )
-        self.potential, self.t, self.names = potential, t, (positions, box)
+        self.potential, self.t, self.names = potential, t, (positions, BOX)
         self.x, self.h = (potential.fields[n].values.astype(np.float64) for n in self.names)
         self.h = self.h.reshape(self.h.shape[-2:])
         self.dimension, self.volume = len(self.h), geometry.volume
@@ -112,6 +114,7 @@ class _Crystal:
             raise EnergyError(
                 f"elastic constants: need 2 or 3 dimensions, got {self.dimension}; use such a box"
             )
+        self._stress = Stress(potential, [Motion(positions, positions)], {})
         gradients = [potential.gradient(n, t) for n in self.names]
         self.largest_force = float(np.abs(gradients[0]).max())
         self.stress = self._by_strain(*gradients) / self.volume
@@ -135,9 +138,8 @@ class _Crystal:
 
     def _by_strain(self, of_positions: np.ndarray, of_box: np.ndarray) -> np.ndarray:
         """dU/dF_ab from dU/dx and dU/dh; or its change from theirs."""
-        of_box = np.asarray(of_box, np.float64).reshape(self.h.shape)
-        atoms = np.einsum("ia,ib->ab", np.asarray(of_positions, np.float64), self.x)
-        return atoms + np.einsum("ca,cb->ab", of_box, self.h)
+        arrays = dict(zip(self.names, map(storage.allocate, (of_positions, of_box)), strict=True))
+        return self._stress.strain_derivative(arrays).T
 
 
 def _strain(dimension: int, k: int, m: int) -> np.ndarray:

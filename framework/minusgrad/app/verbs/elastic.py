@@ -1,0 +1,28 @@
+"""`elastic`: stress and elastic constants of a saved crystal, as a table."""
+
+from __future__ import annotations
+
+import argparse
+
+from .shared_options import common_options, path, print_json
+
+
+def elastic_options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("folder", type=path, metavar="RUN", help="folder of a run")
+    parser.add_argument("--at", type=int, metavar="STEP", help="a saved step (default: the last one)")
+    common_options(parser)
+
+
+def elastic(a: argparse.Namespace) -> int:
+    from ..elastic import elastic
+    from ..tables import print_table
+
+    found = elastic(a.folder, a.at, a.plugin)
+    if a.json:
+        print_json(found.as_dict())
+        return 0
+    print(f"{found.folder}: step {found.step}")
+    print_table(found.head, found.rows())
+    for remark in found.remarks():
+        print(remark)
+    return 0
