@@ -24,6 +24,8 @@ from minusgrad.plugin import Body, Motion, Quadrature, State, UserError
 from .cells import reference_cells
 from .mesh import NOBODY, Mesh
 
+REFERENCE = {"shares", "tangents", "weight"}
+"""Data of points that do not depend on the shape at rest."""
 LISTS = ("cells", "edges", "boundary")
 """The lists that every body has."""
 
@@ -34,8 +36,9 @@ def solid(
     thickness: float = 1.0,
     origin: Sequence[float] = (),
     velocity: Sequence[float] = (),
+    rest_shape: bool = False,
 ) -> State:
-    """The state of an undeformed body; in the plane, of a sheet.
+    """The state of an undeformed body; in the plane, of a sheet. rest_shape: `rest` (n, d) is a field, too.
 
     Raises `UserError` if a group of cells has the name of a list that every body has.
     """
@@ -54,13 +57,17 @@ def solid(
     lists.add_boundary(mesh, thick)
     for name, chosen in groups.items():
         lists.add_cells(name, mesh, chosen, thick)
+    x = mesh.points + np.array(origin or np.zeros(d))
+    rest = {"rest": x.copy()} if rest_shape else {}
+    made = {name for data in lists.data.values() for name in data}
     return State(
         fields={
-            "x": mesh.points + np.array(origin or np.zeros(d)),
+            "x": x,
             "v": np.tile(np.array(velocity or np.zeros(d), float), (n, 1)),
             "m": mesh.lumped(density * thick),
-        },
-        units={"x": "m", "v": "m s^-1", "m": "kg"},
+        }
+        | rest,
+        units={"x": "m", "v": "m s^-1", "m": "kg"} | dict.fromkeys(rest, "m"),
         motions=(Motion("x", "v", "m"),),
         bodies=tuple(Body(name, nodes) for name, nodes in mesh.bodies.items()),
         tuples=lists.tuples,
@@ -68,6 +75,7 @@ def solid(
         labels={"x": "position", "v": "velocity", "m": "mass"},
         shown=lists.of("cells"),
         quadratures=lists.quadratures,
+        of_rest=frozenset({"m", *made} - REFERENCE) if rest_shape else frozenset(),
     )
 
 

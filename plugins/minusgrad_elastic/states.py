@@ -47,12 +47,16 @@ Parts = Annotated[tuple[Count, Count, Count], fitting(lambda parts: 6 * prod(par
 
 
 class Solid(Record):
-    """A body of one density [kg/m^3], moved by `origin`, with one velocity; a thickness in the plane only."""
+    """A body of one density [kg/m^3], moved by `origin`, with one velocity; a thickness in the plane only.
+
+    rest_shape: its nodes at rest are the field `rest`, which energies with `rest_shape` read.
+    """
 
     density: Annotated[float | str, Quantity("kg m^-3", "positive")]
     thickness: Length | None = None
     origin: tuple[Place, ...] = ()
     velocity: tuple[Speed, ...] = ()
+    rest_shape: bool = False
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -64,7 +68,8 @@ class Solid(Record):
             if len(values[key]) not in (0, d):
                 raise UserError(f"{key}: {len(values[key])} numbers for {d} axes")
         metre = 1.0 / context.units.in_si("m")
-        return solid(mesh, values["density"], thickness or metre, values["origin"], values["velocity"])
+        moved = values["origin"], values["velocity"], self.rest_shape
+        return solid(mesh, values["density"], thickness or metre, *moved)
 
     def mesh(self, values: Mapping[str, Any], context: StateContext) -> Mesh:
         """Undeformed, where it was made; `values` are the block's, in the run's units."""

@@ -283,5 +283,5 @@ class Equilibrium:
         if name in self._sought and self._sought[name].all():
             raise EnergyError(
                 f"'{name}': an equilibrium does not depend on the start of its search; hold components of it"
-                " and ask for those, or ask for the rest shape (docs/equilibria.md)"
+                " and ask for those, or ask for 'rest', where the state has [state] rest_shape"
             )

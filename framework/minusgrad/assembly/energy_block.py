@@ -16,6 +16,7 @@ edges = "periodic"                    over cells, and of windows of cells: what 
 repeat = 10                           of a map that reads its own output: the number of sweeps
 begin = "p_guess"                     and the field that the first sweep reads; default: zeros
 fbar = true                           of a density of F: changes of volume are means over cells
+rest_shape = true                     and the nodes at rest are the field `rest` of the state
 cutoff = "10 angstrom"                over pairs: the distance beyond which they do not interact
 switch = "9 angstrom"                 and where the energy begins to be switched off; "none": a sharp cutoff
 skin = "1 angstrom"                   and how much further pairs are listed
@@ -58,9 +59,13 @@ class EnergyBlock(Record):
 
 
 class Density(Record):
-    """A density of a deformation gradient may take changes of volume from means over cells."""
+    """A density of a deformation gradient may take changes of volume from means over cells.
+
+    rest_shape: the nodes at rest are the field `rest` of the state, by which U then has derivatives.
+    """
 
     fbar: bool = False
+    rest_shape: bool = False
 
 
 class TupleBlock(EnergyBlock):

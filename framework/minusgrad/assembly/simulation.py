@@ -23,6 +23,7 @@ from ..energies.roles import Datum
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..energies.term import Term
+from ..energies.written.rest_shape import REST
 from ..engine import memory, runtime
 from ..errors import (
     EnergyError,
@@ -102,6 +103,7 @@ class Simulation:
         bound += [one for compound in compounds for one in compound.terms]
         with self.placed((place,)):
             self.potential = Potential(self.fields, bound, maps)
+        self._refuse_frozen_rest()
         self._announce()
         self.dissipation = self._dissipation()
         self.holds = self._holds()
@@ -125,6 +127,12 @@ class Simulation:
         with self.placed(scene.stepper.path):
             refuse_velocities(self.potential, self.stepper.motions)
         self._refuse_a_stepper_that_forgets()
+        if self.state.of_rest and self.stepper.motions:
+            with self.placed(scene.stepper.path):
+                raise EnergyError(
+                    "rest_shape: masses keep the shape at rest of the start, got a stepper in time; use a"
+                    " minimiser"
+                )
         seconds = self.units.symbol("s"), self.units.in_si("s")
         length = self.units.symbol("m"), self.units.in_si("m")
         grids = {name: Raster(grid.shape, grid.spacing, length) for name, grid in self.state.grids.items()}
@@ -229,6 +237,19 @@ class Simulation:
         if isinstance(periodic, bool):
             periodic = (periodic,) * (np.shape(values[BOX])[-1] if BOX in values else 0)
         return Fields(values, units, precision, periodic)
+
+    def _refuse_frozen_rest(self) -> None:
+        """Refuse terms that keep numbers of the shape at rest, where this is a field that may change."""
+        for part in self.potential.parts.values() if self.state.of_rest else ():
+            own = {a for a in getattr(part, "data", {}) if a in self.state.of_rest}
+            own |= {f.name for f in part.fields.values() if f.name in self.state.of_rest}
+            if own and REST not in part.fields:
+                with self.placed(self._terms.get(part.name, ("energy",))):
+                    raise EnergyError(
+                        f"{part.name}: keeps '{min(own)}' of the rest shape of the start, and would not"
+                        " follow the field 'rest', so that derivatives by it would be wrong; give it"
+                        " rest_shape = true where it is a solid, else leave [state] rest_shape out"
+                    )
 
     def _announce(self) -> None:
         """Log the time and memory of a run whose forces take long, before they are computed."""

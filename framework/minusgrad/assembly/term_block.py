@@ -19,6 +19,7 @@ from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..energies.term_spec import TermSpec
 from ..energies.written.mean_dilatation import with_mean_dilatation
+from ..energies.written.rest_shape import REST, with_rest_shape
 from ..errors import EnergyError, choices, unknown
 from ..scene.records import Record, quantities
 from ..scene.units import UnitSystem
@@ -46,6 +47,8 @@ class TermBlock:
     ):
         self.model, self.state, self.units = model, state, units
         self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
+        if getattr(model, "rest_shape", False):
+            self.energy = self._of_rest_shape(self.energy)
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}
         for a, value in quantities(model, units).items():
@@ -64,6 +67,12 @@ class TermBlock:
                 " cells of order 2, or leave `fbar` out"
             )
         return made
+
+    def _of_rest_shape(self, energy: Any) -> LocalEnergy:
+        """The form whose rest shape is a field. Raises `EnergyError` where the state has none."""
+        if REST not in self.state.fields:
+            raise EnergyError("rest_shape: needs the field 'rest', got none; give [state] rest_shape = true")
+        return with_rest_shape(energy)
 
     @property
     def data(self) -> dict[str, Any]:

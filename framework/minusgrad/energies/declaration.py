@@ -14,7 +14,7 @@ BLOCK_KEYS = ("kind", "name", "tuples", "body", "fields", "gives", "grid", "size
 """Keys that blocks of a scene have themselves, so that no parameter or datum may have such a name."""
 PAIR_KEYS = ("cutoff", "switch", "skin", "images", "exclude", "scale")
 """The same of blocks of energies over pairs."""
-DENSITY_KEYS = ("fbar",)
+DENSITY_KEYS = ("fbar", "rest_shape")
 """The same of blocks of energies that are Linear in positions."""
 CELL_KEYS, MAP_KEYS = ("edges",), ("repeat", "begin", "outside", "adds", "copies")
 """The same of blocks of energies over cells, and of maps."""

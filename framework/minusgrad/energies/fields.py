@@ -216,6 +216,7 @@ class State:
     the lists that a picture is drawn with. grids: grids of cells by name. tables: arrays of constants by the
     argument of an energy. quadratures: by name, points in the cells of lists; an energy over "cells" has an
     element for each of its points if there are some, and `data` has a value for each.
+    of_rest: the names of data and fields that were computed from the field `rest`, the nodes at rest.
     """
 
     fields: Mapping[str, np.ndarray]
@@ -231,6 +232,7 @@ class State:
     grids: Mapping[str, Grid] = field(default_factory=dict)
     tables: Mapping[str, np.ndarray] = field(default_factory=dict)
     quadratures: Mapping[str, Quadrature] = field(default_factory=dict)
+    of_rest: frozenset[str] = frozenset()
 
 
 class Fields(Mapping[str, Field]):
