@@ -3,7 +3,8 @@
     kinetic = sum of inertia v^2 / 2        momentum = sum of inertia v
     total = kinetic + potential             angular momentum = sum of x cross (inertia v), for d = 2, 3
     drift = (total - work + dissipated - heat + cell - E0) / |E0|, with E0 at the start; where that is nothing
-            (1e-9 of the kinetic energy and sum |u| there), in parts of them
+            (1e-9 of the kinetic energy and sum |u| there), in parts of them; of the heat or the work so far,
+            where these are larger
     damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
     reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
 
@@ -118,7 +119,8 @@ class Energies(Observer):
             self.start, self.scale = conserved, reference(self.stepper, moving, conserved)
         if self.stepper.damps:
             return {"kinetic": moving, "total": total, "damped": self.start - conserved} | balance
-        drift = (conserved - self.start) / (max(self.scale, abs(balance.get("heat", 0.0))) or 1.0)
+        given = (abs(balance.get(name, 0.0)) for name in ("heat", "work"))
+        drift = (conserved - self.start) / (max(self.scale, *given) or 1.0)
         return {"kinetic": moving, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
