@@ -19,6 +19,7 @@ from tests.support.command import SCENES, files, last_saved, minusgrad
 from tests.support.short_scenes import (
     AT_REST,
     BOXED,
+    DRIVEN,
     FITTED,
     FITTERS,
     FLOWS,
@@ -63,6 +64,9 @@ def cases() -> Iterator[Case]:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in SPLITTINGS)
         for scene in STIFF:
             yield from (Case(scene, kind, precision, run, moved(scene, kind)) for kind in IMPLICIT)
+        for scene, short in DRIVEN.items():
+            by_kind = ((kind, short | {"stepper.kind": kind}) for kind in IMPLICIT)
+            yield from (Case(scene, kind, precision, run, given) for kind, given in by_kind)
         yield from (Case(scene, "npt", precision, run, overrides) for scene, overrides in BOXED.items())
         for scene, overrides in FLOWS.items():
             for scheme in ("implicit_euler", "crank_nicolson", "bdf2"):
@@ -120,7 +124,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    assert len(CASES) == 2 * (5 * 15 + 4 * 4 + 1 + 4 * 12 + 2 + 3 + 3 + 3 + 2 + 1 + programs)
+    assert len(CASES) == 2 * (5 * 15 + 4 * 4 + 4 + 1 + 4 * 12 + 2 + 3 + 3 + 3 + 2 + 1 + programs)
 
 
 @pytest.fixture(scope="module")

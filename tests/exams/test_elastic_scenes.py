@@ -117,6 +117,30 @@ def test_the_cantilever_converges_when_refined(tmp_path):
     assert errors[2] < 0.09
 
 
+# A bar --------------------------------------------------------------------------------------------------
+
+
+def moment(x: np.ndarray, force: np.ndarray) -> float:
+    """About the x axis."""
+    return float((x[:, 1] * force[:, 2] - x[:, 2] * force[:, 1]).sum())
+
+
+@pytest.mark.exam
+def test_twisted_bar(tmp_path):
+    """The torque of both ends, from the reactions; 0.1406 is Saint-Venant's number for a square section."""
+    run = minusgrad.run(SCENES / "twisted_bar.toml", out=tmp_path / "run")
+    x, reaction = positions(run)[-1], run.series("particles/all/reaction").value[-1]
+    left, right = (np.isclose(positions(run)[0][:, 0], end) for end in (0.0, 1.0))
+    torque, law = moment(x[right], reaction[right]), 0.1406 * 1e6 / 2.6 * 0.2**4 * 2.0 * np.pi / 1.0
+    assert law == pytest.approx(543.6, abs=0.1)
+    assert torque == pytest.approx(555.0, rel=2e-3)
+    assert 1.0 < torque / law < 1.03
+    assert moment(x[left], reaction[left]) == pytest.approx(-torque, rel=1e-3)
+    np.testing.assert_allclose(x[right], positions(run)[0][right], atol=1e-12)
+    assert last(run, "total") == pytest.approx(last(run, "work"), rel=1e-5)
+    assert last(run, "kinetic") < 1e-5 * last(run, "total")
+
+
 # A sheet ------------------------------------------------------------------------------------------------
 
 

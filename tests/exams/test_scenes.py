@@ -51,6 +51,7 @@ CLAIMED = {
     "stiffness_from_shape": "exams/test_fit_scenes.py::test_stiffness_from_shape",
     "stretch": "exams/test_elastic_scenes.py::test_stretch",
     "topology": "exams/test_fit_scenes.py::test_topology",
+    "twisted_bar": "exams/test_elastic_scenes.py::test_twisted_bar",
     "two_body": "exams/test_scenes.py::test_two_body",
     "warm_crystal": "steppers/test_heat_bath.py::test_warm_crystal",
     "volume_renderer": "exams/programs/test_volume_renderer.py::test_volume_renderer",

@@ -57,6 +57,13 @@ FLOWS: dict[str, dict[str, Any]] = {
 }
 """What runs down the slope of a potential, by its own stepper."""
 
+DRIVEN: dict[str, dict[str, Any]] = {
+    "twisted_bar": {"state.cells": [4, 1, 1], "state.order": 1, "stepper.dt": "0.1 s", "run.steps": 12}
+    | {"checkpoint.every": 4}
+    | looking(2, 4, 4, 6),
+}
+"""What only implicit steppers move at this dt."""
+
 BATH = {"friction": 0.1, "temperature": 1e-3}
 """In the units of the scene, whatever they are."""
 SPLITTINGS = ("symplectic_euler", "leapfrog", "yoshida4", "yoshida6", "langevin")
@@ -148,6 +155,8 @@ def path_of(scene: str) -> Path:
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper."""
     return (IN_TIME | BOXED | FLOWS | AT_REST | PROGRAMS)[scene]
+
+    return (IN_TIME | BOXED | DRIVEN | AT_REST | PROGRAMS)[scene]
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:

@@ -6,8 +6,9 @@ the factors at hand is that distance, up to a part theta = |d'| / |d| of it:
 
     theta |d'| <= ROUNDED eps max |u|            then d' is the last correction
 
-Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. It begins at numbers
-of the saved state alone and keeps nothing from step to step, so that resumed runs have the same bits.
+A saddle that the search has reached, as that of a bar pressed without a flaw, solves the equation of the step
+and is taken. Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. It begins
+at numbers of the saved state alone and keeps nothing from step to step, so that resumed runs have the same bits.
 """
 
 from collections.abc import Sequence
@@ -81,17 +82,19 @@ class StepSolver(Newton):
             if self._reach <= FLOOR * self._eps * self._extent:
                 return True
             raise UnsolvedStepError("Newton's method finds no lower point")
-        if self._projected:
-            return False
-        here = self._here()
+        here, saddle = self._here(), self._projected
         try:
+            if saddle:
+                self.solver.factor(self.system())
             correction = -self.solver.solve(here.slope, ACCURATE)
         except RunFailedError:  # iterations that do not converge
             return False
         distance = float(np.abs(correction).max())
+        if saddle and distance > WHOLE * self._eps * self._extent:
+            return False
         size = max(np.abs(here.z).max(), np.abs(self.incremental.y).max())
         closer = distance / (self.change or 1.0)
-        if closer < 0.5 and closer * distance <= ROUNDED * self._eps * size:
+        if saddle or (closer < 0.5 and closer * distance <= ROUNDED * self._eps * size):
             self._correct(here, correction)
             return True
         near = self.change <= FLOOR * self._eps * self._extent
