@@ -55,9 +55,7 @@ def test_substeps_are_in_the_journal_and_resumed_bit_for_bit(
 def test_a_step_that_is_not_solved_ends_the_run_and_keeps_what_was_saved(tmp_path: Path) -> None:
     """Exit code 3; with more substeps it can be resumed."""
     given = PRESSED | {"stepper.kind": "implicit_euler", "stepper.substeps": 1}
-    with pytest.raises(
-        UnsolvedStepError, match=r"^step [23]: is not solved at once: .*; a smaller dt, slower"
-    ):
+    with pytest.raises(UnsolvedStepError, match=r"^step [23]: is not solved at once: .*; a smaller dt"):
         run(BAR, given, tmp_path / "run")
     failed = events(tmp_path / "run", "failed")[0]["step"]
     assert events(tmp_path / "run", "saved")[-1]["step"] == failed >= 1

@@ -7,8 +7,9 @@ the factors at hand is that distance, up to a part theta = |d'| / |d| of it:
     theta |d'| <= ROUNDED eps max |u|            then d' is the last correction
 
 A saddle that the search has reached, as that of a bar pressed without a flaw, solves the equation of the step
-and is taken. Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. It begins
-at numbers of the saved state alone and keeps nothing from step to step, so that resumed runs have the same bits.
+and is taken. Near the minimum the decrease of Phi drowns in its rounding; there steps are taken whole. The
+search begins at numbers of the saved state alone and keeps nothing from step to step, so that resumed runs
+have the same bits.
 """
 
 from collections.abc import Sequence
