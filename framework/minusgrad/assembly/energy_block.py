@@ -87,7 +87,7 @@ Rows = tuple[tuple[int, ...], ...]
 
 
 class PairBlock(EnergyBlock):
-    """An energy over pairs or triples may be limited to those within a cutoff."""
+    """An energy over pairs, directed pairs or triples may be limited to those within a cutoff."""
 
     cutoff: Distance | None = None
     switch: Switch | None = None
@@ -173,12 +173,12 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
 def _block(energy: LocalEnergy | Staged) -> type[Record]:
     if isinstance(energy, Staged):
         return StagedMapBlock if isinstance(energy, StagedMap) else StagedBlock
+    if energy.element_kind.limited:
+        return PairBlock
     if energy.element_kind.several or energy.element_kind.combined:
         return SetBlock
     if energy.element_kind.cells:
         return CellBlock
-    if energy.element_kind.limited:
-        return PairBlock
     return TupleBlock if energy.listed else EnergyBlock
 
 

@@ -169,6 +169,43 @@ images = true
 WARM = SCENE[: SCENE.index("[[energy]]")] + BLOCK + SCENE[SCENE.index("[stepper]") :]
 
 
+ENDS = """R = "2.7 angstrom"
+S = "3 angstrom"
+cutoff = "3 angstrom"
+switch = "none"
+skin = "0.05 angstrom"
+images = true
+"""
+PARTS = f"""
+[[map]]
+kind = "tersoff_zeta"
+lambda3 = "1.7322 angstrom^-1"
+{ENDS}
+[[energy]]
+kind = "tersoff_bond"
+A = "1830.8 eV"
+B = "471.18 eV"
+lambda1 = "2.4799 angstrom^-1"
+lambda2 = "1.7322 angstrom^-1"
+{ENDS}"""
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_its_parts_in_blocks_of_their_own_are_the_compound(scene: str, precision: str) -> None:
+    whole = build(scene, {"runtime.precision": precision}).potential
+    Path("parts.toml").write_text(WARM.replace(BLOCK, PARTS))
+    parts = build("parts.toml", {"runtime.precision": precision}).potential
+    assert parts.value() == whole.value()
+    assert np.array_equal(parts.gradient("x"), whole.gradient("x"))
+    Path("parts.toml").write_text(WARM.replace(BLOCK, PARTS + "scale = { bonds = 0.5 }\n"))
+    with pytest.raises(MinusgradError) as caught:
+        build("parts.toml")
+    assert str(caught.value).endswith(
+        "tersoff_bond.scale: is of energies of pairs within a cutoff, got one over directed pairs; leave"
+        " `scale` out"
+    )
+
+
 @pytest.fixture
 def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     monkeypatch.chdir(tmp_path)

@@ -17,13 +17,18 @@ from ..term_spec import TermSpec
 def with_scaled_pairs(spec: TermSpec, fields: Fields) -> list[Term]:
     """The terms of each scaled list, then the term within the cutoff, from which their pairs are excluded.
 
-    Raises `EnergyError` for scaled pairs without a cutoff, and of a map.
+    Raises `EnergyError` for scaled pairs without a cutoff, of a map, and of triples and directed pairs.
     """
     if not spec.scaled:
         return [Term.of(spec, fields)]
-    if spec.cutoff is None or isinstance(spec.energy, LocalMap):
-        got = "a map" if spec.cutoff is not None else "no cutoff"
-        raise EnergyError(f"{spec.label}.scale: is of energies within a cutoff, got {got}; leave `scale` out")
+    of_pairs = spec.energy.element_kind.unordered
+    if spec.cutoff is None or isinstance(spec.energy, LocalMap) or not of_pairs:
+        got = "no cutoff" if spec.cutoff is None else "a map"
+        if not of_pairs:
+            got = f"one over {spec.energy.over}".replace("_", " ")
+        raise EnergyError(
+            f"{spec.label}.scale: is of energies of pairs within a cutoff, got {got}; leave `scale` out"
+        )
     lists = [rows for rows, _ in spec.scaled.values()]
     excluded = np.concatenate([*lists, *([] if spec.exclude is None else [spec.exclude])])
     whole = replace(Term.of(replace(spec, exclude=excluded, scaled={}), fields), owner=spec.label)
