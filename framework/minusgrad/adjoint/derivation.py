@@ -2,6 +2,7 @@
 
 splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
 implicit schemes       a tape of solved stages; one linear system for each step (`implicit_adjoint`)
+gradient flows         a tape of both ends of steps; one linear system for each (`flow_derivatives`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
 """
 
@@ -13,6 +14,8 @@ import numpy as np
 from ..energies.fields import Motion
 from ..errors import EnergyError, NonFiniteError
 from ..potential.potential import Potential
+from ..steppers.implicit.flow_tape import FlowTape
+from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ..steppers.implicit.substep_tape import SubstepTape
 from ..steppers.integrator import inertia
@@ -21,6 +24,7 @@ from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
 from .backward import Backward, RunAdjoint
+from .flow_derivatives import FlowAdjoint, FlowTangents
 from .implicit_adjoint import ImplicitAdjoint
 from .implicit_tangents import ImplicitTangents
 from .program import ProgramAdjoint, ProgramTangents
@@ -109,6 +113,34 @@ class OfImplicit:
         refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
+class OfFlow:
+    """Runs of a gradient flow."""
+
+    longest = 2**31
+
+    def __init__(self, stepper: GradientFlow):
+        self.stepper = stepper
+
+    def tape_size(self, steps: int) -> int:
+        return FlowTape.size(self.stepper.moving, steps)
+
+    def recorded(self, steps: int) -> GradientFlow:
+        return self.stepper.with_tape(FlowTape())
+
+    def adjoint(self, recorded: GradientFlow, names: Sequence[str]) -> RunAdjoint:
+        return FlowAdjoint(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return FlowTangents(self.stepper, names)
+
+    def refuse_unfit(self) -> None:
+        """A minimiser may have reached a capacity of zero."""
+        try:
+            _ = self.stepper.capacity
+        except EnergyError as error:
+            raise NonFiniteError(str(error)) from error
+
+
 class OfProgram:
     """Runs of a program of maps and slopes."""
 
@@ -147,4 +179,6 @@ def derivation(stepper: DifferentiableStepper) -> Derivation:
         return OfProgram(stepper)
     if isinstance(stepper, ImplicitIntegrator):
         return OfImplicit(stepper)
+    if isinstance(stepper, GradientFlow):
+        return OfFlow(stepper)
     return OfSplitting(cast(SplittingStepper, stepper))

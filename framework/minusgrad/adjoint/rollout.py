@@ -65,7 +65,7 @@ class Rollout:
         one = self.stepper
         potentials = [one.potential, *([one.dissipation] if one.dissipation else [])]
         potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
-        known, names = one.potential.fields, {m.inertia for m in one.motions if isinstance(m.inertia, str)}
+        known, names = one.potential.fields, one.weights
         total = sum(potential.writes for potential in potentials)
         if one.magnetic:
             names |= one.magnetic.potential.reads.intersection(known)  # not its own arrays

@@ -38,6 +38,9 @@ class DifferentiableStepper(Protocol):
     @property
     def moving(self) -> list[Field]: ...
 
+    @property
+    def weights(self) -> set[str]: ...
+
     def differentiable(self) -> "DifferentiableStepper": ...
 
     def begin_tape(self, first: int) -> None: ...
@@ -198,6 +201,11 @@ class Stepper:
     def moving(self) -> list[Field]:
         """The fields that change."""
         raise NotImplementedError
+
+    @property
+    def weights(self) -> set[str]:
+        """The fields by which a step weighs what moves: inertias."""
+        return {m.inertia for m in self.motions if isinstance(m.inertia, str)}
 
     @property
     def failed(self) -> bool:

@@ -154,6 +154,29 @@ def test_the_conductivity_is_found_from_steady_temperatures(tmp_path: Path) -> N
     assert estimate.values == pytest.approx(1.7, rel=1e-6)
 
 
+@pytest.mark.parametrize("scheme", ["crank_nicolson", "bdf2"])
+def test_conductivity_and_coefficient_are_found_from_a_quenching(scheme: str, tmp_path: Path) -> None:
+    """From the temperatures at two times; by the gradient through all steps."""
+    coarse = {"state.mesh.cells": [5, 3], "run.steps": 20, "stepper.scheme": scheme, "stepper.dt": "10 s"}
+    run = minusgrad.run(BAR, coarse | {"observe.1.every": 10}, tmp_path / "bar")
+    series = run.series("particles/all/temperature")
+    rows = [
+        f"{t}, {n}, {float(T)!r}"
+        for t, values in zip(series.time[1:], series.value[1:], strict=True)
+        for n, T in enumerate(values)
+    ]
+    (tmp_path / "measured.csv").write_text("\n".join(["time, node, T", *rows]) + "\n")
+    table = FIT.replace('of = "equilibrium"\n', "").replace("3 W m", "60 W m").replace('"1 W m', '"40 W m')
+    table = table.replace('lower = "0.1 W m^-1 K^-1"', 'lower = "1 W m^-1 K^-1"')
+    table += '\n[fit.parameters."side.coefficient"]\nstart = "250 W m^-2 K^-1"\nscale = "100 W m^-2 K^-1"\n'
+    (tmp_path / "fit.toml").write_text(BAR.read_text() + table)
+    found = minusgrad.fit(tmp_path / "fit.toml", coarse, tmp_path / "fit")
+    assert {e.name: e.values.item() for e in found.estimates.parameters} == {
+        "heat_conduction.conductivity": pytest.approx(40.0, rel=1e-6),
+        "side.coefficient": pytest.approx(400.0, rel=1e-6),
+    }
+
+
 @pytest.mark.parametrize(
     ("old", "new", "text"),
     [

@@ -12,7 +12,7 @@ are at their prescribed values at the end of the step.
 """
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -26,16 +26,7 @@ from ..holds import Holds
 from ..stability.free_components import FreeComponents
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..time_stepper import TimeStepper
-
-
-class FlowScheme(NamedTuple):
-    """C (new T + now T_0 + before T_-1) / h + (1 - old) dU/dT + old dU/dT_0 = 0."""
-
-    new: float
-    now: float
-    before: float
-    old: float
-
+from .flow_tape import FlowScheme, FlowStep, FlowTape
 
 FLOW_SCHEMES = {
     "implicit_euler": FlowScheme(1.0, -1.0, 0.0, 0.0),
@@ -53,9 +44,9 @@ class GradientFlow(TimeStepper):
         GradientFlow(potential, {"T": "C"}, dt=0.1).advance(100)
 
     capacities: for each field that flows, the field of its capacity, or one number. scheme: of FLOW_SCHEMES.
-    dt, t0: the step and the time at step 0. solver: of `solvers.linear_solver.METHODS`, or "auto". Raises
-    `EnergyError` where nothing flows, for capacities that are not positive, and for potentials without a
-    sparse Hessian.
+    dt, t0: the step and the time at step 0. solver: of `solvers.linear_solver.METHODS`, or "auto". With a
+    `tape`, steps record what derivatives need. Raises `EnergyError` where nothing flows, for capacities that
+    are not positive, and for potentials without a sparse Hessian.
     """
 
     fixed = frozenset({"potential", "capacities", "scheme", "holds"})
@@ -69,31 +60,37 @@ class GradientFlow(TimeStepper):
         t0: float = 0.0,
         holds: Holds | None = None,
         solver: str = "auto",
+        tape: FlowTape | None = None,
     ):
         refuse_time_steps(potential)
         if not capacities:
             raise EnergyError("gradient_flow: no field flows; give one with its capacity: { T = 'C' }")
         self.potential, self.capacities = potential, dict(capacities)
         self.scheme, self.holds = FLOW_SCHEMES[scheme], holds or Holds(potential.fields)
-        self._names, self.solver = list(capacities), LinearSolver(solver)
+        self.names, self.solver, self.tape = list(capacities), LinearSolver(solver), tape
+        self._made = scheme, solver
         shares = {n: _capacity(potential, n, c) for n, c in capacities.items()}
-        self._free = FreeComponents(potential.fields, shares, self.holds)
-        if not self._free.size:
+        self.free = FreeComponents(potential.fields, shares, self.holds)
+        if not self.free.size:
             raise EnergyError("gradient_flow: every component is held; leave some free")
-        self._capacity = self._free.inverse_root**-2
-        self._slopes = {n: storage.allocate(np.zeros_like(potential.fields[n].values)) for n in self._names}
+        self._slopes = {n: storage.allocate(np.zeros_like(potential.fields[n].values)) for n in self.names}
         self.gradient = Gradient(self._slopes, self.update)
         self._start_clock(dt, t0)
         self._before: np.ndarray | None = None
         self._matrix: np.ndarray | None = None
-        potential.hessian(self._names, t0)  # refuses energies without one
+        potential.hessian(self.names, t0)  # refuses energies without one
         self.holds.place(self.time)
         self.evaluate()
 
     @property
     def moving(self) -> list[Field]:
         """The fields that flow."""
-        return [self.potential.fields[n] for n in self._names]
+        return [self.potential.fields[n] for n in self.names]
+
+    @property
+    def weights(self) -> set[str]:
+        """The fields of capacities."""
+        return {c for c in self.capacities.values() if isinstance(c, str)}
 
     @property
     def inputs(self) -> tuple[float, ...]:
@@ -126,7 +123,7 @@ class GradientFlow(TimeStepper):
         self.update()
         slopes = {f"gradient/{n}": storage.host(g).copy() for n, g in self._slopes.items()}
         known = np.zeros(0) if self._before is None else self._before.copy()
-        whole = np.zeros(self._free.size if self.scheme.before else 0)
+        whole = np.zeros(self.free.size if self.scheme.before else 0)
         whole[: len(known)] = known
         return slopes | {"before": whole, "begun": np.array(len(known) > 0)} | self._clock()
 
@@ -159,13 +156,15 @@ class GradientFlow(TimeStepper):
             self.mark()
 
     def _step(self) -> None:
-        there, here = float(self.times(self.step + 1)), self._values
+        now, end, here = self.time, float(self.times(self.step + 1)), self.values
         scheme = self.scheme if self._before is not None or not self.scheme.before else FIRST
-        rate = self._capacity / self._dt
+        rate = self.capacity / self._dt
         known = scheme.now * here + (0.0 if self._before is None else scheme.before * self._before)
         known = rate * known + (scheme.old * self._flat_slope() if scheme.old else 0.0)
-        self.holds.place(there)
-        self._solve(there, rate * scheme.new, known, 1.0 - scheme.old)
+        self.holds.place(end)
+        self._solve(end, rate * scheme.new, known, 1.0 - scheme.old)
+        if self.tape:
+            self.tape.steps[self.step] = FlowStep(scheme, (now, end), self.values, here, self._before)
         self._before = here if self.scheme.before else None
         self.step += 1
 
@@ -174,20 +173,20 @@ class GradientFlow(TimeStepper):
 
         def residual() -> np.ndarray:
             self._slope(t)
-            return weight * self._values + known + share * self._flat_slope()
+            return weight * self.values + known + share * self._flat_slope()
 
         eps = float(np.finfo(self.potential.fields.dtype).eps)
         left = residual()
         for _ in range(ITERATIONS):
             self._refuse_nonfinite(left, t)
             change = self._newton(t, weight, share, left)
-            start, size = self._values, float(np.abs(left).max())
+            start, size = self.values, float(np.abs(left).max())
             for k in range(HALVINGS):
-                self._values = start + 0.5**k * change
+                self.values = start + 0.5**k * change
                 left = residual()
                 if np.isfinite(left).all() and np.abs(left).max() <= size:
                     break
-            if np.abs(change).max() <= ROUNDINGS * eps * np.abs(self._values).max(initial=0.0):
+            if np.abs(change).max() <= ROUNDINGS * eps * np.abs(self.values).max(initial=0.0):
                 return
         raise RunFailedError(
             f"step {self.step + 1}: Newton's method does not converge; take a smaller dt, got {self._dt:g}"
@@ -195,50 +194,92 @@ class GradientFlow(TimeStepper):
 
     def _newton(self, t: float, weight: np.ndarray, share: float, left: np.ndarray) -> np.ndarray:
         """The change of T that makes the linearised residual zero."""
+        self.factor(t, weight, share)
+        return self.solver.solve(-left)
+
+    def factor(self, t: float, weight: np.ndarray, share: float) -> None:
+        """Factors of weight + share d2U/dT2 at the present fields, unless the solver has them."""
         from scipy.sparse import diags_array
 
-        rows = self._free.rows
-        hessian = self.potential.hessian(self._names, t)[rows][:, rows]
+        rows = self.free.rows
+        hessian = self.potential.hessian(self.names, t)[rows][:, rows]
         matrix = (share * hessian + diags_array(weight)).tocsr()
         if self._matrix is None or not np.array_equal(self._matrix, matrix.data):
             node, component = self._rows()
             self.solver.factor(SparseSystem(matrix, node, component, np.zeros((len(rows), 0))))
             self._matrix = matrix.data.copy()
-        return self.solver.solve(-left)
+
+    @property
+    def capacity(self) -> np.ndarray:
+        """C of each free component (N,), as it is now."""
+        parts = []
+        for name, places in self.free.places.items():
+            shape = self.free.shapes[name]
+            of_nodes = _capacity(self.potential, name, self.capacities[name])
+            parts.append(
+                np.broadcast_to(of_nodes.reshape(-1, *[1] * (len(shape) - 1)), shape).ravel()[places]
+            )
+        return np.concatenate(parts)
 
     def _rows(self) -> tuple[np.ndarray, np.ndarray]:
         """The node and the component of each free component, nodes of one field after those of another."""
         nodes, components, first = [], [], 0
-        for name, places in self._free.places.items():
+        for name, places in self.free.places.items():
             count = len(self.potential.fields[name])
-            width = int(np.prod(self._free.shapes[name][1:], dtype=int))
+            width = int(np.prod(self.free.shapes[name][1:], dtype=int))
             nodes.append(first + places // width)
             components.append(places % width)
             first += count
         return np.concatenate(nodes), np.concatenate(components)
 
     @property
-    def _values(self) -> np.ndarray:
+    def values(self) -> np.ndarray:
         """The free components (N,)."""
-        return self._free.vector({field.name: field.values for field in self.moving})
+        return self.free.vector({field.name: field.values for field in self.moving})
 
-    @_values.setter
-    def _values(self, values: np.ndarray) -> None:
+    @values.setter
+    def values(self, values: np.ndarray) -> None:
         for field in self.moving:
-            whole, places = field.values.copy(), self._free.places[field.name]
-            whole.reshape(-1)[places] = self._free.by_field(values)[field.name].reshape(-1)[places]
+            whole, places = field.values.copy(), self.free.places[field.name]
+            whole.reshape(-1)[places] = self.free.by_field(values)[field.name].reshape(-1)[places]
             field.set(whole)
+
+    # Derivatives
+
+    def differentiable(self) -> "GradientFlow":
+        """Itself: every scheme has derivatives."""
+        return self
+
+    def with_tape(self, tape: FlowTape) -> "GradientFlow":
+        """A stepper of the same fields that records on a tape, with its clock at the start."""
+        scheme, solver = self._made
+        one = GradientFlow(
+            self.potential, self.capacities, self.dt, scheme, self._origin, self.holds, solver, tape
+        )
+        one.kind = self.kind
+        return one
+
+    def begin_tape(self, first: int) -> None:
+        """Begin the tape at the present fields, with step number `first`."""
+        assert self.tape
+        self.tape.first = first
+        self.tape.steps.clear()
+
+    def put(self, values: np.ndarray, t: float) -> None:
+        """Set the free components, and the held ones to their values at time t."""
+        self.holds.place(t)
+        self.values = values
 
     def _slope(self, t: float) -> None:
         targets: dict[str, Any] = self._slopes
         self.potential.gradient_into(targets, t)
 
     def _flat_slope(self) -> np.ndarray:
-        return self._free.vector({n: storage.host(g) for n, g in self._slopes.items()})
+        return self.free.vector({n: storage.host(g) for n, g in self._slopes.items()})
 
     def _refuse_nonfinite(self, left: np.ndarray, t: float) -> None:
         if not np.isfinite(left).all():
-            found = self.potential.first_nonfinite(t, self._names) or "dU/dT is not finite"
+            found = self.potential.first_nonfinite(t, self.names) or "dU/dT is not finite"
             raise NonFiniteError(f"step {self.step + 1}: {found}")
 
 
