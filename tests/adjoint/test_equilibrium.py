@@ -16,6 +16,7 @@ from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from tests.support.command import SCENES
+from tests.support.tiers import sampled
 
 POINTS = np.array([[0.0, 0.0], [1.0, 0.1], [2.1, 0.0], [0.4, 1.0], [1.6, 0.9], [1.0, 1.9]])
 BARS = [[0, 1], [1, 2], [0, 3], [1, 3], [1, 4], [2, 4], [3, 4], [3, 5], [4, 5]]
@@ -99,8 +100,11 @@ def slope(one: Equilibrium, name: str, way: np.ndarray, h: float, value: Callabl
 # Sensitivities --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("minimiser", "solver"), [(Newton, "superlu"), (LBFGS, "block_jacobi")])
-@pytest.mark.parametrize("name", NAMES)
+SEARCHES = [(Newton, "superlu"), (LBFGS, "block_jacobi")]
+ROWS = [(name, *search) for name in NAMES for search in SEARCHES]
+
+
+@pytest.mark.parametrize(("name", "minimiser", "solver"), sampled(ROWS, ROWS[::3]))
 def test_the_gradient_is_that_of_whole_searches(name: str, minimiser: type, solver: str) -> None:
     tight = TIGHT if minimiser is Newton else Tolerances(force=1e-11)
     one = truss(minimiser=minimiser, tolerances=tight, solver=solver)

@@ -19,6 +19,7 @@ from minusgrad.steppers.minimisers.unknowns import Unknown
 from tests.support.command import SCENES, files, last_saved
 from tests.support.command import minusgrad as command
 from tests.support.short_scenes import cut
+from tests.support.tiers import sampled
 
 STRETCH = SCENES / "stretch.toml"
 EVERY = {"observe": [{"kind": "reactions", "every": 1}]}
@@ -116,7 +117,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", sampled(WAYS, ["at once"]))
 def test_supports_move_with_the_load(way: str, tmp_path: Path) -> None:
     """Compressed to 0.6 of its length; at once the cells at the end would be turned inside out."""
     own = {"stepper": {"kind": "newton", "load_steps": 8}, "run.steps": 8} | EVERY | WAYS[way]
@@ -182,7 +183,7 @@ def test_the_same_bits_however_it_is_cut(force: float, cut_at: int) -> None:
     }
 
 
-@pytest.mark.parametrize("solver", ["superlu", "multigrid", "block_jacobi"])
+@pytest.mark.parametrize("solver", sampled(["superlu", "multigrid", "block_jacobi"], ["multigrid"]))
 def test_a_run_that_was_cut_ends_with_the_same_files(solver: str, tmp_path: Path) -> None:
     own = {"stepper": {"kind": "newton", "load_steps": 6, "solver": solver}, "run.steps": 6}
     own |= {"hold.1.displacement": ["-4 cm"], "checkpoint.every": 2} | EVERY

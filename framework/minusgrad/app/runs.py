@@ -40,6 +40,7 @@ from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
 from ..files.writer import Writer
 from ..scene.document import Document, load
+from ..solvers.linear_solver import BITS
 from ..steppers import scheduler
 from ..steppers.stability.step_size import StepSize
 from . import divergence
@@ -343,7 +344,7 @@ def _finished(
     if outcome == "interrupted":
         folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
-    used = {"solver": stepper.solver_used} if stepper.solver_used else {}
+    used = {"solver": stepper.solver_used, "solver_bits": BITS} if stepper.solver_used else {}
     folder.journal("finished", step=stepper.step, outcome=outcome, **used)
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):

@@ -48,6 +48,8 @@ INSTALLED = {
     "pardiso": (Pardiso.installed, "pypardiso", "pip install pypardiso"),
 }
 """Methods of optional libraries: whether they are there, the library, and the command that installs it."""
+BITS = "the same on one machine with one number of threads; sums of libraries depend on both"
+"""What a journal says of the bits of solutions."""
 SMALL = 12_000
 """Unknowns up to which "auto" takes factors of SuperLU."""
 PRECISE = 1e-12
