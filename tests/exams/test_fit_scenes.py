@@ -1,5 +1,6 @@
 """The inverse problems that ship: what their scenes claim of `minusgrad fit`."""
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -48,6 +49,8 @@ def test_stiffness_from_shape(tmp_path) -> None:
     assert fit.outcome == "settled"
     assert fit.remarks == ()
     assert abs(fit.estimates.reduced - 1.0) < 3.0 * np.sqrt(2.0 / fit.estimates.observations)
+    events = (fit.folder / "journal.jsonl").read_text().splitlines()
+    assert json.loads(events[-1])["solver"].startswith("SuperLU: 220 unknowns, at most 12,000; ")
     truth = {"youngs_modulus": hanging_gel.YOUNG, "poissons_ratio": hanging_gel.POISSON}
     for name, value in truth.items():
         found = estimate(fit, f"neo_hookean.{name}")

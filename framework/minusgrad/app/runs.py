@@ -344,7 +344,8 @@ def _finished(
     if outcome == "interrupted":
         folder.journal("interrupted", step=saver.saved)
         raise InterruptedRunError(f"interrupted and saved at step {saver.saved} of {last}; {again}")
-    used = {"solver": stepper.solver_used, "solver_bits": BITS} if stepper.solver_used else {}
+    solver = stepper.solver_used or (job.solver_used if isinstance(job, ParameterFit) else "")
+    used = {"solver": solver, "solver_bits": BITS} if solver else {}
     folder.journal("finished", step=stepper.step, outcome=outcome, **used)
     remarks = tuple(saver.remarks)
     if isinstance(job, ParameterFit):

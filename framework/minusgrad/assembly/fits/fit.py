@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ...adjoint.equilibrium import Equilibrium
 from ...adjoint.mean_constraint import MeanConstraint
 from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors
@@ -87,6 +88,11 @@ class ParameterFit:
     def stepper(self) -> Minimiser:
         """The search: its steps are iterations."""
         return self.search
+
+    @property
+    def solver_used(self) -> str:
+        """The linear solver of the last equilibrium's derivatives; empty for a run."""
+        return self.function.solver.used if isinstance(self.function, Equilibrium) else ""
 
     @property
     def last(self) -> int:
