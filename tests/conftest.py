@@ -8,6 +8,7 @@ import pytest
 from minusgrad.app import cli
 from minusgrad.engine import runtime
 from tests.support.command import complaints
+from tests.support.tiers import is_alike
 
 HERE = Path(__file__).parent
 FIRST = (
@@ -32,6 +33,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items) -> None:
     for item in items:
+        row = getattr(item, "callspec", None)
+        if row is not None and is_alike(row.id) and "plugins" not in item.path.parts:
+            item.add_marker("long")
         if not any(mark.name in TIERS for mark in item.iter_markers()):
             item.add_marker("exam")
     rank = {HERE / f"{name}.py": k for k, name in enumerate(FIRST)}

@@ -8,6 +8,19 @@ from typing import Any
 
 import pytest
 
+ALIKE = (
+    *("linear_plane_stress", "stable_neo_hookean", "hencky", "hencky_plane_stress", "fixed_corotated"),
+    *("linear_corotated_plane_stress", "fixed_corotated_plane_stress", "mooney_rivlin", "fibres"),
+    *("mooney_rivlin_plane_stress", "ogden", "ogden_plane_stress"),
+)
+"""Energies of cells that differ from `linear` and `linear_corotated` by their function alone: their rows in
+tables of all energies are long. Stresses and tangents of each are in `plugins/elastic/test_materials`."""
+
+
+def is_alike(row: str) -> bool:
+    """True for the name of a row, such as hencky-3d, that belongs to one of these."""
+    return row.split("-")[0] in ALIKE
+
 
 def sampled(rows: Iterable[Any], kept: Collection[Any]) -> list[Any]:
     """Parameters for all rows; those that are not `kept` are marked `long`."""

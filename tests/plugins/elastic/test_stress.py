@@ -18,6 +18,7 @@ from tests.support import stretch_energies
 from tests.support.command import files, minusgrad
 from tests.support.short_scenes import cut
 from tests.support.stretch_energies import MATERIALS
+from tests.support.tiers import sampled
 
 SPACE = {
     "tetrahedra": {"kind": "box", "size": ["1 m", "0.8 m", "0.6 m"], "cells": [2, 1, 1]},
@@ -93,8 +94,13 @@ def assert_stresses(found: dict[str, np.ndarray], F: np.ndarray, P: np.ndarray) 
     assert np.abs(found["von_mises"] - von_mises(sigma)).max() < 1e-12 * size
 
 
-@pytest.mark.parametrize("name", ["hencky", "mooney_rivlin"])
-@pytest.mark.parametrize("body", BODIES)
+@pytest.mark.parametrize(
+    ("body", "name"),
+    sampled(
+        [(body, name) for name in ("hencky", "mooney_rivlin") for body in BODIES],
+        [("hexahedra", "mooney_rivlin"), ("triangles", "mooney_rivlin"), ("quadrilaterals", "hencky")],
+    ),
+)
 def test_stress_is_that_of_the_density_in_space_and_in_plane_strain(
     tmp_path: Path, body: str, name: str
 ) -> None:
@@ -211,7 +217,7 @@ every = 10
 """
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f32"]))
 def test_a_scene_records_stress_draws_it_and_goes_on_bit_for_bit(tmp_path: Path, precision: str) -> None:
     (tmp_path / "sheet.toml").write_text(SCENE)
     overrides = {"runtime.precision": precision}
@@ -230,7 +236,7 @@ def test_a_scene_records_stress_draws_it_and_goes_on_bit_for_bit(tmp_path: Path,
     assert minusgrad("plot", whole).returncode == 0
     pictures = {path.name for path in (whole / "pictures").iterdir()}
     assert "mesh.png" in pictures
-    assert not any("at_nodes" in name for name in pictures)
+    assert "von_mises_stress_at_nodes.png" not in pictures  # nodes against time
 
 
 # Bad input ---------------------------------------------------------------------------------------------
