@@ -14,6 +14,7 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.kept_traces import KEPT
+from ..energies.changing_terms import refuse_in_runs
 from ..energies.declaration import identifier
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
 from ..energies.local_map import LocalMap
@@ -102,6 +103,7 @@ class Simulation:
         maps += [one for compound in compounds for one in compound.maps]
         bound += [one for compound in compounds for one in compound.terms]
         with self.placed((place,)):
+            refuse_in_runs(bound)
             self.potential = Potential(self.fields, bound, maps)
         self._refuse_frozen_rest()
         self._announce()

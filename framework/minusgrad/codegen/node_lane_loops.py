@@ -33,6 +33,7 @@ def one_of_each(term: Term) -> bool:
     data = [storage.host(values) for values in term.data.values()]
     return (
         count >= wide
+        and term.elements.fixed
         and np.array_equal(nodes[:, 0], np.arange(count))
         and all(array.ndim == 1 for array in (*(f.values for f in fields), *data))
         and len({f.name for f in fields}) == len(fields)

@@ -101,7 +101,10 @@ class Statements:
         name, begin, size = self._own_place(argument)
         if kind:
             like = np.zeros(1) if name == "clock" else np.zeros_like(storage.host(self._arrays[name]))
-            self._own(kind + name, like)
+            changing = isinstance(self._arrays.get(name), storage.ArraySlot)
+            made = self._own(kind + name, storage.ArraySlot(like) if changing else like)
+            if changing and made.shape != like.shape:
+                made.replace(like)
         whole = storage.host(self._arrays[kind + name]).copy()
         part = whole[begin : begin + size] if size else whole
         part[...] = values.reshape(part.shape) if values.size == part.size else values

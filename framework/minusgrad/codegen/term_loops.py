@@ -352,9 +352,9 @@ class Emitter(Statements):
 
     def _loads(self, leaves: Iterable[Scalar]) -> list[str]:
         """The nodes of element e, and its leaves."""
-        every = self.term.arity == 1 and np.array_equal(
-            self.term.elements.nodes[:, 0], np.arange(self.term.elements.rows)
-        )
+        elements = self.term.elements
+        every = elements.fixed and elements.arity == 1
+        every = every and np.array_equal(elements.nodes[:, 0], np.arange(elements.rows))
         nodes = (
             ["n0 = e"] if every else [f"n{s} = {self.prefix}nodes[e, {s}]" for s in range(self.term.arity)]
         )

@@ -193,7 +193,7 @@ def _listed(
         raise EnergyError(f"{name}: needs its elements, e.g. tuples = [{list(range(arity or 3))}], {many}")
     rows = NodeTuples.of(tuples, arity, count, f"{name}.tuples").nodes
     kept = np.asarray(np.isin(rows, nodes).all(axis=1))
-    if not kept.any():
+    if len(rows) and not kept.any():
         raise EnergyError(f"{name}: none of its {len(rows)} tuples lies in its bodies; name other bodies")
     return NodeTuples(np.ascontiguousarray(rows[kept])), kept
 

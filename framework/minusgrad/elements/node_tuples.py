@@ -24,10 +24,12 @@ class NodeTuples(Elements):
     ) -> "NodeTuples":
         """Checked tuples of `arity` (None: any) over `count` nodes (None: their numbers are not checked).
 
-        Raises `EnergyError` with the first bad row.
+        There may be none. Raises `EnergyError` with the first bad row.
         """
         nodes = np.asarray(rows)
-        fits = nodes.ndim == 2 and nodes.size > 0 and nodes.shape[1] == (arity or nodes.shape[1])
+        if not nodes.size and nodes.shape[-1] in (0, arity) and arity:
+            nodes = np.zeros((0, arity), np.int32)
+        fits = nodes.ndim == 2 and nodes.shape[1] > 0 and nodes.shape[1] == (arity or nodes.shape[1])
         if not fits or nodes.dtype.kind not in "iu":
             shape, many = f"{nodes.dtype} of shape {list(nodes.shape)}", f"{arity} " if arity else ""
             raise EnergyError(f"{what}: needs rows of {many}node numbers, got {shape}")

@@ -30,6 +30,8 @@ def _shaped(what: str, value: Any, shape: tuple[int, ...], dtype: np.dtype) -> n
         raise EnergyError(
             f"{what}: needs whole numbers below 2^31, got {given[array != given].flat[0]}; round it"
         )
+    if not shape[0] and not array.size:
+        return array.reshape(shape)
     if array.shape != shape:
         if array.shape != shape[1:]:
             raise EnergyError(
@@ -72,6 +74,8 @@ def check_weights(what: str, arity: int, values: np.ndarray) -> None:
         raise EnergyError(
             f"{what}: weights must sum to zero, got elements of one node; use tuples of two or more nodes"
         )
+    if not len(values):
+        return
     weights = values.astype(np.float64).reshape(*values.shape[:2], -1)
     left, size = np.abs(weights.sum(axis=1)).max(axis=1), np.abs(weights).max(axis=(1, 2))
     if (off := left > 100.0 * np.finfo(values.dtype).eps * size).any():

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ..elements.changing_tuples import ChangingTuples
 from ..elements.elements import Elements
 from ..engine import storage
 from ..errors import EnergyError, UnitError
@@ -73,7 +74,8 @@ def parameter_values(
     value = spec.parameters[argument] if argument in spec.parameters else default_of(what, role, spec.units)
     given, index, form = value, None, ()
     own = len(kept) // elements.copies if spec.cells is None else int(spec.cells.max()) + 1
-    forms = [(own,), *[elements.form] * (len(elements.form) > 1)] if elements.own_values else []
+    alike = not elements.own_values or isinstance(elements, ChangingTuples)
+    forms = [] if alike else [(own,), *[elements.form] * (len(elements.form) > 1)]
     if isinstance(value, DrawnValues):
         if not forms:
             raise EnergyError(f"{what}: takes one value for all elements, got values for each; give one")
@@ -118,6 +120,8 @@ def _wrong_number(rows: np.ndarray, shape: tuple[int, ...], elements: Elements, 
         return f"needs shape {list(shape)}, {shapes[0]} or {shapes[1]}, got {list(rows.shape)}; reshape it"
     if rows.shape[1:] != shape or not rows.shape:
         return f"one value needs shape {list(shape)}, got {list(rows.shape)}; reshape it"
+    if isinstance(elements, ChangingTuples):
+        return f"takes one value for all, got {len(rows)} for tuples that change; make it a Datum"
     if not elements.own_values:
         return f"takes one value for all elements, got {len(rows)}; values of nodes are a Node field"
     return f"needs one value, or {count}, one for each element, got {len(rows)}; give 1 or {count}"

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..elements import window_edges
+from ..elements.changing_tuples import ChangingTuples
 from ..elements.elements import Elements
 from ..elements.neighbours.pair_list import PairList
 from ..elements.neighbours.pair_tuples import PairTuples
@@ -15,6 +16,7 @@ from ..elements.node_tuples import NodeTuples
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
+from .changing_terms import changing_tuples, checked_data, checked_tuples
 from .element_data import check_weights, datum, dimension_of, table
 from .fields import Body, Field, Fields, Grid
 from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
@@ -70,6 +72,8 @@ class Term:
         spec = spec.around_cells(bound)
         elements, kept = spec.among(sizes)
         spec, elements = among_images(spec, elements, kept, bound, fields)
+        if spec.changing:
+            elements = changing_tuples(spec, elements, IMAGES in spec.data)
         refuse_other_pairs(spec, bound, elements)
         term = cls(spec.label, spec.energy, elements, bound, {}, {}, fields.dtype, box=fields.box)
         windowed = isinstance(term.energy, LocalMap) and term.energy.cell is not None
@@ -100,7 +104,12 @@ class Term:
             value = spec.data[argument]
             shape = concrete(role.shape, self.dimension or dimension_of(role, value), self.arity)
             values = datum(what, role, value, shape, kept, self.dtype)
-            self.data[argument] = storage.locked(storage.allocate(values))
+            self.data[argument] = self._held(values)
+
+    def _held(self, values: np.ndarray) -> Any:
+        """A copy of a datum's values that only `set_datum` and `set_tuples` write."""
+        array = storage.locked(storage.allocate(values))
+        return storage.ArraySlot(array) if isinstance(self.elements, ChangingTuples) else array
 
     def _take_parameters(self, spec: TermSpec, kept: np.ndarray) -> None:
         for argument, role in self.energy.of_role(Parameter).items():
@@ -261,6 +270,31 @@ class Term:
         if (copy := self.shared.get(in_blocks(argument))) is not None:
             lane_blocks.store(copy, held)
 
+    def set_tuples(self, tuples: Sequence | np.ndarray, data: Mapping[str, Any] | None = None) -> None:
+        """Exchange the elements for others, or for none; of a term that was bound with `changing = True`.
+
+        tuples: node numbers (E, k). data: all data of the energy, by argument, as in `bind`. Kernels and
+        buffers are kept while there is room; else they are made for twice as many. Numbers are, bit for bit,
+        those of a term that is bound to these tuples. Tuples are no part of checkpoints: runs of scenes
+        refuse terms like this.
+
+        Raises `EnergyError` for a term whose tuples are fixed, with the first bad row, for missing data;
+        then nothing has changed.
+        """
+        if not isinstance(self.elements, ChangingTuples):
+            raise EnergyError(f"{self.name}: its tuples are fixed; bind it with changing = True")
+        nodes = checked_tuples(self, tuples)
+        values = checked_data(self, data or {}, len(nodes))
+        for argument, rows in values.items():
+            slot: Any = self.data[argument]
+            slot.replace(rows)
+            storage.locked(slot.own)
+        before, self.elements = self.elements, self.elements.changed(nodes)
+        if self.elements is not before:
+            for argument in values:
+                self.shared.pop(in_blocks(argument), None)
+        self.writes += 1
+
     def arguments(self, element: int, nodes: Sequence[int], t: float) -> dict[str, Any]:
         """The arguments of the function for one element; node fields in f64, None in slots of other sets.
 
@@ -317,7 +351,7 @@ class Term:
             elements=self.elements.following(fields.lists if self.elements.listed else None),
             box=fields.box,
             fields={a: fields[f.name] for a, f in self.fields.items()},
-            data={a: storage.locked(storage.allocate(storage.host(v))) for a, v in self.data.items()},
+            data={a: self._held(storage.host(v)) for a, v in self.data.items()},
             parameters={a: replace(v) for a, v in self.parameters.items()},
             outputs={name: fields[f.name] for name, f in self.outputs.items()},
             shared={},
@@ -362,6 +396,7 @@ def bind(
     copies: int = 1,
     edges: str | Sequence[str] | None = None,
     outside: str | None = None,
+    changing: bool = False,
     cutoff: Cutoff | None = None,
     exclude: Sequence | np.ndarray | None = None,
     units: UnitSystem | None = None,
@@ -389,6 +424,7 @@ def bind(
                 default: as declared
     outside     of a map with windows that leave its grid: "cut" them off, or "refuse" the state with an
                 error; default: cut, in a program (`Evolution`) refuse, unless the map has edges
+    changing    the tuples, which may be none, change later: `Term.set_tuples`
     cutoff      limit an energy or a map over pairs to a distance (`Cutoff`)
     exclude     with a cutoff: pairs that do not interact, (n, 2)
     units       the run's units, in which defaults are taken; default: SI
@@ -413,6 +449,7 @@ def bind(
         copies=copies,
         edges=edges,
         outside=outside,
+        changing=changing,
         cutoff=cutoff,
         exclude=None if exclude is None else np.asarray(exclude),
         units=units,

@@ -50,6 +50,7 @@ class TermSpec:
     scaled: Mapping[str, tuple[np.ndarray, float]] = field(default_factory=dict)
     units: UnitSystem | None = None
     cells: np.ndarray | None = None
+    changing: bool = False
 
     @property
     def label(self) -> str:

@@ -49,7 +49,8 @@ def store(blocks: Blocks, rows: np.ndarray) -> None:
 
 def blocked(rows: np.ndarray, wide: int, room: int = 0) -> Blocks:
     """A copy of rows (E, ...) in blocks; with room for so many rows, if these are more."""
-    made = zeros(max(len(rows), room), rows[0].size, wide, rows.dtype)
+    numbers = int(np.prod(rows.shape[1:], dtype=int))
+    made = zeros(max(len(rows), room), numbers, wide, rows.dtype)
     store(made, rows)
     return made
 

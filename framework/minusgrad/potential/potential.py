@@ -81,6 +81,8 @@ class Potential:
         self._read = [fields[name].array for name in sorted(self.reads)]
         self._outputs: dict[str, Any] = {}
         self._tangents: dict[str, Any] = {}
+        self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps)
+        self.kernels: dict[str, Any] = {}
         self._compile()
 
     def __repr__(self) -> str:
@@ -89,13 +91,14 @@ class Potential:
 
     def _compile(self) -> None:
         """Make the kernels of all parts, for their present elements, and the plans that use them."""
-        self.kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
+        kernels = {n: self._compiled(part) for n, part in (self.terms | self.maps).items()}
+        self.kernels = kernels
         for slope in self.slopes.values():
             self.kernels |= {n: k for n, k in slope.energy.kernels.items() if n not in self.kernels}
         self._kernels = self.kernels | self.chain.differentiators | self.chain.staged
         self._owners = self._every | self.slopes
         emitters = {n: k.emitter if isinstance(k, TermKernels) else None for n, k in self.kernels.items()}
-        self._hessians = PotentialHessians(self.fields, self.terms | self.maps, self.maps, emitters)
+        self._hessians.use(emitters)
         self._validation = RequestValidation(self.fields, self.parts, self.kernels, self.chain)
         self._plans: dict[tuple, RequestPlan] = {}
         for kept in (self._outputs, self._tangents):
@@ -116,6 +119,10 @@ class Potential:
     def _compiled(self, part: Term | StagedTerm) -> TermKernels | StagedTerm:
         if isinstance(part, StagedTerm):
             return part
+        if part.name not in self.chain.loops:
+            known = self.kernels.get(part.name)
+            if isinstance(known, TermKernels) and known.serves(part):
+                return known
         return TermKernels(part, self.chain.loops.get(part.name) or loops_of_energy(part))
 
     def _refuse_orphans(self) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest, Derivatives
+from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
 from ..energies.element_data import require_range
@@ -27,10 +27,15 @@ class TermKernels:
     """
 
     def __init__(self, term: Term, emitter: Emitter):
-        self.term, self.emitter = term, emitter
+        self.term, self.emitter, self._elements = term, emitter, term.elements
         self._launches: dict[str, tuple[BoundKernel, Any, Code]] = {}
         self._proven: set[str] = set()
+        self._emitted: dict[str, Sweep] = {}
         self._sweeps: dict[tuple, tuple[BoundKernel, dict[str, Any], Code, DerivativeRequest]] = {}
+
+    def serves(self, term: Term) -> bool:
+        """True if they are the kernels of a term with its present elements."""
+        return term is self.term and term.elements is self._elements
 
     @property
     def writes_every_node(self) -> bool:
@@ -64,7 +69,7 @@ class TermKernels:
             if isinstance(self.emitter, MapLoops):
                 code = short_loops_serial(code)
             # the request keeps the arrays that the key names
-            self._sweeps[key] = BoundKernel(code, "t"), buffers, code, wanted
+            self._sweeps[key] = self._kernel(code), buffers, code, wanted
         launch, buffers, code, _ = self._sweeps[key]
         self._launched(launch, wanted, code, t)
         found = {name: self.emitter.rows(buffer) for name, buffer in buffers.items()}
@@ -80,9 +85,18 @@ class TermKernels:
     def _launched(self, launch: BoundKernel, wanted: DerivativeRequest, code: Code, t: float) -> None:
         """Run a kernel, and verify its output after the first launch."""
         launch(t)
-        if launch.source not in self._proven:
-            self.emitter.verify(wanted, code, t)
-            self._proven.add(launch.source)
+        if launch.source in self._proven or not self.term.elements.rows:
+            return  # a kernel of no elements is verified when there are some
+        self.emitter.swept = self._emitted.pop(launch.source, None)
+        self.emitter.verify(wanted, code, t)
+        self._proven.add(launch.source)
+
+    def _kernel(self, code: Code) -> BoundKernel:
+        """The kernel of loops that were emitted last, whose graph is kept until they are verified."""
+        launch = BoundKernel(code, "t")
+        if self.emitter.swept is not None and launch.source not in self._proven:
+            self._emitted[launch.source] = self.emitter.swept
+        return launch
 
     def gradient_into(self, targets: Mapping[str, Any], t: float) -> None:
         """Add dU/d(argument) to each array of `targets`, by node field argument."""
@@ -147,7 +161,7 @@ class TermKernels:
         """The buffer that loops fill: ELEMENTS or BLOCKS."""
         if what not in self._launches:
             code, buffer = self.emitter.value() if what == ELEMENTS else self.emitter.total()
-            self._launches[what] = BoundKernel(code, "t"), buffer, code
+            self._launches[what] = self._kernel(code), buffer, code
         launch, buffer, code = self._launches[what]
         self._launched(launch, DerivativeRequest(value=True), code, t)
         return self.emitter.rows(buffer)

@@ -141,7 +141,7 @@ class HessianLoops(FormLoops):
         return "_".join([what, *(str(order.index(a)) for a in self.arguments)])
 
     def _halves(self, name: str, m: int) -> Any:
-        return self._own(name, np.zeros((self.term.elements.rows, m * (m + 1) // 2), self.term.dtype))
+        return self._own(name, np.zeros((self.term.elements.room, m * (m + 1) // 2), self.term.dtype))
 
     def _straight(self, out: str, wanted: list[Scalar]) -> list[str]:
         """Every entry by a line of its own."""

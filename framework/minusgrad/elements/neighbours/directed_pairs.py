@@ -17,8 +17,9 @@ import numpy as np
 from ...engine import memory
 from ...errors import EnergyError
 from ..node_tuples import NodeTuples
+from ..rewritten_tuples import room_of
 from .pair_list import PairList
-from .pair_tuples import PairTuples, beyond, require_nodes, room_of
+from .pair_tuples import PairTuples, beyond, require_nodes
 
 
 class DirectedPairs(PairTuples):

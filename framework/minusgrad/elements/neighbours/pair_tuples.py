@@ -5,25 +5,18 @@ pairs when these are. Tuples beyond the cutoff, but within the skin, have no ene
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
 
-from ...engine import lane_blocks, storage
 from ...errors import EnergyError
-from ..elements import Elements
-from ..gather import Gather
 from ..list_reference import ListReference
-from ..loops import EachElement, Loop
-from ..node_tuples import NodeTuples
+from ..rewritten_tuples import RewrittenTuples, room_of
 from .pair_list import PairList
 
-LEAST_ROOM = 64
-"""Tuples that every list has room for."""
 
-
-class PairTuples(Elements):
+class PairTuples(RewrittenTuples):
     """The tuples of a list of pairs: `nodes` (E, k) and their `images`, int32 (E, k, d); d = 0 without a box.
 
     A subclass has `SIZE`, the number of nodes k, lists the tuples (`_listed`), and names one that is beyond
@@ -32,15 +25,12 @@ class PairTuples(Elements):
     fill: how a run goes on does not depend on how it came about.
     """
 
-    fixed: ClassVar[bool] = False
     listed: ClassVar[bool] = True
     SIZE: ClassVar[int]
 
     def __init__(self, pairs: PairList):
+        super().__init__()
         self._take(pairs, *self._listed(pairs))
-        self._slots: dict[Hashable, tuple[storage.ArraySlot, Callable[[], np.ndarray]]] = {}
-        self._blocks: dict[Hashable, tuple[lane_blocks.Blocks, Callable[[], np.ndarray]]] = {}
-        self._gathers: dict[Hashable, Gather | None] = {}
 
     @classmethod
     @abstractmethod
@@ -65,37 +55,8 @@ class PairTuples(Elements):
         return self.SIZE
 
     @property
-    def loop(self) -> Loop:
-        return EachElement()
-
-    @property
     def room(self) -> int:
         return room_of(len(self.nodes))
-
-    def tuples(self) -> np.ndarray:
-        return self.nodes
-
-    def part(self, rng: np.random.Generator, elements: int, targets: int) -> tuple[Elements, Any]:
-        return NodeTuples(self.nodes).part(rng, elements, targets)
-
-    def arrays(self) -> dict[str, Any]:
-        return {"nodes": self.derived("nodes", lambda: self.nodes)}
-
-    def derived(self, name: Hashable, make: Callable[[], np.ndarray]) -> storage.ArraySlot:
-        if name not in self._slots:
-            self._slots[name] = storage.ArraySlot(storage.allocate(make())), make
-        return self._slots[name][0]
-
-    def in_lanes(self, name: Hashable, make: Callable[[], np.ndarray], wide: int) -> lane_blocks.Blocks:
-        if (name, wide) not in self._blocks:
-            self._blocks[name, wide] = lane_blocks.blocked(make(), wide, self.room), make
-        return self._blocks[name, wide][0]
-
-    def gather(self, nodes: int, slots: Any = None) -> Gather | None:
-        key = nodes, None if slots is None else tuple(slots)
-        if key not in self._gathers:
-            self._gathers[key] = super().gather(nodes, slots)
-        return self._gathers[key]
 
     def following(self, reference: ListReference | None) -> "PairTuples":
         return type(self)(self.pairs.following(reference))
@@ -109,22 +70,12 @@ class PairTuples(Elements):
         if not self._fits(pairs, nodes):
             return type(self)(pairs)
         self._take(pairs, nodes, images)
-        self.version += 1
-        self._gathers.clear()
-        for slot, make in self._slots.values():
-            slot.replace(make())
-        for blocks, make in self._blocks.values():
-            lane_blocks.store(blocks, make())
+        self._renew_arrays()
         return self
 
     def _fits(self, pairs: PairList, nodes: np.ndarray) -> bool:
         """True if these tuples have the room of the present ones."""
         return room_of(len(nodes)) == self.room
-
-
-def room_of(count: int) -> int:
-    """The power of two above a number of tuples: kernels in lanes begin at one, so that none is passed."""
-    return max(1 << count.bit_length(), LEAST_ROOM)
 
 
 def require_nodes(size: int, nodes: np.ndarray, what: str) -> None:

@@ -17,7 +17,7 @@ from ...engine import lane_blocks as blocks
 from ...engine import storage
 from ...engine.kernels import BoundKernel, Code
 from .element_hessians import ElementHessians
-from .sparsity_pattern import DegreesOfFreedom, SparsityPattern
+from .sparsity_pattern import DegreesOfFreedom, SparsityPattern, distinct
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -26,29 +26,32 @@ if TYPE_CHECKING:
 class HessianAssembly:
     """The sparse matrix that sums the element Hessians of some terms over some fields."""
 
-    def __init__(self, fields: Sequence[Field], shares: Sequence[ElementHessians]):
-        self.dofs, self.shares = DegreesOfFreedom(fields), shares
+    def __init__(
+        self,
+        fields: Sequence[Field],
+        shares: Sequence[ElementHessians],
+        dofs: DegreesOfFreedom | None = None,
+    ):
+        self.dofs, self.shares = dofs or DegreesOfFreedom(fields), shares
         entries = [_Contributions(self.dofs, share) for share in shares]
         keys = [e.keys for e in entries]
-        blocks = np.unique(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
+        blocks = distinct(np.concatenate(keys)) if keys else np.zeros(0, np.int64)
         self.pattern = SparsityPattern(self.dofs, blocks)
         self._data = storage.allocate(np.zeros(max(len(self.pattern.indices), 1)))
         self._gathers = [[*e.gathers(self.pattern, self._data)] for e in entries]
 
     def matrix(self, t: float, project: str | None) -> "csr_matrix":
         """H at the present fields and time t; all matrices share `indices` and `indptr`: never write them."""
-        from scipy.sparse import csr_matrix
+        return self.pattern.matrix(self.numbers(t, project))
 
+    def numbers(self, t: float, project: str | None) -> np.ndarray:
+        """The numbers of H, in the order of the pattern."""
         storage.store(self._data, np.zeros(self._data.shape))
         for share, gathers in zip(self.shares, self._gathers, strict=True):
             share.fill(t, project)
             for gather in gathers:
                 gather()
-        pattern, size = self.pattern, int(self.dofs.row[-1])
-        data = storage.host(self._data)[: len(pattern.indices)].copy()
-        matrix = csr_matrix((data, pattern.indices, pattern.indptr), shape=(size, size), copy=False)
-        matrix.indices = pattern.indices  # SciPy replaces it by a view
-        return matrix
+        return storage.host(self._data)[: len(self.pattern.indices)].copy()
 
 
 class _Contributions:

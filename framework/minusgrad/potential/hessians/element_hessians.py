@@ -42,12 +42,25 @@ class ElementHessians:
         self._loops = HessianLoops(emitter, arguments)
         if isinstance(emitter, Lanes) and self._loops.moduli_rows <= MOST_MODULI:
             self._loops = LaneHessians(emitter, arguments)
-        nodes, self.rows = self._loops.term.elements.nodes, self._loops.size()
-        self.nodes = {a: nodes[:, list(self.term.slots(a))] for a in arguments}
-        self.count = len(nodes)
+        self.rows = self._loops.size()
+        self._take_nodes()
         self.packed = self._loops.buffer()
         self._kernels: dict[str, BoundKernel] = {}
         self._verified: set[bool] = set()
+
+    def _take_nodes(self) -> None:
+        nodes = self._loops.term.elements.nodes
+        self.version = self.term.elements.version
+        self.nodes = {a: nodes[:, list(self.term.slots(a))] for a in self.arguments}
+        self.count = len(nodes)
+
+    def follow(self) -> bool:
+        """Take the present elements, where these are rebuilt in place. False if that cannot be."""
+        if self.version != self.term.elements.version:
+            if self._loops.term is not self.term:
+                return False  # targets were listed pair by pair
+            self._take_nodes()
+        return True
 
     def fill(self, t: float, project: str | None) -> None:
         """Compute the lower halves into `packed`, (E, m (m + 1) / 2) in rows or in blocks of lanes.
@@ -80,14 +93,14 @@ class ElementHessians:
 
     def _verify(self, by_moduli: bool, t: float) -> None:
         """Verify the output of new kernels, after their first launch."""
-        if by_moduli not in self._verified:
+        if by_moduli not in self._verified and self.count:
             self._loops.verify_hessians(t)
             self._verified.add(by_moduli)
 
     def full(self, t: float, project: str | None) -> np.ndarray:
         """The full matrices, (E, m, m) in f64."""
         self.fill(t, project)
-        packed = blocks.rows(storage.host(self.packed), self.count)
+        packed = blocks.rows(storage.host(self.packed), self.count)[: self.count]
         found = np.zeros((len(packed), self.rows, self.rows))
         low, high = np.tril_indices(self.rows)
         found[:, low, high] = found[:, high, low] = packed

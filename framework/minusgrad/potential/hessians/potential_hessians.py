@@ -7,7 +7,7 @@ another.
 
 The pattern holds every block of nodes that meet in an element, zeros too: it never changes, so that a solver
 can keep its analysis of it (an ordering, a symbolic factorisation). Lists of neighbours change it when they
-are rebuilt.
+are rebuilt, and tuples that change.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,8 +20,8 @@ from ...codegen.term_loops import Emitter
 from ...energies.fields import BOX, Field
 from ...energies.term import Term
 from ...errors import EnergyError, unknown
-from .assembly import HessianAssembly
 from .element_hessians import ElementHessians
+from .hessian_sum import HessianSum
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -30,38 +30,42 @@ if TYPE_CHECKING:
 class PotentialHessians:
     """The Hessians of a potential, by element and assembled; compiled at their first use.
 
-    `emitters` by term; of a staged term None. `maps` are in the order in which they run.
+    `maps` are in the order in which they run. What was computed of terms whose elements are fixed is kept
+    when others change.
     """
 
-    def __init__(
-        self,
-        fields: Mapping[str, Field],
-        parts: Mapping[str, Any],
-        maps: Mapping[str, Term],
-        emitters: Mapping[str, Emitter | None],
-    ):
-        self._fields, self._parts, self._maps, self._emitters = fields, parts, maps, emitters
+    def __init__(self, fields: Mapping[str, Field], parts: Mapping[str, Any], maps: Mapping[str, Term]):
+        self._fields, self._parts, self._maps = fields, parts, maps
+        self._emitters: Mapping[str, Emitter | None] = {}
         self._elements: dict[tuple[str, tuple[str, ...]], ElementHessians] = {}
-        self._assembled: dict[tuple[str, ...], HessianAssembly] = {}
-        self._versions = self._rebuilt()
+        self._sums: dict[tuple[str, ...], HessianSum] = {}
+
+    def use(self, emitters: Mapping[str, Emitter | None]) -> None:
+        """Take the loops of all terms, by name; of a staged term None."""
+        new = {name for name, emitter in emitters.items() if self._emitters.get(name, self) is not emitter}
+        self._emitters = emitters
+        self._elements = {key: share for key, share in self._elements.items() if key[0] not in new}
+        if any(self._fixed(name) for name in new):
+            self._sums.clear()
+
+    def _fixed(self, name: str) -> bool:
+        part = self._parts.get(name)
+        return not isinstance(part, Term) or part.elements.fixed
 
     def matrix(self, wrt: str | Sequence[str], t: float, project: str | None) -> "csr_matrix":
         """H over the fields `wrt`, one after another."""
-        self._forget_rebuilt()
         names = self._names(wrt, project)
         for name in sorted(self._parts, key=lambda n: self._emitters.get(n, n) is not None):  # staged first
             self._refuse_chained(name, names)
-        if names not in self._assembled:
-            reading = [
-                name for name in self._parts if name not in self._maps and self._arguments(name, names)
-            ]
-            shares = [self.of_term(name, names) for name in reading]
-            self._assembled[names] = HessianAssembly([self._fields[name] for name in names], shares)
-        return self._assembled[names].matrix(t, project)
+        reading = [n for n in self._parts if n not in self._maps and self._arguments(n, names)]
+        if names not in self._sums:
+            fixed = [self.of_term(name, names) for name in reading if self._fixed(name)]
+            self._sums[names] = HessianSum([self._fields[name] for name in names], fixed)
+        changing = [self.of_term(name, names) for name in reading if not self._fixed(name)]
+        return self._sums[names].matrix(t, project, changing)
 
     def elements(self, term: str, wrt: str | Sequence[str], t: float, project: str | None) -> np.ndarray:
         """The Hessians of a term's elements, (E, m, m) in f64."""
-        self._forget_rebuilt()
         names = self._names(wrt, project)
         if term not in self._parts:
             raise EnergyError(unknown("term", term, self._parts))
@@ -70,18 +74,10 @@ class PotentialHessians:
             raise EnergyError(f"{term} does not read {' or '.join(names)}: its elements have no Hessian")
         return self.of_term(term, names).full(t, project)
 
-    def _rebuilt(self) -> list[int]:
-        return [part.elements.version for part in self._parts.values() if isinstance(part, Term)]
-
-    def _forget_rebuilt(self) -> None:
-        """Forget the matrices for lists of neighbours that were rebuilt since."""
-        if self._versions != (now := self._rebuilt()):
-            self._elements.clear()
-            self._assembled.clear()
-            self._versions = now
-
     def of_term(self, term: str, names: tuple[str, ...]) -> "ElementHessians":
-        if (term, names) not in self._elements:
+        """The Hessians of a term's present elements."""
+        known = self._elements.get((term, names))
+        if known is None or not known.follow():
             emitter = self._emitters[term]
             assert emitter is not None
             self._elements[term, names] = ElementHessians(emitter, self._arguments(term, names))

@@ -7,21 +7,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import prod
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from ...energies.fields import Field
 from .element_hessians import ElementHessians, require_room
 
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
 
 @dataclass(frozen=True)
 class DegreesOfFreedom:
     """The numbering of a matrix over some fields: its rows, and their nodes ("vertices") across all fields.
 
-    A vertex is a node of a field; its rows are next to each other.
+    A vertex is a node of a field; its rows are next to each other. `used`: the nodes of each field that have
+    rows, sorted; all without.
     """
 
     fields: Sequence[Field]
+    used: Sequence[np.ndarray] | None = None
+
+    @property
+    def counts(self) -> list[int]:
+        """The vertices of each field."""
+        return [len(one) for one in self.used or self.fields]
 
     @cached_property
     def widths(self) -> list[int]:
@@ -31,12 +42,12 @@ class DegreesOfFreedom:
     @cached_property
     def first(self) -> np.ndarray:
         """The first vertex of each field, and the number of all vertices; (fields + 1,)."""
-        return np.concatenate([[0], np.cumsum([len(f) for f in self.fields])]).astype(np.int64)
+        return np.concatenate([[0], np.cumsum(self.counts)]).astype(np.int64)
 
     @cached_property
     def width(self) -> np.ndarray:
         """Rows of each vertex, (vertices,)."""
-        return np.repeat(self.widths, [len(f) for f in self.fields]).astype(np.int64)
+        return np.repeat(self.widths, self.counts).astype(np.int64)
 
     @cached_property
     def row(self) -> np.ndarray:
@@ -49,11 +60,69 @@ class DegreesOfFreedom:
 
     def vertices(self, share: ElementHessians) -> np.ndarray:
         """The vertices of each element, (E, arguments * slots)."""
-        of_arguments = zip(share.fields, share.nodes.values(), strict=True)
-        return np.concatenate([self.first[self.number(f)] + nodes for f, nodes in of_arguments], axis=1)
+        of_arguments = zip(map(self.number, share.fields), share.nodes.values(), strict=True)
+        return np.concatenate([self.first[k] + self._place(k, nodes) for k, nodes in of_arguments], axis=1)
+
+    def _place(self, field: int, nodes: np.ndarray) -> np.ndarray:
+        return nodes if self.used is None else np.searchsorted(self.used[field], nodes)
+
+    @cached_property
+    def rows(self) -> np.ndarray:
+        """The number of each row among those of all nodes of the fields."""
+        if self.used is None:
+            return np.arange(int(self.row[-1]))
+        sizes = [len(f) * width for f, width in zip(self.fields, self.widths, strict=True)]
+        begins = np.concatenate([[0], np.cumsum(sizes)[:-1]])
+        parts = [
+            (begin + nodes[:, None] * width + np.arange(width)).ravel()
+            for begin, nodes, width in zip(begins, self.used, self.widths, strict=True)
+        ]
+        return np.concatenate(parts).astype(np.int64)
 
 
-class SparsityPattern:
+def distinct(values: np.ndarray) -> np.ndarray:
+    """The different values, sorted; `numpy.unique` takes several times as long for large numbers."""
+    found = np.sort(values)
+    return found[np.concatenate([[True], found[1:] != found[:-1]])[: len(found)]]
+
+
+def compact(fields: Sequence[Field], share: ElementHessians) -> DegreesOfFreedom:
+    """The degrees of freedom of the nodes that a term's elements name."""
+    every = DegreesOfFreedom(fields)
+    named: list[list[np.ndarray]] = [[] for _ in fields]
+    for field, nodes in zip(share.fields, share.nodes.values(), strict=True):
+        named[every.number(field)].append(nodes.ravel())
+    return DegreesOfFreedom(
+        fields, [distinct(np.concatenate(some)) if some else np.zeros(0, np.int32) for some in named]
+    )
+
+
+class Pattern:
+    """The places of a symmetric matrix's numbers in CSR: `indptr`, `indices`, columns in order."""
+
+    indptr: np.ndarray
+    indices: np.ndarray
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return len(self.indptr) - 1
+
+    def row_numbers(self) -> np.ndarray:
+        """The row of each number."""
+        return np.repeat(np.arange(self.size), np.diff(self.indptr))
+
+    def matrix(self, data: np.ndarray) -> "csr_matrix":
+        """A matrix of these numbers; all share `indices` and `indptr`: never write them."""
+        from scipy.sparse import csr_matrix
+
+        shape = self.size, self.size
+        matrix = csr_matrix((data, self.indices, self.indptr), shape=shape, copy=False)
+        matrix.indices = self.indices  # SciPy replaces it by a view
+        return matrix
+
+
+class SparsityPattern(Pattern):
     """Which vertices share an element, and the matrix in CSR: `indptr`, `indices`, columns in order.
 
     `blocks`: pairs of vertices (later, earlier), as later * vertices + earlier, sorted.
