@@ -607,7 +607,6 @@ REFUSALS = {
         tuples=[[0, 1, 2]]
     ),
     "spring.tuples: needs rows of 2 node numbers, got float64": lambda: bound(tuples=[[0.0, 1.0]]),
-    "spring.tuples: needs rows of 2 node numbers": lambda: bound(tuples=np.zeros((0, 2), int)),
     "spring.tuples: row 1 = [2, 7] names a node outside 0..6": lambda: bound(tuples=[[0, 1], [2, 7]]),
     "spring.tuples: row 0 = [0, -1] names a node outside 0..6": lambda: bound(tuples=[[0, -1]]),
     "spring.rest: needs a value for each element, got none; give `data`": lambda: bound(data={}),
