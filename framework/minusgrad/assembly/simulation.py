@@ -14,8 +14,8 @@ import numpy as np
 
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.kept_traces import KEPT
-from ..energies.changing_terms import refuse_in_runs
 from ..energies.declaration import identifier
+from ..energies.element_data import refuse_in_runs
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField

@@ -16,8 +16,15 @@ from ..elements.node_tuples import NodeTuples
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
-from .changing_terms import changing_tuples, checked_data, checked_tuples
-from .element_data import check_weights, datum, dimension_of, table
+from .element_data import (
+    changing_tuples,
+    check_weights,
+    checked_data,
+    checked_tuples,
+    datum,
+    dimension_of,
+    table,
+)
 from .fields import Body, Field, Fields, Grid
 from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
 from .local_map import LocalMap
