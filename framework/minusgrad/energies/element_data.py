@@ -12,11 +12,10 @@ from ..elements.changing_tuples import ChangingTuples
 from ..elements.elements import Elements
 from ..elements.node_tuples import NodeTuples
 from ..engine import runtime
-from ..errors import EnergyError, unknown
+from ..errors import EnergyError, RangeError, unknown
 from .fields import Field
 from .local_energy import LocalEnergy
 from .local_map import LocalMap
-from .precision_range import require_range
 from .roles import Datum, Table
 from .term_spec import TermSpec
 
