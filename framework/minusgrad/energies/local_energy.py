@@ -102,6 +102,12 @@ class LocalEnergy:
         return len(of_field) == 1 and of_weights[1:] == of_field
 
     @property
+    def dimension(self) -> int | None:
+        """The number of axes of the only space in which it is declared, 2 for plane stress; None: of any."""
+        axes = [self.roles[made.field].shape[0] for made in self.shaping]
+        return next((n for n in axes if isinstance(n, int)), None)
+
+    @property
     def claim(self) -> str:
         """The first line of the docstring."""
         return (inspect.getdoc(self.function) or "").split("\n")[0]
@@ -178,6 +184,7 @@ class LocalEnergy:
         Parameters are drawn within their bounds around their default; vectors get d components, tuples of
         any length d + 1 nodes, weights sum to zero and make F near the unit matrix where it can be that.
         """
+        d = self.dimension or d
         k = len(self.offsets) or self.element_kind.arity or d + 1
         values = {name: self._draw(name, rng, d, k) for name in self.roles}
         for made in self.linear.values():

@@ -28,7 +28,7 @@ CELLS = (5, 4, 3)
 
 def instance(energy: LocalEnergy, d: int, rng: np.random.Generator, nodes: int = 6) -> Potential:
     """A small potential of one energy: random fields, data and parameters of the declared scales."""
-    kind = energy.element_kind
+    kind, d = energy.element_kind, energy.dimension or d
     k = kind.arity if kind.listed and kind.arity else d + 1
     nodes = max(nodes, k + 2)
     grid = _canvas(energy, d, k) if isinstance(energy, LocalMap) and energy.cell else None
