@@ -13,6 +13,8 @@ import torch
 from minusgrad import Fields, Motion, Potential, bind, build, fit, run
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.elements.neighbours import directed_pairs
+from minusgrad.energies.fields import Field
 from minusgrad.errors import MinusgradError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
@@ -116,9 +118,9 @@ def test_derivatives_are_those_of_forty_digits() -> None:
     assert (one.product({"x": w}, "x") * w).sum() == pytest.approx(float(second), rel=1e-12)
 
 
-def moving(precision: str = "f64") -> Potential:
+def moving(precision: str = "f64", a: float = 5.432) -> Potential:
     """Eight warm atoms; masses, and times, in units of eV and angstrom."""
-    x, box = LATTICES["diamond"].crystal(5.432, [1, 1, 1])
+    x, box = LATTICES["diamond"].crystal(a, [1, 1, 1])
     rng = np.random.default_rng(1)
     v = 0.5 * rng.normal(size=x.shape)
     x, v = x + 0.2 * rng.normal(size=x.shape), v - v.mean(axis=0)
@@ -149,6 +151,30 @@ def test_gradients_through_time_across_new_lists() -> None:
     close, slopes = Rollout(integrator(single), [aimed], 30).evaluate(names)
     assert close == pytest.approx(value, rel=1e-5)
     assert slopes["tersoff_zeta.h"] == pytest.approx(found["tersoff_zeta.h"], rel=1e-3)
+
+
+def test_gradients_through_time_where_fields_over_pairs_change_their_length(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """In a stretched crystal, with room for the next multiple of two, forward and back."""
+
+    def found() -> tuple[float, np.ndarray, set[int]]:
+        potential, rooms = moving(a=6.1), set()
+        loss = Loss(Potential(potential.fields, [bind(aim, potential.fields)]), (30,))
+        of_run = Rollout(integrator(potential), [loss], 30)
+        resize = Field.resize
+        with monkeypatch.context() as patched:
+            patched.setattr(Field, "resize", lambda f, n: rooms.update((len(f), n)) or resize(f, n))
+            value, slopes = of_run.evaluate(["v"])
+        return value, slopes["v"], rooms
+
+    value, slopes, rooms = found()
+    assert rooms <= {64}
+    monkeypatch.setattr(directed_pairs, "room_of", lambda count: 2 * (count // 2) + 2)
+    other, others, more = found()
+    assert len(more) >= 2
+    assert other == value
+    np.testing.assert_array_equal(others, slopes)
 
 
 BLOCK = """
