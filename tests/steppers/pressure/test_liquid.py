@@ -106,11 +106,11 @@ def test_argon_npt(tmp_path) -> None:
     """60 ps, of which the first sixth is left out: density, temperature, pressure, and what is conserved.
 
     The density varies by 1.24 %, correlated for 0.9 to 1.6 ps: three standard errors of 50 ps are 0.7 to
-    0.94 %. By hand 300 ps gave -0.40(10) % at 108.41(17) K, and 400 ps at 20 fs, where an error of dt would
-    be 16 times as large, +0.05(9) % at 107.43(14) K, where BAOAB's velocities have 107.4 K: a fluctuation
-    (docs/ensembles.md). The change of the conserved quantity is that of leapfrog, (w dt)^2 / 8 of the 4 kT an
-    atom that the crystal gives to the bath when it melts: 7e-4 kT for w = 7.6 / ps, the frequency of an atom
-    among its neighbours.
+    0.94 %. By hand 300 ps gave -0.40(10) % at 108.41(17) K, and twice 400 ps at 20 fs, where an error of dt
+    would be 16 times as large, +0.05(9) and +0.04(7) % at 107.43(14) and 107.31(13) K, where velocities of
+    BAOAB have 107.4 K: a fluctuation (docs/ensembles.md). The change of the conserved quantity is that of
+    leapfrog, (w dt)^2 / 8 of the 4 kT an atom that the crystal gives to the bath when it melts: 7e-4 kT for
+    w = 7.6 / ps, the frequency of an atom among its neighbours.
     """
     run = minusgrad.run(SCENES / "argon_npt.toml", out=tmp_path / "run")
     units, atoms = run.simulation.units, 500
