@@ -16,6 +16,7 @@ from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.gradient_flow import FLOW_SCHEMES, GradientFlow
 from minusgrad_elastic import generators
 from minusgrad_heat.conduction import conduction
+from tests.support.tiers import sampled
 
 STEPS = 6
 NAMES = ("T", "C", "heat_conduction.conductivity", "loss.rate")
@@ -73,9 +74,9 @@ def test_the_adjoint_equals_differences(scheme: str) -> None:
     assert (found["T"][~run.inputs_of("T")] == 0.0).all()
 
 
-@pytest.mark.parametrize("scheme", FLOW_SCHEMES)
+@pytest.mark.parametrize("scheme", sampled(FLOW_SCHEMES, ["crank_nicolson"]))
 def test_the_tangents_equal_differences(scheme: str) -> None:
-    """J' l'' J by conductivities: l'' = 6 T at the states that the loss sees, J by differences of them."""
+    """J' l'' J by each of the names: l'' = 6 T at the states that the loss sees, J by differences of them."""
     run, rng = rollout(scheme), np.random.default_rng(8)
     directions: list[dict[str, Any]] = []
     for name in NAMES:
@@ -83,18 +84,20 @@ def test_the_tangents_equal_differences(scheme: str) -> None:
         directions.append({name: rng.normal(size=at.shape) * (run.inputs_of(name) if name == "T" else 1.0)})
     matrix = run.curvature(directions)
     assert matrix == pytest.approx(matrix.T)
-    h, one = 1e-4, directions[2]["heat_conduction.conductivity"]
-    at = present(run, "heat_conduction.conductivity")
-    states: dict[int, list[np.ndarray]] = {}
+    for k, name in enumerate(NAMES):
+        expected = squared_change(run, name, directions[k][name])
+        assert matrix[k, k] == pytest.approx(expected, rel=1e-8), name
+
+
+def squared_change(run: Rollout, name: str, along: np.ndarray, h: float = 1e-4) -> float:
+    """The sum of 6 T (dT)^2 over the states that the loss sees, dT by differences of order 4."""
+    at, states = present(run, name), {}
     for k in (-2, -1, 0, 1, 2):
-        put(run, "heat_conduction.conductivity", at + h * k * one)
-        states[k] = visited(run)
-    put(run, "heat_conduction.conductivity", at)
-    expected = 0.0
-    for ends in zip(*(states[k] for k in (-2, -1, 0, 1, 2)), strict=True):
-        slope = (8.0 * (ends[3] - ends[1]) - (ends[4] - ends[0])) / (12.0 * h)
-        expected += float(np.sum(6.0 * ends[2] * slope**2))
-    assert matrix[2, 2] == pytest.approx(expected, rel=1e-8)
+        put(run, name, at + h * k * along)
+        states[k] = np.array(visited(run))
+    put(run, name, at)
+    slope = (8.0 * (states[1] - states[-1]) - (states[2] - states[-2])) / (12.0 * h)
+    return float(np.sum(6.0 * states[0] * slope**2))
 
 
 def visited(run: Rollout) -> list[np.ndarray]:
@@ -115,7 +118,7 @@ def visited(run: Rollout) -> list[np.ndarray]:
     return found
 
 
-@pytest.mark.parametrize("scheme", FLOW_SCHEMES)
+@pytest.mark.parametrize("scheme", sampled(FLOW_SCHEMES, ["bdf2"]))
 def test_stored_blocks_change_nothing(scheme: str) -> None:
     """With room for a few steps, states are stored and steps taken again."""
     _, whole = rollout(scheme).evaluate(NAMES)

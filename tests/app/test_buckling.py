@@ -10,6 +10,7 @@ from PIL import Image
 
 from minusgrad.app import runs
 from tests.support.command import SCENES
+from tests.support.tiers import sampled
 
 COLUMN = SCENES / "euler_column.toml"
 EULER = np.pi**2 * 1e6 * 0.05**3 / 12.0 / 4.0
@@ -47,7 +48,7 @@ def test_the_column(invoke: Callable) -> None:
         assert gif.n_frames == 24
 
 
-@pytest.mark.parametrize("precision", ["f64", "f32"])
+@pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f64"]))
 def test_json_and_single_precision(precision: str, invoke: Callable) -> None:
     coarse = {"state.cells": [2, 40], "runtime.precision": precision}
     if precision == "f32":
