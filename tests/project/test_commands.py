@@ -81,6 +81,8 @@ ELSEWHERE = {
     "minusgrad bench energies": MEASURES,
     "minusgrad bench": MEASURES,
     "python -m benchmarks.laser_optimum RUN": MEASURES,
+    "python -m benchmarks.mosaic.gradient_error": "tests/exams/test_mosaic.py",
+    "minusgrad buckling RUN": "it needs a body under load; tests/app/test_buckling.py",
     "minusgrad VERB ...": "the form of all",
     "python -m minusgrad VERB ...": "the form of all",
     ".venv/bin/python -m pytest tests/steppers/test_integrator.py -k kepler": SUITE,
