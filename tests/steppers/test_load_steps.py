@@ -183,6 +183,21 @@ def test_the_same_bits_however_it_is_cut(force: float, cut_at: int) -> None:
     }
 
 
+def test_a_halved_increment_is_saved() -> None:
+    """Two iterations are too few for a whole step."""
+    few = {"iterations": 2, "halvings": 8}
+    whole, later = bond(0.48, 4, **few), bond(0.48, 4, **few)
+    whole.advance(3)
+    assert whole.increment < whole.parts
+    later.potential.fields["q"].set(whole.potential.fields["q"].values)
+    later.restore(whole.state())
+    assert (later.increment, later.load) == (whole.increment, whole.load)
+    for one in (whole, later):
+        one.advance(1)
+    q = [one.potential.fields["q"].values.tobytes() for one in (whole, later)]
+    assert q[0] == q[1]
+
+
 @pytest.mark.parametrize("solver", sampled(["superlu", "multigrid", "block_jacobi"], ["multigrid"]))
 def test_a_run_that_was_cut_ends_with_the_same_files(solver: str, tmp_path: Path) -> None:
     own = {"stepper": {"kind": "newton", "load_steps": 6, "solver": solver}, "run.steps": 6}
