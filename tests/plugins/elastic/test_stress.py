@@ -94,13 +94,13 @@ def assert_stresses(found: dict[str, np.ndarray], F: np.ndarray, P: np.ndarray) 
     assert np.abs(found["von_mises"] - von_mises(sigma)).max() < 1e-12 * size
 
 
-@pytest.mark.parametrize(
-    ("body", "name"),
-    sampled(
-        [(body, name) for name in ("hencky", "mooney_rivlin") for body in BODIES],
-        [("hexahedra", "mooney_rivlin"), ("triangles", "mooney_rivlin"), ("quadrilaterals", "hencky")],
-    ),
-)
+ROWS = [
+    pytest.param(body, name, id=f"{body}-{name}") for name in ("hencky", "mooney_rivlin") for body in BODIES
+]
+KEPT = ("hexahedra-mooney_rivlin", "triangles-mooney_rivlin", "quadrilaterals-hencky")
+
+
+@pytest.mark.parametrize(("body", "name"), sampled(ROWS, [row for row in ROWS if row.id in KEPT]))
 def test_stress_is_that_of_the_density_in_space_and_in_plane_strain(
     tmp_path: Path, body: str, name: str
 ) -> None:
