@@ -3,7 +3,7 @@
 Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and
 projected Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's
 sparse matrix. What is compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element
-by element. The box is pressed until its elements have negative eigenvalues.
+by element; ours in the nine numbers of F, TinyAD's in the twelve of the nodes. The box is pressed until its elements have negative eigenvalues.
 
 TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
 libeigen3-dev puts it.
@@ -42,7 +42,9 @@ def case(parts: tuple[int, int, int]) -> Case:
     """A box of so many parts."""
     columns = {
         TINYAD: Column(lambda: by_tinyad(pressed(parts)), peer=True),
-        OURS: Column(lambda: ours(pressed(parts)), engine=True),
+        OURS: Column(
+            lambda: ours(pressed(parts)), engine=True, expected=lambda: expected_of_moduli(pressed(parts))
+        ),
         "not projected": Column(
             lambda: ours(pressed(parts), None),
             engine=True,
@@ -72,9 +74,23 @@ def pressed(parts: tuple[int, int, int]) -> Solid:
 def expected(solid: Solid, projected: bool = True) -> np.ndarray:
     """H along, by NumPy."""
     H = solid.element_hessians()
-    if projected:
-        values, vectors = np.linalg.eigh(H)
-        H = (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
+    return _along(solid, _clamped(H) if projected else H)
+
+
+def expected_of_moduli(solid: Solid) -> np.ndarray:
+    """W^T P(M) W along, by NumPy, of H = W^T M W: the moduli M are projected, 9 rows of an element."""
+    W = np.einsum("eak,cd->eckad", solid.gradients, np.eye(3)).reshape(-1, 9, 12)
+    back = np.linalg.pinv(W)
+    moduli = back.transpose(0, 2, 1) @ solid.element_hessians() @ back
+    return _along(solid, W.transpose(0, 2, 1) @ _clamped(moduli) @ W)
+
+
+def _clamped(matrices: np.ndarray) -> np.ndarray:
+    values, vectors = np.linalg.eigh(matrices)
+    return (vectors * np.maximum(values, 0.0)[:, None]) @ vectors.transpose(0, 2, 1)
+
+
+def _along(solid: Solid, H: np.ndarray) -> np.ndarray:
     out = np.zeros_like(solid.x)
     changes = np.einsum("eij,ej->ei", H, solid.along[solid.cells].reshape(-1, 12))
     np.add.at(out, solid.cells, changes.reshape(-1, 4, 3))
