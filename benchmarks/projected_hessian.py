@@ -3,7 +3,8 @@
 Ours is `potential.hessian("x", project="clamp")`, SciPy's CSR; TinyAD (C++) evaluates value, gradient and
 projected Hessian at once (it has no Hessian alone), from the energy as its user writes it, into Eigen's
 sparse matrix. What is compared is the matrix times a direction, with NumPy's: eigenvalues by `eigh`, element
-by element; ours in the nine numbers of F, TinyAD's in the twelve of the nodes. The box is pressed until its elements have negative eigenvalues.
+by element; ours in the nine numbers of F, TinyAD's in the twelve of the nodes. The box is
+pressed until its elements have negative eigenvalues.
 
 TinyAD is found in the folder that TINYAD names, or in runs/peers/TinyAD; Eigen in EIGEN, or where Debian's
 libeigen3-dev puts it.
