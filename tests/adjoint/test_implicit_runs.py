@@ -13,7 +13,7 @@ from minusgrad.adjoint.implicit_adjoint import ImplicitAdjoint
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.misfit import misfit
-from minusgrad.errors import EnergyError
+from minusgrad.errors import EnergyError, UnsolvedStepError
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from tests.support.implicit_runs import KINDS, swing
 
@@ -104,6 +104,27 @@ def divided(one: ImplicitIntegrator) -> ImplicitIntegrator:
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradient_through_substeps(kind: str) -> None:
     assert_differences(rollout(divided(swing(kind, DT))))
+
+
+def test_attempts_that_failed_leave_nothing_on_the_tape(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The first of two substeps is solved, the second is not; then four are."""
+    real, failed = ImplicitIntegrator._substep, []
+
+    def substep(self: ImplicitIntegrator, part: int, parts: int) -> None:
+        if (part, parts) == (1, 2):
+            failed.append(self.step)
+            raise UnsolvedStepError("not this time")
+        real(self, part, parts)
+
+    monkeypatch.setattr(ImplicitIntegrator, "_substep", substep)
+    monkeypatch.setattr(ImplicitIntegrator, "_divisions", lambda self: [2, 4] if self.step == 2 else [1])
+    run = rollout(swing("bdf2", DT))
+    _, found = run.evaluate(["x", "stiffening.k"])
+    assert failed
+    direction = np.array(1.0)
+    assert float(found["stiffening.k"]) == pytest.approx(
+        differences(run, "stiffening.k", direction), rel=1e-8
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
