@@ -264,8 +264,9 @@ OF_STRETCHES = ("hencky", "corotated", "ogden")
 """Parts of the names of materials that are functions of principal stretches, which Taichi lacks."""
 
 
-STRETCHED = {"fibres": 1.4}
-"""Of materials that do nothing when they are pressed."""
+STRETCHED = {"fibres": 1.4, "mooney_rivlin": 1.2}
+"""By how much cells are stretched: fibres do nothing when they are pressed, and I1 - 3 loses its digits in
+single precision near the undeformed state."""
 
 
 def _solid(material: LocalEnergy) -> Instance:

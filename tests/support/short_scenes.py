@@ -154,9 +154,7 @@ def path_of(scene: str) -> Path:
 
 def shortened(scene: str) -> dict[str, Any]:
     """Overrides for a scene by its own stepper."""
-    return (IN_TIME | BOXED | FLOWS | AT_REST | PROGRAMS)[scene]
-
-    return (IN_TIME | BOXED | DRIVEN | AT_REST | PROGRAMS)[scene]
+    return (IN_TIME | BOXED | FLOWS | DRIVEN | AT_REST | PROGRAMS)[scene]
 
 
 def moved(scene: str, kind: str) -> dict[str, Any]:
