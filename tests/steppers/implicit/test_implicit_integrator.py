@@ -13,6 +13,7 @@ from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from minusgrad.steppers.implicit.stage import IMPLICIT_SCHEMES, newmark
 from tests.support.implicit_runs import KINDS, MASSES, ORDERS, ended, exact, swing
 from tests.support.laws import fitted_order
+from tests.support.tiers import sampled
 
 END = 0.9
 """No symmetry point of the motion."""
@@ -285,7 +286,7 @@ def test_bits_do_not_depend_on_how_a_run_is_cut(kind: str) -> None:
     assert whole.balance == parts.balance
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", sampled(KINDS, ["bdf2"]))
 def test_single_precision_is_near_double(kind: str) -> None:
     single, double = (ended(kind, 18, END, precision=p) for p in ("f32", "f64"))
     assert 0.0 < np.abs(single - double).max() < 3e-5
