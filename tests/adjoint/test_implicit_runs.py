@@ -87,8 +87,10 @@ def assert_differences(run: Rollout, bound: float = 1e-8) -> None:
 ROWS = [(kind, damped) for kind in KINDS for damped in (True, False)]
 
 
-@pytest.mark.parametrize(("kind", "damped"), sampled(ROWS, [("bdf2", True), ("implicit_midpoint", False)]))
-def test_gradient_against_differences(kind: str, damped: bool) -> None:
+@pytest.mark.parametrize("row", sampled(ROWS, [("bdf2", True), ("implicit_midpoint", False)]), ids=str)
+def test_gradient_against_differences(row: tuple[str, bool]) -> None:
+    """Each scheme, with and without friction."""
+    kind, damped = row
     assert_differences(rollout(swing(kind, DT, damped)))
 
 
