@@ -527,8 +527,8 @@ SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]]
     ("points", "triangles", "message"),
     [
         (SQUARE, [[0, 1, 2], [0, 3, 2]],
-         "inverted cells (1 of 2): 1 (tags 2); orient surfaces alike (gmsh.model.mesh.reverse), or untangle "
-         "the mesh"),
+         "inverted cells (1 of 2): 1 (tags 2), at (0.3333, 0.6667); orient surfaces alike "
+         "(gmsh.model.mesh.reverse), or untangle the mesh"),
         (SQUARE, [[0, 1, 2], [0, 2, 3], [1, 2, 0]],
          "cells that are there already (1 of 3): 2 (tags 3); remove the copies "
          "(gmsh.model.mesh.removeDuplicateElements)"),
@@ -536,13 +536,22 @@ SQUARE = [[0, 0], [1, 0], [1, 1], [0, 1]]
          "nodes of no cell, which have no mass (1 of 5): 4 (tags 5); set drop_unused, or save without them "
          "(Gmsh: Mesh.SaveAll = 0)"),
         ([*SQUARE, [0.5, 0.5]], [[0, 1, 2], [0, 2, 3], [0, 4, 2]],
-         "cells without volume (1 of 3): 2 (tags 3); mesh again there"),
+         "cells without volume (1 of 3): 2 (tags 3), at (0.5, 0.5); mesh again there"),
     ],
 )  # fmt: skip
 def test_a_mesh_that_is_not_sound(scene, tmp_path: Path, points, triangles, message: str) -> None:
     path = scene(from_file("bad.msh"))
     (tmp_path / "bad.msh").write_text(msh(points, triangles))
     assert complaint(path) == f"{path}:4:2: state: 'bad.msh': {message}"
+
+
+def test_fbar_needs_cells_with_several_points(scene) -> None:
+    path = scene(RECTANGLE, SOLID + "fbar = true\n")
+    assert complaint(path) == (
+        f"{path}:9:3: energy.0: fbar: needs cells with several quadrature points, got none; use"
+        " quadrilaterals, hexahedra or cells of order 2, or leave `fbar` out"
+    )
+    assert build(scene(RECTANGLE + 'cell = "quadrilaterals"\n', SOLID + "fbar = true\n")).potential
 
 
 def test_a_sound_mesh_by_hand(scene, tmp_path: Path) -> None:
