@@ -11,27 +11,20 @@ libeigen3-dev puts it.
 """
 
 import ctypes
-import functools
-import os
-import shutil
-import subprocess
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .harness import session
-from .harness.cases import OURS, Call, Case, Column, Goal, MissingColumnError
-from .harness.compiled import REFERENCE, folder, pointers
-from .harness.process import ROOT
+from .harness.cases import OURS, Call, Case, Column, Goal
+from .harness.compiled import pointers, with_tinyad
 from .solid import Solid
 
 PARTS, QUICK = (18, 25, 37), (4, 4, 5)
 TINYAD = "TinyAD"
-CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fopenmp", "-shared", "-fPIC")
 
 
 def cases() -> Iterator[Case]:
@@ -117,7 +110,7 @@ def ours(solid: Solid, project: str | None = "clamp") -> Call:
 
 def by_tinyad(solid: Solid) -> Call:
     """`eval_with_hessian_proj`"""
-    library = _tinyad()
+    library = with_tinyad("tinyad_hessian.cpp")
     library.solid.restype = ctypes.c_void_p
     weights = np.ascontiguousarray(solid.gradients[:, 1:].reshape(-1, 9))
     arrays = [np.ascontiguousarray(a) for a in (solid.x, solid.along, solid.cells, weights, solid.volumes)]
@@ -135,23 +128,3 @@ def by_tinyad(solid: Solid) -> Call:
         return Product()
 
     return call
-
-
-@functools.cache
-def _tinyad() -> ctypes.CDLL:
-    """The driver, compiled here.
-
-    Raises `MissingColumnError` where TinyAD, Eigen or a compiler is missing.
-    """
-    tinyad = Path(os.environ.get("TINYAD", ROOT / "runs" / "peers" / "TinyAD")) / "include"
-    eigen = Path(os.environ.get("EIGEN", "/usr/include/eigen3"))
-    for what, there in (("TinyAD", tinyad / "TinyAD"), ("Eigen", eigen / "Eigen")):
-        if not there.is_dir():
-            raise MissingColumnError(f"{what} is not installed; name its folder in {what.upper()}")
-    if shutil.which("g++") is None:
-        raise MissingColumnError("g++ is not on the PATH")
-    made = folder() / "tinyad.so"
-    source = str(REFERENCE / "tinyad_hessian.cpp")
-    includes = [f"-I{tinyad}", "-isystem", str(eigen)]
-    subprocess.run(["g++", *CXXFLAGS, *includes, source, "-o", str(made)], check=True, capture_output=True)
-    return ctypes.CDLL(str(made))

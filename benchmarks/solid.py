@@ -88,6 +88,17 @@ class Solid:
         np.add.at(out, self.cells, forces)
         return out
 
+    def energy(self) -> float:
+        """U; infinite where a cell is inverted."""
+        mu, lam = self.lame
+        F = self._spread(self.x)
+        J = np.linalg.det(F)
+        if J.min() <= 0.0:
+            return np.inf
+        log = np.log(J)
+        psi = 0.5 * mu * ((F**2).sum(axis=(1, 2)) - 3.0) - mu * log + 0.5 * lam * log**2
+        return float(self.volumes @ psi)
+
     def gradient(self) -> np.ndarray:
         """dU/dx, (n, 3)"""
         F, inverse, k = self._deformed

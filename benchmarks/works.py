@@ -11,6 +11,7 @@ WORKS = {
     "gravity_forces": "all-pairs gravity forces",
     "neo_hookean": "neo-Hookean tetrahedra: gradient, Hessian product, element Hessians",
     "projected_hessian": "the sparse Hessian, made positive semi-definite",
+    "statics": "the static bend of a beam by Newton's method",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
     "liquid": "a Lennard-Jones liquid within a cutoff: velocity Verlet with lists of neighbours",

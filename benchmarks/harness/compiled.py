@@ -3,6 +3,7 @@
 import atexit
 import ctypes
 import functools
+import os
 import shutil
 import subprocess
 import tempfile
@@ -13,9 +14,11 @@ from typing import Any
 import numpy as np
 
 from .cases import MissingColumnError
+from .process import ROOT
 
 REFERENCE = Path(__file__).parents[1] / "reference"
 FLAGS = ("-O3", "-march=native", "-mprefer-vector-width=512", "-ffast-math", "-fopenmp", "-shared", "-fPIC")
+CXXFLAGS = ("-std=c++17", "-O3", "-march=native", "-DNDEBUG", "-fopenmp", "-shared", "-fPIC")
 REAL = {
     "f32": ("-DREAL=float", "-DSQRT=sqrtf", "-DFLOOR=floorf", "-DSINGLE"),
     "f64": ("-DREAL=double", "-DSQRT=sqrt", "-DFLOOR=floor"),
@@ -36,6 +39,26 @@ def library(source: str, precision: str) -> ctypes.CDLL:
     made = folder() / f"{Path(source).stem}-{precision}.so"
     command = ["gcc", *FLAGS, *REAL[precision], str(REFERENCE / source), "-o", str(made), "-lm"]
     subprocess.run(command, check=True)
+    return ctypes.CDLL(str(made))
+
+
+@functools.cache
+def with_tinyad(source: str) -> ctypes.CDLL:
+    """A source of `reference/` in C++ that includes TinyAD and Eigen, as a library.
+
+    Raises `MissingColumnError` where TinyAD, Eigen or a compiler is missing.
+    """
+    tinyad = Path(os.environ.get("TINYAD", ROOT / "runs" / "peers" / "TinyAD")) / "include"
+    eigen = Path(os.environ.get("EIGEN", "/usr/include/eigen3"))
+    for what, there in (("TinyAD", tinyad / "TinyAD"), ("Eigen", eigen / "Eigen")):
+        if not there.is_dir():
+            raise MissingColumnError(f"{what} is not installed; name its folder in {what.upper()}")
+    if shutil.which("g++") is None:
+        raise MissingColumnError("g++ is not on the PATH")
+    made = folder() / f"{Path(source).stem}.so"
+    includes = [f"-I{tinyad}", "-isystem", str(eigen)]
+    command = ["g++", *CXXFLAGS, *includes, str(REFERENCE / source), "-o", str(made)]
+    subprocess.run(command, check=True, capture_output=True)
     return ctypes.CDLL(str(made))
 
 

@@ -31,6 +31,7 @@ from benchmarks import (  # noqa: E402
     liquid_lists,
     liquid_product,
     neo_hookean,
+    statics,
     works,
 )
 from benchmarks.harness import cases, measuring, pairing, peers, plots, records, session, tables  # noqa: E402
@@ -144,6 +145,9 @@ def test_numpy_solid_is_its_own_derivative():
     h = 1e-6
     change = [replace(solid, x=solid.x + s * h * solid.along).gradient() for s in (1, -1)]
     assert solid.product() == pytest.approx((change[0] - change[1]) / (2 * h), abs=1e-7)
+    energies = [replace(solid, x=solid.x + s * h * solid.along).energy() for s in (1, -1)]
+    slope = float((solid.gradient() * solid.along).sum())
+    assert slope == pytest.approx((energies[0] - energies[1]) / (2 * h), abs=1e-7)
     whole = solid.element_hessians()
     assert whole == pytest.approx(whole.transpose(0, 2, 1), abs=1e-12)
 
@@ -210,6 +214,27 @@ def test_another_problem_stops_the_benchmark(other: float | None, reason: str):
         f"work[100-f64]: peer computes another problem: the energy of its start {reason}, expected -5.2; give"
         " it the same potential, cutoff and units"
     )
+
+
+def test_our_beam_is_that_of_numpy():
+    bend, step = statics.cases()
+    beam = statics.of(statics.QUICK)
+    sag = statics.equilibrium(beam, "superlu")()
+    assert cases.error(np.array(sag), bend.expected()) < bend.tolerance
+    moved = step.columns[statics.IMPLICIT]
+    assert cases.error(moved.make()().answer, moved.expected()) < step.tolerance
+
+
+def test_scikit_fem_bends_the_same_beam():
+    pytest.importorskip("skfem")
+    beam = statics.of(statics.QUICK)
+    assert statics.by_scikit_fem(beam)() == pytest.approx(beam.sag(beam.minimum()), rel=statics.SIX_DIGITS)
+
+
+def test_without_tinyad_its_columns_are_missing_by_name(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setenv("TINYAD", str(tmp_path))
+    with pytest.raises(MissingColumnError, match="TinyAD is not installed; name its folder in TINYAD"):
+        statics.by_tinyad(statics.of(statics.QUICK))
 
 
 # What is measured -----------------------------------------------------------------------------------
