@@ -16,7 +16,7 @@ COUNT = 45
 def hidden(corner: float) -> SparseSystem:
     """R^T R, where R has 1 on the diagonal and -1 above: all its pivots are 1, its least eigenvalue is 4^-44.
 
-    (Golub and Van Loan, Matrix Computations, section 5.5.7.) corner: what is added to the last diagonal entry.
+    (Golub and Van Loan, Matrix Computations, section 5.5.7.) corner: is added to the first diagonal entry.
     """
     upper = 2.0 * np.eye(COUNT) - np.triu(np.ones((COUNT, COUNT)))
     whole = upper.T @ upper
