@@ -378,8 +378,8 @@ def test_all_mistakes_are_told_at_once_in_skeleton_and_blocks(invoke, here: Path
         "bad.toml:14:16: state.eccentricity: needs a number of at least 0 and below 1, not 1.5",
         "bad.toml:18:8: energy.0.kind: "
         "no energy named 'gravty'; did you mean 'gravity'? (installed: gravity); "
-        "not in the scene's `plugins`: control, crystals, elastic, electrostatics, grids, impacts, laser,"
-        " molecular, mpm, rendering, sph",
+        "not in the scene's `plugins`: control, crystals, elastic, electrostatics, grids, heat, impacts,"
+        " laser, molecular, mpm, rendering, sph",
         "bad.toml:21:2: stepper.dt: required, but missing",
         "bad.toml:23:1: stepper.dtt: no key 'dtt'; did you mean 'dt'? (keys: dt)",
         "bad.toml:26:9: run.steps: needs a whole number of at least 0, not 'many'",

@@ -980,12 +980,10 @@ def test_several_grids_are_spanned_together(tmp_path):
     assert (axes.get_xlim(), axes.get_ylim()) == ((-1, 9.5), (-1, 15))
 
 
-def test_bodies_keep_their_picture_and_cells_are_not_coloured_by_nodes(tmp_path):
-    lists = {"cells": HALVES, "steps": STEPS}
-    out = pictures.plot(_path(tmp_path / "a", lists=lists))
-    assert [path.name for path in out] == ["mesh.png", "mesh_power.png", "power.png"]
-    out = pictures.plot(_path(tmp_path / "b", lists={"cells": HALVES}))
-    assert [path.name for path in out] == ["mesh.png", "power.png"]
+def test_cells_are_coloured_by_nodes_and_lines_where_there_are_none(tmp_path):
+    for lists in ({"cells": HALVES, "steps": STEPS}, {"cells": HALVES}, {"steps": STEPS}):
+        out = pictures.plot(_path(tmp_path / "-".join(lists), lists=lists))
+        assert [path.name for path in out] == ["mesh_power.png", "power.png"]
     tension = {"steps/power": np.ones((2, 3)), "steps/tension": np.ones((2, 3))}
     out = pictures.plot(_path(tmp_path / "c", cells=tension))
     names = ["mesh", "mesh_tension", "mesh_power", "power"]
