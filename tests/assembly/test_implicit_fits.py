@@ -1,7 +1,8 @@
 """Fits of implicit runs, by tangents and by the adjoint, against oscillators whose steps are known on paper.
 
 The midpoint rule takes a harmonic oscillator along z' = (1 + i a) / (1 - i a) z, a = w h / 2, where
-z = x - i v / w and w = sqrt(k / m) (Hairer, Lubich & Wanner 2006, Geometric Numerical Integration, chapter VI).
+z = x - i v / w and w = sqrt(k / m) (Hairer, Lubich & Wanner 2006, Geometric Numerical Integration,
+chapter VI).
 """
 
 from pathlib import Path

@@ -40,6 +40,12 @@ def test_the_gradient_of_a_run_by_everything(stepper: str, observe: list[int] | 
     assert torch.autograd.gradcheck(of, given)
 
 
+def test_the_gradient_of_an_implicit_run() -> None:
+    stars = rollout(SCENES / "plummer.toml", 3, observe=[3], overrides=FEW | {"stepper.kind": "bdf2"})
+    of, given = of_names(stars, ("x", "v", "m", "gravity.softening"))
+    assert torch.autograd.gradcheck(of, given)
+
+
 def test_the_gradient_of_a_run_by_lengths_at_rest() -> None:
     """Data that are differentiable, one of each element."""
     of, given = of_names(rollout(NET, 4), ("spring.rest", "spring.stiffness"))
