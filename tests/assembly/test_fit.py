@@ -151,11 +151,12 @@ def test_all_mistakes_of_a_fit_at_once(here: Path, invoke) -> None:
         " '500 MB', '1 GiB', or in bytes"
     )
     assert lines == [
-        "swing.toml:22:10: fit.method: needs 'gauss_newton', 'lbfgs' or 'adam', not 'gauss_newtn'; did you"
-        " mean 'gauss_newton'?",
+        "swing.toml:22:10: fit.method: needs 'gauss_newton', 'lbfgs', 'adam' or 'optimality_criteria', not"
+        " 'gauss_newtn'; did you mean 'gauss_newton'?",
         "swing.toml:23:14: fit.iterations: needs a whole number of at least 0, not -1",
-        "swing.toml:24:1: fit.rat: no key 'rat'; did you mean 'rate'? (keys: change, clip, first,"
-        " gradient, iterations, loss, memory, method, pairs, parameters, rate, save_every)",
+        "swing.toml:24:1: fit.rat: no key 'rat'; did you mean 'rate'? (keys: change, clip,"
+        " constraint, first, gradient, iterations, loss, memory, method, move, of, pairs, parameters, rate,"
+        " save_every)",
         "swing.toml:29:1: fit.parameters.v.scal: no key 'scal'; did you mean 'scale'? (keys: body, lower,"
         " rate, scale, start, upper)",
         "swing.toml:30:8: fit.parameters.v.rate: needs a number above 0, not 0",
