@@ -522,9 +522,17 @@ def test_a_misfit_of_matrices_is_refused() -> None:
 class Squares:
     """The rollout of residuals r(p) with Jacobian J(p), of one sought field "p"."""
 
+    label = "the run of the loss"
+
     def __init__(self, residuals: Callable, jacobian: Callable, start: Any):
         self.residuals, self.jacobian, self.p = residuals, jacobian, np.array(start, float)
         self.looks, self.trouble, self.writes = 0, "", 0
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        pass
 
     def value(self) -> float:
         self.looks += 1
@@ -594,8 +602,8 @@ def test_the_rollout_is_that_in_complex_numbers(here: Path) -> None:
     """Loss, gradients and the Gauss-Newton matrix, of all that may be sought together."""
     overrides = {"fit.parameters": {"tether.k": {}, "x": {}, "v": {}, "m": {"body": "right"}}}
     one = fitted(overrides | {"fit.iterations": 0}).parameter_fit
-    rollout, coordinates = one.rollout, one.search.coordinates
-    swing = Swing(one.integrator, one.observed.losses, 40)
+    rollout, coordinates = one.function, one.search.coordinates
+    swing = Swing(one.simulation.stepper, one.observed.losses, 40)
     (loss, slopes), (expected, others) = (
         one.evaluate(["tether.k", "x", "v", "m"]) for one in (rollout, swing)
     )
@@ -874,7 +882,7 @@ def test_errors_are_those_of_many_data(here: Path) -> None:
     """Pulls of 40 fits have the mean 0 and the width 1: within four standard errors of each."""
     one, pulls = fitted({"fit.iterations": 0}).parameter_fit, []
     (loss,), objective = one.observed.losses, one.objective
-    objective.rollout = Swing(one.integrator, [loss], 40)
+    objective.rollout = Swing(one.simulation.stepper, [loss], 40)
     for seed in range(40):
         loss.data["misfit.target"][...] = list(observed(seed).values())
         search = GaussNewton(objective, one.parameters.unknowns, free=one.parameters.free)
@@ -982,7 +990,8 @@ def parameters(overrides: dict, tables: dict[str, dict]) -> FitParameters:
     plain = {"plugins": ["elastic"], "fit": {"method": "lbfgs", "iterations": 1, "parameters": tables}}
     plain["fit"]["loss"] = [{"kind": "reach"}]
     simulation = build("swing.toml", plain | overrides, [oscillators])
-    return FitParameters(simulation, simulation.scene.fit.parameters)
+    of_run = Rollout(simulation.stepper, [], 0)
+    return FitParameters(simulation, simulation.scene.fit.parameters, of_run)
 
 
 def test_what_is_held_is_not_sought(here: Path) -> None:

@@ -73,6 +73,7 @@ class Swing:
     """The `Rollout` of an integrator of tethers, by `leapfrog` above."""
 
     plan = "every state is computed again, in complex numbers"
+    label = "the run of the loss"
     trouble = ""
     writes = 0
 
@@ -105,6 +106,12 @@ class Swing:
             if term.energy.name == "reach":
                 total = total - sum(path[s][term.elements.nodes[:, 0], 0].sum() for s in loss.steps)
         return total + 0.5 * (r * r).sum()
+
+    def state(self) -> dict[str, np.ndarray]:
+        return {}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> None:
+        pass
 
     def value(self) -> float:
         return float(self._loss(self._now()).real)
