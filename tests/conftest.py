@@ -1,5 +1,6 @@
 """In what order the suite runs, what it shows at its end, and what its files share: command line, steps."""
 
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -60,6 +61,14 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         if "unit" in marks and not marks & {"exam", "long"}:
             patch.setattr(runtime, "start", lambda *_: pytest.fail("a unit test starts the engine"))
         return (yield)
+
+
+@pytest.fixture(autouse=True)
+def nothing_damaged_is_kept(request: pytest.FixtureRequest) -> Iterator[None]:
+    """What was derived while a test had replaced a function is not kept for the next test."""
+    yield
+    if "monkeypatch" in request.fixturenames and (kept := sys.modules.get("minusgrad.codegen.kept_traces")):
+        kept.KEPT.clear()
 
 
 @pytest.fixture

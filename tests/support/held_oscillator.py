@@ -21,6 +21,7 @@ import pytest
 from numpy.polynomial import Polynomial
 
 from minusgrad import Fields, Motion, Node, Parameter, Potential, Time, bind, local_energy, ti
+from minusgrad.codegen.kept_traces import KEPT
 from minusgrad.energies.fields import Hold
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
@@ -369,6 +370,7 @@ def assert_seen(damage: Callable, test: Callable, monkeypatch: pytest.MonkeyPatc
         test()
         GREEN.append(test)
     REWRITTEN.clear()
+    KEPT.clear()  # damage is to what is derived from here on
     damage(monkeypatch)
     with pytest.raises((*RED, pytest.fail.Exception)):
         test()
