@@ -18,6 +18,13 @@ LIBRARIES = ("np", "math", "ti", "time", "len")
 ALLOWED = {
     "_recorded": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
+    "mean_gradients": "their means over cells",
+    "least_jacobians": "of the map from reference cells: geometry of a mesh, too",
+    "plane_stress_lame": "Lame's constants of plane stress; the energies of its name compute energies",
+    **{
+        f"{name}_plane_stress": "an energy, made by @local_energy"
+        for name in ("linear", "linear_corotated", "fixed_corotated", "hencky", "mooney_rivlin", "ogden")
+    },
     "body_force": "the field's name of a load; it is an energy, made by @local_energy",
     "momentum_with_force": "a map that takes a force, which a slope derives",
     "momentum_with_stress": "a map that takes a stress, which a slope derives",

@@ -90,7 +90,8 @@ def column(layers: int, stress: float) -> LoadedBody:
     given = {"youngs_modulus": YOUNG, "poissons_ratio": 0.0}
     solid = bind(neo_hookean, of, tuples=mesh.cells, data=data, parameters=given)
     press = {"traction": [0.0, -stress]}
-    push = bind(traction, of, tuples=top, data={"area": lengths}, parameters=press)
+    of_facets = {"area": lengths, "shares": np.full(top.shape, 0.5)}
+    push = bind(traction, of, tuples=top, data=of_facets, parameters=press)
     holds = Holds(of, (Hold("below", "x", mesh.bodies["bottom"]),))
     return LoadedBody(Potential(of, [solid, push]), ["x"], holds, ["traction"])
 

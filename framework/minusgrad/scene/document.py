@@ -322,7 +322,7 @@ class Document:
             return ProgramSkeleton
         if "magnetic" in self.data:
             return MagneticSkeleton
-        return CompoundSkeleton if "compound" in self.data else Skeleton
+        return CompoundSkeleton if self.data.get("compound") else Skeleton
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
         """The scene without its plugin blocks' contents, or None and all its problems."""
