@@ -68,7 +68,7 @@ def _ours(name: str, steps: int, precision: str) -> Call:
 
     @cache
     def rollout() -> Rollout:
-        return ParameterFit(options.validated()).rollout
+        return ParameterFit(options.validated()).function
 
     def call() -> np.ndarray:
         _, found = rollout().evaluate(list(program.sought))

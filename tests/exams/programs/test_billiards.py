@@ -98,7 +98,7 @@ def test_momentum_is_kept_and_a_perfect_bounce_keeps_the_energy() -> None:
 def test_the_gradient_of_the_run_is_that_of_a_tape(precision: str, close: float) -> None:
     """Over 1,023 steps, by the start of every ball."""
     fit = ParameterFit(RunOptions(SCENE, {"runtime.precision": precision}).validated())
-    loss, found = fit.rollout.evaluate(["x", "v"])
+    loss, found = fit.function.evaluate(["x", "v"])
     start = {name: fit.simulation.fields[name].values.astype(float) for name in ("x", "v")}
     expected, *gradients = tape.program(11, 1023, precision)(start["x"], start["v"])
     assert loss == pytest.approx(expected, rel=close)

@@ -102,7 +102,7 @@ def test_the_gradient_of_the_run_is_that_of_a_tape() -> None:
     simulation = fit.simulation
     start = {n: simulation.fields[n].values.copy() for n in "xv"}
     at = joined(weights(simulation)) | start
-    loss, found = fit.rollout.evaluate([*NAMES, "x", "v"])
+    loss, found = fit.function.evaluate([*NAMES, "x", "v"])
     gradients = joined(found) | {n: found[n] for n in "xv"}
     program = Electric(world(simulation), ways(simulation), 16, STEPS)
     expected, by_tape = program.evaluate(at)
@@ -169,7 +169,7 @@ def test_a_trained_controller_follows_goals_that_it_never_saw(tmp_path: Path) ->
     for values in (weights(minusgrad.build(SCENE)), weights(trained)):
         for name, value in values.items():
             parameters.set_parameter(name, value)
-        losses.append(unseen.rollout.value())
+        losses.append(unseen.function.value())
     assert len(fitted.series("observables/loss").value) == 2001
     assert np.linalg.norm(ways(unseen.simulation)[:, None, 1] - known, axis=2).min() > 1e-3
     assert losses[1] < 0.1 * losses[0]

@@ -92,7 +92,7 @@ def test_steps_are_those_in_numpy(fit: ParameterFit) -> None:
 
 def test_the_gradient_of_the_run_is_that_of_a_tape(fit: ParameterFit) -> None:
     """Over 682 steps, by all weights and biases; and in one direction that of differences."""
-    loss, found = fit.rollout.evaluate(NAMES)
+    loss, found = fit.function.evaluate(NAMES)
     potential = fit.simulation.potential
     program = MassSpring(robot(fit.simulation), HIDDEN, STEPS)
     at, gradients = joined(potential.parameter), joined(found)

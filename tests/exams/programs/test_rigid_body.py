@@ -44,7 +44,7 @@ def test_the_gradient_of_a_hundred_steps_is_that_of_a_tape() -> None:
     x = np.array(load(SCENE).data["state"]["centres"]) - [0.0, 0.02]
     fit = fit_of(**{"run.steps": 100, "state.centres": x})
     names = [unknown.field for unknown in fit.parameters.unknowns]
-    loss, found = fit.rollout.evaluate(names)
+    loss, found = fit.function.evaluate(names)
     values = {name: fit.simulation.potential.parameter(name) for name in names}
     expected, gradients = tape.program(robot(fit), 100, swing=0.05)(values)
     assert loss == pytest.approx(expected, rel=1e-12)
