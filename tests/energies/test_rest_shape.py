@@ -55,7 +55,7 @@ def test_the_gradient_by_the_shape_at_rest_is_that_of_values(cells: str, tmp_pat
 
 
 def test_the_energy_is_that_of_a_mesh_made_at_rest_there(tmp_path: Path) -> None:
-    """Gradients and volumes anew, from the moved points."""
+    """Gradients and volumes, computed again from the moved points."""
     simulation = body("triangles", tmp_path)
     mesh = Mesh(simulation.fields["rest"].values, simulation.state.tuples["cells"])
     F = np.einsum("eai,eaj->eij", simulation.fields["x"].values[mesh.cells], mesh.gradients())

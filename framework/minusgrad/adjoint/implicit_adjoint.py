@@ -12,7 +12,6 @@ local energy. Held components have no adjoint, because a step overwrites them.
 """
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ..steppers.implicit.stage import MOVED, V_BEFORE, A, V
 from ..steppers.implicit.substep_tape import SolvedStage
 from .backward import RunAdjoint, felt, owner, rows_of
+from .stage_parts import StageParts
 
 PRECISE = 1e-13
 """The relative residual of the adjoint's systems, for iterative solvers."""
@@ -50,7 +50,7 @@ class ImplicitAdjoint(RunAdjoint):
         self._others = [n for n in nodal if n not in moving]
         self._carried = {name: np.zeros(len(self.components)) for name in stepper.scheme.keeps}
         self._heavy = [m for m in stepper.motions if m.inertia in self._others]
-        self._arrays: dict[str, Any] = {}
+        self._parts = StageParts(stepper)
 
     def clear(self) -> None:
         super().clear()
@@ -68,8 +68,8 @@ class ImplicitAdjoint(RunAdjoint):
 
     def finish(self) -> None:
         """The acceleration that Newmark's scheme begins with, a = -(dU/dx + dR/dv) / m at the start."""
-        x, v = self._taken()
-        self._put(x, v)
+        x, v = self._parts.taken(self.adjoints)
+        self._parts.put(self.adjoints, x, v)
         if A not in self._carried or not self._carried[A].any():
             return
         one, components = self.stepper, self.components
@@ -83,12 +83,12 @@ class ImplicitAdjoint(RunAdjoint):
             x -= self._pulled(one.dissipation, names, z, one.t0, components.positions)
             v -= self._again(one.dissipation, components.velocities)
         self._weigh(-z * self.tape.start[2])
-        self._put(x, v)
+        self._parts.put(self.adjoints, x, v)
 
     def _stage(self, solved: SolvedStage) -> None:
         """From the results of a stage to what it began with."""
         one, components, stage = self.one, self.components, solved.stage
-        x, v = self._taken()
+        x, v = self._parts.taken(self.adjoints)
         last = {name: self._carried[name] for name in self._carried}
         none = np.zeros(len(components))
         moved, accelerated = last.get(MOVED, none), last.get(A, none)
@@ -114,7 +114,7 @@ class ImplicitAdjoint(RunAdjoint):
         for factors, adjoint in ((stage.target, target), (stage.rest, rest)):
             for name, c in factors.items():
                 known[name] = known.get(name, none) + c * adjoint
-        self._put(x, known[V])
+        self._parts.put(self.adjoints, x, known[V])
         for name in self._carried:
             self._carried[name] = np.where(components.free, known.get(name, none), 0.0)
 
@@ -136,12 +136,12 @@ class ImplicitAdjoint(RunAdjoint):
         Those by parameters and by fields that do not move are subtracted from their adjoints.
         """
         fields, read = potential.fields, potential.reads
-        tangents = {n: self._array(f"along {n}", n) for n in along if n in read}
+        tangents = {n: self._parts.array(f"along {n}", n) for n in along if n in read}
         for name, part in self.components.parts(z, along).items():
             if name in tangents:
                 storage.store(tangents[name], part.astype(fields[name].dtype))
         moving = [*self.components.positions, *self.components.velocities]
-        asked = {n: self._array(n, n) for n in (*self._others, *moving) if n in read}
+        asked = {n: self._parts.array(n, n) for n in (*self._others, *moving) if n in read}
         felt_by = felt(potential, set(tangents))
         changes = [n for n, p in self._owners.items() if p is potential and n.partition(".")[0] in felt_by]
         found = potential.sweep(DerivativeRequest(product=asked, changes=changes, tangents=tangents), t)
@@ -158,13 +158,8 @@ class ImplicitAdjoint(RunAdjoint):
         if not wrt:
             return np.zeros(len(self.components))
         zeros = {n: np.zeros(s) for n, s in zip(wrt, self.components.shapes, strict=True)}
-        parts = {n: self._array(n, n) if n in potential.reads else zeros[n] for n in wrt}
+        parts = {n: self._parts.array(n, n) if n in potential.reads else zeros[n] for n in wrt}
         return np.where(self.components.free, self.components.joined(parts, wrt), 0.0)
-
-    def _array(self, key: str, field: str) -> Any:
-        if key not in self._arrays:
-            self._arrays[key] = storage.allocate(np.zeros_like(self.stepper.potential.fields[field].values))
-        return self._arrays[key]
 
     def _weigh(self, by_component: np.ndarray) -> None:
         """Add derivatives by the inertia of each component to those by the inertia of nodes."""
@@ -172,16 +167,3 @@ class ImplicitAdjoint(RunAdjoint):
         for motion in self._heavy:
             part = parts[motion.position]
             self.adjoints[str(motion.inertia)] += part.reshape(len(part), -1).sum(axis=1)
-
-    def _taken(self) -> tuple[np.ndarray, np.ndarray]:
-        """The adjoints of positions and velocities (N,), zero at held components."""
-        names = self.components.positions, self.components.velocities
-        x, v = (self.components.joined(self.adjoints, some) for some in names)
-        return np.where(self.components.free, x, 0.0), np.where(self.components.free, v, 0.0)
-
-    def _put(self, x: np.ndarray, v: np.ndarray) -> None:
-        """Set the adjoints of positions and velocities."""
-        for vector, names in ((x, self.components.positions), (v, self.components.velocities)):
-            free = np.where(self.components.free, vector, 0.0)
-            for name, part in self.components.parts(free, names).items():
-                self.adjoints[name][...] = part

@@ -18,6 +18,7 @@ from ..steppers.implicit.stage import MOVED, V_BEFORE, A, V, combined
 from ..steppers.implicit.substep_tape import SolvedStage, SubstepTape
 from .backward import owner
 from .implicit_adjoint import PRECISE
+from .stage_parts import StageParts
 from .tangents import shaped
 
 
@@ -34,14 +35,14 @@ class ImplicitTangents:
         self.parameters = {n: np.zeros(p.shape(n)) for n, p in self._owners.items() if p}
         self._others = [n for n in nodal if n not in moving]
         self._known: dict[str, np.ndarray] = {}
-        self._arrays: dict[str, Any] = {}
+        self._parts = StageParts(stepper)
 
     def start(self, direction: Mapping[str, np.ndarray]) -> None:
         """Start at the stepper's present state with these tangents; others are zero."""
         for name, array in (self.tangents | self.parameters).items():
             array[...] = shaped(name, direction.get(name), array.shape)
-        x, v = self._taken()
-        self._put(x, v)
+        x, v = self._parts.taken(self.tangents)
+        self._parts.put(self.tangents, x, v)
         self._known = {name: np.zeros(len(self.components)) for name in self.stepper.scheme.keeps}
         if A in self._known:
             one, components = self.stepper, self.components
@@ -69,7 +70,7 @@ class ImplicitTangents:
 
     def _stage(self, solved: SolvedStage) -> None:
         one, components, stage = self.one, self.components, solved.stage
-        x, v = self._taken()
+        x, v = self._parts.taken(self.tangents)
         known = {V: v, **self._known}
         y, q, seen = combined(stage.target, known), combined(stage.rest, known), x + stage.seen * v
         one.resume(solved, components.masses(self.stepper.inertia))
@@ -87,7 +88,7 @@ class ImplicitTangents:
         u[free] = -solver.solve(force[free], PRECISE)
         found = {MOVED: stage.reach * u, V_BEFORE: v, A: stage.weight * (u - y)}
         self._known = {name: np.where(free, found[name], 0.0) for name in self._known}
-        self._put(x + stage.reach * u, stage.speed * u + combined(stage.carried, known))
+        self._parts.put(self.tangents, x + stage.reach * u, stage.speed * u + combined(stage.carried, known))
 
     def _changed(
         self, potential: Potential, x: np.ndarray, v: np.ndarray, t: float, wrt: Sequence[str]
@@ -99,10 +100,10 @@ class ImplicitTangents:
         tangents: dict[str, Any] = {}
         for name, part in nodal.items():
             if name in read:
-                tangents[name] = self._array(f"along {name}", name)
+                tangents[name] = self._parts.array(f"along {name}", name)
                 storage.store(tangents[name], np.asarray(part, fields[name].dtype))
         tangents |= {n: values for n, values in self.parameters.items() if self._owners[n] is potential}
-        asked = {n: self._array(n, n) for n in wrt if n in read}
+        asked = {n: self._parts.array(n, n) for n in wrt if n in read}
         potential.sweep(DerivativeRequest(product=asked, tangents=tangents), t)
         parts = {
             n: asked.get(n, np.zeros(shape)) for n, shape in zip(wrt, self.components.shapes, strict=True)
@@ -119,20 +120,3 @@ class ImplicitTangents:
                 by_node = self.tangents[str(motion.inertia)].reshape(-1, *[1] * (part.ndim - 1))
                 part += by_node
         return found
-
-    def _array(self, key: str, field: str) -> Any:
-        if key not in self._arrays:
-            self._arrays[key] = storage.allocate(np.zeros_like(self.stepper.potential.fields[field].values))
-        return self._arrays[key]
-
-    def _taken(self) -> tuple[np.ndarray, np.ndarray]:
-        """The tangents of positions and velocities (N,), zero at held components."""
-        names = self.components.positions, self.components.velocities
-        x, v = (self.components.joined(self.tangents, some) for some in names)
-        return np.where(self.components.free, x, 0.0), np.where(self.components.free, v, 0.0)
-
-    def _put(self, x: np.ndarray, v: np.ndarray) -> None:
-        for vector, names in ((x, self.components.positions), (v, self.components.velocities)):
-            free = np.where(self.components.free, vector, 0.0)
-            for name, part in self.components.parts(free, names).items():
-                self.tangents[name][...] = part

@@ -129,7 +129,7 @@ class RunModes:
         """`12.34`, and `1.2 i` of what grows, since the square of its frequency is below zero."""
         return f"{abs(value):.6g}{' i' if value < 0 else ''}"
 
-    def shapes(self) -> list[Shapes]:
+    def drawn(self) -> list[Shapes]:
         """For pictures: the displacements of each moving field."""
         simulation, found = self.simulation, []
         grids = simulation.state.grids.values()

@@ -48,6 +48,7 @@ from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
+from .motion_stepper import Memory, MotionStepper, refuse_lost
 from .moves import Friction, Moves
 from .pressure.barostat import Barostat
 from .pressure.cell import Cell
@@ -57,13 +58,12 @@ from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
-from .time_stepper import TimeStepper
 
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
 
-class Integrator(TimeStepper):
+class Integrator(MotionStepper):
     """Advances the moving fields of a potential by a symplectic scheme, in place.
 
         Integrator(potential, [Motion("x", "v", "m")], SCHEMES["leapfrog"], dt=0.01).advance(100)
@@ -202,10 +202,7 @@ class Integrator(TimeStepper):
                 f"dt: must be finite and at least {least:.3g} in size, the smallest normal number of"
                 f" {self.potential.fields.precision}, got {given}; choose other units or a larger dt"
             )
-        if now + dt == now:
-            raise EnergyError(
-                f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt"
-            )
+        refuse_lost(dt, now)
         return dt
 
     @property
@@ -217,11 +214,6 @@ class Integrator(TimeStepper):
     def work(self) -> float:
         """The work done so far by an explicit time dependence of the potential, and by moving supports."""
         return float(storage.host(self._work)[0]) + self.holds.kinetic(self.inertia) - self._held
-
-    @property
-    def works(self) -> bool:
-        """True if the potential depends on time or supports move."""
-        return self.potential.uses_time or self.holds.moving
 
     @property
     def dissipated(self) -> float:
@@ -260,16 +252,13 @@ class Integrator(TimeStepper):
         Where dt was set after the saved stepper was made, it is restored. Raises `CheckpointError` if
         anything is missing or does not fit.
         """
-        self._restore(state)
-        self.mark()
-
-    def _restore(self, state: dict[str, np.ndarray]) -> None:
         refuse_unlike({"since": np.array(0), **state}, self._state())
         for name, array in self._forces.items():
             storage.store(array, state[f"gradient/{name}"])
         for name, array in self._sums.items():
             storage.store(array, state[name])
         self._restore_clock(state)
+        self.mark()
 
     def advance(self, n: int) -> None:
         """Move the fields n steps.
@@ -277,7 +266,7 @@ class Integrator(TimeStepper):
         Raises `NonFiniteError` naming step, term and node; the fields are then those of the last finite step.
         """
         self.update()
-        before = self._memory()
+        before = self.memory()
         try:
             self._run(n)
             if self._finite():
@@ -286,16 +275,16 @@ class Integrator(TimeStepper):
         except (RunFailedError, UserError):
             if self.cell is None:
                 raise
-        self._recall(before)
+        self.recall(before)
         for _ in range(n):
-            before = self._memory()
+            before = self.memory()
             self._run_or_recall(before)
             if not self._finite():
                 diagnosis = NonFiniteDiagnosis(self._single, self.moving, self._evaluate)
                 overflow = diagnosis.overflow()
-                self._recall(before)
+                self.recall(before)
                 trouble = diagnosis.first(self.step - self.since, self.t0, self.dt) or overflow
-                self._recall(before)
+                self.recall(before)
                 raise NonFiniteError(f"step {self.step + 1}: {trouble}")
 
     @property
@@ -324,7 +313,7 @@ class Integrator(TimeStepper):
             self._single.step(self.step - self.since, self.t0, self.dt)
             self.step += 1
 
-    def _run_or_recall(self, before: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
+    def _run_or_recall(self, before: Memory) -> None:
         """A step; where a box that moves no longer fits its potential, the state `before` and an error."""
         number = self.step + 1
         try:
@@ -332,7 +321,7 @@ class Integrator(TimeStepper):
         except (RunFailedError, UserError) as error:
             if self.cell is None:
                 raise
-            self._recall(before)
+            self.recall(before)
             raise RunFailedError(f"step {number}: {error}") from error
 
     def begin_tape(self, first: int) -> None:
@@ -374,31 +363,17 @@ class Integrator(TimeStepper):
     def _step_of_no_length(self, t: float) -> None:
         """The forces by a step with dt = 0: these have the bits that steps give them."""
         assert self._steps
-        before, fields = self._memory()
+        before, fields = self.memory()
         for array in self._forces.values():
             array.fill(0)
         self._steps(1, 0.0, t, 0.0)
         forces = {n: values for n, values in self._state().items() if n.startswith("gradient/")}
-        self._recall((before | forces, fields))
+        self.recall((before | forces, fields))
 
     # The last finite state
 
     def _finite(self) -> bool:
         return all(np.isfinite(f.values).all() for f in self.moving)
-
-    def _memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
-        return self._state(), [f.values.copy() for f in self._remembered]
-
-    @property
-    def _remembered(self) -> list[Field]:
-        """What moves, and the positions for which lists of neighbours were built."""
-        return [*self.moving, *self.potential.fields.of_lists.values()]
-
-    def _recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
-        self._restore(memory[0])
-        for field, values in zip(self._remembered, memory[1], strict=True):
-            field.set(values)
-        self.mark()
 
 
 def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> None:

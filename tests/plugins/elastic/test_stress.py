@@ -133,7 +133,7 @@ def test_terms_over_the_same_cells_add_up(tmp_path: Path) -> None:
 
 
 def test_values_of_each_cell_and_their_changes_are_seen(tmp_path: Path) -> None:
-    """E of each cell; set anew, the stress follows."""
+    """E of each cell; the stress follows when it is set."""
     count = 12
     moduli = np.linspace(1.0, 2.0, count)
     material = {"kind": "linear", "poissons_ratio": 0.0}

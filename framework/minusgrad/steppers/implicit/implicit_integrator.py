@@ -25,9 +25,9 @@ from ...solvers.sparse_system import SparseSystem
 from ..holds import Holds
 from ..integrator import inertia
 from ..magnetic.force import MagneticForce
+from ..motion_stepper import MotionStepper, refuse_lost
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
-from ..time_stepper import TimeStepper
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
 from .stage import MOVED, V_BEFORE, A, ImplicitScheme, V
@@ -38,7 +38,7 @@ SUBSTEPS = 64
 """The most substeps of a step."""
 
 
-class ImplicitIntegrator(TimeStepper):
+class ImplicitIntegrator(MotionStepper):
     """Advances the moving fields of a potential by an implicit scheme, in place.
 
         ImplicitIntegrator(potential, [Motion("x", "v", "m")], IMPLICIT_SCHEMES["implicit_euler"], dt=0.1)
@@ -101,10 +101,7 @@ class ImplicitIntegrator(TimeStepper):
             raise EnergyError(
                 f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
             )
-        if now + dt == now:
-            raise EnergyError(
-                f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt"
-            )
+        refuse_lost(dt, now)
         return dt
 
     @property
@@ -112,11 +109,6 @@ class ImplicitIntegrator(TimeStepper):
         clock = (self.time,) if self.works else ()
         lost = self.dissipation.writes if self.dissipation else 0
         return self.potential.writes, lost, sum(field.array.writes for field in self.moving), *clock
-
-    @property
-    def works(self) -> bool:
-        """True if the potential depends on time or supports move."""
-        return self.potential.uses_time or self.holds.moving
 
     @property
     def work(self) -> float:
@@ -294,23 +286,6 @@ class ImplicitIntegrator(TimeStepper):
         force = self.components.joined(self._forces, self.components.positions)
         force += self.incremental.friction_force
         return np.where(self.components.free, -force / self.components.masses(self.inertia), 0.0)
-
-    # The state before a step
-
-    def memory(self) -> tuple[dict[str, np.ndarray], list[np.ndarray]]:
-        """A copy of the state and the fields, for `recall`."""
-        return self._state(), [f.values.copy() for f in self._remembered]
-
-    @property
-    def _remembered(self) -> list[Field]:
-        """What moves, and the positions for which lists of neighbours were built."""
-        return [*self.moving, *self.potential.fields.of_lists.values()]
-
-    def recall(self, memory: tuple[dict[str, np.ndarray], list[np.ndarray]]) -> None:
-        """Be in an earlier state once more."""
-        for field, values in zip(self._remembered, memory[1], strict=True):
-            field.set(values)
-        self.restore(memory[0])
 
     # Derivatives
 

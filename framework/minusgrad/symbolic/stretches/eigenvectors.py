@@ -27,7 +27,7 @@ Vector = list[Scalar]
 
 
 def upper(n: int) -> list[tuple[int, int]]:
-    """The places of a symmetric matrix that are told apart, row by row: (0, 0), (0, 1), ..."""
+    """The independent places of a symmetric matrix, row by row: (0, 0), (0, 1), ..."""
     return list(combinations_with_replacement(range(n), 2))
 
 

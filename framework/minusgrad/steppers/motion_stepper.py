@@ -1,0 +1,46 @@
+"""Integrators of motions: what explicit and implicit ones share, and how they return to an earlier state."""
+
+from typing import Any
+
+import numpy as np
+
+from ..energies.fields import Field
+from ..errors import EnergyError
+from .time_stepper import TimeStepper
+
+Memory = tuple[dict[str, np.ndarray], list[np.ndarray]]
+"""A state of a stepper, and the values of its fields."""
+
+
+class MotionStepper(TimeStepper):
+    """Moves fields with velocities and inertia in time (`Stepper.motions`)."""
+
+    @property
+    def works(self) -> bool:
+        """True if the potential depends on time or supports move."""
+        return self.potential.uses_time or self.holds.moving
+
+    def memory(self) -> Memory:
+        """A copy of the state and the fields, for `recall`."""
+        return self._state(), [field.values.copy() for field in self._remembered]
+
+    def recall(self, memory: Memory) -> None:
+        """Be in an earlier state once more."""
+        for field, values in zip(self._remembered, memory[1], strict=True):
+            field.set(values)
+        self.restore(memory[0])
+
+    @property
+    def _remembered(self) -> list[Field]:
+        """The fields that move, and the positions for which lists of neighbours were built."""
+        return [*self.moving, *self.potential.fields.of_lists.values()]
+
+    def _state(self) -> dict[str, Any]:
+        """`state`, with the forces as they are."""
+        raise NotImplementedError
+
+
+def refuse_lost(dt: float, now: float) -> None:
+    """Raise `EnergyError` for a time step that does not change the time `now`."""
+    if now + dt == now:
+        raise EnergyError(f"dt: is lost in the rounding of the time {now:.10g}, got {dt:g}; give a larger dt")
