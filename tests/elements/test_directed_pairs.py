@@ -15,8 +15,8 @@ from minusgrad.energies.pairs.cutoff_jump import jump
 from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Cutoff
-from tests.elements.test_triple_list import RC, SWITCH, now, state, switch
 from tests.support.periodic_sums import slope
+from tests.support.switched_sums import RC, SWITCH, assert_derivatives, now, state, switch
 from tests.support.tiers import sampled
 
 
@@ -91,23 +91,7 @@ def test_energy_gradient_and_products_are_those_of_sums(space):
     value, count = summed(*now(fields))
     assert pairs.value() == pytest.approx(value, rel=1e-13)
     assert count > 20
-    rng = np.random.default_rng(1)
-    names = [name for name in ("x", "m", "box") if name in fields]
-    along = {name: rng.normal(size=fields[name].shape) for name in names}
-    gradient = {name: pairs.gradient(name) for name in names}
-    product = {name: pairs.product(along, name) for name in names}
-    start = {name: fields[name].values.copy() for name in names}
-    values, slopes, h = [], [], 2e-7  # third derivatives jump where the switch begins and ends
-    for sign in (1.0, -1.0):
-        for name in names:
-            fields[name].set(start[name] + sign * h * along[name])
-        values.append(summed(*now(fields))[0])
-        slopes.append({name: pairs.gradient(name) for name in names})
-    expected = sum((gradient[name] * along[name]).sum() for name in names)
-    assert (values[0] - values[1]) / (2.0 * h) == pytest.approx(expected, rel=1e-6)
-    for name in names:
-        difference = (slopes[0][name] - slopes[1][name]) / (2.0 * h)
-        np.testing.assert_allclose(product[name], difference, atol=1e-6 * np.abs(product[name]).max())
+    assert_derivatives(pairs, summed)
 
 
 def test_derivatives_by_parameters_of_the_map_and_of_the_energy():

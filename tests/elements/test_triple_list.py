@@ -12,8 +12,7 @@ from minusgrad.elements.neighbours.triple_list import all_triples
 from minusgrad.engine import kernels
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Cutoff
-
-RC, SWITCH = 1.1, 0.8
+from tests.support.switched_sums import RC, SWITCH, assert_derivatives, now, state, switch
 
 
 @local_energy("bend", over="triples", x=Node("m", ("d",)), m=Node("kg"), k=Parameter("J", default=1.0))
@@ -32,11 +31,6 @@ def crowd(x):
 @local_energy("well", over="nodes", rho=Node())
 def well(rho):
     return rho[0] * rho[0]
-
-
-def switch(r):
-    s = np.clip((r - SWITCH) / (RC - SWITCH), 0.0, 1.0)
-    return 1.0 - 10.0 * s**3 + 15.0 * s**4 - 6.0 * s**5
 
 
 def arms_of(x, box, i):
@@ -66,23 +60,9 @@ def summed(x, m, box, k=1.0):
     return total, count
 
 
-def state(d=3, n=24, boxed=True, precision="f64"):
-    rng = np.random.default_rng(7)
-    side = 2.0
-    values = {"x": rng.uniform(-1.0, 3.0, (n, d)), "m": rng.uniform(0.5, 1.5, n)}
-    if boxed:
-        values["box"] = (side * np.eye(d) + 0.2 * rng.uniform(-1.0, 1.0, (d, d)))[None]
-    return Fields(values, precision=precision)
-
-
 def potential(fields, **options):
     cutoff = Cutoff(RC, switch=SWITCH, skin=0.2, images=True)
     return Potential(fields, [bind(bend, fields, cutoff=cutoff, **options)])
-
-
-def now(fields):
-    box = fields["box"].values[0] if "box" in fields else None
-    return fields["x"].values, fields["m"].values, box
 
 
 @pytest.mark.parametrize("boxed", [True, False])
@@ -91,23 +71,7 @@ def test_energy_gradient_and_products_are_those_of_sums(d, boxed):
     fields = state(d, boxed=boxed)
     triples = potential(fields)
     assert triples.value() == pytest.approx(summed(*now(fields))[0], rel=1e-13)
-    rng = np.random.default_rng(1)
-    names = [name for name in ("x", "m", "box") if name in fields]
-    along = {name: rng.normal(size=fields[name].shape) for name in names}
-    gradient = {name: triples.gradient(name) for name in names}
-    product = {name: triples.product(along, name) for name in names}
-    start = {name: fields[name].values.copy() for name in names}
-    values, slopes, h = [], [], 2e-7  # third derivatives jump where the switch begins and ends
-    for sign in (1.0, -1.0):
-        for name in names:
-            fields[name].set(start[name] + sign * h * along[name])
-        values.append(summed(*now(fields))[0])
-        slopes.append({name: triples.gradient(name) for name in names})
-    expected = sum((gradient[name] * along[name]).sum() for name in names)
-    assert (values[0] - values[1]) / (2.0 * h) == pytest.approx(expected, rel=1e-6)
-    for name in names:
-        difference = (slopes[0][name] - slopes[1][name]) / (2.0 * h)
-        np.testing.assert_allclose(product[name], difference, atol=1e-6 * np.abs(product[name]).max())
+    assert_derivatives(triples, summed)
 
 
 def test_the_sparse_hessian_and_mixed_derivatives():

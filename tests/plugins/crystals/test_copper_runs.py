@@ -4,28 +4,27 @@ All lists change on the way. References are difference quotients, second derivat
 parameter that made the data of a fit.
 """
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torch
-from minusgrad import Fields, Motion, Potential, bind, build, fit, run
+from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.torch import energy, rollout
+from minusgrad.torch import rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.sutton_chen import (
     sutton_chen_density,
     sutton_chen_embedding,
     sutton_chen_repulsion,
 )
-from tests.plugins.crystals.test_silicon_runs import FIT, SCENE, aim, along
 from tests.support.periodic_sums import slope
+from tests.support.warm_crystals import SCENE, aim, along, assert_a_function_of_tensors, refitted
 
 CUT = """
 cutoff = "5.5 angstrom"
@@ -94,25 +93,12 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.long
 def test_a_fit_finds_the_number_that_made_the_data(scene: str) -> None:
-    run(scene, {}, "truth")
-    Path("truth.h5").write_bytes(max(Path("truth/traj").glob("*.h5")).read_bytes())
-    wanted = FIT.replace("stillinger_weber_triple.stiffness", "sutton_chen_density.m").replace("19.0", "5.9")
-    Path(scene).write_text(WARM + wanted)
-    fit(scene, {}, "fitted")
-    found = json.loads(Path("fitted/fit.json").read_text())["parameters"]["sutton_chen_density.m"]
-    assert found["values"] == pytest.approx([6.0], rel=1e-8)
+    assert refitted(scene, "sutton_chen_density.m", 5.9) == pytest.approx([6.0], rel=1e-8)
 
 
 @pytest.mark.long
 def test_energies_and_runs_as_functions_of_tensors(scene: str) -> None:
-    potential, u = build(scene).potential, energy(scene)
-    given = {n: u.start(n).requires_grad_() for n in ("x", "box")}
-    slopes = torch.autograd.grad(u(**given), [*given.values()], create_graph=True)
-    bent = torch.autograd.grad(sum((one**2).sum() for one in slopes), [*given.values()])
-    along_slopes = {n: 2.0 * one.detach().numpy() for n, one in zip(given, slopes, strict=True)}
-    for name, found in zip(given, bent, strict=True):
-        second = potential.product(along_slopes, name)
-        np.testing.assert_allclose(found.numpy(), second, atol=1e-12 * np.abs(second).max())
+    assert_a_function_of_tensors(scene)
     moved = rollout(scene, 8)
     m = moved.start("sutton_chen_density.m").requires_grad_()
 

@@ -4,84 +4,26 @@ All lists change on the way. References are difference quotients, second derivat
 parameters that made the data of a fit.
 """
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import torch
-from minusgrad import Fields, Motion, Node, Potential, bind, build, fit, local_energy, run
+from minusgrad import Fields, Motion, Potential, bind
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.engine import kernels
 from minusgrad.plugin import Cutoff
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.torch import Layer, energy, rollout
+from minusgrad.torch import Layer, rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.stillinger_weber import stillinger_weber_pair, stillinger_weber_triple
 from tests.support.periodic_sums import slope
+from tests.support.warm_crystals import SCENE, aim, along, assert_a_function_of_tensors, refitted
 
 TRIPLE = "stillinger_weber_triple"
-ENERGY = """
-[[energy]]
-kind = "stillinger_weber_{}"
-epsilon = "50 kcal/mol"
-sigma = "2.0951 angstrom"
-cutoff = "3.77118 angstrom"
-switch = "none"
-skin = "0.02 angstrom"
-images = true
-"""
-SCENE = f"""
-[units]
-length = "angstrom"
-mass = "u"
-time = "ps"
-
-[state]
-kind = "crystal"
-lattice = "diamond"
-cells = [1, 1, 1]
-a = "5.431 angstrom"
-mass = "28.0855 u"
-displacement = "0.08 angstrom"
-temperature = "1500 K"
-{ENERGY.format("pair")}{ENERGY.format("triple")}
-[stepper]
-kind = "leapfrog"
-dt = "1 fs"
-
-[run]
-steps = 12
-
-[[observe]]
-kind = "frames"
-every = 4
-unwrapped = true
-"""
-FIT = """
-[fit]
-method = "gauss_newton"
-iterations = 8
-
-[fit.parameters."stillinger_weber_triple.stiffness"]
-start = 19.0
-
-[[fit.loss]]
-kind = "misfit"
-field = "x"
-sigma = "0.001 angstrom"
-data = "truth.h5"
-"""
-
-
-@local_energy("aim", over="nodes", x=Node("m", ("d",)))
-def aim(x):
-    """A loss: squared distance from the origin."""
-    return x[0].dot(x[0])
 
 
 def silicon(precision: str = "f64") -> Potential:
@@ -95,18 +37,6 @@ def silicon(precision: str = "f64") -> Potential:
     both = stillinger_weber_pair, stillinger_weber_triple
     one = {"epsilon": 1.0, "sigma": 1.0}
     return Potential(fields, [bind(u, fields, parameters=one, cutoff=cutoff) for u in both])
-
-
-def along(put: Callable[[np.ndarray], None], start: np.ndarray, d: np.ndarray, of: Callable[[], float]):
-    """A function of h: its value where a variable has moved h d from its start."""
-
-    def value(h: float) -> float:
-        put(start + h * d)
-        found = of()
-        put(start)
-        return found
-
-    return value
 
 
 def integrator(potential: Potential) -> Integrator:
@@ -157,25 +87,11 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 
 def test_a_fit_finds_the_stiffness_that_made_the_data(scene: str) -> None:
-    run(scene, {}, "truth")
-    Path("truth.h5").write_bytes(max(Path("truth/traj").glob("*.h5")).read_bytes())
-    Path(scene).write_text(SCENE + FIT)
-    fit(scene, {}, "fitted")
-    found = json.loads(Path("fitted/fit.json").read_text())["parameters"][f"{TRIPLE}.stiffness"]
-    assert found["values"] == pytest.approx([21.0], rel=1e-9)
+    assert refitted(scene, f"{TRIPLE}.stiffness", 19.0) == pytest.approx([21.0], rel=1e-9)
 
 
 def test_energies_and_runs_as_functions_of_tensors(scene: str) -> None:
-    """Of the energy second derivatives, too: gradients of a norm of the gradient."""
-    potential, u = build(scene).potential, energy(scene)
-    given = {n: u.start(n).requires_grad_() for n in ("x", "box")}
-    slopes = torch.autograd.grad(u(**given), [*given.values()], create_graph=True)
-    bent = torch.autograd.grad(sum((one**2).sum() for one in slopes), [*given.values()])
-    along_slopes = {n: 2.0 * one.detach().numpy() for n, one in zip(given, slopes, strict=True)}
-    for name, slope_of_u, found in zip(given, slopes, bent, strict=True):
-        first, second = potential.gradient(name), potential.product(along_slopes, name)
-        np.testing.assert_allclose(slope_of_u.detach().numpy(), first, atol=1e-12 * np.abs(first).max())
-        np.testing.assert_allclose(found.numpy(), second, atol=1e-12 * np.abs(second).max())
+    assert_a_function_of_tensors(scene)
     moved = rollout(scene, 8)
     name = f"{TRIPLE}.stiffness"
     v, k = moved.start("v").requires_grad_(), moved.start(name).requires_grad_()

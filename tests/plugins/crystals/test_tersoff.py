@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import torch
-from minusgrad import Fields, Motion, Potential, bind, build, fit, run
+from minusgrad import Fields, Motion, Potential, bind, build
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.elements.neighbours import directed_pairs
@@ -18,13 +18,13 @@ from minusgrad.energies.fields import Field
 from minusgrad.errors import MinusgradError
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
-from minusgrad.torch import Layer, energy, outputs, rollout
+from minusgrad.torch import Layer, outputs, rollout
 from minusgrad_crystals.lattices import LATTICES
 from minusgrad_crystals.tersoff import tersoff
 from tests.plugins.crystals.tersoff_reference import LAMBDA3, crystal
-from tests.plugins.crystals.test_silicon_runs import FIT, SCENE, aim, along
 from tests.support.periodic_sums import slope
 from tests.support.tiers import sampled
+from tests.support.warm_crystals import SCENE, aim, along, assert_a_function_of_tensors, refitted
 
 STORED = json.loads(Path(__file__).with_name("tersoff_reference.json").read_text())
 SILICON = {"A": 1830.8, "B": 471.18, "lambda1": 2.4799, "lambda2": 1.7322, "R": 2.7, "S": 3.0}
@@ -232,26 +232,12 @@ def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
 @pytest.mark.long
 def test_a_fit_finds_the_number_that_made_the_data(scene: str) -> None:
-    run(scene, {}, "truth")
-    Path("truth.h5").write_bytes(max(Path("truth/traj").glob("*.h5")).read_bytes())
-    wanted = FIT.replace("stillinger_weber_triple.stiffness", "tersoff_zeta.h").replace("19.0", "-0.55")
-    Path(scene).write_text(WARM + wanted)
-    fit(scene, {}, "fitted")
-    found = json.loads(Path("fitted/fit.json").read_text())["parameters"]["tersoff_zeta.h"]
-    assert found["values"] == pytest.approx([-0.59825], rel=1e-8)
+    assert refitted(scene, "tersoff_zeta.h", -0.55) == pytest.approx([-0.59825], rel=1e-8)
 
 
 @pytest.mark.long
 def test_energies_and_runs_as_functions_of_tensors(scene: str) -> None:
-    potential, u = build(scene).potential, energy(scene)
-    given = {n: u.start(n).requires_grad_() for n in ("x", "box")}
-    slopes = torch.autograd.grad(u(**given), [*given.values()], create_graph=True)
-    bent = torch.autograd.grad(sum((one**2).sum() for one in slopes), [*given.values()])
-    along_slopes = {n: 2.0 * one.detach().numpy() for n, one in zip(given, slopes, strict=True)}
-    for name, slope_of_u, found in zip(given, slopes, bent, strict=True):
-        first, second = potential.gradient(name), potential.product(along_slopes, name)
-        np.testing.assert_allclose(slope_of_u.detach().numpy(), first, atol=1e-12 * np.abs(first).max())
-        np.testing.assert_allclose(found.numpy(), second, atol=1e-12 * np.abs(second).max())
+    assert_a_function_of_tensors(scene)
     moved = rollout(scene, 8)
     h = moved.start("tersoff_zeta.h").requires_grad_()
 
