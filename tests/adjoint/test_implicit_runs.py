@@ -14,6 +14,8 @@ from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.misfit import misfit
 from minusgrad.errors import EnergyError, UnsolvedStepError
+from minusgrad.solvers.linear_solver import LinearSolver
+from minusgrad.solvers.sparse_system import SparseSystem
 from minusgrad.steppers.implicit.implicit_integrator import ImplicitIntegrator
 from tests.support.implicit_runs import KINDS, swing
 from tests.support.tiers import sampled
@@ -142,14 +144,14 @@ def test_gradients_that_are_recomputed_are_the_same_bits(kind: str) -> None:
     assert all(np.array_equal(one[name], two[name]) for name in one)
 
 
-def tangent(one: ImplicitIntegrator, direction: dict[str, np.ndarray]) -> tuple[dict, dict]:
-    """The tangents of x and v at the last step, and the derivatives that go back from a draw of these."""
+def tangent(one: ImplicitIntegrator, direction: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The tangents of x and v at the last step."""
     run = rollout(one)
     with run._from_here():
         beside = run._beside(list(direction))
-        beside.start(direction)
+        beside.start([direction])
         beside.advance(STEPS)
-        return {n: np.array(beside.tangents[n]) for n in "xv"}, {}
+        return {n: np.array(beside.along[0][n]) for n in "xv"}
 
 
 def whole(one: ImplicitIntegrator) -> ImplicitIntegrator:
@@ -165,7 +167,7 @@ def test_back_is_there_transposed(kind: str, through: Callable) -> None:
     rng, run = np.random.default_rng(7), rollout(one)
     direction = {n: rng.normal(size=s) for n, s in (("x", (4, 2)), ("v", (4, 2)), ("m", (4,)))}
     direction |= {n: np.array(rng.normal()) for n in names(one) if "." in n}
-    there, _ = tangent(one, direction)
+    there = tangent(one, direction)
     seeds = {n: rng.normal(size=(4, 2)) for n in "xv"}
     with run._from_here():
         recorded = one.with_tape(run._derivation.recorded(STEPS).tape)
@@ -181,6 +183,40 @@ def test_back_is_there_transposed(kind: str, through: Callable) -> None:
     backward = [float((found[n] * direction[n]).sum()) for n in direction]
     assert abs(sum(forward)) > 1e-2
     assert sum(forward) == pytest.approx(sum(backward), rel=1e-11)
+
+
+@pytest.mark.parametrize("kind", sampled(KINDS, ["newmark"]))
+def test_directions_that_share_a_run_have_the_bits_of_each_alone(kind: str) -> None:
+    """Masses, parameters and initial fields; one factorization for each substep, whatever their number."""
+    one = divided(swing(kind, DT))
+    run, rng = rollout(one), np.random.default_rng(11)
+    shapes = {n: np.shape(values) for n, values in run.evaluate(names(one))[1].items()}
+    directions = [{n: rng.normal(size=s) for n, s in shapes.items()} for _ in range(5)]
+    together = run.curvature(directions)
+    alone = [run.curvature([directions[0], d])[0, 1] for d in directions[1:]]
+    assert np.array_equal(together[0, 1:], alone)
+    few, many = (factorizations(run, directions[:k]) for k in (1, 5))
+    assert few == many > 0
+    size = run._beside(list(shapes)).size
+    assert size is not None
+    run.budget = 2 * size
+    assert np.array_equal(run.curvature(directions), together)
+    assert factorizations(run, directions) > 2 * many
+
+
+def factorizations(run: Rollout, directions: list[dict[str, np.ndarray]]) -> int:
+    """How many matrices a Gauss-Newton matrix needs, those of the run's own steps among them."""
+    count, real = 0, LinearSolver.factor
+
+    def factor(self: LinearSolver, system: SparseSystem) -> None:
+        nonlocal count
+        count += 1
+        real(self, system)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(LinearSolver, "factor", factor)
+        run.curvature(directions)
+    return count
 
 
 def test_single_precision_is_near_double() -> None:

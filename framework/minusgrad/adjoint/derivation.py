@@ -32,13 +32,40 @@ from .tangents import Sensitivity
 
 
 class Tangents(Protocol):
-    """A run with its tangent along one direction."""
+    """A run with its tangents along some directions; `along`: the present ones of each, by field."""
 
-    tangents: dict[str, Any]
+    @property
+    def size(self) -> int | None:
+        """Bytes for each direction; None if a run carries one direction only."""
 
-    def start(self, direction: Mapping[str, np.ndarray]) -> None: ...
+    @property
+    def along(self) -> Sequence[Mapping[str, Any]]: ...
+
+    def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None: ...
 
     def advance(self, steps: int) -> None: ...
+
+
+class OneDirection:
+    """Tangents of a run that carries one direction, as `Tangents`.
+
+    A product gives a force and its change at the cost of the change alone, so that runs which share the
+    forces would cost as much (figures in ARCHITECTURE.md).
+    """
+
+    size = None
+
+    def __init__(self, beside: Sensitivity | ProgramTangents):
+        self._beside = beside
+        self.advance = beside.advance
+
+    @property
+    def along(self) -> Sequence[Mapping[str, Any]]:
+        return [self._beside.tangents]
+
+    def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None:
+        (direction,) = directions
+        self._beside.start(direction)
 
 
 class Derivation(Protocol):
@@ -83,7 +110,7 @@ class OfSplitting:
         return Backward(recorded, names)
 
     def tangents(self, names: Sequence[str]) -> Tangents:
-        return Sensitivity(self.stepper, names)
+        return OneDirection(Sensitivity(self.stepper, names))
 
     def refuse_unfit(self) -> None:
         refuse_massless(self.stepper.motions, self.stepper.potential)
@@ -159,7 +186,7 @@ class OfProgram:
         return ProgramAdjoint(recorded, names)
 
     def tangents(self, names: Sequence[str]) -> Tangents:
-        return ProgramTangents(self.stepper, names)
+        return OneDirection(ProgramTangents(self.stepper, names))
 
     def refuse_unfit(self) -> None: ...
 

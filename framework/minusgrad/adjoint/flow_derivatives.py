@@ -26,6 +26,10 @@ PRECISE = 1e-13
 """The relative residual of the systems, for iterative solvers."""
 
 
+VECTORS = 12
+"""The vectors (N,) in double precision that a direction of tangents needs at most."""
+
+
 class _AtSteps:
     """What both ways share: the names, and products with d2U at the ends of steps."""
 
@@ -141,24 +145,39 @@ class FlowAdjoint(RunAdjoint):
 
 
 class FlowTangents:
-    """A run of a gradient flow with its tangent; `tangents`: the present ones by field, in f64."""
+    """A run of a gradient flow with its tangents along some directions, which share its matrices and factors.
+
+    `along`: the present ones of each direction, by field, in f64; vectors are (K, N), a row for each.
+    """
 
     def __init__(self, stepper: GradientFlow, names: Sequence[str]):
         self.stepper, self.at = stepper, _AtSteps(stepper, names)
         fields = stepper.potential.fields
-        self.tangents: dict[str, Any] = {n: np.zeros(fields[n].shape) for n in self.at.nodal}
-        self.parameters = {n: np.zeros(p.shape(n)) for n, p in self.at.owners.items() if p}
-        self._earlier = np.zeros(stepper.free.size)
+        self._shapes = {n: fields[n].shape for n in self.at.nodal}
+        self.along: list[dict[str, np.ndarray]] = []
+        self._parameters: list[dict[str, np.ndarray]] = []
+        self._earlier = np.zeros((0, stepper.free.size))
 
-    def start(self, direction: Mapping[str, np.ndarray]) -> None:
-        """Start at the stepper's present state with these tangents; others are zero."""
-        for name, array in (self.tangents | self.parameters).items():
-            array[...] = shaped(name, direction.get(name), array.shape)
-        self._earlier.fill(0.0)
-        self._put(self.at.flat(self.tangents))
+    @property
+    def size(self) -> int:
+        """Bytes for each direction."""
+        return 8 * (VECTORS * self.stepper.free.size + sum(int(np.prod(s)) for s in self._shapes.values()))
+
+    def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None:
+        """Start at the stepper's present state with tangents for each direction; others are zero.
+
+        Raises `EnergyError` for a tangent of another shape.
+        """
+        owners = {n: p for n, p in self.at.owners.items() if p}
+        self.along = [{n: shaped(n, d.get(n), s).copy() for n, s in self._shapes.items()} for d in directions]
+        self._parameters = [
+            {n: shaped(n, d.get(n), p.shape(n)) for n, p in owners.items()} for d in directions
+        ]
+        self._earlier = np.zeros((len(directions), self.stepper.free.size))
+        self._put(self._taken())
 
     def advance(self, steps: int) -> None:
-        """Advance the state and its tangent by `steps` steps."""
+        """Advance the state and its tangents by `steps` steps."""
         one, before = self.stepper, self.stepper.tape
         one.tape = tape = FlowTape()
         try:
@@ -173,32 +192,43 @@ class FlowTangents:
             one.tape = before
 
     def _step(self, step: FlowStep) -> None:
-        at, scheme, here = self.at, step.scheme, self.at.flat(self.tangents)
+        at, scheme, here = self.at, step.scheme, self._taken()
         rate = at.factor(step)
         right = rate * (scheme.now * here + scheme.before * self._earlier)
         right += self._weights() * scheme.sum(step.there, step.here, step.before) / self.stepper.dt
-        right += (1.0 - scheme.old) * self._changed(np.zeros(len(here)), step.times[1])
+        right += (1.0 - scheme.old) * self._changed(np.zeros_like(here), step.times[1])
         if scheme.old:
             self.stepper.put(step.here, step.times[0])
             right += scheme.old * self._changed(here, step.times[0])
         self._earlier = here
-        self._put(self.stepper.solver.solve(-right, PRECISE))
+        self._put(self.stepper.solver.solve_each(-right, PRECISE))
 
     def _changed(self, along: np.ndarray, t: float) -> np.ndarray:
-        """The change (N,) of dU/dT along a tangent of T, those of parameters and of other fields."""
-        others = {n: self.tangents[n] for n in self.at.others}
-        tangents = self.at.along(self.at.free.by_field(along) | others) | self.parameters
-        return self.at.flat(self.at.swept(tangents, self.stepper.names, [], t)[0])
+        """The changes (K, N) of dU/dT along tangents of T, of parameters and of other fields."""
+        at, found = self.at, []
+        for part, one, parameters in zip(along, self.along, self._parameters, strict=True):
+            others = {n: one[n] for n in at.others}
+            tangents = at.along(at.free.by_field(part) | others) | parameters
+            found.append(at.flat(at.swept(tangents, self.stepper.names, [], t)[0]))
+        return np.stack(found)
 
     def _weights(self) -> np.ndarray:
-        """The tangent of the capacity (N,) of each component."""
+        """The tangents of the capacity (K, N) of each component."""
+        return np.stack([self._weights_along(one) for one in self.along])
+
+    def _weights_along(self, one: Mapping[str, np.ndarray]) -> np.ndarray:
         parts = {}
         for name, capacity in self.stepper.capacities.items():
             shape = self.at.free.shapes[name]
-            given = self.tangents.get(capacity, np.zeros(1)) if isinstance(capacity, str) else np.zeros(1)
+            given = one.get(capacity, np.zeros(1)) if isinstance(capacity, str) else np.zeros(1)
             parts[name] = np.broadcast_to(given.reshape(-1, *[1] * (len(shape) - 1)), shape)
         return self.at.free.vector(parts)
 
+    def _taken(self) -> np.ndarray:
+        """The tangents (K, N) of free components."""
+        return np.stack([self.at.flat(one) for one in self.along])
+
     def _put(self, values: np.ndarray) -> None:
-        for name, part in self.at.free.by_field(values).items():
-            self.tangents[name][...] = part
+        for one, row in zip(self.along, values, strict=True):
+            for name, part in self.at.free.by_field(row).items():
+                one[name][...] = part

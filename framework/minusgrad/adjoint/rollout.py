@@ -126,16 +126,24 @@ class Rollout:
         """
         names = list(dict.fromkeys(n for direction in directions for n in direction))
         beside = self._beside(names)
-        self._refuse_large(beside, len(directions))
+        groups = self._groups(beside, directions)
+        together = beside.size is not None and len(groups) == 1
+        if not together:
+            self._refuse_large(len(directions))
         self._derivation.refuse_unfit()
         with self._from_here():
+            if together:
+                beside.start(directions)
+                return self._gauss_newton(directions, lambda k: self._carried(beside, self.observed[k]))
             start = self._state(self.stepper)
-            tracks = []
-            for direction in directions:
+            tracks: list[list[Track]] = []
+            for group in groups:
                 self._restore(self.stepper, start)
-                beside.start(direction)
-                tracks.append(self._track(beside))
-            return self._gauss_newton(directions, tracks, start)
+                beside.start(group)
+                stops = [self._carried(beside, stop) for stop in self.observed]
+                tracks += [list(track) for track in zip(*stops, strict=True)]
+            self._restore(self.stepper, start)
+            return self._gauss_newton(directions, lambda k: self._again(tracks, k))
 
     def _beside(self, names: Sequence[str]) -> Tangents:
         key = tuple(names)
@@ -143,39 +151,47 @@ class Rollout:
             self._tangents[key] = self._derivation.tangents(names)
         return self._tangents[key]
 
-    def _refuse_large(self, beside: Tangents, directions: int) -> None:
-        tracked = sum(a.nbytes for n, a in beside.tangents.items() if n in self._tracked)
+    def _groups(
+        self, beside: Tangents, directions: Sequence[Mapping[str, np.ndarray]]
+    ) -> list[Sequence[Mapping[str, np.ndarray]]]:
+        """The directions that each run carries: as many as fit into the budget."""
+        most = 1 if beside.size is None else max(1, self.budget // beside.size)
+        return [directions[k : k + most] for k in range(0, len(directions), most)]
+
+    def _refuse_large(self, directions: int) -> None:
+        fields = self.stepper.potential.fields
+        moving = {field.name for field in self.stepper.moving}
+        tracked = sum(fields[n].values.nbytes for n in self._tracked & moving)
         if (needed := directions * len(self.observed) * tracked) > self.budget:
             raise EnergyError(
                 f"the observed states along {directions} directions: need {size(needed)}, got a budget of"
                 f" {size(self.budget)}; give it more `memory`"
             )
 
-    def _track(self, beside: Tangents) -> list[dict[str, np.ndarray]]:
-        """The tangents, at the observed steps, of the fields that losses read."""
-        found = []
-        for stop in self.observed:
-            beside.advance(stop - self.stepper.step)
-            refuse_non_finite(self.stepper.moving, f"step {stop}")
-            tangents = {n: a for n, a in beside.tangents.items() if n in self._tracked}
-            found.append({n: storage.host(a).copy() for n, a in tangents.items()})
-        return found
+    def _carried(self, beside: Tangents, stop: int) -> "list[Track]":
+        """Advance to an observed step; the tangents there of the fields that losses read, by direction."""
+        beside.advance(stop - self.stepper.step)
+        refuse_non_finite(self.stepper.moving, f"step {stop}")
+        return [
+            {n: storage.host(a).copy() for n, a in one.items() if n in self._tracked} for one in beside.along
+        ]
+
+    def _again(self, tracks: "Sequence[list[Track]]", k: int) -> "list[Track]":
+        """Advance a second run to the k-th observed step, where the tangents are known."""
+        self._go(self.stepper, self.observed[k])
+        return [track[k] for track in tracks]
 
     def _gauss_newton(
-        self,
-        directions: Sequence[Mapping[str, np.ndarray]],
-        tracks: Sequence[list[dict[str, np.ndarray]]],
-        start: dict[str, np.ndarray],
+        self, directions: Sequence[Mapping[str, np.ndarray]], arrive: "Callable[[int], list[Track]]"
     ) -> np.ndarray:
-        """The sum of J' l'' J over observed steps, whose states are computed by a second run."""
-        matrix = np.zeros((len(tracks), len(tracks)))
-        self._restore(self.stepper, start)
+        """The sum of J' l'' J over observed steps; `arrive(k)` goes to the k-th, with the tangents there."""
+        matrix = np.zeros((len(directions), len(directions)))
         for k, stop in enumerate(self.observed):
-            self._go(self.stepper, stop)
+            tracks = arrive(k)
             for loss in self.losses:
                 if stop in loss:
                     states = [
-                        self._tangents_for(loss, d, track[k])
+                        self._tangents_for(loss, d, track)
                         for d, track in zip(directions, tracks, strict=True)
                     ]
                     matrix += loss.gauss_newton(stop, self._time(stop), states)
@@ -348,5 +364,7 @@ class Rollout:
             return math.nan
 
 
+Track = dict[str, np.ndarray]
+"""Tangents at one observed step, by field."""
 Seeds = dict[int, dict[str, np.ndarray]]
 """Derivatives of the losses by the fields, at observed steps."""

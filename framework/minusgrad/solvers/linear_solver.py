@@ -93,6 +93,10 @@ class LinearSolver:
             return np.zeros(len(right))
         return self._made.solve(np.asarray(right, np.float64), tolerance)
 
+    def solve_each(self, rights: np.ndarray, tolerance: float = PRECISE) -> np.ndarray:
+        """X (K, N), a row for each of the right sides (K, N); raises as `solve` does."""
+        return np.stack([self.solve(right, tolerance) for right in rights])
+
     def solve_transposed(self, right: np.ndarray, tolerance: float = PRECISE) -> np.ndarray:
         """x (N,) with A^T x = b: the same, as A is symmetric."""
         return self.solve(right, tolerance)
