@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .adjoint.rollout import Rollout
     from .app.runs import build, fit, resume, run
     from .assembly.hookspecs import hookimpl
+    from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Rotation, State
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
@@ -52,6 +53,7 @@ _HOMES = {
     "adjoint.rollout": "Rollout",
     "app.runs": "build fit resume run",
     "assembly.hookspecs": "hookimpl",
+    "energies.constraint": "constraint",
     "energies.fields": "Body Fields Grid Hold Motion Rotation State",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
@@ -74,9 +76,10 @@ _HOMES = {
 __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged", "State", "Table",
-    "Time", "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "erf", "erfc",
-    "fit", "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume",
-    "run", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
+    "Time", "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "constraint",
+    "erf", "erfc", "fit", "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated",
+    "resume", "run", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "vector_potential",
 ]  # fmt: skip
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .assembly.observers import Observer
     from .elements.node_numbers import node_numbers
+    from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
     from .errors import EnergyError, MinusgradError, NonFiniteError, RunFailedError, UnitError, UserError
     from .files import images
     from .files.csv_table import CsvTable
+    from .potential.constraints.constraints import Constraints
     from .potential.linear_derivatives import LinearDerivatives
     from .potential.potential import Potential
     from .potential.slope import Slope
@@ -67,6 +69,7 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "assembly.observers": "Observer",
     "elements.node_numbers": "node_numbers",
+    "energies.constraint": "constraint",
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
     "energies.local_energy": "local_energy",
@@ -81,6 +84,7 @@ _HOMES = {
     "errors": "EnergyError MinusgradError NonFiniteError RunFailedError UnitError UserError",
     "files": "images",
     "files.csv_table": "CsvTable",
+    "potential.constraints.constraints": "Constraints",
     "potential.linear_derivatives": "LinearDerivatives",
     "potential.potential": "Potential",
     "potential.slope": "Slope",
@@ -102,16 +106,16 @@ _HOMES = {
 
 __all__ = [
     "SCHEMES", "At", "Between", "Body", "Box", "ByForm", "ByKind", "Cell", "Compound", "CompoundContext",
-    "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold", "Holds",
-    "Integrator", "Linear", "LinearDerivatives", "MagneticForce", "MagneticTerm", "Minimiser",
+    "Constraints", "CsvTable", "Cutoff", "Datum", "EnergyError", "Evolution", "Fields", "Grid", "Hold",
+    "Holds", "Integrator", "Linear", "LinearDerivatives", "MagneticForce", "MagneticTerm", "Minimiser",
     "MinusgradError", "Motion", "Node", "NonFiniteError", "Observer", "ObserverContext", "Output",
     "Parameter", "Potential", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
     "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
-    "biot_squares", "elastic_constants", "erf", "erfc", "hookimpl", "images", "local_energy", "local_map",
-    "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities",
-    "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field",
-    "vector_potential",
+    "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "local_energy",
+    "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar",
+    "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
+    "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

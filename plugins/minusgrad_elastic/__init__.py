@@ -1,4 +1,4 @@
-"""Elasticity: solids of triangles and tetrahedra, networks of springs, loads, obstacles, damping."""
+"""Elasticity: solids of triangles and tetrahedra, networks of springs or rods, loads, obstacles, damping."""
 
 from minusgrad.plugin import hookimpl
 
@@ -32,6 +32,14 @@ def register_dissipations():
     from .damping import ground_friction, mass_damping, strain_rate_damping
 
     return [mass_damping, strain_rate_damping, ground_friction]
+
+
+@hookimpl
+def register_constraints():
+    """Rods of fixed length, cranks that turn."""
+    from .rods import crank, rod
+
+    return [rod, crank]
 
 
 @hookimpl

@@ -1,7 +1,7 @@
 """Spring networks with nodes and springs listed in the scene: x (n, d), v (n, d), m (n,), in the run's units.
 
 list        rows          data of its elements
-edges       (K, 2)        rest [m], their length where they begin
+edges       (K, 2)        rest [m], their length where they begin; length, the same, for rods
 """
 
 from typing import Annotated, Any
@@ -81,7 +81,7 @@ class Network(Record):
             motions=(Motion("x", "v", "m"),),
             bodies=tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items()),
             tuples={"edges": edges},
-            data={"edges": {"rest": rest}},
+            data={"edges": {"rest": rest, "length": rest}},
             labels={"x": "position", "v": "velocity", "m": "mass"},
             shown=("edges",),
         )

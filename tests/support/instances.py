@@ -23,7 +23,7 @@ from minusgrad.potential.potential import Potential
 from minusgrad_control import electrodes, layers
 from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
-from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, springs
+from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, rods, springs
 from minusgrad_elastic.materials.registered import MATERIALS
 from minusgrad_gravity.gravity import gravity
 from minusgrad_grids import misfits, waves
@@ -283,6 +283,8 @@ CANONICAL: dict[str, Instance] = {
     **{material.name: _solid(material) for material in MATERIALS},
     "spring": Instance(springs.spring),
     "muscle": Instance(springs.muscle),
+    "rod": Instance(rods.rod.weighted()),
+    "crank": Instance(rods.crank.weighted()),
     "angle": Instance(angles.angle),
     "dihedral": Instance(angles.dihedral),
     "body_force": Instance(loads.body_force),

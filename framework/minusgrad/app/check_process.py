@@ -30,6 +30,7 @@ from ..check import single_precision, term_check
 from ..check.kernel_file import ask, load, subjects
 from ..check.kernel_subject import Progress
 from ..check.questions import Finding
+from ..energies.constraint import Constraint
 from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ..steppers.magnetic.curl import curl_error, spaces
@@ -276,7 +277,11 @@ def _asked(
 def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Finding]:
     progress(f"energy '{energy.name}'")
     with blaming(registry, PluginFailedError):
-        yield from _field(energy) if isinstance(energy, MagneticField) else term_check.of_energy(energy)
+        if isinstance(energy, MagneticField):
+            yield from _field(energy)
+        else:
+            whole = energy.weighted() if isinstance(energy, Constraint) else energy
+            yield from term_check.of_energy(whole)
 
 
 def _field(field: MagneticField) -> Iterator[Finding]:
@@ -293,13 +298,14 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: Simulation) -> Iterator[Finding]:
-    """The step of a program; the equilibrium of a fit; the flow of a magnetic field."""
+    """The step of a program; the equilibrium of a fit; the flow of a magnetic field; the constraints."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
     table, search = simulation.scene.fit, simulation.stepper
     if table is not None and table.of == "equilibrium" and isinstance(search, Minimiser):
         yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
+    yield from _constraints(simulation)
 
 
 def _flows(simulation: Simulation) -> Iterator[Finding]:
@@ -312,6 +318,16 @@ def _flows(simulation: Simulation) -> Iterator[Finding]:
             yield _curl(term.field, term.label, force.dimension(term.label))
     force.draw(rng)
     yield from term_check.of_potential(force.potential, simulation.stepper.dt)
+
+
+def _constraints(simulation: Simulation) -> Iterator[Finding]:
+    """The constraints of a scene, as the energy that they are with random multipliers."""
+    if (constraints := simulation.constraints) is None:
+        return
+    before = constraints.multipliers
+    constraints.set_multipliers(np.random.default_rng(0).normal(size=constraints.count))
+    yield from term_check.of_potential(constraints.potential, simulation.stepper.time)
+    constraints.set_multipliers(before)
 
 
 def _energies(registry: Registry, name: str) -> list[Any]:

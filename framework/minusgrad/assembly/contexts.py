@@ -11,6 +11,7 @@ from ..energies.fields import Fields, Motion, State
 from ..energies.term import Term
 from ..errors import UserError, printable
 from ..files.trajectory import Recorder
+from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
 from ..potential.staged_term import StagedTerm
 from ..scene import input_files
@@ -116,7 +117,7 @@ class StepperContext:
     units: the run's unit system. potential: U of the scene. motions: the fields that move. holds: the
     components with prescribed motion, which a stepper must apply. dissipation: R(v, x, t) of the scene's
     friction, None without any. seed: that of the scene. magnetic: the force on charges, None without a
-    magnetic field.
+    magnetic field. constraints: g = 0 that a stepper must keep, None without any.
     """
 
     units: UnitSystem
@@ -126,6 +127,7 @@ class StepperContext:
     dissipation: Potential | None = None
     seed: int = 0
     magnetic: MagneticForce | None = None
+    constraints: Constraints | None = None
 
 
 def _no_file(name: str) -> bytes:

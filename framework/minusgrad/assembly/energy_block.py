@@ -1,4 +1,4 @@
-"""Models of `[[energy]]`, `[[map]]` and `[[magnetic]]` blocks, derived from the declaration of the energy.
+"""Models of `[[energy]]`, `[[map]]`, `[[magnetic]]` and `[[constraint]]` blocks, derived from declarations.
 
 kind = "spring"
 name = "springs"                      what reports call the term, if not its kind
@@ -24,6 +24,7 @@ images = true                         and several images of a node count, where 
 exclude = "bonded 1-3"                pairs that do not interact: connected by at most two of the state's
                                       `bonds`, or a list of the state, or the rows themselves
 scale = { pairs_14 = 0.5 }            lists of pairs that interact at any distance, with this factor
+project_start = true                  of a constraint: a start that violates it is moved onto it
 copies = 16                           of a map: equal blocks of nodes that share the values of elements
 k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or one for each element
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
@@ -35,6 +36,7 @@ from warnings import catch_warnings
 from pydantic import Field as Limits
 from pydantic import create_model
 
+from ..energies.constraint import Constraint
 from ..energies.drawn_values import DrawnValues
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
@@ -133,6 +135,12 @@ class Giving(Outputs):
     copies: Annotated[int, Limits(ge=1)] = 1
 
 
+class Constrained(Record):
+    """The block of a constraint: a start that violates it may be moved onto it."""
+
+    project_start: bool = False
+
+
 class StagedBlock(Record):
     """A staged energy takes whole fields; `sizes` give numbers to the names in the shapes of its arrays."""
 
@@ -157,6 +165,8 @@ def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
         bases = (bases, *[Windows] * windows, Giving)
     if is_density(energy):
         bases = (bases, Density)
+    if isinstance(energy, Constraint):
+        bases = (Constrained, bases)
     kind = energy.element_kind if isinstance(energy, LocalEnergy) else None
     combined = kind is not None and kind.combined and kind.several
     drawn = kind is not None and each and not isinstance(energy, MagneticField)

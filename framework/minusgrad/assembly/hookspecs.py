@@ -14,6 +14,7 @@ import pluggy
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from ..energies.constraint import Constraint
     from ..energies.local_energy import LocalEnergy
     from ..energies.local_map import LocalMap
     from ..energies.magnetic_field import MagneticField
@@ -55,6 +56,11 @@ def register_magnetic_fields() -> "Sequence[MagneticField]":  # type: ignore[emp
 
 
 @hookspec
+def register_constraints() -> "Sequence[Constraint]":  # type: ignore[empty-body]
+    """The constraints g(x) = 0 that scenes may name as `[[constraint]] kind`."""
+
+
+@hookspec
 def register_states() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
     """Initial states by `[state] kind`: models of the block with `make(context) -> State`."""
 
@@ -75,6 +81,7 @@ HOOKS: dict[str, Any] = {
     "register_compounds": "compound",
     "register_dissipations": "dissipation",
     "register_magnetic_fields": "magnetic",
+    "register_constraints": "constraint",
     "register_states": "state",
     "register_steppers": "stepper",
     "register_observers": "observe",

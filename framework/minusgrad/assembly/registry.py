@@ -20,6 +20,7 @@ from typing import Any
 import pluggy
 from pydantic import BaseModel
 
+from ..energies.constraint import Constraint
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
@@ -35,7 +36,7 @@ from .energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
-ENERGIES = ("map", "energy", "dissipation", "magnetic")
+ENERGIES = ("map", "energy", "dissipation", "magnetic", "constraint")
 """Sections whose kinds are functions with roles; the others' are models that make something."""
 
 
@@ -47,10 +48,12 @@ KINDS: dict[str, Any] = {
     "energy": (LocalEnergy, Staged),
     "dissipation": LocalEnergy,
     "magnetic": MagneticField,
+    "constraint": Constraint,
 }
 MAKERS = {
     "map": "a map made by @local_map or staged_map",
     "magnetic": "a magnetic field made by @vector_potential",
+    "constraint": "a constraint made by @constraint",
 }
 
 
@@ -100,7 +103,7 @@ class Registry:
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
-        """All maps, energies, dissipations and magnetic fields by name."""
+        """All maps, energies, dissipations, magnetic fields and constraints by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def energy(self, name: str) -> LocalEnergy | Staged:
@@ -112,7 +115,7 @@ class Registry:
         return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
-        """The maps, energies, dissipations and magnetic fields of one plugin."""
+        """The maps, energies, dissipations, magnetic fields and constraints of one plugin."""
         entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
         return [e.energy for e in entries if e.energy is not None]
 
@@ -174,8 +177,8 @@ class Registry:
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
             known = self.energies().values()
             defined = [v for v in _own_energies(module) if v not in known]
-            for section, kind in (("map", (LocalMap, StagedMap)), ("magnetic", MagneticField)):
-                some = [v for v in defined if isinstance(v, kind)]
+            for section in ("map", "magnetic", "constraint"):
+                some = [v for v in defined if isinstance(v, KINDS[section])]
                 defined = [v for v in defined if v not in some]
                 yield from _energies(section)(plugin, some)
             yield from _energies("energy")(plugin, defined)

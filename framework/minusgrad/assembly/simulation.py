@@ -42,6 +42,7 @@ from ..files.checkpoint import Snapshot
 from ..files.h5md import Raster
 from ..files.node_ranges import ranges
 from ..files.trajectory import Recorder
+from ..potential.constraints.constraints import Constraints
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
 from ..potential.slope import Slope
@@ -110,6 +111,7 @@ class Simulation:
         self.dissipation = self._dissipation()
         self.holds = self._holds()
         self.magnetic = self._magnetic()
+        self.constraints = self._constraints()
         self.fitted = validated.fitted
         self._put_fitted()
         moving = StepperContext(
@@ -120,6 +122,7 @@ class Simulation:
             self.dissipation,
             scene.runtime.seed,
             self.magnetic,
+            self.constraints,
         )
         with self.placed(scene.stepper.path):
             if scene.stepper.kind != PROGRAM:
@@ -181,9 +184,10 @@ class Simulation:
 
     @property
     def potentials(self) -> list[Potential]:
-        """All that have parameters: U, the dissipation, and the flows of the magnetic field."""
+        """All that have parameters: U, the dissipation, the flows of the magnetic field, the constraints."""
         flows = self.magnetic.potential if self.magnetic else None
-        return [one for one in (self.potential, self.dissipation, flows) if one is not None]
+        kept = self.constraints.potential if self.constraints else None
+        return [one for one in (self.potential, self.dissipation, flows, kept) if one is not None]
 
     @property
     def lanes(self) -> list[str]:
@@ -318,6 +322,8 @@ class Simulation:
             forgot = "[[dissipation]]"
         if stepper.motions and self.magnetic and stepper.magnetic is not self.magnetic:
             forgot = "[[magnetic]]"
+        if self.constraints and stepper.constraints is not self.constraints:
+            forgot = "[[constraint]]"
         if forgot:
             owner = self._validated.entries[block.path].owner
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
@@ -501,6 +507,21 @@ class Simulation:
         for block, term in zip(self.scene.magnetic, terms, strict=True):
             self.bound[block.path] = force.potential.terms[term.label]
         return force
+
+    def _constraints(self) -> Constraints | None:
+        """The constraints of the scene."""
+        terms, projected = [], set()
+        for block in self.scene.constraint:
+            (term,) = self._bound_by(block)
+            with self.placed(block.path):
+                if term.name in self._terms:
+                    raise EnergyError(f"two terms have one name: {term.name}; give them a `name` each")
+            self._terms[term.name] = block.path
+            if self._validated.models[block.path].project_start:
+                projected.add(term.name)
+            terms.append(term)
+        with self.placed(("constraint",)):
+            return Constraints(self.fields, terms, projected) if terms else None
 
     def _holds(self) -> Holds:
         """The holds of the state and of the scene."""

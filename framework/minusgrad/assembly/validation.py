@@ -20,6 +20,7 @@ WHAT = {
     "compound": "compound",
     "dissipation": "dissipation",
     "magnetic": "magnetic field",
+    "constraint": "constraint",
     "stepper": "stepper",
     "observe": "observer",
     "loss": "loss",

@@ -17,6 +17,7 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives
 from ..codegen.lane_statements import Vectors
 from ..codegen.loop_choice import loops_of_energy
+from ..energies.constraint import Constraint
 from ..energies.fields import BOX, Fields
 from ..energies.roles import Bounded, Node, TimeStep
 from ..energies.term import Term
@@ -64,6 +65,11 @@ class Potential:
         names = [term.name for term in (*terms, *maps)]
         if len(set(names)) != len(names):
             raise EnergyError(f"two terms have one name: {', '.join(names)}; give them a `name` each")
+        if found := [term.name for term in terms if isinstance(term.energy, Constraint)]:
+            raise EnergyError(
+                f"'{found[0]}': is a constraint, got it among energies; give it to Constraints, or to a scene"
+                " as [[constraint]]"
+            )
         self.chain = MapChain(maps)
         self.fields = fields
         self.terms: dict[str, Any] = {term.name: term for term in terms}

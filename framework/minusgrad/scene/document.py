@@ -34,9 +34,9 @@ from .validation_messages import mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-SECTIONS = ("state", "map", "energy", "compound", "dissipation", "magnetic", "stepper", "observe")
-MANY = ("map", "energy", "compound", "dissipation", "magnetic", "observe")
+MANY = ("map", "energy", "compound", "dissipation", "magnetic", "constraint", "observe")
 """Sections that are lists of blocks."""
+SECTIONS = ("state", *MANY[:-1], "stepper", MANY[-1])
 LOSS = "loss"
 """The section name of `[[fit.loss]]` blocks."""
 PROGRAM = "evolution"
@@ -201,6 +201,7 @@ class Skeleton(Record):
     compound: tuple[AnyBlock, ...] = ()
     dissipation: tuple[AnyBlock, ...] = ()
     magnetic: tuple[AnyBlock, ...] = ()
+    constraint: tuple[AnyBlock, ...] = ()
     hold: tuple[HoldTable, ...] = ()
     stepper: AnyBlock
     run: Run
@@ -221,6 +222,13 @@ class CompoundSkeleton(Skeleton):
 
     energy: tuple[AnyBlock, ...] = ()
     compound: tuple[AnyBlock, ...] = Field(min_length=1)
+
+
+class ConstraintSkeleton(Skeleton):
+    """A scene with constraints, which move bodies without any energy, too."""
+
+    energy: tuple[AnyBlock, ...] = ()
+    constraint: tuple[AnyBlock, ...] = Field(min_length=1)
 
 
 class ProgramSkeleton(Skeleton):
@@ -258,6 +266,7 @@ class Scene:
     compound: tuple[Block, ...]
     dissipation: tuple[Block, ...]
     magnetic: tuple[Block, ...]
+    constraint: tuple[Block, ...]
     hold: tuple[HoldTable, ...]
     stepper: Block
     run: Run
@@ -284,7 +293,7 @@ class Scene:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
         whole = self.document.model.model_validate_json(json.dumps(self.document.data))
         data = whole.model_dump(mode="json", exclude_none=True)
-        for section in ("compound", "magnetic", "slope"):  # as in the files of versions without them
+        for section in ("compound", "magnetic", "slope", "constraint"):  # as before there were any
             if not data[section]:
                 del data[section]
         if "fit" in data and data["fit"]["of"] == "run":
@@ -322,6 +331,8 @@ class Document:
             return ProgramSkeleton
         if "magnetic" in self.data:
             return MagneticSkeleton
+        if self.data.get("constraint"):
+            return ConstraintSkeleton
         return CompoundSkeleton if self.data.get("compound") else Skeleton
 
     def skeleton(self) -> tuple[Scene | None, list[Problem]]:
@@ -332,8 +343,9 @@ class Document:
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
-            whole.slope, of["energy"], of["compound"], of["dissipation"], of["magnetic"], whole.hold,
-            of["stepper"][0], whole.run, of["observe"], whole.checkpoint, whole.fit, of[LOSS], self,
+            whole.slope, of["energy"], of["compound"], of["dissipation"], of["magnetic"],
+            of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
+            whole.fit, of[LOSS], self,
         ), []  # fmt: skip
 
     def blocks(self) -> list[Block]:

@@ -8,6 +8,7 @@ import numpy as np
 from ..energies.fields import Field, Motion
 from ..engine import storage
 from ..errors import CheckpointError, EnergyError, TermError
+from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
 from .holds import Holds
 from .magnetic.force import MagneticForce
@@ -127,6 +128,7 @@ class Stepper:
     holds: Holds
     dissipation: Potential | None = None
     magnetic: MagneticForce | None = None
+    constraints: Constraints | None = None
     step: int
     dt: float = 0.0
     conserves: bool = False

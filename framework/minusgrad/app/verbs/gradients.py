@@ -42,6 +42,7 @@ def check(a: argparse.Namespace) -> int:
 
 def source(a: argparse.Namespace) -> int:
     from ...assembly.registry import Registry
+    from ...energies.constraint import Constraint
     from ...energies.magnetic_field import MagneticField
     from ...potential.listing import of_energy
     from ...steppers.magnetic.flow import flow_energy
@@ -50,6 +51,8 @@ def source(a: argparse.Namespace) -> int:
     energy = registry.energy(a.energy)
     if isinstance(energy, MagneticField):
         energy = flow_energy(energy, a.dimension, True, True)
+    if isinstance(energy, Constraint):
+        energy = energy.weighted()
     found = of_energy(energy, a.dimension)
     if a.json:
         print_json(found.as_dict())

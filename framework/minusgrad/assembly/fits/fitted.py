@@ -26,7 +26,10 @@ from .. import provenance
 
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""
-SAME = ("units", "state", "box", "map", "slope", "energy", "compound", "dissipation", "magnetic", "hold")
+SAME = (
+    *("units", "state", "box", "map", "slope", "energy", "compound", "dissipation", "magnetic"),
+    *("constraint", "hold"),
+)
 """The sections of a scene that give a fitted value its meaning."""
 SHOWN = 3
 """Differences between two scenes that a message names."""

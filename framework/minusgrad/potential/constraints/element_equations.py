@@ -1,0 +1,129 @@
+"""The equations of one constraint, element by element: g_e, its derivatives by the fields, and dg_e/dt.
+
+The constraint is bound once more to elements that share no nodes: slot s of element e has a node of its own,
+which holds a copy of the values at the real one. The gradient of the sum of g_e over these is then a row of
+the Jacobian for each element, from the derivative that makes forces, and needs no kernel of its own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from math import prod
+
+import numpy as np
+
+from ...codegen.derivative_request import DerivativeRequest
+from ...elements.node_tuples import NodeTuples
+from ...energies.constraint import Constraint
+from ...energies.fields import Fields
+from ...energies.roles import Time
+from ...energies.term import Term
+from ...engine import storage
+from ..potential import Potential
+
+OWN = "at_"
+"""Begins the names of the fields with copies of the values."""
+
+
+class ElementEquations:
+    """g of each element of a bound constraint, and its derivatives by the fields `names` that it reads.
+
+    `arguments`: those that stand for these fields. `columns` (E, m): the places of an element's components
+    among all components of these fields, one field after another.
+    """
+
+    def __init__(self, term: Term, fields: Fields, names: Sequence[str]):
+        assert isinstance(term.energy, Constraint)
+        self.term, self.count = term, len(term.elements.nodes)
+        self.arguments = [a for name in names for a, f in term.fields.items() if f.name == name]
+        self._nodes = {a: term.elements.nodes[:, list(term.slots(a))] for a in term.fields}
+        own = {a: np.zeros((nodes.size, *term.fields[a].shape[1:])) for a, nodes in self._nodes.items()}
+        apart = fields.extended({f"{OWN}{a}": values for a, values in own.items()})
+        self._clocks = [*term.energy.of_role(Time)]
+        clocks = {a: storage.locked(storage.allocate(np.zeros(self.count, term.dtype))) for a in self._clocks}
+        self._copy = replace(
+            term,
+            energy=term.energy.timed(),
+            elements=NodeTuples(self._places()),
+            fields={a: apart[f"{OWN}{a}"] for a in term.fields},
+            data={**term.data, **clocks},
+        )
+        self._potential = Potential(apart, [self._copy], frozen=True)
+        shapes = {a: self._copy.fields[a].values for a in self.arguments}
+        self._rows = {f"{OWN}{a}": storage.allocate(np.zeros_like(values)) for a, values in shapes.items()}
+        self._along = {f"{OWN}{a}": storage.allocate(np.zeros_like(values)) for a, values in shapes.items()}
+        self.columns = self._columns(fields, names)
+
+    def _places(self) -> np.ndarray:
+        """The nodes of elements that share none: number e * slots + place, in the set of each slot."""
+        term, places = self.term, np.zeros((self.count, self.term.arity), np.int32)
+        sets = {term.energy.set_of(a): list(term.slots(a)) for a in term.fields}
+        for slots in sets.values():
+            own = np.arange(self.count * len(slots), dtype=np.int32)
+            places[:, slots] = own.reshape(self.count, len(slots))
+        return places
+
+    def _columns(self, fields: Fields, names: Sequence[str]) -> np.ndarray:
+        sizes = [fields[name].values.size for name in names]
+        first = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)]).tolist(), strict=False))
+        parts = [np.zeros((self.count, 0), np.int64)]
+        for argument in self.arguments:
+            field, nodes = self.term.fields[argument], self._nodes[argument].astype(np.int64)
+            width = prod(field.shape[1:])
+            part = first[field.name] + nodes[:, :, None] * width + np.arange(width)
+            parts.append(part.reshape(self.count, -1))
+        return np.concatenate(parts, axis=1)
+
+    def load(self, t: float) -> None:
+        """Take the present values of the fields, and the time; what is asked then is at these."""
+        for argument, field in self._copy.fields.items():
+            here = storage.host(self.term.fields[argument].array)
+            storage.store(field.array, here.take(self._nodes[argument].ravel(), axis=0))
+        for clock in self._clocks:
+            self._copy.set_datum(clock, t)
+
+    def values(self) -> np.ndarray:
+        """g (E,) in f64."""
+        return self._potential.by_element(self.term.name)
+
+    def rows(self) -> np.ndarray:
+        """dg_e by the components of each element, (E, m) in f64, in the order of `columns`."""
+        if self._rows:
+            self._potential.gradient_into(self._rows)
+        return self._joined([storage.host(rows) for rows in self._rows.values()])
+
+    def _joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
+        return np.concatenate(
+            [np.zeros((self.count, 0)), *(part.reshape(self.count, -1) for part in parts)], axis=1
+        )
+
+    def rates(self) -> np.ndarray:
+        """dg_e/dt at fixed fields, (E,) in f64."""
+        names = [f"{self.term.name}.{clock}" for clock in self._clocks]
+        if not names:
+            return np.zeros(self.count)
+        return sum(self._potential.sweep(DerivativeRequest(slopes=tuple(names))).slopes.values())  # type: ignore[return-value]
+
+    def hessians(self) -> np.ndarray:
+        """d2g_e, (E, m, m) in f64, rows and columns in the order of `columns`."""
+        return self._potential.element_hessians(self.term.name, [f"{OWN}{a}" for a in self.arguments])
+
+    def bend(self, velocity: np.ndarray) -> np.ndarray:
+        """d2 g_e / ds2 along x + s v, t + s, (E,): the acceleration of g where the fields' is zero.
+
+        velocity: v by component of the fields, in the order of `columns`.
+        """
+        along = velocity[self.columns]
+        begin = 0
+        for array in self._along.values():
+            width = array.size // self.count
+            values = along[:, begin : begin + width].reshape(array.shape)
+            storage.store(array, values.astype(self.term.dtype))
+            begin += width
+        clocks = [f"{self.term.name}.{clock}" for clock in self._clocks]
+        tangents = {**self._along, **{name: np.ones(self.count) for name in clocks}}
+        product = {name: storage.allocate(np.zeros_like(storage.host(a))) for name, a in self._along.items()}
+        changes = self._potential.sweep(
+            DerivativeRequest(product=product, changes=tuple(clocks), tangents=tangents)
+        ).changes
+        found = (self._joined([storage.host(array) for array in product.values()]) * along).sum(axis=1)
+        return found + sum(changes.values(), np.zeros(self.count))
