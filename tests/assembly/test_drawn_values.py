@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad import build
-from minusgrad.energies.drawn_values import DrawnValues
+from minusgrad.energies.values.drawn_values import DrawnValues
 from minusgrad.errors import SceneError
 
 SCENE = """

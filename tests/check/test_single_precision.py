@@ -12,8 +12,8 @@ from minusgrad import Fields, Node, Parameter, Potential, bind, local_energy, ti
 from minusgrad.app.check_process import findings
 from minusgrad.check.questions import Finding
 from minusgrad.check.single_precision import in_double, of_single
-from minusgrad.energies.parameter_values import Values
 from minusgrad.energies.term import Term
+from minusgrad.energies.values.parameter_values import Values
 from tests.support.instances import CANONICAL
 from tests.support.tiers import sampled
 

@@ -8,8 +8,8 @@ import pytest
 from minusgrad import Fields, Node, Potential, bind, local_energy
 from minusgrad.check import term_check
 from minusgrad.elements.node_tuples import AllCombinations
-from minusgrad.energies.drawn_values import DrawnValues
 from minusgrad.energies.fields import Body
+from minusgrad.energies.values.drawn_values import DrawnValues
 from minusgrad.errors import EnergyError
 from minusgrad.plugin import Evolution
 from tests.support.layouts import in_lanes

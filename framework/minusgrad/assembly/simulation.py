@@ -15,7 +15,6 @@ import numpy as np
 from ..check.dead_fields import CAUSE, CURE, dead_fields, rounds
 from ..codegen.kept_traces import KEPT
 from ..energies.declaration import identifier
-from ..energies.element_data import refuse_in_runs
 from ..energies.fields import BOX, POSITIONS, Body, Field, Fields, Hold, Rotation, State
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
@@ -24,6 +23,7 @@ from ..energies.roles import Datum
 from ..energies.staged_energy import Staged
 from ..energies.staged_map import StagedMap
 from ..energies.term import Term
+from ..energies.values.element_data import refuse_in_runs
 from ..energies.written.rest_shape import REST
 from ..engine import memory, runtime
 from ..errors import (

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 
 from ..energies.declaration import PAIR_KEYS
-from ..energies.drawn_values import DrawnValues
 from ..energies.fields import Body, Fields, Grid, State
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
@@ -18,6 +17,7 @@ from ..energies.roles import Datum, Table
 from ..energies.staged_energy import Staged
 from ..energies.term import Term
 from ..energies.term_spec import TermSpec
+from ..energies.values.drawn_values import DrawnValues
 from ..energies.written.mean_dilatation import with_mean_dilatation
 from ..energies.written.rest_shape import REST, with_rest_shape
 from ..errors import EnergyError, choices, unknown

@@ -16,7 +16,15 @@ from ..elements.node_tuples import NodeTuples
 from ..engine import lane_blocks, storage
 from ..errors import EnergyError
 from ..scene.units import UnitSystem
-from .element_data import (
+from .fields import Body, Field, Fields, Grid
+from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
+from .local_map import LocalMap
+from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
+from .pairs.cutoff import Cutoff
+from .pairs.periodic_images import among_images
+from .roles import Box, Datum, Image, Parameter, Table, Time, concrete
+from .term_spec import TermSpec
+from .values.element_data import (
     changing_tuples,
     check_weights,
     checked_data,
@@ -25,15 +33,7 @@ from .element_data import (
     dimension_of,
     table,
 )
-from .fields import Body, Field, Fields, Grid
-from .local_energy import IMAGES, WINDOW, LocalEnergy, check_exchange
-from .local_map import LocalMap
-from .node_fields import check_fields, node_fields, refuse_other_pairs, set_sizes
-from .pairs.cutoff import Cutoff
-from .pairs.periodic_images import among_images
-from .parameter_values import Values, parameter_values
-from .roles import Box, Datum, Image, Parameter, Table, Time, concrete
-from .term_spec import TermSpec
+from .values.parameter_values import Values, parameter_values
 
 
 @dataclass

@@ -23,9 +23,9 @@ from ..engine.kernels import Code, added, copied, zeroed
 from ..engine.shared_arrays import SharedArrays
 from ..errors import EnergyError
 from .potential import Potential
+from .requests.term_request import owner, tangents_of, targets_of, term_request
 from .slope import SlopeKernels
 from .term_kernels import MapKernels, TermKernels
-from .term_request import owner, tangents_of, targets_of, term_request
 
 
 class FusedCode:

@@ -15,11 +15,11 @@ from ..energies.fields import Field
 from ..energies.term import Term
 from ..errors import EnergyError, TermError
 from .non_finite import non_finite_field
+from .requests.term_request import map_request, slope_request, tangents_of
 from .slope import Slope, SlopeKernels
 from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
 from .term_kernels import MapKernels
-from .term_request import map_request, slope_request, tangents_of
 
 
 class MapChain:

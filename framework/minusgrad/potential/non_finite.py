@@ -9,10 +9,10 @@ from ..energies.fields import POSITIONS, Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError
+from .requests.term_request import targets_of
 from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
-from .term_request import targets_of
 
 TOUCHING = 1e-12
 """Parts of the largest coordinate below which two nodes are in one place: rounding by images of the box."""

@@ -26,12 +26,12 @@ from ..errors import EnergyError
 from .hessians.potential_hessians import PotentialHessians
 from .map_chain import MapChain, outputs
 from .non_finite import non_finite_field, non_finite_force
-from .request_plan import RequestPlan
-from .request_validation import RequestValidation
+from .requests.request_plan import RequestPlan
+from .requests.request_validation import RequestValidation
+from .requests.term_request import add_answer, owner
 from .slope import Slope
 from .staged_term import StagedTerm
 from .term_kernels import TermKernels
-from .term_request import add_answer, owner
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix

@@ -7,7 +7,7 @@ import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
 from ..engine import storage
-from .term_request import targets_of
+from .requests.term_request import targets_of
 
 if TYPE_CHECKING:
     from .potential import Potential

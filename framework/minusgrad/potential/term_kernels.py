@@ -8,11 +8,11 @@ import numpy as np
 from ..codegen.derivative_request import DerivativeRequest, Derivatives, Sweep
 from ..codegen.map_loops import MapLoops
 from ..codegen.term_loops import Emitter
-from ..energies.element_data import require_range
 from ..energies.fields import ordered_sum
-from ..energies.parameter_values import Values
 from ..energies.roles import Time
 from ..energies.term import Term
+from ..energies.values.element_data import require_range
+from ..energies.values.parameter_values import Values
 from ..engine.kernels import BoundKernel, Code, short_loops_serial, zeroed
 from ..errors import EnergyError, unknown
 

@@ -8,16 +8,16 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from ..elements.changing_tuples import ChangingTuples
-from ..elements.elements import Elements
-from ..elements.node_tuples import NodeTuples
-from ..engine import runtime
-from ..errors import EnergyError, RangeError, unknown
-from .fields import Field
-from .local_energy import LocalEnergy
-from .local_map import LocalMap
-from .roles import Datum, Table
-from .term_spec import TermSpec
+from ...elements.changing_tuples import ChangingTuples
+from ...elements.elements import Elements
+from ...elements.node_tuples import NodeTuples
+from ...engine import runtime
+from ...errors import EnergyError, RangeError, unknown
+from ..fields import Field
+from ..local_energy import LocalEnergy
+from ..local_map import LocalMap
+from ..roles import Datum, Table
+from ..term_spec import TermSpec
 
 
 def datum(

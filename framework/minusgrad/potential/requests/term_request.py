@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest, Derivatives, adjoint_of
-from ..energies.fields import BOX
-from ..energies.roles import Box, Time
-from ..energies.term import Term
-from ..errors import EnergyError
-from .slope import Slope
-from .staged_term import StagedTerm
+from ...codegen.derivative_request import DerivativeRequest, Derivatives, adjoint_of
+from ...energies.fields import BOX
+from ...energies.roles import Box, Time
+from ...energies.term import Term
+from ...errors import EnergyError
+from ..slope import Slope
+from ..staged_term import StagedTerm
 
 
 def term_request(name: str, part: Term | StagedTerm, request: DerivativeRequest) -> DerivativeRequest:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..errors import EnergyError
+from ...errors import EnergyError
 
 
 @dataclass(frozen=True)

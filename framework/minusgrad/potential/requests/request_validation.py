@@ -5,13 +5,13 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..energies.fields import BOX, Fields
-from ..energies.term import Term
-from ..errors import EnergyError, choices, unknown
-from .map_chain import MapChain
-from .staged_term import StagedTerm
-from .term_kernels import TermKernels
+from ...codegen.derivative_request import DerivativeRequest
+from ...energies.fields import BOX, Fields
+from ...energies.term import Term
+from ...errors import EnergyError, choices, unknown
+from ..map_chain import MapChain
+from ..staged_term import StagedTerm
+from ..term_kernels import TermKernels
 
 
 class RequestValidation:

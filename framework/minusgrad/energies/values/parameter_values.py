@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ..elements.changing_tuples import ChangingTuples
-from ..elements.elements import Elements
-from ..engine import storage
-from ..errors import EnergyError, UnitError
-from ..scene.units import UnitSystem
+from ...elements.changing_tuples import ChangingTuples
+from ...elements.elements import Elements
+from ...engine import storage
+from ...errors import EnergyError, UnitError
+from ...scene.units import UnitSystem
+from ..fields import Body
+from ..roles import Parameter, Role, TimeStep
+from ..term_spec import TermSpec
 from .drawn_values import DrawnValues
 from .element_data import require_range
-from .fields import Body
-from .roles import Parameter, Role, TimeStep
-from .term_spec import TermSpec
 
 
 @dataclass

@@ -1,0 +1,1 @@
+"""Values of arguments of terms: data of elements, parameters, and values drawn at random."""
