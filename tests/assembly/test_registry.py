@@ -5,6 +5,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
+from email import message_from_string
 from importlib import invalidate_caches
 from importlib.metadata import entry_points
 from pathlib import Path
@@ -13,12 +14,14 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from pydantic import create_model
 
 from minusgrad.app import cli
 from minusgrad.app.runs import build, run
-from minusgrad.assembly import hookspecs
+from minusgrad.assembly import energy_block, hookspecs
 from minusgrad.assembly.registry import Registry
 from minusgrad.errors import PluginError, SceneError
+from minusgrad.scene.document import LOSS
 from tests.support.command import SCENES
 
 Install = Callable[..., None]
@@ -348,6 +351,26 @@ def test_gravity_enters_by_the_same_door() -> None:
     assert (point.value, point.dist.name) == ("minusgrad_gravity", "minusgrad")
     assert Registry.load(["gravity"]).tables["energy"]["gravity"].owner.target == point.value
     assert "gravity" not in Registry.load([]).tables["energy"]
+
+
+def test_models_are_made_once_and_metadata_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scene that is built again finds the models of energies made; validators wait for a first value."""
+    made, parsed = list[str](), list[str]()
+    right = message_from_string
+    monkeypatch.setattr("email.message_from_string", lambda text: parsed.append(text) or right(text))
+    monkeypatch.setattr(
+        energy_block, "create_model", lambda name, **rest: made.append(name) or create_model(name, **rest)
+    )
+    energy_block._MODELS.clear()
+    first = Registry.load()
+    assert len([name for name in made if name != "DrawnValues"]) >= len(first.energies())
+    assert not first.tables["energy"]["spring"].model.__pydantic_complete__
+    made.clear(), parsed.clear()
+    again = Registry.load()
+    assert made == []
+    assert len(parsed) == len({point.dist.name for point in entry_points(group=hookspecs.GROUP)})
+    assert again.tables["energy"]["spring"] == first.tables["energy"]["spring"]
+    assert again.tables[LOSS]["spring"].model is first.tables[LOSS]["spring"].model
 
 
 # Broken ones ----------------------------------------------------------------------------------------

@@ -1,4 +1,7 @@
-"""Emitted kernels are set up without formatting source positions; their errors still name a line."""
+"""Emitted kernels are set up without formatting source positions, and compiled without the analysis of flow.
+
+Their errors still name a line, and their bits are those that they have with it.
+"""
 
 from contextlib import nullcontext
 
@@ -6,8 +9,12 @@ import numpy as np
 import pytest
 
 from minusgrad import ti
-from minusgrad.engine import runtime
+from minusgrad.engine import kernels, runtime
 from minusgrad.engine.kernels import GRAIN, BoundKernel, Code, short_loops_serial
+from tests.support.engine import restarted
+from tests.support.instances import CANONICAL
+
+BOUND = kernels._bound
 
 
 @pytest.fixture
@@ -87,3 +94,26 @@ def test_short_loops_of_blocks_are_counted_by_their_blocks() -> None:
     for blocks, serial in ((GRAIN, True), (GRAIN + 1, False)):
         code = short_loops_serial(Code(text, {"x": np.zeros(64 * blocks)}))
         assert code.text == header * serial + text
+
+
+@pytest.mark.parametrize("name", ["neo_hookean", "gravity", "angle"])
+def test_the_analysis_of_flow_changes_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, asked = [], list[bool]()
+    config = runtime.part("lang.impl").current_cfg
+    for analysed in (False, True):
+        if analysed:
+            monkeypatch.setattr(runtime, "no_flow_analysis", nullcontext)
+        monkeypatch.setattr(
+            "minusgrad.engine.kernels._bound",
+            lambda *given: asked.append(config().cfg_optimization) or BOUND(*given),
+        )
+        restarted()
+        potential = CANONICAL[name].potential(np.random.default_rng(5), 3, 9)
+        tangent = {"x": np.random.default_rng(6).normal(size=potential.fields["x"].values.shape)}
+        found.append([potential.value(), potential.gradient("x"), potential.product(tangent, "x")])
+        assert asked
+        assert set(asked) == {analysed}
+        assert config().cfg_optimization
+        asked.clear()
+    for short, long in zip(*found, strict=True):
+        assert np.array_equal(short, long)

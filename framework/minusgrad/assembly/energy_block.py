@@ -30,11 +30,13 @@ k = "3 N/m"                           one value, { cloth = 3.0, pole = 5.0 }, or
 w = { each = 0.0, deviation = 0.3 }   one for each element, normal about 0; or uniform, `within` 0.3 of it
 """
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Annotated, Any, Literal, Union, cast
 from warnings import catch_warnings
 
+from pydantic import ConfigDict, create_model
 from pydantic import Field as Limits
-from pydantic import create_model
 
 from ..energies.constraint import Constraint
 from ..energies.local_energy import LocalEnergy
@@ -52,7 +54,13 @@ EACH = "each"
 """The key that tells values drawn for each element from values of bodies."""
 
 
-class EnergyBlock(Record):
+class Declared(Record):
+    """A record made of an energy's declaration; validated by few scenes, and so built when it is."""
+
+    model_config = ConfigDict(defer_build=True)
+
+
+class EnergyBlock(Declared):
     """The keys that every energy's block has."""
 
     name: str | None = None
@@ -141,7 +149,7 @@ class Constrained(Record):
     project_start: bool = False
 
 
-class StagedBlock(Record):
+class StagedBlock(Declared):
     """A staged energy takes whole fields; `sizes` give numbers to the names in the shapes of its arrays."""
 
     name: str | None = None
@@ -153,6 +161,28 @@ class StagedMapBlock(StagedBlock, Outputs):
     """The block of a staged map."""
 
 
+Maker = Callable[[Any], type[Record]]
+_MODELS: dict[tuple[int, Maker], tuple[Any, type[Record]]] = {}
+"""Models by the identity of their energy, which is kept, so that no other energy takes it."""
+MOST_MODELS = 1024
+
+
+def kept(make: Maker) -> Maker:
+    """Make the model of an energy once: a registry of all plugins needs a hundred at each build."""
+
+    @wraps(make)
+    def made(energy: Any) -> type[Record]:
+        key = id(energy), make
+        if key not in _MODELS:
+            if len(_MODELS) >= MOST_MODELS:
+                _MODELS.clear()
+            _MODELS[key] = energy, make(energy)
+        return _MODELS[key][1]
+
+    return made
+
+
+@kept
 def energy_model(energy: LocalEnergy | Staged) -> type[Record]:
     """The model of the energy's block."""
     grids = energy.spacings if isinstance(energy, LocalEnergy) else ()
@@ -222,7 +252,7 @@ def _drawn(role: Parameter) -> type[Record]:
     distance = Annotated[float | str, Quantity(role.unit, "nonnegative")] | None
     definitions: dict[str, Any] = {EACH: (Annotated[float | str, Quantity(role.unit)], ...)}
     definitions |= dict.fromkeys(("deviation", "within"), (distance, None))
-    model = create_model("DrawnValues", __base__=Record, **definitions)
+    model = create_model("DrawnValues", __base__=Declared, **definitions)
     model.__doc__ = DrawnValues.__doc__
     return cast("type[Record]", model)
 
@@ -266,6 +296,7 @@ NormalOrVector = Annotated[Tesla | Vector, ByForm(_form, ("normal", "vector"))]
 """B: its component along the normal of a plane, or a vector."""
 
 
+@kept
 def magnetic_model(field: MagneticField) -> type[Record]:
     """The model of the field's block; the charge may be left out where the state has it."""
     base = energy_model(field)

@@ -1,7 +1,8 @@
 """Installed plugins, from the metadata of distributions; nothing is imported."""
 
 from dataclasses import dataclass
-from importlib.metadata import EntryPoint, entry_points
+from functools import lru_cache
+from importlib.metadata import Distribution, EntryPoint, entry_points
 
 from ..errors import PluginError
 from .hookspecs import GROUP
@@ -37,11 +38,17 @@ def installed() -> dict[str, list[EntryPoint]]:
 
 def described(point: EntryPoint) -> Plugin:
     """The plugin that an entry point leads to."""
+    return Plugin(point.name, *_owner(point.dist), point.value)
+
+
+@lru_cache(maxsize=64)
+def _owner(distribution: Distribution | None) -> tuple[str, str]:
+    """Name and version; kept, because each of the two parses the whole metadata, for each of its plugins."""
     try:
-        owner = point.dist.name or "?", point.dist.version or "?"  # type: ignore[union-attr]
+        metadata = distribution.metadata  # type: ignore[union-attr]
+        return metadata["Name"] or "?", metadata["Version"] or "?"
     except (AttributeError, TypeError):  # a distribution without metadata
-        owner = "?", "?"
-    return Plugin(point.name, *owner, point.value)
+        return "?", "?"
 
 
 def only(points: list[EntryPoint]) -> EntryPoint:

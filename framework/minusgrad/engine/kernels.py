@@ -4,11 +4,11 @@ A `Code` is a piece of a kernel: loops as text, and the arrays they name. Pieces
 inside a loop. Kernels are cached by their text, which states every type, and by the running engine.
 """
 
-import ast
 import hashlib
 import linecache
 import math
 import re
+import symtable
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -162,7 +162,7 @@ class BoundKernel:
         if self._bound is None or self._life is not _life():
             logger.debug("compiling kernels ...")
             vectors = runtime.whole_vectors() if "ti.Vector(" in self.source else nullcontext()
-            with vectors, runtime.short_positions():
+            with vectors, runtime.short_positions(), runtime.no_flow_analysis():
                 self._bound = _bound(_kernel(self.source), self.arrays, self.scalars)
                 self._bound(*scalars)  # compiles at the first call
             self._life = _life()
@@ -249,18 +249,17 @@ def _kernel(source: str) -> Callable:
             **vector_functions.helpers(ti, source),
         }
         scope |= random.helpers(ti, source)
-        tree = ast.parse(source, file)
-        assert not (names := shadowed(tree)), f"locals and arguments of a kernel share names: {names}"
-        exec(compile(tree, file, "exec"), scope)
+        assert not (names := shadowed(source)), f"locals and arguments of a kernel share names: {names}"
+        exec(compile(source, file, "exec"), scope)
         _compiled[key] = ti.kernel(scope["kernel"])
     return _compiled[key]
 
 
-def shadowed(tree: ast.Module) -> list[str]:
+def shadowed(source: str) -> list[str]:
     """The arguments of kernels that their own statements assign to: none, or two names would be one."""
-    named = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
-    stored = (n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store))
-    return sorted(named.intersection(stored))
+    tables = symtable.symtable(source, "<kernel>", "exec").get_children()
+    kernels = [table for table in tables if isinstance(table, symtable.Function)]
+    return sorted(a for kernel in kernels for a in kernel.get_parameters() if kernel.lookup(a).is_assigned())
 
 
 def _life() -> Any:

@@ -19,6 +19,7 @@ kind = "misfit"                or any energy; its keys are those of the kind
 """
 
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Annotated, Any, Literal, cast
 from warnings import catch_warnings
 
@@ -178,6 +179,7 @@ LOSSES: Mapping[str, type[BaseModel]] = {"misfit": Misfit}
 """The losses of the core."""
 
 
+@lru_cache(maxsize=1024)
 def loss_model(model: type[Record]) -> type[Record] | None:
     """The model of an energy's block as a loss; None if an argument has the name of one of our keys."""
     if model.model_fields.keys() & Looked.model_fields.keys():

@@ -272,15 +272,10 @@ class UnitSystem:
 
     def _powers(self, unit: str) -> Dimension:
         """The powers of the system's units whose product has the dimension of `unit`."""
-        dimension = parse_unit(unit).dimension
-        columns = zip(*_inverse(self.names), strict=True)
-        return tuple(sum((d * c for d, c in zip(dimension, column, strict=True)), ZERO) for column in columns)
+        return _powers(self.names, parse_unit(unit).dimension)
 
     def _coherent(self, unit: str) -> Fraction:
-        return math.prod(
-            (_of_system(n).power(d).scale for n, d in zip(self.names, self._powers(unit), strict=True) if d),
-            start=Fraction(1),
-        )
+        return _product(self.names, self._powers(unit))
 
 
 SYSTEMS = {
@@ -311,6 +306,20 @@ def _inverse(names: tuple[str, ...]) -> tuple[Dimension, ...]:
             if k != column:
                 rows[k] = [a - row[column] * b for a, b in zip(row, rows[column], strict=True)]
     return tuple(tuple(row[len(names) :]) for row in rows)
+
+
+@lru_cache(maxsize=256)
+def _powers(names: tuple[str, ...], dimension: Dimension) -> Dimension:
+    """The powers of these units whose product has this dimension."""
+    columns = zip(*_inverse(names), strict=True)
+    return tuple(sum((d * c for d, c in zip(dimension, column, strict=True)), ZERO) for column in columns)
+
+
+@lru_cache(maxsize=256)
+def _product(names: tuple[str, ...], powers: Dimension) -> Fraction:
+    """The size in SI of the product of powers of these units."""
+    factors = (_of_system(n).power(d).scale for n, d in zip(names, powers, strict=True) if d)
+    return math.prod(factors, start=Fraction(1))
 
 
 def _of_one(given: Unit, needed: str) -> Unit:
