@@ -13,7 +13,7 @@ from minusgrad.app.runs import resume, run
 from minusgrad.errors import InterruptedRunError, PluginError, PluginFailedError
 from minusgrad.files import checkpoint
 from minusgrad.files.run_folder import RunDir
-from tests.support.command import files
+from tests.support.command import complaints, files
 
 SCENE = """
 [run]
@@ -138,7 +138,7 @@ def test_an_observer_that_fails_is_named_and_the_state_is_kept(
     monkeypatch.setenv("FAIL_AT", "9")
     at = line_of(folder, failure) if scene(folder, failure=failure) else 0
     code = cli.main(["run", "scene.toml", "--out", "run", "--plugin", "looking.py"])
-    said = capsys.readouterr().err
+    said = complaints(capsys.readouterr().err)
     assert code == 3
     assert said.startswith(f"minusgrad: plugin 'looking' (file looking.py) failed at looking.py:{at}: {text}")
     assert "minusgrad: run: the data saved up to step 9 is intact\n" in said
