@@ -52,6 +52,7 @@ class Splitting(Record):
             holds=context.holds,
             dissipation=context.dissipation,
             magnetic=context.magnetic,
+            constraints=context.constraints,
         )
 
 
@@ -82,6 +83,7 @@ class Langevin(Record):
             dissipation=context.dissipation,
             bath=Bath(given["friction"], boltzmann(context.units) * given["temperature"], context.seed),
             magnetic=context.magnetic,
+            constraints=context.constraints,
         )
 
 
@@ -119,6 +121,7 @@ class NPT(Langevin):
             dissipation=context.dissipation,
             bath=Bath(given["friction"], kT, context.seed),
             magnetic=context.magnetic,
+            constraints=context.constraints,
             barostat=Barostat(with_unit, kT, given["relaxation"], friction, context.seed, self.cell),
         )
 

@@ -349,6 +349,16 @@ def short_loops_serial(code: Code) -> Code:
     return replace(code, text=text)
 
 
+def on_one_thread(code: Code, work: int, most: int = 1 << 17) -> Code:
+    """The code, whose loops one thread executes if there is little work: so many statements, or fewer.
+
+    For loops that `short_loops_serial` cannot count. The numbers are the same.
+    """
+    if runtime.arch() != "cpu" or work > most:
+        return code
+    return replace(code, text=re.sub(r"^(?=for )", "ti.loop_config(serialize=True)\n", code.text, flags=re.M))
+
+
 def at_each(name: str, array: Any, *lines: str) -> str:
     """A loop over the nodes n of an array, with the lines for every component, {at} its index."""
     places = [", ".join(["n", *map(str, c)]) for c in np.ndindex(tuple(array.shape[1:]))]

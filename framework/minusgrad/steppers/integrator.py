@@ -24,6 +24,9 @@ conserved.
 A `barostat` moves the box at constant pressure (`pressure.cell`): then energy minus W plus D minus Q plus the
 energy of the cell is conserved, P V among it.
 
+With constraints g(x, t) = 0 drifts end on them and velocities are tangent (`constrained.projections`). A step
+whose projections fail is taken in 2, 4, ... substeps.
+
 In a magnetic field every drift turns the velocities of charges (`magnetic.flow`), exactly if the field is
 uniform. The force does no work. The state is x and v: the canonical momentum m v + q A is not used.
 
@@ -40,10 +43,14 @@ import numpy as np
 from ..energies.fields import Field, Motion, refuse_shared
 from ..engine import storage
 from ..engine.kernels import MOST_ARRAYS, BoundKernel
-from ..errors import EnergyError, NonFiniteError, RunFailedError, UserError
+from ..errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError, UserError
+from ..potential.constraints.constraints import Constraints
 from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
+from .constrained.constrained_moves import ConstrainedMoves
+from .constrained.projections import Projections
+from .constrained.start import prepare
 from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
@@ -59,6 +66,10 @@ from .step_sequence import Forces
 from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
 
+SUBSTEPS = 1024
+"""The most parts that a step whose constraints are not solved is divided into."""
+APART = 1 << 40
+"""Begins the numbers of substeps, whose heat baths draw numbers of their own."""
 SMALL = 10_000_000
 """Up to this many statements a step (some milliseconds), steps are taken inside one kernel, on one thread."""
 
@@ -71,16 +82,17 @@ class Integrator(MotionStepper):
     motions: the fields that move. scheme: its coefficients. dt, t0: the step and the time at step 0 [the
     run's unit of time]; `dt` may be set between steps, and time goes on from where it is. holds: components
     with prescribed motion. dissipation: R(v, x, t) of friction. bath: a heat bath. magnetic: the magnetic
-    force on charges. barostat: it moves the field "box", the `cell`. With a `tape`, the steps record what the
-    adjoint needs. Raises `EnergyError` without motions, for an energy that reads a velocity, for an inertia
-    of zero, for a dt by which the clock or the fields cannot move, and for holds, a dissipation, a magnetic
-    force or a barostat that do not fit the motions; `NonFiniteError` where a step gives infinity or NaN,
-    `RunFailedError` where the box collapses.
+    force on charges. barostat: it moves the field "box", the `cell`. constraints: g = 0. With a `tape`, the
+    steps record what the adjoint needs. Raises `EnergyError` without motions, for an energy that reads a
+    velocity, for an inertia of zero, for a dt by which the clock or the fields cannot move, and for holds, a
+    dissipation, a magnetic force, a barostat or constraints that do not fit; `NonFiniteError` where a step
+    gives infinity or NaN, `UnsolvedStepError` where it does not reach the constraints, `RunFailedError` where
+    the box collapses.
     """
 
     fixed = frozenset(
         ("potential", "motions", "scheme", "gradient", "inertia", "holds", "dissipation", "tape", "bath")
-    ) | {"friction", "magnetic", "moves", "cell"}
+    ) | {"friction", "magnetic", "moves", "cell", "constraints"}
     conserves = True
 
     def __init__(
@@ -96,6 +108,7 @@ class Integrator(MotionStepper):
         bath: Bath | None = None,
         magnetic: MagneticForce | None = None,
         barostat: Barostat | None = None,
+        constraints: Constraints | None = None,
     ):
         if not motions:
             raise EnergyError("integrator: has no motions; give at least one field with a velocity")
@@ -103,8 +116,11 @@ class Integrator(MotionStepper):
         if barostat:
             _refuse_at_pressure(holds, magnetic)
             scheme = scheme.at_pressure()
-        self.scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
-        self.magnetic = magnetic
+        scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
+        if constraints:
+            _refuse_with_constraints(barostat, magnetic, tape)
+            scheme = scheme.constrained()
+        self.scheme, self.magnetic, self.constraints = scheme, magnetic, constraints
         self._start_clock(dt, t0)
         fields = potential.fields
         self.inertia = {m.position: inertia(m, potential) for m in motions}
@@ -133,13 +149,25 @@ class Integrator(MotionStepper):
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
         )
-        self._single = SingleMoves(self.moves, self.scheme, self.cell)
-        small = self.cell is None and self._statements <= SMALL
+        self._constrained = self._constrained_moves()
+        self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
+        self._divided: list[list[int]] = []
+        small = self.cell is None and self._constrained is None and self._statements <= SMALL
         self._steps = self._kernel_of_steps() if small else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
+        if self._constrained:
+            prepare(self._constrained.projections, self.time)
         self.evaluate()
+
+    def _constrained_moves(self) -> ConstrainedMoves | None:
+        """The projections of a step onto constraints, if there are some."""
+        if self.constraints is None:
+            return None
+        projections = Projections(self.constraints, self.motions, self.inertia, self.holds)
+        count = len(self.scheme.drifts) * (2 if self.bath else 1)
+        return ConstrainedMoves(projections, self.holds, self._work, count)
 
     def _kernel_of_steps(self) -> BoundKernel | None:
         """Many steps in one kernel; None if it has more arrays than a kernel may."""
@@ -182,6 +210,7 @@ class Integrator(MotionStepper):
             self.bath,
             self.magnetic,
             self.cell.barostat if self.cell else None,
+            self.constraints,
         )
 
     # The stepper's interface
@@ -208,7 +237,8 @@ class Integrator(MotionStepper):
     @property
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.works else ()
-        return self.potential.writes, sum([array.writes for array in self._own]), *clock
+        kept = self.constraints.writes if self.constraints else 0
+        return self.potential.writes, kept, sum([array.writes for array in self._own]), *clock
 
     @property
     def work(self) -> float:
@@ -244,6 +274,8 @@ class Integrator(MotionStepper):
     def _state(self) -> dict[str, np.ndarray]:
         """`state`, with the forces as they are."""
         forces = {f"gradient/{n}": storage.host(g).copy() for n, g in self._forces.items()}
+        if self._constrained:
+            forces["multipliers"] = self._constrained.multipliers.copy()
         return forces | {n: storage.host(array).copy() for n, array in self._sums.items()} | self._clock()
 
     def restore(self, state: dict[str, np.ndarray]) -> None:
@@ -258,6 +290,9 @@ class Integrator(MotionStepper):
         for name, array in self._sums.items():
             storage.store(array, state[name])
         self._restore_clock(state)
+        if self._constrained:
+            self._constrained.multipliers[...] = state["multipliers"]
+            self._constrained.projections.begin(self.time)
         self.mark()
 
     def advance(self, n: int) -> None:
@@ -273,7 +308,7 @@ class Integrator(MotionStepper):
                 self._note()
                 return
         except (RunFailedError, UserError):
-            if self.cell is None:
+            if self.cell is None and self._constrained is None:
                 raise
         self.recall(before)
         for _ in range(n):
@@ -318,11 +353,43 @@ class Integrator(MotionStepper):
         number = self.step + 1
         try:
             self._run(1)
+        except UnsolvedStepError as error:
+            self._run_divided(before, error)
         except (RunFailedError, UserError) as error:
             if self.cell is None:
                 raise
             self.recall(before)
             raise RunFailedError(f"step {number}: {error}") from error
+
+    def _run_divided(self, before: Memory, error: UnsolvedStepError) -> None:
+        """A step in as few substeps as are solved; else the state `before` and an error."""
+        parts = 1
+        while parts < SUBSTEPS:
+            parts *= 2
+            self.recall(before)
+            t0, end = self.time, float(self.times(self.step + 1))
+            try:
+                for part in range(parts):
+                    h = self.dt / parts
+                    last = end if part + 1 == parts else t0 + (part + 1) * h
+                    draws = APART + (self.step - self.since) * SUBSTEPS + part
+                    self._single.substep(t0 + part * h, h, last, draws)
+            except UnsolvedStepError as newer:
+                error = newer
+                continue
+            self.step += 1
+            self._divided.append([self.step, parts])
+            return
+        self.recall(before)
+        raise UnsolvedStepError(
+            f"step {self.step + 1}: is not solved in {parts} substeps of {self.dt / parts:.6g}: {error}; a"
+            " smaller dt may cure it"
+        ) from error
+
+    def events(self) -> list[dict[str, Any]]:
+        """The steps that were divided since the last call, with the number of their substeps."""
+        divided, self._divided = self._divided, []
+        return [{"event": "substeps", "steps": divided}] if divided else []
 
     def begin_tape(self, first: int) -> None:
         """Begin the tape at the present fields, with step number `first`."""
@@ -338,6 +405,8 @@ class Integrator(MotionStepper):
             self.mark()
 
     def _evaluate(self, t: float) -> None:
+        if self._constrained:
+            self._constrained.projections.begin(t)
         if self._steps is None or self.tape:
             self.potential.gradient_into(self._forces, t)
             return
@@ -374,6 +443,19 @@ class Integrator(MotionStepper):
 
     def _finite(self) -> bool:
         return all(np.isfinite(f.values).all() for f in self.moving)
+
+
+def _refuse_with_constraints(
+    barostat: Barostat | None, magnetic: MagneticForce | None, tape: Tape | None
+) -> None:
+    """Raise `EnergyError` for what has moves without a rule for constraints."""
+    for what, given in (
+        ("a box that moves", barostat),
+        ("a magnetic field", magnetic),
+        ("derivatives", tape),
+    ):
+        if given:
+            raise EnergyError(f"constraints: have no rule for {what}, got both; leave one of them out")
 
 
 def _refuse_at_pressure(holds: Holds | None, magnetic: MagneticForce | None) -> None:

@@ -69,6 +69,14 @@ class Scheme:
         """
         return replace(self, sequence=self.sequence.replacing(Drift, MagneticDrift))
 
+    def constrained(self) -> "Scheme":
+        """The same scheme with constraints: RATTLE, which keeps the order of symmetric compositions.
+
+        Half kicks of neighbouring leapfrogs stay joined: a projection between them would change velocities
+        along the gradients of constraints only, which the next drift does in any case.
+        """
+        return replace(self, sequence=self.sequence.constrained())
+
     def at_pressure(self) -> "Scheme":
         """The same scheme with a cell that moves, in a heat bath if there is one."""
         moving = self.sequence.replacing(Kick, PressureKick).replacing(Drift, PressureDrift)

@@ -11,12 +11,15 @@ import numpy as np
 from ..energies.fields import ordered_sum
 from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, short_loops_serial
+from .constrained.constrained_moves import ConstrainedMoves
 from .heat_bath import Bath
 from .moves import Moves
 from .pressure.cell import Cell
 from .schemes import Scheme
 from .step_sequence import (
     BathDrift,
+    ConstrainedBathDrift,
+    ConstrainedDrift,
     Drift,
     Forces,
     HalfFriction,
@@ -25,6 +28,7 @@ from .step_sequence import (
     Move,
     PressureDrift,
     PressureKick,
+    TangentProjection,
     rule,
 )
 from .tape import TapeKernels
@@ -34,29 +38,46 @@ class SingleMoves:
     """The moves of `moves`, each by a launch; `step` takes a whole one.
 
     `time` is that of the present positions, `number` that of the present step, which began at t0 + number dt.
-    cell: the box that moves at constant pressure.
+    cell: the box that moves at constant pressure. constrained: the projections onto constraints.
     """
 
-    def __init__(self, moves: Moves, scheme: Scheme, cell: Cell | None = None):
-        self.moves, self.scheme, self.cell = moves, scheme, cell
+    def __init__(
+        self,
+        moves: Moves,
+        scheme: Scheme,
+        cell: Cell | None = None,
+        constrained: ConstrainedMoves | None = None,
+    ):
+        self.moves, self.scheme, self.cell, self.constrained = moves, scheme, cell, constrained
         self.time = self.t0 = self.dt = 0.0
-        self.number = 0
-        plain = moves.bath is None or cell is not None
+        self.number = self.draws = 0
+        self.end: float | None = None
+        apart = cell is not None or constrained is not None
+        plain = moves.bath is None or apart
         self._kick = _kernel(moves.kick(), "h")
         self._drift = _kernel(moves.drift(), "h") if plain else _kernel(_bath(moves), "h", "first")
-        self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and cell else None
+        self._bath = _kernel(_bath(moves, drifting=False), "h", "first") if moves.bath and apart else None
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
-        self._friction = _friction(moves)
+        self._friction = _friction(moves, constrained)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
 
     def begin(self, number: int, t0: float, dt: float) -> None:
         """Set the number and the time to the start of a step."""
-        self.number, self.t0, self.dt = number, t0, dt
+        self.number, self.t0, self.dt, self.draws, self.end = number, t0, dt, number, None
         self.time = t0 + number * dt
 
     def step(self, number: int, t0: float, dt: float) -> None:
         """Take a step, with its energies, and its rows of the tape."""
         self.begin(number, t0, dt)
+        self._take()
+
+    def substep(self, start: float, dt: float, end: float, draws: int) -> None:
+        """Take a part of a step, from `start` to `end`; `draws`: the number for which the bath draws."""
+        self.begin(0, start, dt)
+        self.end, self.draws = end, draws
+        self._take()
+
+    def _take(self) -> None:
         rules = self._rules
         for move in self.scheme.moves:
             rule(rules, move, "integrator")(move)
@@ -73,6 +94,9 @@ class SingleMoves:
             MagneticDrift: self._magnetic_drift_and_record,
             PressureKick: self._kick_and_work,
             PressureDrift: self._drift_and_record,
+            ConstrainedDrift: self.constrained_drift,
+            ConstrainedBathDrift: self.constrained_drift,
+            TangentProjection: self.tangent,
             Forces: self._forces,
         }
 
@@ -133,6 +157,28 @@ class SingleMoves:
         self.time = self._time_after(move.number)
         self.moves.holds.place(self.time)
 
+    def constrained_drift(self, move: Drift) -> None:
+        """A drift onto constraints; in a bath two halves of it, with the exchange of heat between them."""
+        assert self.constrained
+        constrained, h, bath = self.constrained, self.scheme.drifts[move.number] * self.dt, self.moves.bath
+        end = self._time_after(move.number)
+        if bath is None:
+            constrained.drift(move.number, h, end, self._drift)
+        else:
+            assert self._bath
+            constrained.drift(2 * move.number, 0.5 * h, end - 0.5 * h, self._drift)
+            constrained.tangent()
+            before = self._kinetic()
+            self._bath(h, float(self.draws))
+            _add(bath.given, constrained.tangent() + self._kinetic() - before)
+            constrained.drift(2 * move.number + 1, 0.5 * h, end, self._drift)
+        self.time = end
+
+    def tangent(self, move: TangentProjection) -> None:
+        """Tangent velocities."""
+        assert self.constrained
+        self.constrained.tangent()
+
     def _exchange_heat(self, bath: Bath, kernel: BoundKernel, h: float) -> None:
         before = self._kinetic()
         kernel(h, float(self.number))
@@ -176,6 +222,8 @@ class SingleMoves:
 
     def _time_after(self, drift: int) -> float:
         """The time after a drift of the present step; after the last it is exactly that of the next step."""
+        if self.end is not None and drift + 1 == len(self.scheme.drifts):
+            return self.end
         return self.t0 + (self.number + self.scheme.ends[drift]) * self.dt
 
     def _kinetic(self) -> float:
@@ -192,12 +240,14 @@ def _kernel(code: Code, *scalars: str) -> BoundKernel:
     return BoundKernel(short_loops_serial(code), *scalars)
 
 
-def _friction(moves: Moves) -> Callable[[float, float], None] | None:
+def _friction(
+    moves: Moves, constrained: ConstrainedMoves | None = None
+) -> Callable[[float, float], None] | None:
     """Friction for a time h at time t: one kernel, or several where elements are rebuilt between them."""
     friction = moves.friction
-    if friction is None or friction.dissipation.fixed:
+    if friction is None or (friction.dissipation.fixed and constrained is None):
         return BoundKernel(moves.apply_friction(), "t", "h") if friction else None
-    before = BoundKernel(moves.remembered())
+    before, add = BoundKernel(moves.remembered()), friction.dissipated
     stages = [_kernel(moves.slowed(h), "h") for h in ("ti.f64(0.5) * h", "h")]
 
     def applied(t: float, h: float) -> None:
@@ -205,6 +255,10 @@ def _friction(moves: Moves) -> Callable[[float, float], None] | None:
         for stage in stages:
             friction.dissipation.gradient_into(friction.force, t)
             stage(h)
+            if constrained and stage is stages[0]:
+                constrained.projections.velocities()
+        if constrained:
+            _add(add, -constrained.tangent())
 
     return applied
 

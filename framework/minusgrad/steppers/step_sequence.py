@@ -76,6 +76,26 @@ class PressureDrift(Drift):
     without_adjoint = PressureKick.without_adjoint
 
 
+class ConstrainedDrift(Drift):
+    """A drift onto constraints, by impulses along their gradients at its start (`projections`)."""
+
+    name = "drift onto constraints"
+    without_adjoint = "a run with constraints has no derivative; leave [[constraint]] out"
+
+
+class ConstrainedBathDrift(BathDrift):
+    """Half a drift onto constraints, the heat bath within their tangent space, half a drift."""
+
+    name = "drift onto constraints in a heat bath"
+
+
+class TangentProjection(Move):
+    """v <- v - W G^T M, so that G v + dg/dt = 0 at the present positions."""
+
+    name = "projection of velocities"
+    without_adjoint = ConstrainedDrift.without_adjoint
+
+
 class Forces(Move):
     """dU/dx at the positions after the drift of this number."""
 
@@ -103,6 +123,11 @@ class StepSequence:
             return tuple(new(m.number) if type(m) is old else m for m in moves)
 
         return replace(self, opening=part(self.opening), stage=part(self.stage), closing=part(self.closing))
+
+    def constrained(self) -> "StepSequence":
+        """The same sequence with drifts onto constraints, and tangent velocities at its end."""
+        drifts = self.replacing(Drift, ConstrainedDrift).replacing(BathDrift, ConstrainedBathDrift)
+        return replace(drifts, closing=(TangentProjection(), *drifts.closing))
 
     def code(self, emit: Emit) -> Code:
         """The moves as code, the stages in a loop."""

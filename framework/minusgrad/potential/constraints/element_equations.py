@@ -27,16 +27,16 @@ OWN = "at_"
 class ElementEquations:
     """g of each element of a bound constraint, and its derivatives by the fields `names` that it reads.
 
-    `arguments`: those that stand for these fields. `columns` (E, m): the places of an element's components
-    among all components of these fields, one field after another.
+    `arguments`: those that stand for these fields. `nodes` (E, slots): those of each argument. `columns`
+    (E, m): the places of an element's components among all components of these fields, one after another.
     """
 
     def __init__(self, term: Term, fields: Fields, names: Sequence[str]):
         assert isinstance(term.energy, Constraint)
         self.term, self.count = term, len(term.elements.nodes)
         self.arguments = [a for name in names for a, f in term.fields.items() if f.name == name]
-        self._nodes = {a: term.elements.nodes[:, list(term.slots(a))] for a in term.fields}
-        own = {a: np.zeros((nodes.size, *term.fields[a].shape[1:])) for a, nodes in self._nodes.items()}
+        self.nodes = {a: term.elements.nodes[:, list(term.slots(a))] for a in term.fields}
+        own = {a: np.zeros((nodes.size, *term.fields[a].shape[1:])) for a, nodes in self.nodes.items()}
         apart = fields.extended({f"{OWN}{a}": values for a, values in own.items()})
         self._clocks = [*term.energy.of_role(Time)]
         clocks = {a: storage.locked(storage.allocate(np.zeros(self.count, term.dtype))) for a in self._clocks}
@@ -67,7 +67,7 @@ class ElementEquations:
         first = dict(zip(names, np.concatenate([[0], np.cumsum(sizes)]).tolist(), strict=False))
         parts = [np.zeros((self.count, 0), np.int64)]
         for argument in self.arguments:
-            field, nodes = self.term.fields[argument], self._nodes[argument].astype(np.int64)
+            field, nodes = self.term.fields[argument], self.nodes[argument].astype(np.int64)
             width = prod(field.shape[1:])
             part = first[field.name] + nodes[:, :, None] * width + np.arange(width)
             parts.append(part.reshape(self.count, -1))
@@ -77,7 +77,7 @@ class ElementEquations:
         """Take the present values of the fields, and the time; what is asked then is at these."""
         for argument, field in self._copy.fields.items():
             here = storage.host(self.term.fields[argument].array)
-            storage.store(field.array, here.take(self._nodes[argument].ravel(), axis=0))
+            storage.store(field.array, here.take(self.nodes[argument].ravel(), axis=0))
         for clock in self._clocks:
             self._copy.set_datum(clock, t)
 

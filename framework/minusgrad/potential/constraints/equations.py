@@ -107,13 +107,17 @@ class Equations:
 
     def jacobian(self) -> "csr_matrix":
         """G (E, N). All matrices share `indices` and `indptr`: never write them."""
+        return self.matrix(self.rows())
+
+    def matrix(self, rows: Sequence[np.ndarray]) -> "csr_matrix":
+        """The matrix (E, N) of rows element by element, as `rows` gives them."""
         if self._pattern is None:
             every = [
                 (first + np.arange(len(c))[:, None] + 0 * c, c)
                 for first, c in zip(self.first.tolist(), self.columns, strict=False)
             ]
             self._pattern = _Pattern(every, (self.count, self.size))
-        return self._pattern.matrix([rows.ravel() for rows in self.rows()])
+        return self._pattern.matrix([part.ravel() for part in rows])
 
     def hessian(self, multipliers: np.ndarray) -> "csr_matrix":
         """K = sum over elements of lambda_e d2g_e/dx2, (N, N), for multipliers (E,)."""

@@ -7,6 +7,8 @@ from ...potential.non_finite import first_non_finite_node
 from ..single_moves import SingleMoves
 from ..step_sequence import (
     BathDrift,
+    ConstrainedBathDrift,
+    ConstrainedDrift,
     Drift,
     Forces,
     HalfFriction,
@@ -15,6 +17,7 @@ from ..step_sequence import (
     Move,
     PressureDrift,
     PressureKick,
+    TangentProjection,
     rule,
 )
 
@@ -41,6 +44,9 @@ class NonFiniteDiagnosis:
             MagneticDrift: self._after_magnetic_drift,
             PressureKick: self._around_kick,
             PressureDrift: self._after_drift,
+            ConstrainedDrift: self._after_constrained_drift,
+            ConstrainedBathDrift: self._after_constrained_drift,
+            TangentProjection: self._after_projection,
             Forces: self._forces,
         }
         self.single.begin(number, t0, dt)
@@ -76,6 +82,14 @@ class NonFiniteDiagnosis:
     def _after_magnetic_drift(self, move: MagneticDrift) -> str | None:
         self.single.drift(move)
         return (found := self.overflow()) and f"{found}, in the magnetic field"
+
+    def _after_constrained_drift(self, move: Drift) -> str | None:
+        self.single.constrained_drift(move)
+        return (found := self.overflow()) and f"{found}, in the projection onto constraints"
+
+    def _after_projection(self, move: TangentProjection) -> str | None:
+        self.single.tangent(move)
+        return (found := self.overflow()) and f"{found}, in the projection onto constraints"
 
     def _forces(self, move: Forces) -> str | None:
         self.forces(self.single.time)

@@ -60,9 +60,10 @@ def step_size(stepper: Stepper, steps: int) -> StepSize | None:
     """The step size of a run of so many steps, against its limit.
 
     None for a minimiser, for a run too short to be worth it, and where there are no second derivatives or
-    the scheme has a move whose linear stability is not known: a magnetic field may steady a vibration.
+    the scheme has a move whose linear stability is not known: a magnetic field may steady a vibration, and
+    constraints take some away.
     """
-    if not isinstance(stepper, Integrator) or steps < WORTH or stepper.magnetic:
+    if not isinstance(stepper, Integrator) or steps < WORTH or stepper.magnetic or stepper.constraints:
         return None
     try:
         found, rate = vibrations(stepper), friction_rate(stepper)

@@ -1,0 +1,219 @@
+"""Projections of a motion onto constraints: positions onto g(x, t) = 0, velocities onto G v + dg/dt = 0.
+
+    x <- x - h W G0^T L,    v <- v - W G0^T L,    L such that g(x, t) = 0           at the end of a drift
+    v <- v - W G^T M,       (G W G^T) M = G v + dg/dt                               at the end of a step
+
+G0 is the Jacobian at the start of the drift, G that at the present positions; W the inverse masses, zero at
+held components; L and M are impulses. Together with kicks and drifts this is RATTLE (Andersen 1983, J.
+Comput. Phys. 52, 24), symplectic and time-reversible (Leimkuhler and Skeel 1994, J. Comput. Phys. 112, 117).
+
+The equations for L are solved by Newton's method with the matrix G0 W G0^T, which has been factored at the
+start of the drift for the velocities there (simplified Newton): one factorisation a step. Where a step turns
+bodies so far that this converges slowly, with the matrix at the present positions, G W G0^T. Iterations go on
+to the rounding of the positions. They begin at the impulses of the step before, which are state.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ...energies.fields import Motion, ordered_sum
+from ...engine import storage
+from ...errors import UnsolvedStepError
+from ...potential.constraints.constraints import Constraints
+from ..holds import Holds
+from .gram_matrix import GramMatrix
+from .impulses import Impulses
+from .incidence import entries
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_matrix
+
+SOLVED, ROUNDED = 4.0, 64.0
+"""A violation of so many eps ends iterations; and so does one of so many that no longer falls by half."""
+MOST = 40
+"""The most iterations of a projection."""
+SLOW = 0.3
+"""Iterations that leave more than this part of the violation go on with the present matrix."""
+SINGULAR = {"float64": 1e-13, "float32": 1e-6}
+"""The least pivot of A, relative to its diagonal."""
+
+
+class Projections:
+    """The projections of some motions onto constraints, at free components.
+
+    `begin` evaluates the Jacobian at the present positions, and factors A; `positions` and `velocities` use
+    it. `iterations`: how many projections of positions took so far. `impulses` (E,): those of the last
+    projection. inertia: by the position's name.
+    """
+
+    def __init__(
+        self,
+        constraints: Constraints,
+        motions: Sequence[Motion],
+        inertia: Mapping[str, Any],
+        holds: Holds,
+    ):
+        self.constraints, self.motions, self.holds = constraints, tuple(motions), holds
+        self.names = [m.position for m in motions]
+        self.equations = constraints.equations(self.names)
+        fields = constraints.fields
+        self.weights = storage.allocate(np.concatenate([self._inverse(m, inertia) for m in motions]))
+        lengths = [part.columns.size for part in self.equations.parts.values()]
+        self.rows = storage.allocate(np.zeros(sum(lengths)))
+        every = entries(self.equations, self.names)
+        self.gram = GramMatrix(self.equations.count, every, self.rows, self.weights)
+        velocities = [fields[m.velocity] for m in motions]
+        kernel_arrays = self.rows, self.weights, self.gram.factors.x, self.gram.factors.b
+        self._kernels = Impulses(self.equations, every, velocities, *kernel_arrays)
+        self.sizes = np.zeros(self.equations.count)
+        self.impulses = np.zeros(self.equations.count)
+        self.driven: np.ndarray | None = None
+        self.iterations = 0
+        self._eps = float(np.finfo(fields.dtype).eps)
+
+    def _inverse(self, motion: Motion, inertia: Mapping[str, Any]) -> np.ndarray:
+        free = self.holds.free(motion.position)
+        mass = storage.host(inertia[motion.position]).astype(np.float64)
+        return (free / mass.reshape(-1, *[1] * (free.ndim - 1))).ravel()
+
+    @property
+    def count(self) -> int:
+        """E, by which constraints reduce the degrees of freedom."""
+        return self.equations.count
+
+    def begin(self, t: float) -> None:
+        """Take the Jacobian at the present positions and time, and factor A.
+
+        Raises `UnsolvedStepError` where A is singular.
+        """
+        self.load(t)
+        self.factor()
+        ratio = self.gram.factors.pivots / self.gram.diagonal
+        least = SINGULAR[self.constraints.fields.dtype.name]
+        if not (ratio > least).all():
+            row = int(np.argmin(np.where(np.isfinite(ratio), ratio, -np.inf)))
+            raise UnsolvedStepError(f"{self.combined(row)}, a singular configuration, as of rods in line")
+
+    def load(self, t: float) -> None:
+        """Take the rows of the Jacobian at the present positions and time."""
+        self.time = t
+        self.equations.load(t)
+        rows = self.equations.rows()
+        self.sizes = np.concatenate([np.sqrt((part**2).sum(axis=1)) for part in rows])
+        storage.store(self.rows, np.concatenate([part.ravel() for part in rows]))
+        self.driven = self._driven(rows)
+
+    def _driven(self, rows: Sequence[np.ndarray]) -> np.ndarray | None:
+        """dg/dt with free components at rest (E,): by the time and by moving supports; None of neither."""
+        if not (self.constraints.uses_time or self.holds.moving):
+            return None
+        parts = []
+        for motion in self.motions:
+            v = self.constraints.fields[motion.velocity].values.astype(np.float64)
+            parts.append(np.where(self.holds.free(motion.position), 0.0, v).ravel())
+        v = np.concatenate(parts)
+        columns = zip(rows, self.equations.columns, strict=True)
+        return self.equations.rates() + np.concatenate([(part * v[c]).sum(axis=1) for part, c in columns])
+
+    def factor(self) -> None:
+        """Compute G W G^T and its factors."""
+        self.gram.factor()
+
+    def combined(self, row: int) -> str:
+        """That the gradient of an equation is a combination of those of others, in words."""
+        name = str(self.equations.row(row))
+        if not self.sizes[row] > 0.0:
+            return f"{name}: its gradient is zero"
+        parts = np.abs(self.gram.factors.combination(row)) * np.sqrt(np.abs(self.gram.diagonal))
+        parts[row] = 0.0
+        largest = [k for k in np.argsort(-parts, kind="stable")[:4] if parts[k] > 1e-3 * parts.max()]
+        others = "; ".join(str(self.equations.row(int(k))) for k in largest)
+        return f"{name}: its gradient is a combination of those of others ({others})"
+
+    # Positions
+
+    def shift(self, g: np.ndarray) -> None:
+        """x <- x - W G^T (G W G^T)^-1 g at the Jacobian that was loaded; velocities stay."""
+        before = [self.constraints.fields[m.velocity].values.copy() for m in self.motions]
+        self.factor()
+        self.gram.solve(g)
+        self._kernels.move(1.0)
+        for motion, v in zip(self.motions, before, strict=True):
+            self.constraints.fields[motion.velocity].set(v)
+
+    def positions(self, h: float, t: float, guess: np.ndarray) -> np.ndarray:
+        """Move positions, after a drift of length h that began where `begin` was, onto g = 0 at time t.
+
+        guess (E,): the multipliers to begin with; h times these are impulses. Returns the multipliers. Raises
+        `UnsolvedStepError` where no iteration leads there.
+        """
+        self._apply(guess * h, h)
+        self.impulses = guess * h
+        self._solve(h, t)
+        return self.impulses / h
+
+    def _apply(self, impulses: np.ndarray, h: float) -> None:
+        storage.store(self.gram.factors.x, impulses)
+        self._kernels.move(h)
+
+    def _solve(self, h: float, t: float) -> None:
+        extent, last, exact = self.equations.extent(), np.inf, False
+        for _ in range(MOST):
+            self.equations.load(t)
+            g = self.equations.values()
+            worst = float((np.abs(g) / (self.sizes * extent)).max(initial=0.0))
+            if not np.isfinite(worst):
+                break
+            solved = worst <= SOLVED * self._eps
+            if solved or (worst <= ROUNDED * self._eps and worst > 0.5 * last):
+                return
+            exact = exact or (worst > SLOW * last and worst > ROUNDED * self._eps)
+            self.iterations += 1
+            self.impulses = self.impulses + (self._exactly(g, h) if exact else self.gram.solve(g / h))
+            self._kernels.move(h)
+            last = worst
+        row = self.equations.row(int(np.argmax(np.where(np.isfinite(g), np.abs(g) / self.sizes, np.inf))))
+        raise UnsolvedStepError(f"{row}: Newton's method does not reach it in {MOST} iterations")
+
+    def _exactly(self, g: np.ndarray, h: float) -> np.ndarray:
+        """(G W G0^T)^-1 g / h, with G at the present positions, by SuperLU; the impulses to apply."""
+        from scipy.sparse import diags_array
+        from scipy.sparse.linalg import splu
+
+        weights = diags_array(storage.host(self.weights))
+        matrix = (self.equations.jacobian() @ weights @ self._begun().T).tocsc()
+        try:
+            found = splu(matrix).solve(g / h)
+        except RuntimeError:
+            raise UnsolvedStepError("the constraints are singular at the end of the step") from None
+        storage.store(self.gram.factors.x, found)
+        return found
+
+    def _begun(self) -> "csr_matrix":
+        """G0."""
+        columns = self.equations.columns
+        parts = np.split(storage.host(self.rows), np.cumsum([c.size for c in columns])[:-1])
+        return self.equations.matrix([p.reshape(c.shape) for p, c in zip(parts, columns, strict=True)])
+
+    # Velocities
+
+    def velocities(self) -> np.ndarray:
+        """Make velocities tangent, where `begin` was; the impulses (E,)."""
+        self.rates_of_change()
+        self.gram.factors.solve()
+        self._kernels.kick()
+        self.impulses = storage.host(self.gram.factors.x).copy()
+        return self.impulses
+
+    def rates_of_change(self) -> np.ndarray:
+        """G v + dg/dt (E,) at the present velocities, where `begin` was."""
+        rates = self.equations.rates() if self.constraints.uses_time else np.zeros(self.count)
+        storage.store(self.gram.factors.b, rates)
+        self._kernels.rate()
+        return storage.host(self.gram.factors.b)
+
+    def work(self, impulses: np.ndarray) -> float:
+        """The work that impulses at the present Jacobian do by driven constraints and moving supports."""
+        return 0.0 if self.driven is None else ordered_sum(impulses * self.driven)
