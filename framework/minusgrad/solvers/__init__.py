@@ -1,5 +1,5 @@
 """Linear solvers: sparse symmetric systems, by factors or by conjugate gradients, behind one class.
 
 Enters: a sparse matrix, the nodes of its rows, their rigid motions. Leaves: solutions, and which solver was
-taken and why. May import: `errors`.
+taken and why; factors in kernels for many matrices of one pattern. May import: `errors`, `engine`.
 """
