@@ -1,6 +1,6 @@
 """Factors of a sparse symmetric matrix in a kernel, for many matrices of one pattern: A = L D L^T.
 
-    L   unit lower triangular, D diagonal; rows and columns in an order that is chosen once
+    L   ones on the diagonal and zeros above it, D diagonal; rows and columns in an order that is chosen once
 
 Each row of L follows from the rows before it (the up-looking factorisation: Davis 2005, ACM Trans. Math.
 Softw. 31, 587). Pattern, order and sums are fixed, so that equal matrices have equal factors, bit for bit, at
