@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from .elements.node_numbers import node_numbers
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Quadrature, Rotation, State, ordered_sum
+    from .energies.lagrangian import lagrangian
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import uniform_field, vector_potential
     from .energies.pairs.cutoff import Cutoff
-    from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep
+    from .energies.roles import Box, Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep, Velocity
     from .energies.staged_energy import Between, Stage, staged_energy
     from .energies.staged_map import staged_map
     from .engine import memory, random
@@ -54,6 +55,7 @@ if TYPE_CHECKING:
     from .steppers.programs.evolution import Evolution
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
+    from .steppers.variational.variational_integrator import VariationalIntegrator
     from .symbolic.stretches.functions import (
         biot_squares,
         log_stretch_squares,
@@ -72,10 +74,11 @@ _HOMES = {
     "energies.constraint": "constraint",
     "energies.pairs.cutoff": "Cutoff",
     "energies.fields": "Body Fields Grid Hold Motion Quadrature Rotation State ordered_sum",
+    "energies.lagrangian": "lagrangian",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "uniform_field vector_potential",
-    "energies.roles": "Box Datum Linear Node Parameter Spacing Table Time TimeStep",
+    "energies.roles": "Box Datum Linear Node Parameter Spacing Table Time TimeStep Velocity",
     "energies.staged_energy": "Between Stage staged_energy",
     "energies.staged_map": "staged_map",
     "engine": "memory random",
@@ -101,6 +104,7 @@ _HOMES = {
     "steppers.pressure.elasticity": "elastic_constants",
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
+    "steppers.variational.variational_integrator": "VariationalIntegrator",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 
@@ -112,10 +116,10 @@ __all__ = [
     "Parameter", "Potential", "Quadrature", "Quantity", "Record", "Rotation", "RunFailedError", "Scheme",
     "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
     "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
-    "biot_squares", "constraint", "elastic_constants", "erf", "erfc", "hookimpl", "images", "local_energy",
-    "local_map", "log_stretch_squares", "memory", "node_numbers", "one_or_each", "ordered_sum", "polar",
-    "quantities", "random", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
-    "uniform_field", "vector_potential",
+    "VariationalIntegrator", "Velocity", "biot_squares", "constraint", "elastic_constants", "erf", "erfc",
+    "hookimpl", "images", "lagrangian", "local_energy", "local_map", "log_stretch_squares", "memory",
+    "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy",
+    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

@@ -1,11 +1,11 @@
-"""Controllers of programs: layers of a network as maps, sines of time, sensors of a body, electrodes.
+"""Control: mechanisms by their Lagrangians; layers of a network as maps, sines of time, sensors, electrodes.
 
 A controller reads the state by sensors and gives activations of muscles, electrodes or motors:
 
     z = W_1 s_1 + W_2 s_2 + ...,    h = tanh(z + b),    ...
 
 Every layer is a `dense` map for each of its inputs and a `neuron` map. Weights and biases are parameters of
-the run, which a fit seeks.
+the run, which a fit seeks. Mechanisms, such as a cart with a pole, move in coordinates of any unit.
 """
 
 from minusgrad.plugin import hookimpl
@@ -33,7 +33,16 @@ def register_energies():
 
 @hookimpl
 def register_states():
-    """Charges between electrodes, with goals on random ways."""
+    """Charges between electrodes, with goals on random ways; coordinates of mechanisms."""
     from .charges import CHARGES
+    from .coordinates import STATES
 
-    return CHARGES
+    return CHARGES | STATES
+
+
+@hookimpl
+def register_lagrangians():
+    """A double pendulum."""
+    from .mechanisms import double_pendulum
+
+    return [double_pendulum]

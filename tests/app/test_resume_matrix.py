@@ -25,6 +25,7 @@ from tests.support.short_scenes import (
     FLOWS,
     IMPLICIT,
     IN_TIME,
+    LAGRANGIAN,
     PROGRAMS,
     SEARCHES,
     SPLITTINGS,
@@ -68,6 +69,10 @@ def cases() -> Iterator[Case]:
             by_kind = ((kind, short | {"stepper.kind": kind}) for kind in IMPLICIT)
             yield from (Case(scene, kind, precision, run, given) for kind, given in by_kind)
         yield from (Case(scene, "npt", precision, run, overrides) for scene, overrides in BOXED.items())
+        for scene, overrides in LAGRANGIAN.items():
+            for order in (2, 4):
+                by = overrides | {"stepper.order": order}
+                yield Case(scene, f"variational by order {order}", precision, run, by)
         for scene, overrides in FLOWS.items():
             for scheme in ("implicit_euler", "crank_nicolson", "bdf2"):
                 by = overrides | {"stepper.scheme": scheme}
@@ -126,7 +131,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    assert len(CASES) == 2 * (5 * 15 + 4 * 4 + 4 + 1 + 3 + 4 * 14 + 2 + 3 + 3 + 3 + 2 + 1 + programs) + 1
+    assert len(CASES) == 2 * (5 * 15 + 4 * 4 + 4 + 1 + 2 + 3 + 4 * 14 + 2 + 3 + 3 + 3 + 2 + 1 + programs) + 1
 
 
 @pytest.fixture(scope="module")

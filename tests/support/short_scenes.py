@@ -57,6 +57,11 @@ FLOWS: dict[str, dict[str, Any]] = {
 }
 """What runs down the slope of a potential, by its own stepper."""
 
+LAGRANGIAN: dict[str, dict[str, Any]] = {
+    "double_pendulum": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4),
+}
+"""What a Lagrangian moves."""
+
 DRIVEN: dict[str, dict[str, Any]] = {
     "twisted_bar": {"state.cells": [4, 1, 1], "state.order": 1, "stepper.dt": "0.1 s", "run.steps": 12}
     | {"checkpoint.every": 4}

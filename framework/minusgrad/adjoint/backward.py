@@ -487,9 +487,10 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
 
 
 def potentials_of(stepper: DifferentiableStepper) -> list[Potential]:
-    """All that have parameters: U, the dissipation, and the flows of the magnetic field."""
+    """All that have parameters: U, L, the dissipation, and the flows of the magnetic field."""
     flows = stepper.magnetic.potential if stepper.magnetic else None
-    return [p for p in (stepper.potential, stepper.dissipation, flows) if p is not None]
+    every = (stepper.potential, stepper.lagrangian, stepper.dissipation, flows)
+    return [p for p in every if p is not None]
 
 
 def zeros(asked: DerivativeRequest) -> list[Code]:

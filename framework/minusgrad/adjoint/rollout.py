@@ -63,7 +63,7 @@ class Rollout:
     def writes(self) -> tuple[float, ...]:
         """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
         one = self.stepper
-        potentials = [one.potential, *([one.dissipation] if one.dissipation else [])]
+        potentials = [p for p in (one.potential, one.lagrangian, one.dissipation) if p is not None]
         potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
         known, names = one.potential.fields, one.weights
         total = sum(potential.writes for potential in potentials)

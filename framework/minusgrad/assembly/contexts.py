@@ -117,7 +117,8 @@ class StepperContext:
     units: the run's unit system. potential: U of the scene. motions: the fields that move. holds: the
     components with prescribed motion, which a stepper must apply. dissipation: R(v, x, t) of the scene's
     friction, None without any. seed: that of the scene. magnetic: the force on charges, None without a
-    magnetic field. constraints: g = 0 that a stepper must keep, None without any.
+    magnetic field. constraints: g = 0 that a stepper must keep, None without any. lagrangian: the sum of the
+    scene's Lagrangians, None without any.
     """
 
     units: UnitSystem
@@ -128,6 +129,7 @@ class StepperContext:
     seed: int = 0
     magnetic: MagneticForce | None = None
     constraints: Constraints | None = None
+    lagrangian: Potential | None = None
 
 
 def _no_file(name: str) -> bytes:

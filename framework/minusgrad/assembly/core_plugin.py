@@ -31,6 +31,7 @@ from ..steppers.pressure.stress import PRESSURE, box_of
 from ..steppers.programs.evolution import Evolution
 from ..steppers.schemes import SCHEMES, Scheme
 from ..steppers.stepper import Stepper
+from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import Energies, Frames, Momenta, Observer, Pressures, Reactions, Temperatures, boltzmann
@@ -186,6 +187,35 @@ class NewmarkBlock(Implicit):
 
     def made_of(self) -> ImplicitScheme:
         return newmark(self.beta, self.gamma)
+
+
+class VariationalBlock(Record):
+    """A variational integrator of the scene's Lagrangians: symplectic, and keeps momentum maps to rounding.
+
+    `order`: 2, the midpoint rule, or 4, Galerkin's method with two points. `substeps`: the most parts of a
+    step that Newton's method does not solve at once.
+    """
+
+    dt: Annotated[float | str, Quantity("s", "positive")]
+    order: Literal[2, 4] = 2
+    substeps: Annotated[int, Limits(ge=1)] = SUBSTEPS
+
+    def make(self, context: StepperContext) -> VariationalIntegrator:
+        if context.lagrangian is None:
+            raise EnergyError(
+                "variational: has no Lagrangian, got energies alone; add a [[lagrangian]] block"
+            )
+        return VariationalIntegrator(
+            context.potential,
+            context.lagrangian,
+            context.motions,
+            quantities(self, context.units)["dt"],
+            self.order,
+            holds=context.holds,
+            dissipation=context.dissipation,
+            magnetic=context.magnetic,
+            substeps=self.substeps,
+        )
 
 
 class EvolutionBlock(Record):
@@ -480,6 +510,7 @@ def register_steppers() -> Mapping[str, type[BaseModel]]:
         "implicit_midpoint": ImplicitMidpointBlock,
         "bdf2": BDF2Block,
         "newmark": NewmarkBlock,
+        "variational": VariationalBlock,
         PROGRAM: EvolutionBlock,
         "gradient_flow": GradientFlowBlock,
         "gradient_descent": GradientDescentBlock,

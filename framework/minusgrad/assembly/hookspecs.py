@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from ..energies.constraint import Constraint
+    from ..energies.lagrangian import Lagrangian
     from ..energies.local_energy import LocalEnergy
     from ..energies.local_map import LocalMap
     from ..energies.magnetic_field import MagneticField
@@ -43,6 +44,11 @@ def register_maps() -> "Sequence[LocalMap | StagedMap]":  # type: ignore[empty-b
 @hookspec
 def register_compounds() -> "Mapping[str, type[BaseModel]]":  # type: ignore[empty-body]
     """Compounds by `[[compound]] kind`: models of the block with `make(context) -> Compound`."""
+
+
+@hookspec
+def register_lagrangians() -> "Sequence[Lagrangian]":  # type: ignore[empty-body]
+    """The Lagrangians L(q, v, t) that scenes may name as `[[lagrangian]] kind`."""
 
 
 @hookspec
@@ -79,6 +85,7 @@ HOOKS: dict[str, Any] = {
     "register_energies": "energy",
     "register_maps": "map",
     "register_compounds": "compound",
+    "register_lagrangians": "lagrangian",
     "register_dissipations": "dissipation",
     "register_magnetic_fields": "magnetic",
     "register_constraints": "constraint",

@@ -26,7 +26,7 @@ from ..steppers.holds import Holds
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.pressure.stress import Stress, volume
 from ..steppers.scheduler import Every
-from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, reference
+from ..steppers.stability.energy_balance import by_node, energies, kept, kinetic, motion_label, reference
 from ..steppers.stepper import Stepper
 
 
@@ -117,11 +117,12 @@ class Energies(Observer):
         conserved = kept(total, balance)
         if np.isnan(self.start):
             self.start, self.scale = conserved, reference(self.stepper, moving, conserved)
+        label = motion_label(self.stepper)
         if self.stepper.damps:
-            return {"kinetic": moving, "total": total, "damped": self.start - conserved} | balance
+            return {label: moving, "total": total, "damped": self.start - conserved} | balance
         given = (abs(balance.get(name, 0.0)) for name in ("heat", "work"))
         drift = (conserved - self.start) / (max(self.scale, *given) or 1.0)
-        return {"kinetic": moving, "total": total, "drift": drift} | balance
+        return {label: moving, "total": total, "drift": drift} | balance
 
     def state(self) -> dict[str, np.ndarray]:
         return {"start": np.array(self.start), "scale": np.array(self.scale)}

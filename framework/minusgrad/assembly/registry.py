@@ -21,6 +21,7 @@ import pluggy
 from pydantic import BaseModel
 
 from ..energies.constraint import Constraint
+from ..energies.lagrangian import Lagrangian
 from ..energies.local_energy import LocalEnergy
 from ..energies.local_map import LocalMap
 from ..energies.magnetic_field import MagneticField
@@ -36,7 +37,7 @@ from .energy_block import energy_model, magnetic_model
 from .installed_plugins import Plugin, described, installed, only
 
 SECTIONS = (*hookspecs.HOOKS.values(), LOSS)
-ENERGIES = ("map", "energy", "dissipation", "magnetic", "constraint")
+ENERGIES = ("map", "energy", "lagrangian", "dissipation", "magnetic", "constraint")
 """Sections whose kinds are functions with roles; the others' are models that make something."""
 
 
@@ -46,6 +47,7 @@ PluginSource = Path | str | ModuleType | LocalEnergy | Staged
 KINDS: dict[str, Any] = {
     "map": (LocalMap, StagedMap),
     "energy": (LocalEnergy, Staged),
+    "lagrangian": Lagrangian,
     "dissipation": LocalEnergy,
     "magnetic": MagneticField,
     "constraint": Constraint,
@@ -54,6 +56,7 @@ MAKERS = {
     "map": "a map made by @local_map or staged_map",
     "magnetic": "a magnetic field made by @vector_potential",
     "constraint": "a constraint made by @constraint",
+    "lagrangian": "a Lagrangian made by @lagrangian",
 }
 
 
@@ -103,7 +106,7 @@ class Registry:
         return self.tables[section].get(kind)
 
     def energies(self) -> dict[str, LocalEnergy | Staged]:
-        """All maps, energies, dissipations, magnetic fields and constraints by name."""
+        """All maps, energies, Lagrangians, dissipations, magnetic fields and constraints by name."""
         return {n: e.energy for s in ENERGIES for n, e in self.tables[s].items() if e.energy is not None}
 
     def energy(self, name: str) -> LocalEnergy | Staged:
@@ -115,7 +118,7 @@ class Registry:
         return known[name]
 
     def of_plugin(self, name: str) -> list[LocalEnergy | Staged]:
-        """The maps, energies, dissipations, magnetic fields and constraints of one plugin."""
+        """The maps, energies, Lagrangians, dissipations, magnetic fields and constraints of one plugin."""
         entries = [e for s in ENERGIES for e in self.tables[s].values() if e.owner.name == name]
         return [e.energy for e in entries if e.energy is not None]
 
@@ -177,7 +180,7 @@ class Registry:
         if bare and not any(hasattr(module, hook) for hook in hookspecs.HOOKS):
             known = self.energies().values()
             defined = [v for v in _own_energies(module) if v not in known]
-            for section in ("map", "magnetic", "constraint"):
+            for section in MAKERS:
                 some = [v for v in defined if isinstance(v, KINDS[section])]
                 defined = [v for v in defined if v not in some]
                 yield from _energies(section)(plugin, some)

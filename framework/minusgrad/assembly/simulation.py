@@ -108,6 +108,7 @@ class Simulation:
             self.potential = Potential(self.fields, bound, maps)
         self._refuse_frozen_rest()
         self._announce()
+        self.lagrangian = self._lagrangian()
         self.dissipation = self._dissipation()
         self.holds = self._holds()
         self.magnetic = self._magnetic()
@@ -123,6 +124,7 @@ class Simulation:
             scene.runtime.seed,
             self.magnetic,
             self.constraints,
+            self.lagrangian,
         )
         with self.placed(scene.stepper.path):
             if scene.stepper.kind != PROGRAM:
@@ -184,10 +186,11 @@ class Simulation:
 
     @property
     def potentials(self) -> list[Potential]:
-        """All that have parameters: U, the dissipation, the flows of the magnetic field, the constraints."""
+        """All that have parameters: U, L, the dissipation, flows of the magnetic field, constraints."""
         flows = self.magnetic.potential if self.magnetic else None
         kept = self.constraints.potential if self.constraints else None
-        return [one for one in (self.potential, self.dissipation, flows, kept) if one is not None]
+        every = (self.potential, self.lagrangian, self.dissipation, flows, kept)
+        return [one for one in every if one is not None]
 
     @property
     def lanes(self) -> list[str]:
@@ -324,6 +327,9 @@ class Simulation:
             forgot = "[[magnetic]]"
         if self.constraints and stepper.constraints is not self.constraints:
             forgot = "[[constraint]]"
+        if self.lagrangian and stepper.lagrangian is not self.lagrangian:
+            text = f"stepper '{block.kind}' has no rule for a [[lagrangian]]; use kind = \"variational\""
+            raise SceneError([self.scene.document.problem(block.path, text)])
         if forgot:
             owner = self._validated.entries[block.path].owner
             text = f"{owner}: stepper '{block.kind}' leaves the scene's {forgot} out"
@@ -480,6 +486,16 @@ class Simulation:
         )
         return read | places | written
 
+    def _lagrangian(self) -> Potential | None:
+        """The sum of the Lagrangians; None without any."""
+        bound = [term for block in self.scene.lagrangian for term in self._named(block)]
+        for term in bound:
+            if term.name in self.potential.parts:
+                with self.placed(self._terms[term.name]):
+                    raise EnergyError(f"an energy is called '{term.name}', too; give one of them a `name`")
+        with self.placed(("lagrangian",)):
+            return Potential(self.fields, bound) if bound else None
+
     def _dissipation(self) -> Potential | None:
         """The sum of the dissipation terms. Raises `SceneError` for a term that depends on no velocity."""
         bound = []
@@ -567,7 +583,17 @@ class Simulation:
     def _recorded_units(self) -> dict[str, tuple[str, float]]:
         """Symbol and size in SI of everything that may be recorded."""
         pairs = {self.state.labels.get(n, n): f.unit for n, f in self.fields.items()}
-        energies = ["kinetic", "total", "work", "dissipated", "damped", "heat", "cell", "residual"]
+        energies = [
+            "kinetic",
+            "energy_function",
+            "total",
+            "work",
+            "dissipated",
+            "damped",
+            "heat",
+            "cell",
+            "residual",
+        ]
         energies += [f"potential/{t}" for t in self.potential.terms]
         pairs |= dict.fromkeys(energies, "J") | {"box/edges": "m"}
         for field in self.holds.fields:

@@ -18,6 +18,7 @@ WHAT = {
     "map": "map",
     "energy": "energy",
     "compound": "compound",
+    "lagrangian": "Lagrangian",
     "dissipation": "dissipation",
     "magnetic": "magnetic field",
     "constraint": "constraint",

@@ -89,6 +89,19 @@ class Node(Bounded):
 
 
 @dataclass(frozen=True)
+class Velocity(Node):
+    """Role of an argument of a Lagrangian that is the rate of a coordinate, its Node.
+
+        v=Velocity("rad/s", (2,))
+        w=Velocity("m/s", rate_of="s")       where there are several coordinates: which one
+
+    unit, shape and the rest are those of `Node`; the shape is that of the coordinate.
+    """
+
+    rate_of: str = ""
+
+
+@dataclass(frozen=True)
 class Datum(Role):
     """Role of an argument with one value for each element, such as a spring's length at rest.
 

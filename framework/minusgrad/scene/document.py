@@ -34,7 +34,7 @@ from .validation_messages import mistakes
 
 __all__ = ["Block", "Document", "Quantity", "Record", "Scene", "load", "quantities", "read", "unknown_kind"]
 
-MANY = ("map", "energy", "compound", "dissipation", "magnetic", "constraint", "observe")
+MANY = ("map", "energy", "compound", "lagrangian", "dissipation", "magnetic", "constraint", "observe")
 """Sections that are lists of blocks."""
 SECTIONS = ("state", *MANY[:-1], "stepper", MANY[-1])
 LOSS = "loss"
@@ -199,6 +199,7 @@ class Skeleton(Record):
     slope: tuple[SlopeTable, ...] = ()
     energy: tuple[AnyBlock, ...] = Field(min_length=1)
     compound: tuple[AnyBlock, ...] = ()
+    lagrangian: tuple[AnyBlock, ...] = ()
     dissipation: tuple[AnyBlock, ...] = ()
     magnetic: tuple[AnyBlock, ...] = ()
     constraint: tuple[AnyBlock, ...] = ()
@@ -229,6 +230,13 @@ class ConstraintSkeleton(Skeleton):
 
     energy: tuple[AnyBlock, ...] = ()
     constraint: tuple[AnyBlock, ...] = Field(min_length=1)
+
+
+class LagrangianSkeleton(Skeleton):
+    """A scene with a Lagrangian, which has its own potential energy."""
+
+    energy: tuple[AnyBlock, ...] = ()
+    lagrangian: tuple[AnyBlock, ...] = Field(min_length=1)
 
 
 class ProgramSkeleton(Skeleton):
@@ -264,6 +272,7 @@ class Scene:
     slope: tuple[SlopeTable, ...]
     energy: tuple[Block, ...]
     compound: tuple[Block, ...]
+    lagrangian: tuple[Block, ...]
     dissipation: tuple[Block, ...]
     magnetic: tuple[Block, ...]
     constraint: tuple[Block, ...]
@@ -293,7 +302,13 @@ class Scene:
         """Plain data after overrides and the core's defaults, in a fixed order of keys; fit for JSON."""
         whole = self.document.model.model_validate_json(json.dumps(self.document.data))
         data = whole.model_dump(mode="json", exclude_none=True)
-        for section in ("compound", "magnetic", "slope", "constraint"):  # as before there were any
+        for section in (
+            "compound",
+            "lagrangian",
+            "magnetic",
+            "slope",
+            "constraint",
+        ):  # as before there were any
             if not data[section]:
                 del data[section]
         if "fit" in data and data["fit"]["of"] == "run":
@@ -329,6 +344,8 @@ class Document:
         stepper = self.data.get("stepper")
         if isinstance(stepper, dict) and stepper.get("kind") == PROGRAM:
             return ProgramSkeleton
+        if self.data.get("lagrangian"):
+            return LagrangianSkeleton
         if "magnetic" in self.data:
             return MagneticSkeleton
         if self.data.get("constraint"):
@@ -343,7 +360,7 @@ class Document:
         of = {s: tuple(b for b in self.blocks() if b.section == s) for s in (*SECTIONS, LOSS)}
         return Scene(
             whole.title, whole.plugins, whole.units, whole.runtime, of["state"][0], whole.box, of["map"],
-            whole.slope, of["energy"], of["compound"], of["dissipation"], of["magnetic"],
+            whole.slope, of["energy"], of["compound"], of["lagrangian"], of["dissipation"], of["magnetic"],
             of["constraint"], whole.hold, of["stepper"][0], whole.run, of["observe"], whole.checkpoint,
             whole.fit, of[LOSS], self,
         ), []  # fmt: skip

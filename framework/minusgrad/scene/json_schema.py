@@ -27,7 +27,8 @@ def schema_of(models: dict[str, dict[str, type[BaseModel]]]) -> dict[str, Any]:
     whole = model.model_json_schema()
     whole["required"] = [key for key in whole["required"] if key != "energy"]
     program = {"allOf": [{"properties": {"stepper": {"properties": {"kind": {"const": PROGRAM}}}}}]}
-    either = [*({"required": [key]} for key in ("energy", "magnetic", "compound", "constraint")), program]
+    blocks = ("energy", "lagrangian", "magnetic", "compound", "constraint")
+    either = [*({"required": [key]} for key in blocks), program]
     return {"$schema": "https://json-schema.org/draft/2020-12/schema"} | whole | {"anyOf": either}
 
 

@@ -34,6 +34,9 @@ class DifferentiableStepper(Protocol):
     magnetic: MagneticForce | None
 
     @property
+    def lagrangian(self) -> Potential | None: ...
+
+    @property
     def time(self) -> float: ...
 
     @property
@@ -129,6 +132,8 @@ class Stepper:
     dissipation: Potential | None = None
     magnetic: MagneticForce | None = None
     constraints: Constraints | None = None
+    lagrangian: Potential | None = None
+    """The sum of Lagrangians, which then has the kinetic energy of all that moves."""
     step: int
     dt: float = 0.0
     conserves: bool = False
@@ -208,6 +213,10 @@ class Stepper:
     def weights(self) -> set[str]:
         """The fields by which a step weighs what moves: inertias."""
         return {m.inertia for m in self.motions if isinstance(m.inertia, str)}
+
+    def energy_function(self) -> float:
+        """v dL/dv - L at the present fields, the energy of a Lagrangian (Jacobi's integral)."""
+        raise NotImplementedError
 
     @property
     def failed(self) -> bool:

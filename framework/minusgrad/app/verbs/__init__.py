@@ -20,7 +20,7 @@ VERBS = {
     "kinds": ("kinds", "list all kinds of blocks in scenes, or the keys of one"),
     "energies": (
         "listings",
-        "list installed energies, maps, dissipations, magnetic fields and constraints",
+        "list installed energies, maps, Lagrangians, dissipations, magnetic fields and constraints",
     ),
     "source": ("gradients", "print the generated Taichi code of an energy, and the size of its graph"),
     "plugins": ("listings", "list installed plugins"),

@@ -27,8 +27,8 @@ from .. import provenance
 FOLDER = "fitted"
 """The folder for the checkpoints of fits, among the inputs of a run."""
 SAME = (
-    *("units", "state", "box", "map", "slope", "energy", "compound", "dissipation", "magnetic"),
-    *("constraint", "hold"),
+    *("units", "state", "box", "map", "slope", "energy", "compound", "lagrangian", "dissipation"),
+    *("magnetic", "constraint", "hold"),
 )
 """The sections of a scene that give a fitted value its meaning."""
 SHOWN = 3

@@ -81,7 +81,7 @@ class FitParameters:
         return FitParameter(name, start, partial(self.function.set_input, name), field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """A parameter of the potential, of the dissipation or of a magnetic field."""
+        """A parameter of the potential, of Lagrangians, of the dissipation or of a magnetic field."""
         if table.body is not None:
             raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
@@ -94,7 +94,7 @@ class FitParameters:
         return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
     def _owner(self, term: str) -> Potential:
-        """The potential, the dissipation or the flows of magnetic fields, whichever has the term."""
+        """The potential, L, the dissipation or the flows of magnetic fields, whichever has the term."""
         every = self.function.potentials
         known = [name for potential in every for name in potential.parts]
         if term not in known:

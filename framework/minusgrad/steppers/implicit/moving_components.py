@@ -50,6 +50,12 @@ class MovingComponents:
                 new = part.astype(field.dtype)
             field.set(new if self.whole else np.where(mask.reshape(field.shape), new, field.values))
 
+    def place_of(self, row: int) -> tuple[str, int]:
+        """The field and the node of a row of a vector (N,)."""
+        k = int(np.searchsorted(self._ends, row, "right")) - 1
+        width = int(np.prod(self.shapes[k][1:], dtype=int))
+        return self.positions[k], (row - int(self._ends[k])) // width
+
     def masses(self, inertia: Mapping[str, Any]) -> np.ndarray:
         """The inertia (N,) of each component, from arrays of one for each node, or a single one."""
         found = []

@@ -52,9 +52,16 @@ def energies(stepper: Stepper) -> dict[str, float]:
 
 
 def kinetic(stepper: Stepper) -> float:
-    """The kinetic energy of all that moves."""
+    """The kinetic energy of all that moves; of a Lagrangian its energy function."""
+    if stepper.lagrangian is not None:
+        return stepper.energy_function()
     fields, inertia = stepper.potential.fields, stepper.inertia
     return sum(kinetic_energy(fields, m, storage.host(inertia[m.position])) for m in stepper.motions)
+
+
+def motion_label(stepper: Stepper) -> str:
+    """The name under which the energy of the motion is recorded."""
+    return "kinetic" if stepper.lagrangian is None else "energy_function"
 
 
 def kept(total: float, balance: dict[str, float]) -> float:
@@ -65,7 +72,9 @@ def kept(total: float, balance: dict[str, float]) -> float:
 
 def reference(stepper: Stepper, kinetic: float, conserved: float) -> float:
     """The size of a conserved energy; where that is nothing (1e-9 of them), kinetic energy and sum |u|."""
-    size = kinetic + stepper.potential.magnitude(stepper.time)
+    size = abs(kinetic) + stepper.potential.magnitude(stepper.time)
+    if stepper.lagrangian is not None:
+        size += stepper.lagrangian.magnitude(stepper.time)
     return abs(conserved) if abs(conserved) > 1e-9 * size else size
 
 

@@ -1,0 +1,98 @@
+"""Statements of one element's derivatives inside a larger loop, where the values of its nodes are locals.
+
+The loops of other modules read fields from arrays. A kernel that solves for the fields of an element, such as
+one of Newton's iterations, has them as local variables, and asks for derivatives by them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..energies.roles import Time
+from ..symbolic import differentiation, ties
+from ..symbolic.graph import inputs
+from ..symbolic.scalar import Scalar
+from .hessians.hessian_loops import lower
+from .hessians.linear_forms import halves
+from .term_loops import Emitter
+from .tracing import Trace
+
+Leaf = tuple[str, int, tuple[int, ...]]
+"""An argument, a slot of the element, and a component."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """First and second derivatives of u by some leaves: lines that compute them, and the texts of them.
+
+    `first`, `second`: by places in `leaves`, and by pairs of them in both orders; zero ones are missing.
+    `rate`: du/dt; empty where it is zero or not asked for.
+    """
+
+    lines: list[str]
+    first: Mapping[int, str]
+    second: Mapping[tuple[int, int], str]
+    rate: str
+
+
+class ElementStatements(Emitter):
+    """The statements of one term; `e` is the element, and `n0`, `n1`, ... are its nodes."""
+
+    def derived(
+        self,
+        leaves: Sequence[Leaf],
+        local: Mapping[Leaf, str],
+        first: Sequence[int],
+        second: Callable[[int, int], bool] | None = None,
+        rate: bool = False,
+    ) -> Derived:
+        """Derivatives by `leaves`: those in `first`, second ones of the pairs that are wanted, and du/dt.
+
+        local: the locals with the values of leaves, in f64.
+        """
+        purpose = tuple(leaves), tuple(first), second is not None, rate
+        traced = self._trace("statements", *purpose)
+        nodes = [leaf_of(traced, leaf) for leaf in leaves]
+        slopes = ties.settled(differentiation.gradient(traced.value, nodes))
+        wanted: dict[Any, Scalar] = {k: slopes[k] for k in first}
+        if second is not None:
+            entries = zip(halves(len(nodes)), lower(traced.value, nodes), strict=True)
+            wanted |= {(i, j): entry for (i, j), entry in entries if second(i, j)}
+        if rate:
+            clock = next(a for a, role in self.term.energy.roles.items() if isinstance(role, Time))
+            slope = differentiation.gradient(traced.value, traced.inputs[clock][0])
+            wanted[clock] = ties.settled(slope)[0]
+        wanted = {key: one for key, one in wanted.items() if one.number != 0.0}
+        lines, texts = self._assigned([*wanted.values()], traced, local)
+        by = dict(zip(wanted, texts, strict=True))
+        pairs = {key: text for key, text in by.items() if isinstance(key, tuple)}
+        pairs |= {(j, i): text for (i, j), text in pairs.items()}
+        return Derived(
+            lines, {k: by[k] for k in first if k in by}, pairs, by[clock] if rate and clock in by else ""
+        )
+
+    def arrays_of(self, lines: Sequence[str]) -> dict[str, Any]:
+        """The arrays that lines name."""
+        return dict(self._code([*lines]).arrays)
+
+    def _assigned(
+        self, wanted: list[Scalar], traced: Trace, local: Mapping[Leaf, str]
+    ) -> tuple[list[str], list[str]]:
+        """The loads of all leaves that are read, the statements, and the texts of what is wanted."""
+        if not wanted:
+            return [], []
+        known = {leaf_of(traced, leaf).serial: text for leaf, text in local.items()}
+        loads = []
+        for leaf in inputs(wanted):
+            line = self._load(leaf)
+            if leaf.serial in known:
+                line = f"{line.split(' = ')[0]} = {self.type}({known[leaf.serial]})"
+            loads.append(line)
+        lines, texts = self._statements(wanted)
+        return [*loads, *lines], texts
+
+
+def leaf_of(traced: Trace, leaf: Leaf) -> Scalar:
+    """The input of a trace at an argument, a slot and a component."""
+    argument, slot, component = leaf
+    return next(one for one in traced.inputs[argument][slot] if one.value[2] == component)

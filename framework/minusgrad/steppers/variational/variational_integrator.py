@@ -1,0 +1,443 @@
+"""Variational integrators: each step makes a discrete action stationary (`discrete_action`).
+
+    d/dt (dL/dv) - dL/dq + dU/dq + dR/dv = 0            U the scene's energies, R its dissipation
+
+The state is the coordinates q and the momenta p = dL/dv. Velocities are the Legendre transform of them
+(`momenta`), computed where a call of `advance` ends; they never enter a step. Where someone writes q or v
+between two steps, p begins afresh from them. A step that is not solved is taken once more in 2, 4, ... parts;
+its times stay t0 + step dt.
+
+    E = v dL/dv - L + U         W <- W + h sum_i b_i (dU/dt - dL/dt)        D <- D + h sum_i b_i v dR/dv
+
+E minus W plus D is conserved up to the error of the method; W contains the work of moving supports: the
+impulses that hold them, times their velocities.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from ...energies.fields import Field, Motion, ordered_sum, refuse_shared
+from ...energies.lagrangian import Lagrangian
+from ...engine import storage
+from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
+from ...potential.potential import Potential
+from ...potential.velocity_terms import refuse_velocities
+from ..holds import Holds
+from ..implicit.moving_components import MovingComponents
+from ..magnetic.force import MagneticForce
+from ..motion_stepper import Memory, MotionStepper, refuse_lost
+from ..moves import refuse_idle
+from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from .action_tape import ActionTape, PhasePoint, SolvedAction
+from .block_steps import BlockSteps, block_steps
+from .discrete_action import DiscreteAction
+from .galerkin import GALERKIN
+from .mass_matrix import refuse_singular
+from .momenta import momenta, velocities
+from .sparse_steps import SparseSteps
+
+SUBSTEPS = 64
+"""The most parts of a step."""
+KIND = "variational"
+
+
+class VariationalIntegrator(MotionStepper):
+    """Advances the coordinates of a Lagrangian by a variational integrator, in place.
+
+        VariationalIntegrator(potential, Potential(fields, [pendulum]), [Motion("q", "v")], dt=0.01)
+
+    potential: U of the scene, which may have no terms. lagrangian: the sum of Lagrangians. motions: the
+    coordinates with their velocities; their inertia is that of L alone. order: 2 or 4. dt, t0, holds,
+    dissipation: as of `Integrator`. substeps: the most parts of a step, a power of 2. With a `tape`, steps
+    record what derivatives need. blocks: solve node by node in a kernel, where elements share no nodes.
+    Raises `EnergyError` for a singular mass matrix, naming the element, and for
+    what does not fit; `UnsolvedStepError` where a step is not solved in its smallest parts: the state is then
+    that before the step.
+    """
+
+    fixed = frozenset(("potential", "lagrangian", "motions", "order", "gradient", "holds", "dissipation"))
+    conserves = True
+    lagrangian: Potential
+
+    def __init__(
+        self,
+        potential: Potential,
+        lagrangian: Potential,
+        motions: Sequence[Motion],
+        dt: float,
+        order: int = 2,
+        t0: float = 0.0,
+        holds: Holds | None = None,
+        dissipation: Potential | None = None,
+        magnetic: MagneticForce | None = None,
+        substeps: int = SUBSTEPS,
+        tape: ActionTape | None = None,
+        blocks: bool = True,
+    ):
+        _refuse(potential, lagrangian, motions, order, magnetic, substeps)
+        self.potential, self.lagrangian, self.motions = potential, lagrangian, tuple(motions)
+        self.order, self.substeps, self.tape = order, substeps, tape
+        self._start_clock(dt, t0)
+        fields = potential.fields
+        self.holds, self.dissipation = holds or Holds(fields), dissipation
+        self.holds.refuse_unmoved(self.motions)
+        for term in dissipation.terms.values() if dissipation else ():
+            refuse_idle(term, motions)
+        self.components = MovingComponents(fields, motions, self.holds)
+        self.action = DiscreteAction(GALERKIN[order], self.components, lagrangian, potential, dissipation)
+        self.steps = SparseSteps(self.action)
+        self.blocks: BlockSteps | None = block_steps(self.action, motions, self.holds) if blocks else None
+        self._forces = {m.position: storage.allocate(np.zeros(fields[m.position].shape)) for m in motions}
+        self.gradient = Gradient(self._forces, self._look)
+        self._sums = np.zeros((self.blocks.blocks if self.blocks else 1, 2))
+        self._divided: list[list[int]] = []
+        self.holds.place(self.time)
+        self.evaluate()
+        self._held = self._boundary()
+
+    # The stepper's interface
+
+    def _checked(self, dt: float, now: float) -> float:
+        dt = float(dt)
+        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
+            raise EnergyError(
+                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
+            )
+        refuse_lost(dt, now)
+        return dt
+
+    @property
+    def inputs(self) -> tuple[float, ...]:
+        own = (self.potential, self.lagrangian, *([self.dissipation] if self.dissipation else []))
+        writes = [one.writes for one in own]
+        return *writes, sum(field.array.writes for field in self.moving)
+
+    @property
+    def works(self) -> bool:
+        return super().works or self.lagrangian.uses_time
+
+    @property
+    def balance(self) -> dict[str, float]:
+        """work and dissipated: those that L and U, supports and dissipation change."""
+        moved = self._boundary() - self._held if self.holds.moving else 0.0
+        found = {"work": ordered_sum(self._sums[:, 0]) + moved} if self.works else {}
+        return found | ({"dissipated": ordered_sum(self._sums[:, 1])} if self.dissipation else {})
+
+    @property
+    def moving(self) -> list[Field]:
+        """Coordinates and velocities."""
+        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+
+    @property
+    def weights(self) -> set[str]:
+        """None: the inertia is that of L."""
+        return set()
+
+    def energy_function(self) -> float:
+        return self.action.energy_function(self.time)
+
+    @property
+    def momenta(self) -> dict[str, np.ndarray]:
+        """p by coordinate, in double precision, of the coordinate's shape."""
+        self.update()
+        parts = self.components.parts(self.p, self.components.positions)
+        return {name: part.copy() for name, part in parts.items()}
+
+    def events(self) -> list[dict[str, Any]]:
+        """The steps that were divided since the last call, with the number of their parts."""
+        divided, self._divided = self._divided, []
+        return [{"event": "substeps", "steps": divided}] if divided else []
+
+    def evaluate(self, t: float | None = None) -> None:
+        """Begin at the present fields: momenta by the Legendre transform, and no memory of earlier steps.
+
+        Raises `EnergyError` for a singular mass matrix.
+        """
+        now = self.time if t is None else t
+        self._refuse_nonfinite(now)
+        refuse_singular(self.action.blocks(now)["Pv"], self.lagrangian, self.components)
+        self.p = momenta(self.action, now)
+        v = self.components.read(self.components.velocities)
+        self.last = np.outer(self.action.galerkin.nodes[1:], self._dt * v)
+        self._last_h = self._dt
+        if t is None or t == self.time:
+            self.mark()
+
+    def state(self) -> dict[str, np.ndarray]:
+        """What a step reads before it writes, except the fields: momenta, last displacements, sums, clock."""
+        self.update()
+        return self._state()
+
+    def _state(self) -> dict[str, np.ndarray]:
+        own = {"momentum": self.p.copy(), "last": self.last.copy(), "last_h": np.array(self._last_h)}
+        sums = {"flows": self._sums.copy(), "boundary": np.array(self._held)}
+        return own | sums | self._clock()
+
+    def restore(self, state: dict[str, np.ndarray]) -> None:
+        """Set what `state` returned; a stepper made with another dt goes on with its own, from that time."""
+        refuse_unlike({"since": np.array(0), **state}, self._state())
+        self.p, self.last = np.array(state["momentum"]), np.array(state["last"])
+        self._last_h, self._held = float(state["last_h"]), float(state["boundary"])
+        self._sums = np.array(state["flows"])
+        self._restore_clock(state)
+        self.mark()
+
+    def advance(self, n: int) -> None:
+        """Move the fields n steps.
+
+        Raises `UnsolvedStepError` for a step without a solution; the fields are then those before it.
+        """
+        self.update()
+        try:
+            while self.blocks and not self.tape and n and (taken := self._many(n, self.blocks)):
+                n -= taken
+            for _ in range(n):
+                self._step()
+                if self.tape:
+                    self._finish()
+                    self.tape.states[self.step] = self._phase_point()
+        finally:
+            self._finish()
+
+    def _many(self, n: int, blocks: BlockSteps) -> int:
+        """Take n steps in one launch; returns how many were taken: none where one has no solution."""
+        before = self.memory()
+        n = n if blocks.compared else 1
+        self._put(blocks)
+        if not blocks.advance(n, self.step - self.since, self.t0, self.dt):
+            self.recall(before)
+            return 0
+        self._take(blocks, self.dt)
+        if not blocks.compared:
+            self._compare(blocks, before)
+        self.step += n
+        self.mark()
+        return n
+
+    def _compare(self, blocks: BlockSteps, before: Memory) -> None:
+        """Put the first step of the kernel into the equations that other kernels give."""
+        after, parts = self.memory(), self.components
+        q = parts.joined(dict(zip((f.name for f in self.moving), before[1], strict=False)), parts.positions)
+        blocks.compare(self.dt, self.time, q, before[0]["momentum"], self.last)
+        self.recall(after)
+
+    def _put(self, blocks: BlockSteps) -> None:
+        blocks.put(self.p, self.last, self._last_h, self._sums)
+
+    def _take(self, blocks: BlockSteps, h: float) -> None:
+        """The state after a launch, which wrote the coordinates."""
+        self.p, self.last = self.p.copy(), self.last.copy()
+        self._sums, self._last_h = blocks.taken(self.p, self.last), h
+        for name in self.components.positions:
+            self.potential.fields[name].array.writes += 1
+
+    # A step and its parts
+
+    def _step(self) -> None:
+        """A step in as few parts as are solved."""
+        before, failed = self.memory(), None
+        for parts in (2**k for k in range(self.substeps.bit_length())):
+            solved: list[SolvedAction] = []
+            try:
+                for part in range(parts):
+                    solved.append(self._part(part, parts))
+            except (NonFiniteError, UnsolvedStepError) as error:
+                self.recall(before)
+                failed = self._unsolved(parts, error)
+                continue
+            if parts > 1:
+                self._divided.append([self.step + 1, parts])
+            if self.tape:
+                self.tape.parts[self.step] = solved
+            self.step += 1
+            self.mark()
+            return
+        assert failed
+        raise failed
+
+    def _part(self, part: int, parts: int) -> SolvedAction:
+        h = self.dt / parts
+        start, end = self.time + part * h, self.time + (part + 1) * h
+        end = float(self.times(self.step + 1)) if part + 1 == parts else end
+        action, g = self.action, self.action.galerkin
+        action.begin(h, start, self.components.read(self.components.positions), self.p)
+        if self.blocks:
+            return self._part_of_blocks(h, start, self.blocks)
+        guess = g.continued(h / self._last_h) @ self.last
+        speeds = self._held_path(guess)
+        u = self.steps.solve(guess)
+        slopes = action.slopes(u)
+        p = self.p + action.impulse(slopes)
+        work, lost = action.flows(u)
+        if speeds is not None:
+            held = np.where(self.components.free, 0.0, action.rows(slopes) * speeds)
+            work -= ordered_sum(held)
+        solved = SolvedAction(h, start, action.q, self.p, u)
+        q, v = action.q + u[-1], g.shape(1.0, 1)[1:] @ u / h
+        action.put(q, v)
+        self.holds.place(end)
+        if not (np.isfinite(q).all() and np.isfinite(p).all()):
+            raise NonFiniteError("the coordinates or momenta overflow")
+        self._sums = self._sums + np.array([work, lost])
+        self.p, self.last, self._last_h = p, u, h
+        return solved
+
+    def _part_of_blocks(self, h: float, start: float, blocks: BlockSteps) -> SolvedAction:
+        """A part of a step by the kernel over blocks."""
+        q, p = self.action.q, self.p
+        self._put(blocks)
+        if not blocks.advance(1, 0, start, h):
+            raise UnsolvedStepError(
+                f"Newton's method does not converge at node {blocks.first_failed()}, or meets numbers that"
+                " are not finite"
+            )
+        self._take(blocks, h)
+        return SolvedAction(h, start, q, p, self.last)
+
+    def _held_path(self, u: np.ndarray) -> np.ndarray | None:
+        """Set the displacements of held components; their velocities (s + 1, N) where they move."""
+        if not self.holds.fields:
+            return None
+        free, action, speeds = self.components.free, self.action, []
+        for n, d in enumerate(action.galerkin.nodes):
+            self.holds.place(action.t + d * action.h)
+            if n:
+                there = self.components.read(self.components.positions)
+                u[n - 1] = np.where(free, u[n - 1], there - action.q)
+            speeds.append(self.components.read(self.components.velocities))
+        return np.array(speeds) if self.holds.moving else None
+
+    def _unsolved(self, parts: int, error: RunFailedError) -> UnsolvedStepError:
+        divided = "at once" if parts == 1 else f"in {parts} substeps of {self.dt / parts:.6g}"
+        return UnsolvedStepError(
+            f"step {self.step + 1}: is not solved {divided}: {error}; a smaller dt, slower supports or more"
+            " `substeps` may cure it"
+        )
+
+    def _finish(self) -> None:
+        """Velocities by the Legendre transform of the momenta; momenta of what is held from them."""
+        components, t = self.components, self.time
+        if self.blocks:
+            self._put(self.blocks)
+            self.blocks.velocities(t)
+            for name in components.velocities:
+                self.potential.fields[name].array.writes += 1
+            self._of_held(t)
+            return
+        q = components.read(components.positions)
+        guess = components.read(components.velocities)
+        end = self.action.galerkin.shape(1.0, 1)[1:] @ self.last / self._last_h
+        guess = np.where(components.free, end, guess)
+        velocities(self.action, q, self.p, t, guess)
+        self._of_held(t)
+
+    def _of_held(self, t: float) -> None:
+        """The momenta of held components, from the present velocities."""
+        if not self.components.whole:
+            self.p = np.where(self.components.free, self.p, momenta(self.action, t))
+        self.mark()
+
+    # At the present state
+
+    def _boundary(self) -> float:
+        """p v of the held components, as it is now."""
+        if not self.holds.moving:
+            return 0.0
+        v = self.components.read(self.components.velocities)
+        held = np.where(self.components.free, 0.0, momenta(self.action, self.time) * v)
+        return ordered_sum(held)
+
+    def _look(self) -> None:
+        """d(U - L)/dq at the present fields."""
+        force = self.action.lagrangian.gradient(self.time)[0]
+        if self.action.potential:
+            force = force - self.action.potential.gradient(self.time)[0]
+        for name, part in self.components.parts(-force, self.components.positions).items():
+            storage.store(self._forces[name], part)
+
+    def _refuse_nonfinite(self, t: float) -> None:
+        """Raise `NonFiniteError` for a start at which L, U or R are not finite."""
+        for _, _, one in self.action.functions:
+            if found := one.potential.first_nonfinite(t, one.read):
+                raise NonFiniteError(f"step {self.step}: {found}")
+
+    def _phase_point(self) -> PhasePoint:
+        names = self.components.positions, self.components.velocities
+        return PhasePoint(self.time, *(self.components.read(some) for some in names))
+
+    # Derivatives
+
+    def differentiable(self) -> "VariationalIntegrator":
+        """Itself: steps of both orders have derivatives."""
+        return self
+
+    def with_tape(self, tape: ActionTape) -> "VariationalIntegrator":
+        """An integrator of the same fields that records on a tape, with its clock at the start."""
+        one = VariationalIntegrator(
+            self.potential,
+            self.lagrangian,
+            self.motions,
+            self.dt,
+            self.order,
+            self._origin,
+            self.holds,
+            self.dissipation,
+            None,
+            self.substeps,
+            tape,
+            self.blocks is not None,
+        )
+        one.kind = self.kind
+        return one
+
+    def begin_tape(self, first: int) -> None:
+        """Begin the tape at the present fields, with step number `first`."""
+        assert self.tape
+        self.tape.begin(first, self._phase_point())
+
+
+def _refuse(
+    potential: Potential,
+    lagrangian: Potential,
+    motions: Sequence[Motion],
+    order: int,
+    magnetic: MagneticForce | None,
+    substeps: int,
+) -> None:
+    """Raise `EnergyError` for what variational steps have no rule for."""
+    if not motions:
+        raise EnergyError(f"{KIND}: has no motions; give at least one field with a velocity")
+    if not lagrangian.terms:
+        raise EnergyError(f"{KIND}: has no Lagrangian, got energies alone; add a [[lagrangian]] block")
+    if order not in GALERKIN:
+        raise EnergyError(f"order: must be {' or '.join(map(str, GALERKIN))}, got {order}; correct it")
+    if magnetic:
+        raise EnergyError(
+            f"{KIND}: has no rule for a [[magnetic]] block; add q v A(x), the term of a charge in L, to the"
+            " Lagrangian"
+        )
+    if substeps < 1 or substeps & (substeps - 1):
+        raise EnergyError(f"substeps: must be a power of 2, got {substeps}; use 1 to never divide a step")
+    refuse_shared(motions)
+    refuse_velocities(potential, motions)
+    refuse_time_steps(potential)
+    refuse_time_steps(lagrangian)
+    pairs = {m.position: m.velocity for m in motions}
+    for term in lagrangian.terms.values():
+        _refuse_other_rates(term, pairs)
+
+
+def _refuse_other_rates(term: Any, pairs: Mapping[str, str]) -> None:
+    """Raise `EnergyError` for a rate that is not bound to the velocity of its coordinate's motion."""
+    if not isinstance(term.energy, Lagrangian):
+        raise EnergyError(f"{term.name}: is an energy, got among Lagrangians; declare it by @lagrangian")
+    for coordinate, rate in term.energy.rates.items():
+        q, v = term.fields[coordinate].name, term.fields[rate].name
+        if pairs.get(q) != v:
+            known = ", ".join(f"'{b}' of '{a}'" for a, b in pairs.items())
+            raise EnergyError(
+                f"lagrangian '{term.name}': {rate} is the rate of '{q}', got the field '{v}'; give the"
+                f" velocity of a motion ({known}) by `fields`"
+            )
