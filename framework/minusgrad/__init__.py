@@ -23,11 +23,12 @@ if TYPE_CHECKING:
     from .assembly.hookspecs import hookimpl
     from .energies.constraint import constraint
     from .energies.fields import Body, Fields, Grid, Hold, Motion, Rotation, State
+    from .energies.lagrangian import lagrangian
     from .energies.local_energy import local_energy
     from .energies.local_map import At, Cell, Output, local_map
     from .energies.magnetic_field import vector_potential
     from .energies.repeated_maps import repeated
-    from .energies.roles import Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep
+    from .energies.roles import Datum, Linear, Node, Parameter, Spacing, Table, Time, TimeStep, Velocity
     from .energies.staged_energy import Between, Stage, Staged, staged_energy
     from .energies.staged_map import staged_map
     from .energies.term import bind
@@ -55,11 +56,12 @@ _HOMES = {
     "assembly.hookspecs": "hookimpl",
     "energies.constraint": "constraint",
     "energies.fields": "Body Fields Grid Hold Motion Rotation State",
+    "energies.lagrangian": "lagrangian",
     "energies.local_energy": "local_energy",
     "energies.local_map": "At Cell Output local_map",
     "energies.magnetic_field": "vector_potential",
     "energies.repeated_maps": "repeated",
-    "energies.roles": "Datum Linear Node Parameter Spacing Table Time TimeStep",
+    "energies.roles": "Datum Linear Node Parameter Spacing Table Time TimeStep Velocity",
     "energies.staged_energy": "Between Stage Staged staged_energy",
     "energies.staged_map": "staged_map",
     "energies.term": "bind",
@@ -76,10 +78,10 @@ _HOMES = {
 __all__ = [
     "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
     "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged", "State", "Table",
-    "Time", "TimeStep", "UserError", "bind", "bind_staged", "biot_squares", "build", "checked", "constraint",
-    "erf", "erfc", "fit", "hookimpl", "local_energy", "local_map", "log_stretch_squares", "polar", "repeated",
-    "resume", "run", "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti",
-    "vector_potential",
+    "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares", "build", "checked",
+    "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "local_energy", "local_map",
+    "log_stretch_squares", "polar", "repeated", "resume", "run", "staged_energy", "staged_map",
+    "stretch_powers", "stretch_trace", "ti", "vector_potential",
 ]  # fmt: skip
 
 

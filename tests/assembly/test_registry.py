@@ -266,8 +266,8 @@ def scene(install: Install, tmp_path: Path) -> Path:
 
 
 def test_each_hook_has_a_plugin_here() -> None:
-    """Constraints are in `test_constraint_scenes`: they do not go with magnetic fields."""
-    assert HOOKS.keys() | {"register_constraints"} == hookspecs.HOOKS.keys()
+    """Constraints and Lagrangians have scenes of their own: they do not go with magnetic fields."""
+    assert HOOKS.keys() | {"register_constraints", "register_lagrangians"} == hookspecs.HOOKS.keys()
 
 
 def test_register_states_energies_steppers_observers_together_run_a_scene(
@@ -385,8 +385,9 @@ BROKEN = {
     "misspells a hook": (
         "from minusgrad import hookimpl\n@hookimpl\ndef register_energy(): return []",
         "no hook named 'register_energy'; did you mean 'register_energies'? (there are: register_energies, "
-        "register_maps, register_compounds, register_dissipations, register_magnetic_fields,"
-        " register_constraints, register_states, register_steppers, register_observers)",
+        "register_maps, register_compounds, register_lagrangians, register_dissipations,"
+        " register_magnetic_fields, register_constraints, register_states, register_steppers,"
+        " register_observers)",
     ),
     "forgets the mark": (
         "def register_energies(): return []",

@@ -153,8 +153,8 @@ def test_all_mistakes_at_once_in_the_order_of_the_file(write: Any) -> None:
             problems += document.validate(block, Gravity)[1]
     keys = "center, count, exact, G, label, names, order, positions, share, softening, source, weights"
     tops = (
-        "box, checkpoint, compound, constraint, dissipation, energy, fit, hold, magnetic, map, observe,"
-        " plugins, run, runtime,"
+        "box, checkpoint, compound, constraint, dissipation, energy, fit, hold, lagrangian, magnetic, map,"
+        " observe, plugins, run, runtime,"
         " slope, state, stepper, title"
     )
     tops += ", units"
@@ -404,7 +404,7 @@ def test_schema_knows_the_kinds() -> None:
     assert defs["stepper_b"]["properties"]["waist"]["anyOf"][0] == {"type": "number", "exclusiveMinimum": 0}
     assert schema["required"] == ["state", "stepper", "run"]
     program = {"allOf": [{"properties": {"stepper": {"properties": {"kind": {"const": "evolution"}}}}}]}
-    alone = [{"required": [name]} for name in ("energy", "magnetic", "compound", "constraint")]
+    alone = [{"required": [name]} for name in ("energy", "lagrangian", "magnetic", "compound", "constraint")]
     assert schema["anyOf"] == [*alone, program]
     assert "kind" in defs["energy_gravity"]["required"]
     json.dumps(schema, allow_nan=False)
