@@ -19,6 +19,7 @@ from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import SUBSTEPS, ImplicitIntegrator
 from ..steppers.implicit.stage import IMPLICIT_SCHEMES, ImplicitScheme, newmark
 from ..steppers.integrator import Integrator
+from ..steppers.minimisers.constrained_newton import ConstrainedNewton
 from ..steppers.minimisers.first_order import FIRE, Adam, GradientDescent
 from ..steppers.minimisers.lbfgs import LBFGS
 from ..steppers.minimisers.load_steps import LoadSteps
@@ -273,10 +274,12 @@ class Balance(Record):
 
     `force`: no out-of-balance force on a node exceeds this part of the largest force that an energy or a
     support exerts on one. `step`: the last step moved no component by more than this, in the fields' unit.
+    `constraint`: constraints are kept to this part of the largest coordinate; default: to rounding.
     """
 
     force: Annotated[float, Limits(gt=0.0)] | None = None
     step: float | str | None = None
+    constraint: Annotated[float, Limits(gt=0.0)] | None = None
 
     @model_validator(mode="after")
     def _some(self) -> "Balance":
@@ -301,11 +304,15 @@ class Balance(Record):
 class Search(Record):
     """A minimiser of the potential at one `time`, over some `fields` (all that move, if none is named).
 
+    Under constraints it moves along them, and dU/dz is its part along them.
+
     It ends where no free component of dU/dz exceeds `gradient` (z = x / scale), where no component of z
     changes by more than `change`, where its `tolerance` is reached, or after the run's steps.
     """
 
     method: ClassVar[type[Minimiser]]
+    constrained: ClassVar[type[Minimiser] | None] = None
+    """The method under constraints, if it is another one."""
     balances: ClassVar[bool] = False
     """True if a search without tolerances ends at an out-of-balance force that the precision allows."""
     fields: dict[str, UnknownField] = {}  # noqa: RUF012  (pydantic copies it)
@@ -332,8 +339,11 @@ class Search(Record):
             tolerances = Tolerances(force=BALANCED[known.dtype.name])
         if (balance := self.tolerance) is not None:
             step = balance.step_in([known[unknown.field] for unknown in unknowns], context.units)
-            tolerances = replace(tolerances, force=balance.force, step=step)
-        return self.method(context.potential, unknowns, tolerances, t=t, **options, **own)
+            tolerances = replace(tolerances, force=balance.force, step=step, constraint=balance.constraint)
+        method = self.method
+        if context.constraints is not None:
+            method, own = self.constrained or method, own | {"constraints": context.constraints}
+        return method(context.potential, unknowns, tolerances, t=t, **options, **own)
 
 
 class GradientDescentBlock(Search):
@@ -373,6 +383,7 @@ class NewtonBlock(Search):
     """
 
     method = Newton
+    constrained = ConstrainedNewton
     balances = True
     solver: Literal["auto", "superlu", "pardiso", "multigrid", "block_jacobi"] = "auto"
     load_steps: Annotated[int, Limits(ge=1)] | None = None

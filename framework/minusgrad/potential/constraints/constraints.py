@@ -41,6 +41,7 @@ class Constraints:
         self._weighted = {term.name: _weighted(term) for term in terms}
         self.potential = Potential(fields, [*self._weighted.values()], frozen=True)
         self._equations: dict[tuple[str, ...], Equations] = {}
+        self._weighings = 0
 
     def __repr__(self) -> str:
         return f"Constraints({', '.join(f'{n}: {len(t.elements.nodes)}' for n, t in self.terms.items())})"
@@ -63,7 +64,7 @@ class Constraints:
     @property
     def writes(self) -> int:
         """How often fields, parameters and data that g depends on were overwritten; it only grows."""
-        return self.potential.writes
+        return self.potential.writes - self._weighings
 
     def equations(self, names: Sequence[str]) -> Equations:
         """g = 0 over these fields, whose components are the columns of its Jacobian; made once."""
@@ -80,9 +81,11 @@ class Constraints:
 
     def set_multipliers(self, values: np.ndarray) -> None:
         """Overwrite lambda (E,) of `potential`."""
+        before = self.potential.writes
         ends = np.cumsum([len(term.elements.nodes) for term in self._weighted.values()])[:-1]
         for term, part in zip(self._weighted.values(), np.split(np.asarray(values), ends), strict=True):
             term.set_datum(MULTIPLIER, part)
+        self._weighings += self.potential.writes - before
 
     def forces(self, multipliers: np.ndarray, names: Sequence[str], t: float = 0.0) -> dict[str, np.ndarray]:
         """G^T lambda by field: the gradient that constraints add to that of U; the force is its negative."""

@@ -169,7 +169,7 @@ class FIRE(Minimiser):
             velocity *= self.longest / reach
         there = self.finite_at(here, here.z + pace * velocity, CURE)
         stopped = self.coordinates.pinned(there.z, there.slope)
-        self.velocity = np.where(stopped, 0.0, velocity)
+        self.velocity = self.tangent(np.where(stopped, 0.0, velocity))
         self.pace, self.fastest, self.mix, self.downhill = pace, fastest, mix, downhill
         return there
 

@@ -58,10 +58,10 @@ class LBFGS(Minimiser):
         self.pairs = 0
 
     def _next(self, here: Point) -> Point | None:
-        there = search(self, here, self._direction(here), 1.0)
+        there = search(self, here, self.tangent(self._direction(here)), 1.0)
         if there is None and self.pairs:
             self.pairs = 0  # the stored pairs gave a bad direction: start again with the gradient
-            there = search(self, here, self._direction(here), 1.0)
+            there = search(self, here, self.tangent(self._direction(here)), 1.0)
         if there is not None:
             self._remember(there.z - here.z, there.slope - here.slope)
         return there

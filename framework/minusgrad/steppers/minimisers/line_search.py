@@ -99,9 +99,8 @@ def scatter(minimiser: Minimiser, there: Point, s: np.ndarray, curvature: float)
     off = [0.0]
     with np.errstate(invalid="ignore", over="ignore"):
         for part in (k * CLOSE for k in range(1, 7)):
-            x = minimiser.coordinates.write(there.z - part * s)
-            line = there.energy + dot(there.slope, minimiser.coordinates.scaled(x) - there.z)
-            off.append(minimiser.objective.value(minimiser.t) - line - 0.5 * part * part * curvature)
+            z, energy = minimiser.value_at(there.z - part * s)
+            off.append(energy - there.energy - dot(there.slope, z - there.z) - 0.5 * part * part * curvature)
         minimiser.coordinates.put(there.x)
         estimates = np.diff(off), np.diff(off, 4) * math.sqrt(2.0 / 70.0)
         rough, smooth = (float(np.median(np.abs(estimate))) for estimate in estimates)

@@ -47,6 +47,7 @@ class LoadSteps(Stepper):
     ):
         self.search, self.levels, self.duration = search, levels, duration
         self.potential, self.holds, self.gradient = search.potential, holds, search.gradient
+        self.constraints = search.constraints
         self.iterations, self.parts = iterations, 2**halvings
         self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
         self._sudden = self._displaced_at_once(start)
@@ -171,7 +172,7 @@ class LoadSteps(Stepper):
     def _try(self, size: int) -> None:
         """One increment of the load, in units of the smallest; returns to where it began if it fails."""
         before = {field.name: field.values.copy() for field in self.moving}
-        for guess in (True, False):
+        for guess in (True, False) if self.constraints is None else (False,):
             if self._found(before, self._part(self.reached + size), guess):
                 self.reached += size
                 self.increment = min(2 * size, self.parts) if size == self.increment else self.increment

@@ -6,6 +6,9 @@
 All of them work on one vector z of doubles (`unknowns.ScaledVariables`), sum dot products in fixed order and
 save their whole state, so that the bits do not depend on how the iterations are cut or resumed. A search
 ends with a named outcome (`outcomes`).
+
+Under constraints g(z) = 0 a trial point is first moved onto them, and p is the part of dU/dz along them,
+which is the gradient of the Lagrangian U + lambda^T g (`constraint_manifold`). Unknowns then have no bounds.
 """
 
 import math
@@ -17,12 +20,14 @@ import numpy as np
 
 from ...energies.fields import Field, ordered_sum
 from ...engine import storage
-from ...errors import EnergyError, NonFiniteError
+from ...errors import EnergyError, NonFiniteError, RunFailedError, SingularSystemError
+from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ...potential.term_forces import largest_forces
 from ..holds import Holds
 from ..stepper import Gradient, Stepper, refuse_unlike
 from .cell_variables import variables
+from .constraint_manifold import ConstraintManifold, reached
 from .objective import Objective, WithMemory
 from .outcomes import NO_TOLERANCES, SearchStatus, Tolerances
 from .unknowns import Unknown
@@ -30,7 +35,10 @@ from .unknowns import Unknown
 
 @dataclass
 class Point:
-    """The values x of the unknowns, with z, U and dU/dz there; U is NaN where dU/dz is not finite."""
+    """The values x of the unknowns, with z, U and dU/dz there; U is NaN where dU/dz is not finite.
+
+    Under constraints dU/dz is its part along them, and U is NaN where no projection reaches them.
+    """
 
     x: np.ndarray
     z: np.ndarray
@@ -46,7 +54,8 @@ class Minimiser(Stepper):
     """The base of all minimisers: the present point, the outcome, saving and restoring.
 
     The objective and the holds are taken at time `t`. `free`: the mask of each unknown field, in place of
-    those of `holds`. Raises `EnergyError` for a tolerance of forces where the objective is no potential.
+    those of `holds`. constraints: g = 0, which the steps keep. Raises `EnergyError` for a tolerance of forces
+    where the objective is no potential, and for a start that violates the constraints.
     """
 
     kept: tuple[str, ...] = ()
@@ -62,6 +71,7 @@ class Minimiser(Stepper):
         t: float = 0.0,
         free: Mapping[str, np.ndarray] | None = None,
         holds: Holds | None = None,
+        constraints: Constraints | None = None,
     ):
         self.objective, self.tolerances = objective, tolerances
         if isinstance(objective, Potential):
@@ -81,7 +91,18 @@ class Minimiser(Stepper):
             raise EnergyError("tolerance `force`: needs a sum of energies, which a loss is not; use gradient")
         self.outside = self.coordinates.confine()
         self.coordinates.write(self.coordinates.scaled(self.coordinates.read()))
+        self.constraints, self.manifold = constraints, self._manifold(constraints)
         self.evaluate()
+
+    def _manifold(self, constraints: Constraints | None) -> ConstraintManifold | None:
+        """The constraints over the unknowns; the start is moved onto them."""
+        if constraints is None:
+            if self.tolerances.constraint is not None:
+                raise EnergyError("tolerance `constraint`: there are no constraints, got one; leave it out")
+            return None
+        made = ConstraintManifold(constraints, self.coordinates, self.tolerances.constraint)
+        made.begin(self.t)
+        return made
 
     # The stepper's interface
 
@@ -128,7 +149,8 @@ class Minimiser(Stepper):
 
     @property
     def inputs(self) -> tuple[float, ...]:
-        return self.objective.writes, self.t
+        known = () if self.constraints is None else (self.constraints.writes,)
+        return self.objective.writes, self.t, *known
 
     def update(self) -> None:
         """If fields or parameters were written since the last step, evaluate again and forget the old ones.
@@ -145,14 +167,20 @@ class Minimiser(Stepper):
     def evaluate(self, t: float | None = None) -> None:
         """Recompute U and its gradient, from now on at time t, and clear the outcome.
 
-        `update` does it where fields or parameters were written between two steps. Raises `NonFiniteError`.
+        Under constraints the free components are moved onto them. `update` does it where fields or parameters
+        were written between two steps. Raises `NonFiniteError`, and `RunFailedError` for constraints that
+        cannot be met.
         """
         if t is not None:
             self.t = t
             self.holds.place(t)
+        if self.manifold is not None:
+            reached(self.manifold, self.t)
         self.change, self.moved, self.exhausted = math.inf, math.inf, False
         here = self._evaluated()
         if not here.finite:
+            if self.manifold is not None and self.manifold.trouble:
+                raise RunFailedError(f"step {self.step}: {self.manifold.trouble}; start elsewhere")
             raise NonFiniteError(f"step {self.step}: {self._nonfinite()}")
         self._energy = here.energy
         if self.tolerances.force is not None:
@@ -170,7 +198,8 @@ class Minimiser(Stepper):
         clock = {"energy": np.array(self._energy)}
         own = {n: np.array(getattr(self, n)) for n in self._kept}
         remembered = self.objective.state() if isinstance(self.objective, WithMemory) else {}
-        return slopes | clock | own | self.coordinates.state() | remembered
+        known = {} if self.manifold is None else {"multipliers": self._multipliers()}
+        return slopes | clock | own | self.coordinates.state() | remembered | known
 
     @property
     def _kept(self) -> tuple[str, ...]:
@@ -214,6 +243,7 @@ class Minimiser(Stepper):
             self.exhausted,
             force,
             self.moved,
+            0.0 if self.manifold is None else self.manifold.violation,
         )
 
     def _relative_force(self, here: Point) -> float:
@@ -277,17 +307,56 @@ class Minimiser(Stepper):
         raise NotImplementedError
 
     def evaluate_at(self, z: np.ndarray) -> Point:
-        """Set the fields to z, as near as bounds and precision allow, and evaluate there."""
-        self.coordinates.write(z)
+        """Set the fields to z, as near as bounds, constraints and precision allow, and evaluate there."""
+        x = self.coordinates.write(z)
+        if self.manifold is not None and not self.manifold.reach(self.t):
+            return Point(x, self.coordinates.scaled(x), math.nan, np.zeros(len(x)))
         return self._evaluated()
+
+    def value_at(self, z: np.ndarray) -> tuple[np.ndarray, float]:
+        """Set the fields to z as `evaluate_at` does; the scaled variables and U there."""
+        x = self.coordinates.write(z)
+        if self.manifold is not None:
+            if not self.manifold.reach(self.t):
+                return self.coordinates.scaled(x), math.nan
+            x = self.coordinates.read()
+        return self.coordinates.scaled(x), self.objective.value(self.t)
+
+    def tangent(self, vector: np.ndarray) -> np.ndarray:
+        """The part of a vector (N,) that constraints allow at the present fields."""
+        if self.manifold is None:
+            return vector
+        self.manifold.load(self.t)
+        return self.manifold.tangent(vector)
+
+    @property
+    def multipliers(self) -> np.ndarray:
+        """lambda (E,) of the constraints at the present fields: those of an equilibrium where it is one."""
+        self.update()
+        return self._multipliers()
+
+    def _multipliers(self) -> np.ndarray:
+        if self.manifold is None:
+            return np.zeros(0)
+        self.manifold.load(self.t)
+        return self.manifold.multipliers(self.coordinates.slope(self._slopes))
+
+    def constraint_gradient(self) -> dict[str, np.ndarray]:
+        """G^T lambda by unknown field, held components too; free components of it and dU/dx add to zero."""
+        if self.manifold is None:
+            return {}
+        return self.manifold.by_field(self.multipliers)
 
     def finite_at(self, here: Point, z: np.ndarray, cure: str) -> Point:
         """`evaluate_at`; returns to `here` and raises `NonFiniteError` if U or dU/dz is not finite at z."""
         there = self.evaluate_at(z)
         if not there.finite:
-            trouble = self._nonfinite()
+            off = self.manifold.trouble if self.manifold is not None else ""
+            trouble = off or self._nonfinite()
             self.return_to(here)
             self.mark()
+            if off:
+                raise RunFailedError(f"step {self.step + 1}: {trouble}; {cure} may cure it")
             raise NonFiniteError(f"step {self.step + 1}: {trouble}; {cure} may cure it")
         return there
 
@@ -309,7 +378,8 @@ class Minimiser(Stepper):
     def _here(self) -> Point:
         """The present point, from the last evaluation."""
         x = self.coordinates.read()
-        return Point(x, self.coordinates.scaled(x), self._energy, self.coordinates.slope(self._slopes))
+        slope = self.tangent(self.coordinates.slope(self._slopes))
+        return Point(x, self.coordinates.scaled(x), self._energy, slope)
 
     def _evaluated(self) -> Point:
         x = self.coordinates.read()
@@ -318,6 +388,12 @@ class Minimiser(Stepper):
             slope = self.coordinates.slope(self._slopes)
         if not np.isfinite(slope).all():
             energy = math.nan
+        elif self.manifold is not None:
+            try:
+                slope = self.tangent(slope)
+            except SingularSystemError:
+                self.manifold.trouble = "the constraints are dependent here, as rods in line are"
+                energy = math.nan
         return Point(x, self.coordinates.scaled(x), energy, slope)
 
     def _nonfinite(self) -> str:

@@ -116,11 +116,15 @@ class Newton(Minimiser):
         A step then contains none of these motions. Raises `RunFailedError` where U falls along one.
         """
         turned = images(self.coordinates, motions, here.slope)[moving]
-        if not system.matrix.data.any() or not (free := system.free_modes(turned)):
+        if not system.matrix.data.any() or not (free := self._unresisted(system, turned)):
             return moving
         names = [motions[k].name for k in free]
         self._refuse_pushed(system, free, names, here.z[moving], here.slope[moving])
         return np.delete(moving, _independent(system.modes[:, free]))
+
+    def _unresisted(self, system: SparseSystem, turned: np.ndarray) -> list[int]:
+        """The motions that nothing resists."""
+        return system.free_modes(turned)
 
     def _refuse_pushed(
         self, system: SparseSystem, free: list[int], names: list[str], z: np.ndarray, slope: np.ndarray

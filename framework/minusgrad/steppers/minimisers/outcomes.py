@@ -1,7 +1,8 @@
 """How the search for a minimum ends.
 
 "converged"   the largest component of the projected gradient is at most `Tolerances.gradient`, or zero;
-              or all that is given of `Tolerances.force` and `Tolerances.step` is reached
+              or all that is given of `Tolerances.force` and `Tolerances.step` is reached;
+              under constraints it is the gradient along them, and they hold to `Tolerances.constraint`
 "settled"     the last step changed no component of z by more than `Tolerances.change`
 "stuck"       no step lowers U; or every component is at a bound, and `Tolerances` has no `change`
 """
@@ -19,7 +20,7 @@ class SearchStatus:
     `residual`: the largest component of the projected gradient dU/dz; `force`: of dU/dx, relative to the
     largest force (infinite where it was not asked for). `change`, `moved`: the largest |dz| and |dx| of the
     last step (infinite before the first). `pinned`: every component is at a bound, and U pushes it beyond.
-    `exhausted`: no step lowers U.
+    `exhausted`: no step lowers U. `violation`: the largest of a constraint, relative to the coordinates.
     """
 
     step: int
@@ -30,6 +31,7 @@ class SearchStatus:
     exhausted: bool
     force: float = math.inf
     moved: float = math.inf
+    violation: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,8 @@ class Tolerances:
 
     Or where all that is given of these two holds: no component of the out-of-balance force dU/dx exceeds
     `force`, relative to the largest force that a term or a support exerts on a node; and the last step moved
-    no component of x by more than `step`, in the unit of the fields.
+    no component of x by more than `step`, in the unit of the fields. `constraint`: the violation to which
+    each point is projected onto constraints; None: the rounding of the fields.
 
     Raises `EnergyError` for a negative tolerance and for NaN.
     """
@@ -47,9 +50,10 @@ class Tolerances:
     change: float | None = None
     force: float | None = None
     step: float | None = None
+    constraint: float | None = None
 
     def __post_init__(self) -> None:
-        for name in ("gradient", "change", "force", "step"):
+        for name in ("gradient", "change", "force", "step", "constraint"):
             if (value := getattr(self, name)) is not None and not value >= 0.0:
                 raise EnergyError(f"tolerance `{name}` must be >= 0, got {value:g}")
 
@@ -78,6 +82,8 @@ class Tolerances:
             figures += f"; force {now.force:.3g} of the largest{_required(self.force)}"
         if self.step is not None:
             figures += f"; last step {now.moved:.3g}{_required(self.step)}"
+        if self.constraint is not None:
+            figures += f"; constraints violated by {now.violation:.3g}{_required(self.constraint)}"
         if self.change is not None:
             figures += f"; last change {now.change:.3g}{_required(self.change)}"
         cure = f"; {_cure(now)}" if outcome == "stuck" else ""
