@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Potential, bind
-from minusgrad.adjoint.implicit_adjoint import ImplicitAdjoint
+from minusgrad.adjoint.implicit.implicit_adjoint import ImplicitAdjoint
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.energies.misfit import misfit

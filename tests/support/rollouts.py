@@ -14,6 +14,7 @@ from minusgrad import Datum, Fields, Motion, Node, Parameter, Potential, Time, b
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.tangents import Sensitivity
+from minusgrad.energies.constraint import MULTIPLIER
 from minusgrad.energies.fields import Body, Hold
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
@@ -235,13 +236,14 @@ def names(one: Integrator) -> list[str]:
     given = fields.derived
     found = [n for n in fields if n not in given]
     for part in (part for p in potentials(one) for part in p.parts.values()):
-        varying = [a for a in part.data if part.energy.roles[a].differentiable]
+        varying = [a for a in part.data if part.energy.roles[a].differentiable and a != MULTIPLIER]
         found += [f"{part.name}.{a}" for a in [*part.parameters, *varying]]
     return found
 
 
 def potentials(one: Integrator) -> list[Potential]:
-    return [p for p in (one.potential, one.dissipation) if p]
+    kept = one.constraints.potential if one.constraints else None
+    return [p for p in (one.potential, one.dissipation, kept) if p]
 
 
 def present(one: Integrator, name: str) -> np.ndarray:

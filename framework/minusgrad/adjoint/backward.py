@@ -22,6 +22,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..codegen.derivative_request import DerivativeRequest
+from ..energies.constraint import MULTIPLIER
 from ..energies.fields import Motion
 from ..energies.term import Term
 from ..engine import storage
@@ -487,9 +488,10 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
 
 
 def potentials_of(stepper: DifferentiableStepper) -> list[Potential]:
-    """All that have parameters: U, L, the dissipation, and the flows of the magnetic field."""
+    """All that have parameters: U, L, the dissipation, the flows of the magnetic field, the constraints."""
     flows = stepper.magnetic.potential if stepper.magnetic else None
-    every = (stepper.potential, stepper.lagrangian, stepper.dissipation, flows)
+    kept = stepper.constraints.potential if stepper.constraints else None
+    every = (stepper.potential, stepper.lagrangian, stepper.dissipation, flows, kept)
     return [p for p in every if p is not None]
 
 
@@ -501,12 +503,16 @@ def zeros(asked: DerivativeRequest) -> list[Code]:
 
 
 def arguments(potential: Potential) -> list[str]:
-    """The parameters and differentiable data of a potential, by their names "term.argument"."""
+    """The parameters and differentiable data of a potential, by their names "term.argument".
+
+    Multipliers of constraints are unknowns of a step, and no data.
+    """
     found = []
     for part in potential.parts.values():
         if isinstance(part, Term):
             values = {*part.parameters, *part.data}
-            found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in values]
+            own = [a for a in part.energy.differentiable if a in values and a != MULTIPLIER]
+            found += [f"{part.name}.{a}" for a in own]
         elif part.outputs:
             found += [f"{part.name}.{a}" for a in part.energy.differentiable if a in part.inputs]
     return found

@@ -1,8 +1,9 @@
 """The derivatives of runs, for each class of steppers: what `Rollout` needs to know of one.
 
 splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
-implicit schemes       a tape of solved stages; one linear system for each step (`implicit_adjoint`)
-gradient flows         a tape of both ends of steps; one linear system for each (`flow_derivatives`)
+with constraints       a tape of moves; two linear systems for each step (`constrained`)
+implicit schemes       a tape of solved stages; one linear system for each step (`implicit`)
+gradient flows         a tape of both ends of steps; one linear system for each (`implicit.flow_derivatives`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
 """
 
@@ -14,19 +15,22 @@ import numpy as np
 from ..energies.fields import Motion
 from ..errors import EnergyError, NonFiniteError
 from ..potential.potential import Potential
+from ..steppers.constrained.move_tape import MoveTape, TakenMove
 from ..steppers.implicit.flow_tape import FlowTape
 from ..steppers.implicit.gradient_flow import GradientFlow
 from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
 from ..steppers.implicit.substep_tape import SubstepTape
-from ..steppers.integrator import inertia
+from ..steppers.integrator import Integrator, inertia
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
 from .backward import Backward, RunAdjoint
-from .flow_derivatives import FlowAdjoint, FlowTangents
-from .implicit_adjoint import ImplicitAdjoint
-from .implicit_tangents import ImplicitTangents
+from .constrained.constrained_adjoint import ConstrainedAdjoint
+from .constrained.constrained_tangents import ConstrainedTangents
+from .implicit.flow_derivatives import FlowAdjoint, FlowTangents
+from .implicit.implicit_adjoint import ImplicitAdjoint
+from .implicit.implicit_tangents import ImplicitTangents
 from .program import ProgramAdjoint, ProgramTangents
 from .tangents import Sensitivity
 
@@ -73,6 +77,9 @@ class Derivation(Protocol):
 
     longest: int
 
+    def begin(self) -> None:
+        """Begin a run at the present start, which a run may move. Raises `RunFailedError` where it cannot."""
+
     def tape_size(self, steps: int) -> int:
         """Bytes of a tape of so many steps."""
 
@@ -97,6 +104,8 @@ class OfSplitting:
         self._turned = [m.velocity for m in one.magnetic.motions.values()] if one.magnetic else []
         self.longest = Tape.longest(self._fields, one.motions, self._drifts)
 
+    def begin(self) -> None: ...
+
     def tape_size(self, steps: int) -> int:
         motions = self.stepper.motions
         return Tape.size(self._fields, motions, steps, self._drifts, self._friction, self._turned)
@@ -116,6 +125,40 @@ class OfSplitting:
         refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
+class OfConstrained:
+    """Runs of a splitting scheme with constraints, which begin on them."""
+
+    longest = 2**31
+
+    def __init__(self, stepper: Integrator):
+        self.stepper = stepper
+        self.begun: list[TakenMove] = []
+        """The projections of the start of the present run."""
+
+    def begin(self) -> None:
+        self.begun[:] = self.stepper.project_start()
+
+    def tape_size(self, steps: int) -> int:
+        one = self.stepper
+        assert one.constraints
+        drifts, count = len(one.scheme.drifts), one.constraints.count
+        return MoveTape.size(
+            one.potential.fields, one.motions, steps, drifts, count, one.dissipation is not None
+        )
+
+    def recorded(self, steps: int) -> Integrator:
+        return self.stepper.with_tape(MoveTape())
+
+    def adjoint(self, recorded: Integrator, names: Sequence[str]) -> RunAdjoint:
+        return ConstrainedAdjoint(recorded, names, self.begun)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return ConstrainedTangents(self.stepper, names, self.begun)
+
+    def refuse_unfit(self) -> None:
+        refuse_massless(self.stepper.motions, self.stepper.potential)
+
+
 class OfImplicit:
     """Runs of an implicit scheme."""
 
@@ -123,6 +166,8 @@ class OfImplicit:
 
     def __init__(self, stepper: ImplicitIntegrator):
         self.stepper = stepper
+
+    def begin(self) -> None: ...
 
     def tape_size(self, steps: int) -> int:
         return SubstepTape.size(self.stepper.moving, steps)
@@ -147,6 +192,8 @@ class OfFlow:
 
     def __init__(self, stepper: GradientFlow):
         self.stepper = stepper
+
+    def begin(self) -> None: ...
 
     def tape_size(self, steps: int) -> int:
         return FlowTape.size(self.stepper.moving, steps)
@@ -175,6 +222,8 @@ class OfProgram:
         self.stepper = stepper
         largest = max(field.values.size for field in stepper.moving)
         self.longest = max(1, MOST_NUMBERS // largest)
+
+    def begin(self) -> None: ...
 
     def tape_size(self, steps: int) -> int:
         return StateTape.size(self.stepper.moving, steps)
@@ -208,4 +257,6 @@ def derivation(stepper: DifferentiableStepper) -> Derivation:
         return OfImplicit(stepper)
     if isinstance(stepper, GradientFlow):
         return OfFlow(stepper)
+    if isinstance(stepper, Integrator) and stepper.constraints:
+        return OfConstrained(stepper)
     return OfSplitting(cast(SplittingStepper, stepper))

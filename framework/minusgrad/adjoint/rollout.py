@@ -67,6 +67,7 @@ class Rollout:
         potentials += [loss.potential for loss in self.losses if isinstance(loss, Loss)]
         known, names = one.potential.fields, one.weights
         total = sum(potential.writes for potential in potentials)
+        total += one.constraints.writes if one.constraints else 0
         if one.magnetic:
             names |= one.magnetic.potential.reads.intersection(known)  # not its own arrays
             total += sum(part.writes for part in one.magnetic.potential.parts.values())
@@ -132,6 +133,7 @@ class Rollout:
             self._refuse_large(len(directions))
         self._derivation.refuse_unfit()
         with self._from_here():
+            self._derivation.begin()
             if together:
                 beside.start(directions)
                 return self._gauss_newton(directions, lambda k: self._carried(beside, self.observed[k]))
@@ -210,6 +212,7 @@ class Rollout:
     # Forward and reverse pass
 
     def _loss_forward(self) -> float:
+        self._derivation.begin()
         values: dict[int, float] = {}
         self._forward(0, self.steps, values)
         return self._total(values)
@@ -219,6 +222,7 @@ class Rollout:
         values: dict[int, float] = {}
         seeds: Seeds = {}
         blocks = self.plan.blocks
+        self._derivation.begin()
         back.clear()
         for action in self.plan.actions():
             match type(action).__name__:

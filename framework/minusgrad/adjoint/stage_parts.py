@@ -1,19 +1,20 @@
-"""Vectors over all moving components (N,), and arrays by field, for the derivatives of implicit steps."""
+"""Vectors over all moving components (N,), and arrays by field, for derivatives in double precision."""
 
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
+from ..energies.fields import Fields
 from ..engine import storage
-from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
+from ..steppers.implicit.moving_components import MovingComponents
 
 
 class StageParts:
     """Between arrays by field, such as adjoints or tangents, and vectors; arrays for kernels, made once."""
 
-    def __init__(self, stepper: ImplicitIntegrator):
-        self.components, self._fields = stepper.components, stepper.potential.fields
+    def __init__(self, components: MovingComponents, fields: Fields):
+        self.components, self._fields = components, fields
         self._arrays: dict[str, Any] = {}
 
     def array(self, key: str, field: str) -> Any:

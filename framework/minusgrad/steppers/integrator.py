@@ -49,6 +49,8 @@ from ..potential.fused_code import FusedCode
 from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
 from .constrained.constrained_moves import ConstrainedMoves
+from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
+from .constrained.projected_start import projected_start
 from .constrained.projections import Projections
 from .constrained.start import prepare
 from .heat_bath import Bath
@@ -104,7 +106,7 @@ class Integrator(MotionStepper):
         t0: float = 0.0,
         holds: Holds | None = None,
         dissipation: Potential | None = None,
-        tape: Tape | None = None,
+        tape: Tape | MoveTape | None = None,
         bath: Bath | None = None,
         magnetic: MagneticForce | None = None,
         barostat: Barostat | None = None,
@@ -118,7 +120,7 @@ class Integrator(MotionStepper):
             scheme = scheme.at_pressure()
         scheme = scheme.in_bath() if bath else scheme.in_field() if magnetic else scheme
         if constraints:
-            _refuse_with_constraints(barostat, magnetic, tape)
+            _refuse_with_constraints(barostat, magnetic)
             scheme = scheme.constrained()
         self.scheme, self.magnetic, self.constraints = scheme, magnetic, constraints
         self._start_clock(dt, t0)
@@ -131,7 +133,9 @@ class Integrator(MotionStepper):
         refuse_shared(motions)
         refuse_velocities(potential, motions)
         refuse_time_steps(potential)
-        self.holds, self.dissipation, self.tape, self.bath = holds or Holds(fields), dissipation, tape, bath
+        self.holds, self.dissipation, self.bath = holds or Holds(fields), dissipation, bath
+        self.tape = tape if isinstance(tape, Tape) else None
+        self.move_tape = tape if isinstance(tape, MoveTape) else None
         self.holds.refuse_unmoved(self.motions)
         if magnetic:
             magnetic.refuse_partly_held(self.holds)
@@ -145,19 +149,24 @@ class Integrator(MotionStepper):
             self.holds,
             self._work,
             self.friction,
-            tape,
+            self.tape,
             bath,
             MagneticDrifts(magnetic, self.motions) if magnetic else None,
         )
         self._constrained = self._constrained_moves()
         self._single = SingleMoves(self.moves, self.scheme, self.cell, self._constrained)
+        if self._constrained and self.move_tape:
+            self._single.recorder = MoveRecorder(
+                self.move_tape, fields, self.motions, self.scheme, self._constrained
+            )
+            self._constrained.recorded = True
         self._divided: list[list[int]] = []
         small = self.cell is None and self._constrained is None and self._statements <= SMALL
         self._steps = self._kernel_of_steps() if small else None
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
-        if self._constrained:
+        if self._constrained and tape is None:  # with one it goes on from the state of another
             prepare(self._constrained.projections, self.time)
         self.evaluate()
 
@@ -196,8 +205,11 @@ class Integrator(MotionStepper):
                 raise EnergyError(f"stepper '{self.name}': {move.without_adjoint}")
         return self
 
-    def with_tape(self, tape: Tape) -> "Integrator":
-        """An integrator of the same fields that records on a tape, with its clock at the start."""
+    def with_tape(self, tape: Tape | MoveTape) -> "Integrator":
+        """An integrator of the same fields that records on a tape, with its clock at the start.
+
+        With constraints it is a `MoveTape`, and the fields fulfil them.
+        """
         return Integrator(
             self.potential,
             self.motions,
@@ -237,8 +249,23 @@ class Integrator(MotionStepper):
     @property
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.works else ()
-        kept = self.constraints.writes if self.constraints else 0
+        kept = self.constraints.writes + self._inertia_writes if self.constraints else 0
         return self.potential.writes, kept, sum([array.writes for array in self._own]), *clock
+
+    @property
+    def _inertia_writes(self) -> int:
+        """How often inertias that constraints weigh with were overwritten."""
+        return sum(self.potential.fields[name].array.writes for name in self.weights)
+
+    def project_start(self) -> list[TakenMove]:
+        """Move the start onto the constraints, positions and velocities; the projections, for derivatives.
+
+        Raises `UnsolvedStepError` where there is no projection.
+        """
+        assert self._constrained
+        taken = projected_start(self._constrained, self.time)
+        self.evaluate()
+        return taken
 
     @property
     def work(self) -> float:
@@ -345,6 +372,8 @@ class Integrator(MotionStepper):
             self.step += n
             return
         for _ in range(n):
+            if self._single.recorder:
+                self._single.recorder.begin_step(self.step)
             self._single.step(self.step - self.since, self.t0, self.dt)
             self.step += 1
 
@@ -368,6 +397,8 @@ class Integrator(MotionStepper):
             parts *= 2
             self.recall(before)
             t0, end = self.time, float(self.times(self.step + 1))
+            if self._single.recorder:
+                self._single.recorder.begin_step(self.step)
             try:
                 for part in range(parts):
                     h = self.dt / parts
@@ -393,6 +424,9 @@ class Integrator(MotionStepper):
 
     def begin_tape(self, first: int) -> None:
         """Begin the tape at the present fields, with step number `first`."""
+        if self._single.recorder:
+            self._single.recorder.begin(first)
+            return
         assert self.tape
         assert self._single.tape
         self.tape.first = first
@@ -406,6 +440,7 @@ class Integrator(MotionStepper):
 
     def _evaluate(self, t: float) -> None:
         if self._constrained:
+            self._constrained.projections.weigh()
             self._constrained.projections.begin(t)
         if self._steps is None or self.tape:
             self.potential.gradient_into(self._forces, t)
@@ -445,15 +480,9 @@ class Integrator(MotionStepper):
         return all(np.isfinite(f.values).all() for f in self.moving)
 
 
-def _refuse_with_constraints(
-    barostat: Barostat | None, magnetic: MagneticForce | None, tape: Tape | None
-) -> None:
+def _refuse_with_constraints(barostat: Barostat | None, magnetic: MagneticForce | None) -> None:
     """Raise `EnergyError` for what has moves without a rule for constraints."""
-    for what, given in (
-        ("a box that moves", barostat),
-        ("a magnetic field", magnetic),
-        ("derivatives", tape),
-    ):
+    for what, given in (("a box that moves", barostat), ("a magnetic field", magnetic)):
         if given:
             raise EnergyError(f"constraints: have no rule for {what}, got both; leave one of them out")
 

@@ -12,6 +12,7 @@ from ..energies.fields import ordered_sum
 from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, short_loops_serial
 from .constrained.constrained_moves import ConstrainedMoves
+from .constrained.move_tape import MoveRecorder
 from .heat_bath import Bath
 from .moves import Moves
 from .pressure.cell import Cell
@@ -60,6 +61,7 @@ class SingleMoves:
         self._turn = BoundKernel(moves.magnetic.moved(), "h") if moves.magnetic else None
         self._friction = _friction(moves, constrained)
         self.tape = TapeKernels(moves.tape) if moves.tape else None
+        self.recorder: MoveRecorder | None = None
 
     def begin(self, number: int, t0: float, dt: float) -> None:
         """Set the number and the time to the start of a step."""
@@ -80,7 +82,12 @@ class SingleMoves:
     def _take(self) -> None:
         rules = self._rules
         for move in self.scheme.moves:
+            begun = self.time
+            if self.recorder:
+                self.recorder.before(move)
             rule(rules, move, "integrator")(move)
+            if self.recorder:
+                self.recorder.after(move, self.dt, begun, self.time)
 
     # The rules of a step
 
@@ -256,7 +263,7 @@ def _friction(
             friction.dissipation.gradient_into(friction.force, t)
             stage(h)
             if constrained and stage is stages[0]:
-                constrained.projections.velocities()
+                constrained.velocities()
         if constrained:
             _add(add, -constrained.tangent())
 

@@ -80,7 +80,6 @@ class ConstrainedDrift(Drift):
     """A drift onto constraints, by impulses along their gradients at its start (`projections`)."""
 
     name = "drift onto constraints"
-    without_adjoint = "a run with constraints has no derivative; leave [[constraint]] out"
 
 
 class ConstrainedBathDrift(BathDrift):
@@ -93,7 +92,6 @@ class TangentProjection(Move):
     """v <- v - W G^T M, so that G v + dg/dt = 0 at the present positions."""
 
     name = "projection of velocities"
-    without_adjoint = ConstrainedDrift.without_adjoint
 
 
 class Forces(Move):
@@ -126,6 +124,8 @@ class StepSequence:
 
     def constrained(self) -> "StepSequence":
         """The same sequence with drifts onto constraints, and tangent velocities at its end."""
+        if any(isinstance(move, TangentProjection) for move in self.closing):
+            return self
         drifts = self.replacing(Drift, ConstrainedDrift).replacing(BathDrift, ConstrainedBathDrift)
         return replace(drifts, closing=(TangentProjection(), *drifts.closing))
 

@@ -32,6 +32,7 @@ class DifferentiableStepper(Protocol):
     motions: tuple[Motion, ...]
     dissipation: Potential | None
     magnetic: MagneticForce | None
+    constraints: Constraints | None
 
     @property
     def lagrangian(self) -> Potential | None: ...

@@ -5,9 +5,10 @@ which holds a copy of the values at the real one. The gradient of the sum of g_e
 the Jacobian for each element, from the derivative that makes forces, and needs no kernel of its own.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
+from typing import Any
 
 import numpy as np
 
@@ -50,7 +51,8 @@ class ElementEquations:
         self._potential = Potential(apart, [self._copy], frozen=True)
         shapes = {a: self._copy.fields[a].values for a in self.arguments}
         self._rows = {f"{OWN}{a}": storage.allocate(np.zeros_like(values)) for a, values in shapes.items()}
-        self._along = {f"{OWN}{a}": storage.allocate(np.zeros_like(values)) for a, values in shapes.items()}
+        self._along: dict[str, Any] = {}
+        self._products = {n: storage.allocate(np.zeros_like(storage.host(a))) for n, a in self._rows.items()}
         self.columns = self._columns(fields, names)
 
     def _places(self) -> np.ndarray:
@@ -107,23 +109,30 @@ class ElementEquations:
         """d2g_e, (E, m, m) in f64, rows and columns in the order of `columns`."""
         return self._potential.element_hessians(self.term.name, [f"{OWN}{a}" for a in self.arguments])
 
-    def bend(self, velocity: np.ndarray) -> np.ndarray:
-        """d2 g_e / ds2 along x + s v, t + s, (E,): the acceleration of g where the fields' is zero.
+    def rate_change(
+        self,
+        velocity: np.ndarray,
+        along: Mapping[str, np.ndarray],
+        values: Mapping[str, Any],
+        clock: float = 0.0,
+    ) -> np.ndarray:
+        """The change of G v + dg/dt (E,) along tangents of fields, parameters and the time, at fixed v.
 
-        velocity: v by component of the fields, in the order of `columns`.
+        velocity: v by component of the fields, in the order of `columns`. along: by field, in its shape.
+        values: of parameters and data, by their names "term.argument".
         """
-        along = velocity[self.columns]
-        begin = 0
-        for array in self._along.values():
-            width = array.size // self.count
-            values = along[:, begin : begin + width].reshape(array.shape)
-            storage.store(array, values.astype(self.term.dtype))
-            begin += width
-        clocks = [f"{self.term.name}.{clock}" for clock in self._clocks]
-        tangents = {**self._along, **{name: np.ones(self.count) for name in clocks}}
-        product = {name: storage.allocate(np.zeros_like(storage.host(a))) for name, a in self._along.items()}
-        changes = self._potential.sweep(
-            DerivativeRequest(product=product, changes=tuple(clocks), tangents=tangents)
-        ).changes
-        found = (self._joined([storage.host(array) for array in product.values()]) * along).sum(axis=1)
-        return found + sum(changes.values(), np.zeros(self.count))
+        tangents: dict[str, Any] = dict(values)
+        for argument, field in self._copy.fields.items():
+            if (name := self.term.fields[argument].name) in along:
+                key = f"{OWN}{argument}"
+                if key not in self._along:
+                    self._along[key] = storage.allocate(np.zeros_like(field.values))
+                moved = along[name].take(self.nodes[argument].ravel(), axis=0)
+                storage.store(self._along[key], moved.astype(self.term.dtype))
+                tangents[key] = self._along[key]
+        clocks = [f"{self.term.name}.{a}" for a in self._clocks]
+        tangents |= {name: np.full(self.count, clock) for name in clocks if clock}
+        request = DerivativeRequest(product=self._products, changes=tuple(clocks), tangents=tangents)
+        changes = self._potential.sweep(request).changes
+        found = self._joined([storage.host(array) for array in self._products.values()])
+        return (found * velocity[self.columns]).sum(axis=1) + sum(changes.values(), np.zeros(self.count))

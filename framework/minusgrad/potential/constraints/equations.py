@@ -11,7 +11,7 @@ to eps X, so that a violation of a few eps is as good as none.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -99,7 +99,28 @@ class Equations:
 
     def bend(self, velocity: np.ndarray) -> np.ndarray:
         """d2g/ds2 (E,) along x + s v and t + s, for a velocity (N,)."""
-        return np.concatenate([part.bend(velocity) for part in self.parts.values()])
+        return self.rate_change(velocity, self.by_field(velocity), {}, 1.0)
+
+    def rate_change(
+        self,
+        velocity: np.ndarray,
+        along: Mapping[str, np.ndarray],
+        values: Mapping[str, Any],
+        clock: float = 0.0,
+    ) -> np.ndarray:
+        """The change of G v + dg/dt (E,) along tangents, at a fixed velocity v (N,).
+
+        along: tangents of fields, in their shapes. values: of parameters and data, by their names
+        "term.argument". clock: of the time.
+        """
+        return np.concatenate(
+            [
+                part.rate_change(
+                    velocity, along, {n: a for n, a in values.items() if n.partition(".")[0] == name}, clock
+                )
+                for name, part in self.parts.items()
+            ]
+        )
 
     def rows(self) -> list[np.ndarray]:
         """The numbers of G element by element, (E, m) of each constraint, in the order of `columns`."""

@@ -23,6 +23,9 @@ class ConstrainedMoves:
     def __init__(self, projections: Projections, holds: Holds, work: Any, count: int):
         self.projections, self.holds, self.work = projections, holds, work
         self.multipliers = np.zeros((count, projections.count))
+        self.projected: list[tuple[np.ndarray, np.ndarray]] = []
+        """Velocities (N,) and impulses (E,) of projections of velocities, for a tape that empties it."""
+        self.recorded = False
 
     def drift(self, number: int, h: float, end: float, drift: Callable[[float], None]) -> None:
         """A drift of length h, the projection onto g = 0 at the time `end`, and the Jacobian there.
@@ -37,9 +40,18 @@ class ConstrainedMoves:
 
     def tangent(self) -> float:
         """Make velocities tangent; returns the kinetic energy that driven constraints took by it."""
-        work = self.projections.work(self.projections.velocities())
+        work = self.projections.work(self.velocities())
         self._count(work)
         return -work
+
+    def velocities(self) -> np.ndarray:
+        """Make velocities tangent; the impulses (E,)."""
+        impulses = self.projections.velocities()
+        if self.recorded:
+            fields, motions = self.projections.constraints.fields, self.projections.motions
+            v = [fields[m.velocity].values.reshape(-1) for m in motions]
+            self.projected.append((np.concatenate(v, dtype=np.float64), impulses.copy()))
+        return impulses
 
     def _count(self, work: float) -> None:
         if work:

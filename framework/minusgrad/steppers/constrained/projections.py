@@ -59,7 +59,8 @@ class Projections:
         self.names = [m.position for m in motions]
         self.equations = constraints.equations(self.names)
         fields = constraints.fields
-        self.weights = storage.allocate(np.concatenate([self._inverse(m, inertia) for m in motions]))
+        self._inertia = inertia
+        self.weights = storage.allocate(np.concatenate([self._inverse(m) for m in motions]))
         lengths = [part.columns.size for part in self.equations.parts.values()]
         self.rows = storage.allocate(np.zeros(sum(lengths)))
         every = entries(self.equations, self.names)
@@ -73,9 +74,13 @@ class Projections:
         self.iterations = 0
         self._eps = float(np.finfo(fields.dtype).eps)
 
-    def _inverse(self, motion: Motion, inertia: Mapping[str, Any]) -> np.ndarray:
+    def weigh(self) -> None:
+        """Take the present inertia."""
+        storage.store(self.weights, np.concatenate([self._inverse(m) for m in self.motions]))
+
+    def _inverse(self, motion: Motion) -> np.ndarray:
         free = self.holds.free(motion.position)
-        mass = storage.host(inertia[motion.position]).astype(np.float64)
+        mass = storage.host(self._inertia[motion.position]).astype(np.float64)
         return (free / mass.reshape(-1, *[1] * (free.ndim - 1))).ravel()
 
     @property

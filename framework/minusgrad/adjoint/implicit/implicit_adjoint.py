@@ -11,24 +11,20 @@ is d2U/dx2 (as X = x + u), dF/dq = -rate d2R/dv2, dF/dx_s = d2R/dv dx; those of 
 local energy. Held components have no adjoint, because a step overwrites them.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import storage
-from ..potential.potential import Potential
-from ..steppers.implicit.implicit_integrator import ImplicitIntegrator
-from ..steppers.implicit.stage import MOVED, V_BEFORE, A, V
-from ..steppers.implicit.substep_tape import SolvedStage
-from .backward import RunAdjoint, felt, owner, rows_of
-from .stage_parts import StageParts
+from ...steppers.implicit.implicit_integrator import ImplicitIntegrator
+from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V
+from ...steppers.implicit.substep_tape import SolvedStage
+from ..component_adjoint import ComponentAdjoint
 
 PRECISE = 1e-13
 """The relative residual of the adjoint's systems, for iterative solvers."""
 
 
-class ImplicitAdjoint(RunAdjoint):
+class ImplicitAdjoint(ComponentAdjoint):
     """The adjoint of the steps on the tape of an implicit integrator.
 
     `adjoints` and `parameters` as of `Backward`, in double precision.
@@ -38,28 +34,14 @@ class ImplicitAdjoint(RunAdjoint):
 
     def __init__(self, stepper: ImplicitIntegrator, names: Sequence[str]):
         assert stepper.tape is not None
-        self.stepper, self.tape, self.one = stepper, stepper.tape, stepper.incremental
-        self.components = stepper.components
-        fields = stepper.potential.fields
-        owners = {n: owner(stepper, n) for n in names}
-        moving = [n for m in stepper.motions for n in (m.position, m.velocity)]
-        nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
-        self.adjoints = {n: np.zeros(fields[n].shape) for n in nodal}
-        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
-        self._owners = owners
-        self._others = [n for n in nodal if n not in moving]
+        super().__init__(stepper, stepper.components, names)
+        self.tape, self.one = stepper.tape, stepper.incremental
         self._carried = {name: np.zeros(len(self.components)) for name in stepper.scheme.keeps}
-        self._heavy = [m for m in stepper.motions if m.inertia in self._others]
-        self._parts = StageParts(stepper)
 
     def clear(self) -> None:
         super().clear()
         for array in self._carried.values():
             array.fill(0.0)
-
-    def found(self, name: str) -> np.ndarray:
-        found = super().found(name)
-        return found.astype(self.stepper.potential.fields.dtype) if name in self.adjoints else found
 
     def back(self, last: int, steps: int) -> None:
         for step in reversed(range(last - steps, last)):
@@ -125,45 +107,3 @@ class ImplicitAdjoint(RunAdjoint):
         solver.factor(self.stepper.system())
         z[free] = solver.solve(right[free], PRECISE)
         return z
-
-    # Products, and where their parts go
-
-    def _pulled(
-        self, potential: Potential, along: Sequence[str], z: np.ndarray, t: float, wrt: Sequence[str]
-    ) -> np.ndarray:
-        """Second derivatives of U or R times z, which is along some fields: those by the fields `wrt` (N,).
-
-        Those by parameters and by fields that do not move are subtracted from their adjoints.
-        """
-        fields, read = potential.fields, potential.reads
-        tangents = {n: self._parts.array(f"along {n}", n) for n in along if n in read}
-        for name, part in self.components.parts(z, along).items():
-            if name in tangents:
-                storage.store(tangents[name], part.astype(fields[name].dtype))
-        moving = [*self.components.positions, *self.components.velocities]
-        asked = {n: self._parts.array(n, n) for n in (*self._others, *moving) if n in read}
-        felt_by = felt(potential, set(tangents))
-        changes = [n for n, p in self._owners.items() if p is potential and n.partition(".")[0] in felt_by]
-        found = potential.sweep(DerivativeRequest(product=asked, changes=changes, tangents=tangents), t)
-        for name in self._others:
-            if name in asked:
-                self.adjoints[name] -= storage.host(asked[name])
-        for name, values in found.changes.items():
-            array = self.parameters[name]
-            storage.store(array, storage.host(array) - values.reshape(tuple(array.shape)))
-        return self._again(potential, wrt)
-
-    def _again(self, potential: Potential, wrt: Sequence[str]) -> np.ndarray:
-        """The parts by other fields (N,) of the last products, zero at held components."""
-        if not wrt:
-            return np.zeros(len(self.components))
-        zeros = {n: np.zeros(s) for n, s in zip(wrt, self.components.shapes, strict=True)}
-        parts = {n: self._parts.array(n, n) if n in potential.reads else zeros[n] for n in wrt}
-        return np.where(self.components.free, self.components.joined(parts, wrt), 0.0)
-
-    def _weigh(self, by_component: np.ndarray) -> None:
-        """Add derivatives by the inertia of each component to those by the inertia of nodes."""
-        parts: Mapping[str, np.ndarray] = self.components.parts(by_component, self.components.positions)
-        for motion in self._heavy:
-            part = parts[motion.position]
-            self.adjoints[str(motion.inertia)] += part.reshape(len(part), -1).sum(axis=1)

@@ -15,12 +15,12 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import storage
-from ..steppers.implicit.flow_tape import FlowStep, FlowTape
-from ..steppers.implicit.gradient_flow import GradientFlow
-from .backward import RunAdjoint, felt, owner, rows_of
-from .tangents import shaped
+from ...codegen.derivative_request import DerivativeRequest
+from ...engine import storage
+from ...steppers.implicit.flow_tape import FlowStep, FlowTape
+from ...steppers.implicit.gradient_flow import GradientFlow
+from ..backward import RunAdjoint, felt, owner, rows_of
+from ..tangents import shaped
 
 PRECISE = 1e-13
 """The relative residual of the systems, for iterative solvers."""

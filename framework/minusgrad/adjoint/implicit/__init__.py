@@ -1,0 +1,5 @@
+"""Derivatives of implicit runs and of gradient flows: one linear system for each step.
+
+Enters: a stepper with the tape of its solved steps. Leaves: derivatives by starts, inertia or capacity,
+parameters and data.
+"""

@@ -1,0 +1,207 @@
+"""Derivatives of constrained runs against differences of sixth order, and of tangents against adjoints.
+
+Bounds are relative to the size of what is summed. Parts of the way back are damaged to see the tests fail.
+"""
+
+from collections.abc import Callable
+from itertools import product
+
+import numpy as np
+import pytest
+
+from minusgrad.adjoint.constrained.constrained_adjoint import ConstrainedAdjoint
+from minusgrad.adjoint.constrained.constrained_tangents import ConstrainedTangents
+from minusgrad.adjoint.rollout import Rollout
+from minusgrad.errors import EnergyError, UnsolvedStepError
+from minusgrad.steppers.constrained.projections import Projections
+from minusgrad.steppers.integrator import Integrator
+from tests.support.driven_chain import driven_chain
+from tests.support.rollouts import differences, drawn, probes
+from tests.support.tiers import sampled
+
+STEPS, LOOKS = 6, (0, 2, 6)
+STRIDES = (2e-3, 5e-4)
+"""The better one counts: a longer one has the larger error of its order, a shorter one of rounding."""
+ROWS = [
+    (kind, d, driven, damped, held, seed)
+    for seed, (kind, d, driven, damped, held) in enumerate(
+        product(("leapfrog", "symplectic_euler", "yoshida4"), (2, 3), *[(True, False)] * 3)
+    )
+]
+KEPT = [row for row in ROWS if row[:5] == ("leapfrog", 2, True, True, True)]
+
+
+def run(one: Integrator, budget: int = 1 << 30) -> Rollout:
+    """Linear losses of all states, those of the start among them."""
+    return Rollout(one, probes(one, LOOKS)[0], STEPS, budget)
+
+
+def errors(one: Integrator, stride: tuple[float, ...] = STRIDES) -> dict[str, float]:
+    """The difference of dL along a random direction of each name from differences, relative."""
+    rollout, every, found = run(one), drawn(one), {}
+    _, gradient = rollout.evaluate(list(every))
+    assert rollout.trouble == ""
+    for name, direction in every.items():
+        mine = float((gradient[name] * direction).sum())
+        scale = 1.0 + float(np.abs(gradient[name] * direction).sum())
+        expected = [differences(rollout, {name: direction}, h) for h in stride]
+        found[name] = min(abs(mine - other) for other in expected) / scale
+    return found
+
+
+@pytest.mark.parametrize("row", sampled(ROWS, KEPT), ids=str)
+def test_gradient_against_differences(row: tuple) -> None:
+    """Schemes, in the plane and in space, driven, with friction, on a pivot that moves."""
+    kind, d, driven, damped, held, seed = row
+    found = errors(driven_chain(kind, d, driven=driven, damped=damped, held=held, seed=seed))
+    assert max(found.values()) < 1e-10, found
+
+
+def tangents(one: Integrator) -> list[tuple[float, float]]:
+    """<J d, s> and <d, J' s> for a direction in each name; all directions share the run."""
+    rollout, every, seeds = run(one), drawn(one), probes(one, LOOKS)[1]
+    _, found = rollout.evaluate(list(every))
+    directions = [{name: w} for name, w in every.items()]
+    beside = rollout._derivation.tangents(list(every))
+    totals = np.zeros(len(directions))
+    with rollout._from_here():
+        rollout._derivation.begin()
+        beside.start(directions)
+        for row, stop in enumerate(LOOKS):
+            beside.advance(stop - one.step)
+            for name, rows in seeds.items():
+                totals += [float((along[name] * rows[row]).sum()) for along in beside.along]
+    mine = [float((found[name] * w).sum()) for name, w in every.items()]
+    return list(zip(totals.tolist(), mine, strict=True))
+
+
+@pytest.mark.parametrize("row", sampled(ROWS, KEPT), ids=str)
+def test_tangents_and_adjoint_are_transposes(row: tuple) -> None:
+    kind, d, driven, damped, held, seed = row
+    pairs = tangents(driven_chain(kind, d, driven=driven, damped=damped, held=held, seed=seed))
+    for found, expected in pairs:
+        assert found == pytest.approx(expected, rel=1e-12, abs=1e-12)
+
+
+@pytest.fixture
+def stubborn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The third step is solved in four substeps only; the second of two fails, once the first was taken."""
+    real, failed = Projections.positions, list[float]()
+
+    def positions(self: Projections, h: float, t: float, guess: np.ndarray) -> np.ndarray:
+        if h != 1.0 and 0.12 < t < 0.151 and h > 0.02:
+            failed.append(h)
+            raise UnsolvedStepError("not this time")
+        return real(self, h, t, guess)
+
+    monkeypatch.setattr(Projections, "positions", positions)
+    return failed
+
+
+def test_gradient_through_substeps(stubborn: list[float]) -> None:
+    found = errors(driven_chain())
+    assert {0.05, 0.025} <= set(stubborn)
+    assert max(found.values()) < 1e-10, found
+
+
+def test_gradients_that_are_recomputed_are_the_same_bits() -> None:
+    """Within a budget of a few states, blocks of steps are taken once more."""
+    one = driven_chain()
+    whole, small = run(one), run(one, 6000)
+    assert whole.plan.again == 0 < small.plan.again
+    assert "storing all 6 steps" in str(whole.plan)
+    every = list(drawn(one))
+    first, second = (rollout.evaluate(every)[1] for rollout in (whole, small))
+    assert all(np.array_equal(first[name], second[name]) for name in first)
+    again = whole.evaluate(every)[1]
+    assert all(np.array_equal(first[name], again[name]) for name in first)
+
+
+def test_the_curvature_is_that_of_the_jacobian() -> None:
+    """J' l'' J is zero of linear losses, and that of one direction alone in any number of them."""
+    one = driven_chain()
+    rollout, every = run(one), drawn(one)
+    assert not rollout.curvature([every]).any()
+
+
+def test_single_precision() -> None:
+    """Gradients agree with those in double precision to some parts in 10^4."""
+    double, single = driven_chain(), driven_chain(precision="f32")
+    every = drawn(double)
+    exact, found = (run(one).evaluate(list(every))[1] for one in (double, single))
+    assert found["x"].dtype == np.float32
+    for name, values in exact.items():
+        np.testing.assert_allclose(
+            found[name], values, atol=5e-4 * (np.abs(values).max() + 1.0), err_msg=name
+        )
+
+
+def test_the_start_and_the_lengths_are_projected() -> None:
+    """A start that no longer fulfils its rods is moved onto them, and velocities are tangent; fields stay."""
+    one = driven_chain()
+    assert one.constraints
+    rod, fields = one.constraints.terms["rod"], one.potential.fields
+    x, v, lengths = fields["x"].values.copy(), fields["v"].values.copy(), np.array(rod.data["length"])
+    rod.set_datum("length", 1.1 * lengths)
+    equations, seen = one.constraints.equations(["x"]), list[float]()
+
+    def looked(self: object, *given: object) -> float:
+        equations.load(one.time)
+        seen.append(float(np.abs(equations.values()).max()))
+        velocity = fields["v"].values.ravel()
+        seen.append(float(np.abs(equations.jacobian() @ velocity + equations.rates()).max()))
+        return 0.0
+
+    losses = probes(one, (0, 3))[0]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(type(losses[0]), "value", looked)
+        Rollout(one, losses, 3).value()
+    assert len(seen) == 4
+    assert max(seen) < 1e-13
+    np.testing.assert_array_equal(fields["x"].values, x)
+    np.testing.assert_array_equal(fields["v"].values, v)
+
+
+def test_a_start_that_no_projection_reaches() -> None:
+    """The loss is NaN, and the rod is named: a fit takes a shorter step then."""
+    one = driven_chain()
+    assert one.constraints
+    one.constraints.terms["rod"].set_datum("length", [1e-3, 9.0, 0.7, 0.7])
+    rollout = run(one)
+    value, found = rollout.evaluate(["x"])
+    assert np.isnan(value)
+    assert np.isnan(found["x"]).all()
+    assert "Newton's method does not reach it" in rollout.trouble or "singular" in rollout.trouble
+
+
+def test_multipliers_are_no_input() -> None:
+    with pytest.raises(EnergyError, match=r"no derivative with respect to 'rod\.multiplier'"):
+        run(driven_chain()).evaluate(["rod.multiplier"])
+
+
+def _scaled(name: str) -> Callable[[pytest.MonkeyPatch, type], None]:
+    def damage(patch: pytest.MonkeyPatch, kind: type) -> None:
+        real = getattr(kind, name)
+        patch.setattr(kind, name, lambda *given: 1.001 * real(*given))
+
+    return damage
+
+
+DAMAGE = [
+    (ConstrainedAdjoint, "_bent"),
+    (ConstrainedAdjoint, "_product"),
+    (ConstrainedAdjoint, "_force"),
+    (ConstrainedTangents, "_bent"),
+    (ConstrainedTangents, "_off"),
+    (ConstrainedTangents, "_rate"),
+    (ConstrainedTangents, "_acceleration"),
+]
+
+
+@pytest.mark.parametrize("part", sampled(DAMAGE, []), ids=lambda part: f"{part[0].__name__}{part[1]}")
+def test_damage_is_seen(part: tuple[type, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A part that is a thousandth too large breaks the agreement of tangents and adjoint."""
+    kind, name = part
+    one = driven_chain()
+    _scaled(name)(monkeypatch, kind)
+    assert any(abs(a - b) > 1e-6 * (1.0 + abs(b)) for a, b in tangents(one))
