@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from .interpreter.case import checked
     from .potential.potential import Potential
     from .potential.staged_binding import bind_staged
+    from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
         biot_squares,
         log_stretch_squares,
@@ -71,17 +72,18 @@ _HOMES = {
     "interpreter.case": "checked",
     "potential.potential": "Potential",
     "potential.staged_binding": "bind_staged",
+    "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 """The public names by the module that defines them; a test compares them with the imports above."""
 
 __all__ = [
-    "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion", "Node",
-    "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged", "State", "Table",
-    "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares", "build", "checked",
-    "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "local_energy", "local_map",
-    "log_stretch_squares", "polar", "repeated", "resume", "run", "staged_energy", "staged_map",
-    "stretch_powers", "stretch_trace", "ti", "vector_potential",
+    "At", "Between", "Body", "Cell", "Datum", "Fields", "Grid", "Hold", "Linear", "Loss", "Motion",
+    "Node", "Output", "Parameter", "Potential", "Rollout", "Rotation", "Spacing", "Stage", "Staged",
+    "State", "Table", "Time", "TimeStep", "UserError", "Velocity", "bind", "bind_staged", "biot_squares",
+    "build", "checked", "constraint", "erf", "erfc", "fit", "hookimpl", "lagrangian", "least_value",
+    "local_energy", "local_map", "log_stretch_squares", "polar", "repeated", "resume", "run",
+    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "vector_potential",
 ]  # fmt: skip
 
 

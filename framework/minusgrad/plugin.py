@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from .steppers.schemes import SCHEMES, Scheme
     from .steppers.stepper import Stepper
     from .steppers.variational.variational_integrator import VariationalIntegrator
+    from .symbolic.elimination.functions import least_value
     from .symbolic.stretches.functions import (
         biot_squares,
         log_stretch_squares,
@@ -105,6 +106,7 @@ _HOMES = {
     "steppers.schemes": "SCHEMES Scheme",
     "steppers.stepper": "Stepper",
     "steppers.variational.variational_integrator": "VariationalIntegrator",
+    "symbolic.elimination.functions": "least_value",
     "symbolic.stretches.functions": "biot_squares log_stretch_squares polar stretch_powers stretch_trace",
 }
 
@@ -117,9 +119,10 @@ __all__ = [
     "SearchStatus", "Slope", "Spacing", "Stage", "State", "StateContext", "Stepper", "StepperContext",
     "Table", "Time", "TimeStep", "Tolerances", "UnitError", "UnitSystem", "Unknown", "UserError",
     "VariationalIntegrator", "Velocity", "biot_squares", "constraint", "elastic_constants", "erf", "erfc",
-    "hookimpl", "images", "lagrangian", "local_energy", "local_map", "log_stretch_squares", "memory",
-    "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random", "staged_energy",
-    "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field", "vector_potential",
+    "hookimpl", "images", "lagrangian", "least_value", "local_energy", "local_map", "log_stretch_squares",
+    "memory", "node_numbers", "one_or_each", "ordered_sum", "polar", "quantities", "random",
+    "staged_energy", "staged_map", "stretch_powers", "stretch_trace", "ti", "uniform_field",
+    "vector_potential",
 ]  # fmt: skip
 
 __getattr__, __dir__ = _door(__name__, _HOMES)

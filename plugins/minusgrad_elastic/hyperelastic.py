@@ -43,18 +43,32 @@ def lame(youngs_modulus, poissons_ratio):
     return mu, 2.0 * mu * poissons_ratio / (1.0 - 2.0 * poissons_ratio)
 
 
+@ti.func
+def green(across, F, mu, lam):
+    """St Venant and Kirchhoff's psi; of F in the plane with F_33 = across."""
+    E = 0.5 * (F.transpose() @ F - ti.Matrix.identity(ti.f64, F.n))
+    E33 = 0.5 * (3.0 - F.n) * (across * across - 1.0)
+    trace = E.trace() + E33
+    return mu * ((E * E).sum() + E33 * E33) + 0.5 * lam * trace * trace
+
+
+@ti.func
+def logarithmic(across, F, mu, lam):
+    """The neo-Hookean psi; of F in the plane with F_33 = across."""
+    log_J = ti.log(F.determinant() * across)
+    stretch = (F * F).sum() - F.n + (3.0 - F.n) * (across * across - 1.0)
+    return 0.5 * mu * stretch - mu * log_J + 0.5 * lam * log_J * log_J
+
+
 @local_energy("st_venant_kirchhoff", over="tuples", **SOLID)
 def st_venant_kirchhoff(F, volume, youngs_modulus, poissons_ratio):
     """St Venant-Kirchhoff solid: linear in Green's strain; soft in compression, for small strains."""
     mu, lam = lame(youngs_modulus, poissons_ratio)
-    E = 0.5 * (F.transpose() @ F - ti.Matrix.identity(ti.f64, F.n))
-    return volume * (mu * (E * E).sum() + 0.5 * lam * E.trace() * E.trace())
+    return volume * green(1.0, F, mu, lam)
 
 
 @local_energy("neo_hookean", over="tuples", **SOLID)
 def neo_hookean(F, volume, youngs_modulus, poissons_ratio):
     """Compressible neo-Hookean solid with logarithms: resists collapse, for large strains."""
     mu, lam = lame(youngs_modulus, poissons_ratio)
-    log_J = ti.log(F.determinant())
-    stretch = (F * F).sum() - F.n
-    return volume * (0.5 * mu * stretch - mu * log_J + 0.5 * lam * log_J * log_J)
+    return volume * logarithmic(1.0, F, mu, lam)

@@ -146,17 +146,36 @@ def test_log_of_vectors(dtype: type, engine: None) -> None:
     ]
     every = [2.0 ** rng.uniform(limits.minexp, limits.maxexp, 20000), 1.0 + 1e-2 * rng.normal(size=5000)]
     x = np.concatenate([*every, 1.0 + 1e-5 * rng.normal(size=5000), known]).astype(dtype)
+    assert_of_vectors(np.log, x)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_exp_of_vectors(dtype: type, engine: None) -> None:
+    """Over the range and beyond its ends; near zero; at the bounds of the reduction."""
+    rng, limits = np.random.default_rng(0), np.finfo(dtype)
+    low, high = np.log(float(limits.smallest_subnormal)), np.log(float(limits.max))
+    halves = (np.arange(-20, 20) + 0.5) * np.log(2.0)
+    known = [0.0, 1.0, -1.0, high - 1e-4, np.inf, -np.inf, np.nan, 2.0 * high, 2.0 * low, 1e30, -1e30]
+    every = [rng.uniform(1.1 * low, 1.1 * high, 20000), rng.normal(size=5000), 1e-6 * rng.normal(size=5000)]
+    assert_of_vectors(np.exp, np.concatenate([*every, halves, known]).astype(dtype))
+
+
+def assert_of_vectors(function: np.ufunc, x: np.ndarray) -> None:
+    """Within two eps of NumPy's long double; numbers below the smallest normal one may be zero."""
+    limits = np.finfo(x.dtype)
     wide, real = 64 // x.itemsize, storage.ENGINE_DTYPES[x.dtype.name]
-    taken, out = lane_blocks.blocked(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, dtype)
-    text = f"for n in range(x.shape[0]):\n    out[n] = log_{real}x{wide}(x[n])\n"
+    taken, out = lane_blocks.blocked(x[:, None], wide), lane_blocks.zeros(len(x), 1, wide, x.dtype)
+    text = f"for n in range(x.shape[0]):\n    out[n] = {function.__name__}_{real}x{wide}(x[n])\n"
     BoundKernel(Code(text, {"x": taken, "out": out}))()
     found = lane_blocks.rows(out, len(x))[:, 0]
     with np.errstate(all="ignore"):
-        expected = np.log(x.astype(np.longdouble))
-    finite = np.isfinite(expected)
-    assert np.array_equal(found[~finite], expected[~finite].astype(dtype), equal_nan=True)
+        expected = function(x.astype(np.longdouble))
+        rounded = expected.astype(x.dtype)
+    finite = np.isfinite(rounded)
+    assert np.array_equal(found[~finite], rounded[~finite], equal_nan=True)
     right = expected[finite]
-    assert (np.abs(found[finite] - right) <= 2.0 * limits.eps * np.abs(right)).all()
+    allowed = 2.0 * limits.eps * np.abs(right) + limits.tiny * (np.abs(right) < limits.tiny)
+    assert (np.abs(found[finite] - right) <= allowed).all()
 
 
 def test_rows_and_blocks() -> None:

@@ -264,13 +264,23 @@ OF_STRETCHES = ("hencky", "corotated", "ogden")
 """Parts of the names of materials that are functions of principal stretches, which Taichi lacks."""
 
 
-STRETCHED = {"fibres": 1.4, "mooney_rivlin": 1.2}
-"""By how much cells are stretched: fibres do nothing when they are pressed, and I1 - 3 loses its digits in
-single precision near the undeformed state."""
+FREE_ACROSS = [
+    "neo_hookean_plane_stress",
+    "stable_neo_hookean_plane_stress",
+    "st_venant_kirchhoff_plane_stress",
+    "compressible_mooney_rivlin_plane_stress",
+    "compressible_ogden_plane_stress",
+]
+"""Materials with an unknown that is eliminated by `least_value`, which Taichi lacks."""
+
+
+STRETCHED = {"fibres": 1.4, "mooney_rivlin": 1.2, **dict.fromkeys(FREE_ACROSS, 1.2)}
+"""By how much cells are stretched: fibres do nothing when they are pressed; I1 - 3 and ln J lose their digits
+in single precision near the undeformed state."""
 
 
 def _solid(material: LocalEnergy) -> Instance:
-    of_stretches = any(part in material.name for part in OF_STRETCHES)
+    of_stretches = any(part in material.name for part in OF_STRETCHES) or material.name in FREE_ACROSS
     return Instance(
         material, state=_general, compiles=not of_stretches, stretched=STRETCHED.get(material.name, 1.0)
     )

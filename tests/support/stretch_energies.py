@@ -27,6 +27,18 @@ def moduli(p: Numbers) -> tuple[Any, Any]:
     return mu, E / 3 / (1 - 2 * nu) - 2 * mu / 3
 
 
+def _neo_hookean(p: Numbers, *s: Any) -> Any:
+    mu, lam = moduli(p)
+    J = mp.fprod(s)
+    return mu / 2 * (sum(one**2 for one in s) - 3) - mu * mp.log(J) + lam / 2 * mp.log(J) ** 2
+
+
+def _st_venant_kirchhoff(p: Numbers, *s: Any) -> Any:
+    mu, lam = moduli(p)
+    green = [(one**2 - 1) / 2 for one in s]
+    return mu * sum(one**2 for one in green) + lam / 2 * sum(green) ** 2
+
+
 def _hencky(p: Numbers, *s: Any) -> Any:
     mu, lam = moduli(p)
     h = [mp.log(one) for one in s]
@@ -97,7 +109,10 @@ class Material:
             mu = E / (2.0 + 2.0 * nu)
             return mu, E * nu / (1.0 - nu**2) if self.plane == "stress" else E / (1 - 2 * nu) / 3 - 2 * mu / 3
         mu = 2.0 * (p["c10"] + p["c01"]) if "c10" in p else p["shear_modulus"] * p["exponent"] / 2.0
-        return mu, 2.0 * mu if self.plane == "incompressible" else p["bulk_modulus"] - 2.0 * mu / 3.0
+        if self.plane == "incompressible":
+            return mu, 2.0 * mu
+        lam = p["bulk_modulus"] - 2.0 * mu / 3.0
+        return mu, 2.0 * mu * lam / (lam + 2.0 * mu) if self.plane == "stress" else lam
 
     def of_stretches(self, *s: Any) -> Any:
         """psi; two stretches are made three."""
@@ -137,6 +152,13 @@ MATERIALS: dict[str, Material] = {
     "mooney_rivlin_plane_stress": Material(_mooney_rivlin, MOONEY, "incompressible"),
     "ogden": Material(_ogden, OGDEN | {"bulk_modulus": 5.0}),
     "ogden_plane_stress": Material(_ogden, OGDEN, "incompressible"),
+    "neo_hookean_plane_stress": Material(_neo_hookean, ELASTIC, "stress"),
+    "stable_neo_hookean_plane_stress": Material(_stable_neo_hookean, ELASTIC, "stress"),
+    "st_venant_kirchhoff_plane_stress": Material(_st_venant_kirchhoff, ELASTIC, "stress"),
+    "compressible_mooney_rivlin_plane_stress": Material(
+        _mooney_rivlin, MOONEY | {"bulk_modulus": 20.0}, "stress"
+    ),
+    "compressible_ogden_plane_stress": Material(_ogden, OGDEN | {"bulk_modulus": 5.0}, "stress"),
 }
 """All isotropic materials that are functions of stretches, by the names of their energies."""
 

@@ -11,7 +11,9 @@ import pytest
 ALIKE = (
     *("linear_plane_stress", "stable_neo_hookean", "hencky", "hencky_plane_stress", "fixed_corotated"),
     *("linear_corotated_plane_stress", "fixed_corotated_plane_stress", "mooney_rivlin", "fibres"),
-    *("mooney_rivlin_plane_stress", "ogden", "ogden_plane_stress"),
+    *("mooney_rivlin_plane_stress", "ogden", "ogden_plane_stress", "neo_hookean_plane_stress"),
+    *("stable_neo_hookean_plane_stress", "st_venant_kirchhoff_plane_stress"),
+    *("compressible_mooney_rivlin_plane_stress", "compressible_ogden_plane_stress"),
 )
 """Energies of cells that differ from `linear` and `linear_corotated` by their function alone: their rows in
 tables of all energies are long. Stresses and tangents of each are in `plugins/elastic/test_materials`."""

@@ -20,6 +20,8 @@ from .statements import Statements, template
 
 MOST_BY_LANE = 3
 """Operations lane by lane that an energy may have: each is as many statements as there are lanes."""
+MOST_FUNCTIONS = 8
+"""Logarithms and exponentials that an energy may have: with 28 a kernel of vectors compiles in minutes."""
 SMALL = (1 << 30) - 1
 """Bound of array indices; `& SMALL` gives it to the compiler."""
 
@@ -33,8 +35,10 @@ def serve(value: Scalar, most_by_lane: int = MOST_BY_LANE) -> bool:
     """True if lanes suit an energy: real numbers, and few operations lane by lane."""
     nodes = [n for n in reachable([value]) if n.number is None]
     whole = any(n.integer and n.op not in TRUTHS for n in nodes)
+    functions = sum(n.op in vector_functions.FUNCTIONS for n in nodes)
     known = {"input", *vector_functions.FUNCTIONS}
-    return not whole and sum(n.op not in known and not is_instruction(n) for n in nodes) <= most_by_lane
+    by_lane = sum(n.op not in known and not is_instruction(n) for n in nodes)
+    return not whole and functions <= MOST_FUNCTIONS and by_lane <= most_by_lane
 
 
 class Vectors(Statements):

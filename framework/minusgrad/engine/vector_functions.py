@@ -1,9 +1,14 @@
-"""Elementwise functions of SIMD vectors that the compilers lack: log.
+"""Elementwise functions of SIMD vectors that the compilers lack: log, exp.
 
     log x = k log 2 + 2 artanh z,    z = (y - 1) / (y + 1),    x = 2^k y,    sqrt(1/2) <= y < sqrt(2)
 
-2^k is factored out in halving strides, with a condition for each lane, if any lane needs it. The series in
+k is read from the exponent of each lane, if any lane needs it. The series in
 z^2 <= 0.0295 is truncated below rounding; the result is accurate to two eps of log x, also near x = 1.
+
+    exp x = 2^k exp r,    k = floor(x / log 2 + 1/2),    r = x - k log 2 in two parts, |r| <= log 2 / 2
+
+exp r is a series in r, truncated below rounding; 2^k is written into the exponent of each lane; the result
+is accurate to two eps over the range of normal numbers, and zero below it at the latest.
 """
 
 import linecache
@@ -12,13 +17,12 @@ from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
-FUNCTIONS = ("log",)
+FUNCTIONS = ("log", "exp")
 """The available functions."""
-_STRIDES = {
-    "f32": (64, (64, 32, 16, 8, 4, 2, 1), 5),
-    "f64": (512, (512, 256, 128, 64, 32, 16, 8, 4, 2, 1), 12),
-}
-"""Strides of the exponent: up (twice) and down; and the number of terms of the series."""
+_TERMS = {"f32": 5, "f64": 12}
+"""Of the series of log."""
+_BITS = {"f32": ("i32", 127, 23), "f64": ("i64", 1023, 52)}
+"""Of a number the bits of its exponent: their type, the offset of the exponent, their place."""
 
 
 def name(function: str, real: str, wide: int) -> str:
@@ -30,11 +34,12 @@ def helpers(ti: ModuleType, text: str) -> dict[str, Callable]:
     """The Taichi functions of vectors that a kernel's text calls, by name."""
     made = {}
     for real, wide in (("f32", 16), ("f64", 8)):
-        if (called := name("log", real, wide)) in text:
-            source, file, scope = _log(called, real, wide), f"<minusgrad {called}>", {"ti": ti}
-            linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-            exec(compile(source, file, "exec"), scope)
-            made[called] = ti.func(scope[called])
+        for function, written in (("log", _log), ("exp", _exp)):
+            if (called := name(function, real, wide)) in text:
+                source, file, scope = written(called, real, wide), f"<minusgrad {called}>", {"ti": ti}
+                linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+                exec(compile(source, file, "exec"), scope)
+                made[called] = ti.func(scope[called])
     return made
 
 
@@ -42,19 +47,21 @@ def _log(called: str, real: str, wide: int) -> str:
     def vector(number: Any) -> str:
         return f"ti.Vector([ti.{real}({number})] * {wide})"
 
-    def stride(condition: str, power: int) -> list[str]:
-        return [
-            f"c = {condition}",
-            f"y = ti.select(c, y * {vector(2.0**power)}, y)",
-            f"k = ti.select(c, k - {vector(float(power))}, k)",
-        ]
-
-    up, down, terms = _STRIDES[real]
-    root = math.sqrt(0.5)
-    strides = [
-        *stride(f"y < {vector(2.0 ** (1 - up))}", up),
-        *stride(f"y < {vector(root)}", up),
-        *(line for power in down for line in stride(f"y >= {vector(root * 2.0**power)}", -power)),
+    terms, up, (whole, offset, place) = _TERMS[real], {"f32": 64, "f64": 512}[real], _BITS[real]
+    root, mantissa = math.sqrt(0.5), (1 << place) - 1
+    bits = [f"ti.bit_cast(y[{lane}], ti.{whole})" for lane in range(wide)]
+    exponents = ", ".join(f"ti.cast(({one} >> ti.{whole}({place})), ti.{real})" for one in bits)
+    one = f"ti.{whole}({offset << place})"
+    mantissas = ", ".join(f"ti.bit_cast(({b} & ti.{whole}({mantissa})) | {one}, ti.{real})" for b in bits)
+    reduced = [
+        f"c = y < {vector(2.0 ** (1 - up))}",
+        f"y = ti.select(c, y * {vector(2.0**up)}, y)",
+        f"k = ti.select(c, {vector(float(-up - offset))}, {vector(float(-offset))})",
+        f"k = k + ti.Vector([{exponents}])",
+        f"y = ti.Vector([{mantissas}])",
+        f"c = y >= {vector(2.0 * root)}",
+        f"y = ti.select(c, y * {vector(0.5)}, y)",
+        f"k = ti.select(c, k + {vector(1.0)}, k)",
     ]
     series = vector(2.0 / (2 * terms - 1))
     for n in reversed(range(terms - 1)):
@@ -64,12 +71,46 @@ def _log(called: str, real: str, wide: int) -> str:
         f"k = {vector(0.0)}",
         f"far = ti.select((x < {vector(root)}) | (x >= {vector(2.0 * root)}), {vector(1.0)}, {vector(0.0)})",
         f"if far.sum() > ti.{real}(0.0):",
-        *(f"    {line}" for line in strides),
+        *(f"    {line}" for line in reduced),
         f"z = (y - {vector(1.0)}) / (y + {vector(1.0)})",
         "q = z * z",
         f"value = k * {vector(math.log(2.0))} + z * {series}",
         f"edge = ti.select(x < {vector(0.0)}, {vector('ti.math.nan')}, {vector('-ti.math.inf')})",
         f"value = ti.select(x > {vector(0.0)}, value, edge)",
+        f"return ti.select(x <= {vector(_largest(real))}, value, x)",
+    ]
+    return f"def {called}(x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+_POWERS = {
+    "f32": (8, (-104.0, 88.72283905206835), (0.693359375, -2.12194440054690583e-4)),
+    "f64": (14, (-746.0, 709.782712893384), (0.6931471803691238, 1.90821492927058770e-10)),
+}
+"""Of exp: terms of the series; x below which it is 0 and above which it is infinite; log 2 in two parts, of
+which products of the first with k are exact."""
+
+
+def _exp(called: str, real: str, wide: int) -> str:
+    def vector(number: Any) -> str:
+        return f"ti.Vector([ti.{real}({number})] * {wide})"
+
+    (terms, (low, high), (first, rest)), (whole, offset, place) = _POWERS[real], _BITS[real]
+    series = vector(1.0)
+    for n in reversed(range(1, terms)):
+        series = f"({series} * r * {vector(1.0 / n)} + {vector(1.0)})"
+    bits = f"(ti.cast(k[{{lane}}], ti.{whole}) + ti.{whole}({offset})) << ti.{whole}({place})"
+    power = ", ".join(f"ti.bit_cast({bits}, ti.{real})".replace("{lane}", str(n)) for n in range(wide))
+    lines = [
+        f"far = ti.max(x, {vector(0.0)} - x) > {vector(0.5 * high)}",
+        f"y = ti.select(far, x * {vector(0.5)}, x)",  # of which the square: 2^k shall be a normal number
+        f"y = ti.select(y < {vector(0.5 * high)}, y, {vector(0.5 * high)})",
+        f"y = ti.select(y > {vector(0.5 * low)}, y, {vector(0.5 * low)})",
+        f"k = ti.floor(y * {vector(1.0 / math.log(2.0))} + {vector(0.5)})",
+        f"r = ti.max(y - k * {vector(first)}, {vector(-2.0)}) - k * {vector(rest)}",  # else one product
+        f"value = {series} * ti.Vector([{power}])",
+        "value = ti.select(far, value * value, value)",
+        f"value = ti.select(x > {vector(low)}, value, {vector(0.0)})",
+        f"value = ti.select(x > {vector(high)}, {vector('ti.math.inf')}, value)",
         f"return ti.select(x <= {vector(_largest(real))}, value, x)",
     ]
     return f"def {called}(x):\n" + "".join(f"    {line}\n" for line in lines)

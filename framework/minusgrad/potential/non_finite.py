@@ -5,10 +5,13 @@ from typing import Any
 
 import numpy as np
 
+from ..codegen.element_samples import Sample
+from ..codegen.kept_traces import KEPT
 from ..energies.fields import POSITIONS, Field
 from ..energies.term import Term
 from ..engine import storage
 from ..errors import NonFiniteError
+from ..symbolic.graph import reachable
 from .requests.term_request import targets_of
 from .staged_map_kernels import StagedMapKernels
 from .staged_term import StagedTerm
@@ -58,7 +61,8 @@ def non_finite_force(
             found = f"term '{name}', node {node}: its force on '{field.name}' is not finite"
             if not isinstance(part, Term):
                 return found
-            return found + (_inverted(part, field, node) or _in_one_place(part, field, node))
+            causes = (_inverted(part, field, node), _without_minimum(part, node, t))
+            return found + next(filter(None, causes), _in_one_place(part, field, node))
     return None
 
 
@@ -80,6 +84,22 @@ def _inverted(term: Term, x: Field, node: int) -> str:
                 " load or time, or an energy that is finite there"
             )
     return ""
+
+
+def _without_minimum(term: Term, node: int, t: float) -> str:
+    """The end of a message: an element at this node whose `least_value` is NaN, if there is one."""
+    graph = KEPT.of_term(term, "value").value
+    if not any(one.op == "fixed" for one in reachable([graph])):
+        return ""
+    chosen = np.flatnonzero((term.elements.nodes == node).any(axis=1))
+    (values,) = Sample.of_elements(term, chosen, t).exact([graph])
+    lost = chosen[~np.isfinite(values)]
+    return (
+        f"; its element {lost[0]} has no least energy over its unknown (a plate: no stretch across at which"
+        " the stress across is zero): take smaller steps of load or time, or another material"
+        if len(lost)
+        else ""
+    )
 
 
 def _in_one_place(term: Term, x: Field, node: int) -> str:

@@ -14,6 +14,7 @@ import numpy as np
 
 from ..engine import runtime, special_functions
 from ..errors import TraceError
+from .elimination import functions as elimination
 from .rewriting import visible
 
 CONSTANT_MODULES = ("math", "numpy")
@@ -64,7 +65,7 @@ def _of_value(value: Any, around: tuple[Any, ...]) -> Hashable:
     home = getattr(value, "__module__", None) or type(value).__module__
     if home.split(".")[0] in runtime.PREFIXES:
         return _of_engine(value)
-    if home == special_functions.__name__:
+    if home in (special_functions.__name__, elimination.__name__):
         return value.__name__
     function = inspect.unwrap(value) if callable(value) else None
     if isinstance(function, FunctionType):

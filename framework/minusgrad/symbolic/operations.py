@@ -110,6 +110,8 @@ _ROWS = (
     *(Operation(f"stretch_entry{d}", 6 + c, defined=True, derivative=entry_slopes)
       for d, c in ((2, 3), (3, 6))),
     *(Operation(f"stretch_slope{d}", 2 + c, defined=True, derivative=no_third) for d, c in ((2, 3), (3, 6))),
+    # A value that is not differentiated, in steps of which all derivatives are exact (`elimination.newton`)
+    Operation("fixed", defined=True),
     # Kinks and choices
     Operation("abs", python=abs, numpy=np.abs, vectors="ti.max({0}, {zero} - {0})", result="same",
               derivative=lambda y, a: (

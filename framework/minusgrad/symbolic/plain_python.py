@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from .elimination.functions import least_value
 from .graph import REAL_PLACE
 from .neighbours import Neighbours
 from .operations import OPERATIONS
@@ -249,6 +250,7 @@ NUMPY = _Numpy(
     determinant=lambda a: a.determinant(),
     inverse=lambda a: a.inverse(),
     **{one.__name__: one for one in stretches.FUNCTIONS} | {"polar": lambda F: array(stretches.polar(F))},
+    least_value=least_value,
     Vector=_Constructor(),
     Matrix=_Constructor(),
     types=Types(

@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 
 from ..engine import runtime, special_functions
 from ..errors import MinusgradError, TraceError, suggestion
+from .elimination import functions as elimination
 from .error_explanations import explanation, with_cure
 from .stretches import functions as stretches
 from .tensors import TRUNCATES, as_real, is_integer
@@ -232,7 +233,7 @@ class Rebinder:
         if path[0] in runtime.PREFIXES:
             of_engine = isinstance(value, ModuleType)
             return vars(self.namespace).get(path[-1], self.namespace) if of_engine else self._own_name(value)
-        if home in (special_functions.__name__, stretches.__name__):
+        if home in (special_functions.__name__, stretches.__name__, elimination.__name__):
             return getattr(self.namespace, value.__name__)
         function = inspect.unwrap(value) if callable(value) else None  # Quadrants wraps in objects
         if isinstance(function, FunctionType):

@@ -9,6 +9,7 @@ from functools import partial, reduce
 from itertools import product
 from typing import Any
 
+from .elimination import newton
 from .graph import Graph
 from .operations import OPERATIONS, TRUTHS
 from .rewriting import Types, missing, unknown, unprinted
@@ -37,6 +38,7 @@ class Symbolic:
                 setattr(self, op, partial(self._rounded, op))
         for function in isotropic.FUNCTIONS:
             setattr(self, function.__name__, function)
+        self.least_value = partial(newton.least_value, graph)
         for dtype in REALS:
             setattr(self, dtype, partial(self._number, "to_real"))
         for dtype in WHOLES:

@@ -51,5 +51,5 @@ def fibres(F, volume, direction, k1, k2, dispersion):
     """Fibres along one direction (Gasser, Ogden and Holzapfel), beside a matrix: tissue, rubber."""
     along = F @ direction
     stretch = along.norm_sqr() / direction.norm_sqr() - 1.0
-    E = ti.max(dispersion * (first_invariant(F) - 3.0) + (1.0 - 3.0 * dispersion) * stretch, 0.0)
+    E = ti.max(dispersion * (first_invariant(F, 1.0) - 3.0) + (1.0 - 3.0 * dispersion) * stretch, 0.0)
     return volume * 0.5 * k1 * E * E * growth(k2 * E * E)

@@ -40,17 +40,18 @@ def plane_stress_lame(youngs_modulus, poissons_ratio):
 
 
 @ti.func
-def first_invariant(F):
-    """I1 = tr C, with F_33 = 1 in the plane."""
-    return (F * F).sum() + (3.0 - F.n)
+def first_invariant(F, across):
+    """I1 = tr C, in the plane with F_33 = across."""
+    return (F * F).sum() + (3.0 - F.n) * across * across
 
 
 @ti.func
-def second_invariant(F):
-    """I2 = ((tr C)^2 - tr C^2) / 2, with F_33 = 1 in the plane."""
+def second_invariant(F, across):
+    """I2 = ((tr C)^2 - tr C^2) / 2, in the plane with F_33 = across."""
     C = F.transpose() @ F
-    first = first_invariant(F)
-    return 0.5 * (first * first - (C * C).sum() - (3.0 - F.n))
+    first = first_invariant(F, across)
+    square = across * across
+    return 0.5 * (first * first - (C * C).sum() - (3.0 - F.n) * square * square)
 
 
 @ti.func

@@ -35,23 +35,45 @@ OGDEN: dict[str, Any] = {"shear_modulus": Parameter("Pa"), "exponent": Parameter
 """mu and a; mu a must be positive in the sum over terms."""
 
 
+@ti.func
+def stable(across, F, small, bulk):
+    """The stable neo-Hookean psi of Lame's constants; of F in the plane with F_33 = across."""
+    mu, lam = 4.0 / 3.0 * small, bulk + 5.0 / 6.0 * small
+    I1, grown = first_invariant(F, across), F.determinant() * across - 1.0
+    shear = 0.5 * (I1 - 3.0) - 0.5 * ti.log(0.25 * (I1 + 1.0)) - 0.75 * grown
+    return mu * shear + 0.5 * lam * grown * grown
+
+
+@ti.func
+def mooney(across, F, c10, c01, bulk_modulus):
+    """Mooney and Rivlin's psi; of F in the plane with F_33 = across."""
+    J = F.determinant() * across
+    shrink = ti.exp(-2.0 / 3.0 * ti.log(J))
+    first, second = first_invariant(F, across), second_invariant(F, across)
+    shear = c10 * (shrink * first - 3.0) + c01 * (shrink * shrink * second - 3.0)
+    return shear + dilation(J, bulk_modulus)
+
+
+@ti.func
+def powers(across, F, shear_modulus, exponent, bulk_modulus):
+    """One term of Ogden's psi; of F in the plane with F_33 = across."""
+    J = F.determinant() * across
+    total = stretch_powers(F, exponent) + (3.0 - F.n) * ti.exp(exponent * ti.log(across))
+    shear = shear_modulus / exponent * (ti.exp(-exponent / 3.0 * ti.log(J)) * total - 3.0)
+    return shear + dilation(J, bulk_modulus)
+
+
 @local_energy("stable_neo_hookean", over="tuples", **SOLID)
 def stable_neo_hookean(F, volume, youngs_modulus, poissons_ratio):
     """Stable neo-Hookean solid: for large strains, finite where cells are flat or inverted, for animation."""
-    small, bulk = lame(youngs_modulus, poissons_ratio)
-    mu, lam = 4.0 / 3.0 * small, bulk + 5.0 / 6.0 * small
-    I1, grown = first_invariant(F), F.determinant() - 1.0
-    shear = 0.5 * (I1 - 3.0) - 0.5 * ti.log(0.25 * (I1 + 1.0)) - 0.75 * grown
-    return volume * (mu * shear + 0.5 * lam * grown * grown)
+    mu, lam = lame(youngs_modulus, poissons_ratio)
+    return volume * stable(1.0, F, mu, lam)
 
 
 @local_energy("mooney_rivlin", over="tuples", **RUBBER, **MOONEY)
 def mooney_rivlin(F, volume, c10, c01, bulk_modulus):
     """Mooney-Rivlin rubber, nearly incompressible: for stretches up to 2 or so."""
-    J = F.determinant()
-    shrink = ti.exp(-2.0 / 3.0 * ti.log(J))
-    shear = c10 * (shrink * first_invariant(F) - 3.0) + c01 * (shrink * shrink * second_invariant(F) - 3.0)
-    return volume * (shear + dilation(J, bulk_modulus))
+    return volume * mooney(1.0, F, c10, c01, bulk_modulus)
 
 
 @local_energy("mooney_rivlin_plane_stress", over="tuples", **RUBBER_SHEET, **MOONEY)
@@ -69,10 +91,7 @@ def mooney_rivlin_plane_stress(F, volume, c10, c01):
 )
 def ogden(F, volume, shear_modulus, exponent, bulk_modulus):
     """One term of Ogden's rubber: for stretches up to 7, with two or three terms."""
-    J = F.determinant()
-    powers = stretch_powers(F, exponent) + (3.0 - F.n)
-    shear = shear_modulus / exponent * (ti.exp(-exponent / 3.0 * ti.log(J)) * powers - 3.0)
-    return volume * (shear + dilation(J, bulk_modulus))
+    return volume * powers(1.0, F, shear_modulus, exponent, bulk_modulus)
 
 
 @local_energy("ogden_plane_stress", over="tuples", **RUBBER_SHEET, **OGDEN)
