@@ -20,6 +20,7 @@ from minusgrad import (
 )
 from minusgrad.plugin import SCHEMES, Constraints, Integrator
 from minusgrad.steppers.holds import Holds
+from minusgrad_elastic.rods import rod
 
 
 @local_energy("weight", over="nodes", x=Node("m", ("d",)), m=Node("kg"), g=Parameter("m/s^2"))
@@ -60,6 +61,25 @@ def mechanism(
     potential = Potential(fields, [bind(one, fields, **k) for one, k in energies])
     held = Holds(fields, list(holds), motions)
     return Integrator(potential, motions, SCHEMES[scheme], dt, holds=held, constraints=kept, **more)
+
+
+PIVOT = Hold("pivot", "x", np.array([0]))
+
+
+def pendulum(dt: float, scheme: str = "leapfrog", angle: float = 2.0, **more: Any) -> Integrator:
+    """A mass at a rod of 1 m in the plane, released at an angle; g = 1 m/s^2."""
+    x = np.array([[0.0, 0.0], [np.sin(angle), -np.cos(angle)]])
+    rods = [(rod, {"tuples": [[0, 1]], "data": {"length": 1.0}})]
+    weights = [(weight, {"parameters": {"g": 1.0}})]
+    return mechanism(x, 0.0 * x, np.ones(2), rods, dt, weights, scheme, [PIVOT], **more)
+
+
+def hoop(dt: float, start: float, rate: float = 4.0, **more: Any) -> Integrator:
+    """A bead on a hoop of 1 m that turns about its vertical diameter, at rest relative to it."""
+    x = np.array([[np.sin(start), 0.0, -np.cos(start)]])
+    v = np.array([[0.0, rate * np.sin(start), 0.0]])
+    kept = [(on_sphere, {"parameters": {"radius": 1.0}}), (in_turning_plane, {"parameters": {"rate": rate}})]
+    return mechanism(x, v, np.ones(1), kept, dt, [(weight, {"parameters": {"g": 9.81}})], **more)
 
 
 def state(one: Integrator) -> tuple[np.ndarray, np.ndarray]:

@@ -35,7 +35,17 @@ from ..steppers.stepper import Stepper
 from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
-from .observers import Energies, Frames, Momenta, Observer, Pressures, Reactions, Temperatures, boltzmann
+from .observers import (
+    ConstraintForces,
+    Energies,
+    Frames,
+    Momenta,
+    Observer,
+    Pressures,
+    Reactions,
+    Temperatures,
+    boltzmann,
+)
 
 
 class Splitting(Record):
@@ -489,6 +499,18 @@ class ReactionsBlock(Looks):
         return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
 
 
+class ConstraintsBlock(Looks):
+    """Multipliers of each constraint, their largest violation, and the forces of constraints on nodes."""
+
+    def make(self, context: ObserverContext) -> Observer:
+        made = ConstraintForces(context.stepper, context.recorder, self.every)
+        for name in made.names:
+            unit = UnitSystem.si().symbol(made.fields[name].unit).replace(" ", "/")
+            force = context.units.symbol(f"J/{unit}"), context.units.in_si(f"J/{unit}")
+            context.recorder.unit(made.label(name), *force)
+        return made
+
+
 class FramesBlock(Looks):
     """Whole fields; all that move, where `fields` is not given.
 
@@ -538,6 +560,7 @@ def register_observers() -> Mapping[str, type[BaseModel]]:
         "energies": EnergiesBlock,
         "momenta": MomentaBlock,
         "reactions": ReactionsBlock,
+        "constraints": ConstraintsBlock,
         "temperatures": TemperaturesBlock,
         "pressure": PressureBlock,
         "frames": FramesBlock,

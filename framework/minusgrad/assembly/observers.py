@@ -6,7 +6,7 @@
             (1e-9 of the kinetic energy and sum |u| there), in parts of them; of the heat or the work so far,
             where these are larger
     damped = -(total - work + dissipated - E0), what a scheme that damps has taken, in place of drift
-    reaction = dU/dx + dR/dv + inertia dv/dt at what is held: the force of the supports on the body
+    reaction = dU/dx + dR/dv + G^T lambda + inertia dv/dt at what is held: the force of the supports
 
 All sums in double precision and in fixed order.
 """
@@ -139,7 +139,7 @@ def boltzmann(units: UnitSystem) -> float:
 class Temperatures(Observer):
     """Records temperature/kinetic, and temperature/configurational where asked.
 
-    kinetic            2 K / (k_B n), n the number of free components
+    kinetic            2 K / (k_B n), n the number of free components less that of constraints
     configurational    sum |dU/dx|^2 / (k_B sum d^2U/dx^2) over the free components (Rugh 1997, Phys. Rev.
                        Lett. 78, 772); of long runs take the means of both sums, which are recorded as
                        force_squared and laplacian
@@ -158,9 +158,15 @@ class Temperatures(Observer):
         self.holds, self.k, self.configurational = holds, k, configurational
         if not stepper.motions:
             raise EnergyError("nothing moves in time, so that it has no temperature")
+        if configurational and stepper.constraints:
+            raise EnergyError(
+                "configurational: has no rule for constraints, got some; leave it out, the kinetic"
+                " temperature counts them"
+            )
 
     def observe(self) -> None:
-        double, count, squares, laplacian = 0.0, 0, 0.0, 0.0
+        kept = self.stepper.constraints
+        double, count, squares, laplacian = 0.0, -kept.count if kept else 0, 0.0, 0.0
         for motion in self.stepper.motions:
             v = self.fields[motion.velocity].values.astype(np.float64)
             free = self.holds.free(motion.position)
@@ -246,8 +252,11 @@ class Reactions(Observer):
 
     def observe(self) -> None:
         step, time = self.stepper.step, self.stepper.time
+        pulled = constraint_gradient(self.stepper, self.holds.fields)
         for field in self.holds.fields:
             force = storage.host(self.stepper.gradient[field]).astype(np.float64)
+            if field in pulled:
+                force += pulled[field]
             if self.dissipation and field in self.velocities:
                 force += self.dissipation.gradient(self.velocities[field], time)
             reaction = self.holds.reaction(field, force, self.stepper.inertia.get(field), time)
@@ -255,6 +264,46 @@ class Reactions(Observer):
             self.recorder.record_frame(step, time, {label: reaction})
             totals = self.holds.totals(field, reaction)
             self.recorder.record_observables(step, time, {f"{label}/{n}": f for n, f in totals.items()})
+
+
+def constraint_gradient(stepper: Stepper, names: Sequence[str]) -> dict[str, np.ndarray]:
+    """G^T lambda by field, of those that constraints read; empty without constraints."""
+    if stepper.constraints is None or (weights := stepper.multipliers()) is None:
+        return {}
+    read = [name for name in names if name in stepper.constraints.reads]
+    return stepper.constraints.forces(weights, read, stepper.time)
+
+
+class ConstraintForces(Observer):
+    """Records multiplier/CONSTRAINT, of each element, and violation; constraint_force (n, d) in the frames.
+
+    The force on the nodes is -G^T lambda; of a field that is not the only one with constraints,
+    `constraint_force/FIELD`. Raises `EnergyError` where there are no constraints.
+    """
+
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int):
+        super().__init__(stepper, recorder, every)
+        if stepper.constraints is None:
+            raise EnergyError("there are no constraints: add a [[constraint]], or leave their forces out")
+        self.constraints = stepper.constraints
+        moved = [field.name for field in stepper.moving]
+        self.names = [name for name in moved if name in self.constraints.reads]
+
+    def observe(self) -> None:
+        step, time, weights = self.stepper.step, self.stepper.time, self.stepper.multipliers()
+        assert weights is not None
+        gradients = self.constraints.forces(weights, self.names, time)
+        for name, gradient in gradients.items():
+            self.recorder.record_frame(step, time, {self.label(name): -gradient})
+        values: dict[str, float | np.ndarray] = {"violation": self.stepper.violation() or 0.0}
+        parts = self.constraints.by_constraint(weights)
+        self.recorder.record_observables(
+            step, time, values | {f"multiplier/{n}": w for n, w in parts.items()}
+        )
+
+    def label(self, name: str) -> str:
+        """The name of the forces on a field in files."""
+        return "constraint_force" if len(self.names) == 1 else f"constraint_force/{name}"
 
 
 class FitHistory(Observer):

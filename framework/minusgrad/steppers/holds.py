@@ -130,6 +130,14 @@ class Holds:
                 found[held.all] += held.masses(inertia) * held.accelerations(t)
         return found
 
+    def acceleration(self, field: str, t: float) -> np.ndarray:
+        """The prescribed acceleration of each component of a field at time t, zero at free ones."""
+        found = np.zeros(self._fields[field].shape)
+        if self.moves(field):
+            held = self._held[field]
+            found[held.all] = held.accelerations(t)
+        return found
+
     def totals(self, field: str, reaction: np.ndarray) -> dict[str, np.ndarray]:
         """The sum of a field's reactions over the nodes of each hold: shape of one value."""
         held = self._held.get(field)

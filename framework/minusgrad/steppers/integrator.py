@@ -50,6 +50,7 @@ from ..potential.potential import Potential
 from ..potential.velocity_terms import refuse_velocities
 from .constrained.constrained_moves import ConstrainedMoves
 from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
+from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.projections import Projections
 from .constrained.start import prepare
@@ -416,6 +417,17 @@ class Integrator(MotionStepper):
             f"step {self.step + 1}: is not solved in {parts} substeps of {self.dt / parts:.6g}: {error}; a"
             " smaller dt may cure it"
         ) from error
+
+    def multipliers(self) -> np.ndarray | None:
+        """lambda (E,) of the constraints at the present positions and velocities."""
+        if self._constrained is None:
+            return None
+        self.update()
+        forces = {n: storage.host(g).astype(np.float64) for n, g in self._forces.items()}
+        for motion in self.motions if self.dissipation else ():
+            assert self.dissipation
+            forces[motion.position] += self.dissipation.gradient(motion.velocity, self.time)
+        return multipliers(self._constrained.projections, forces)
 
     def events(self) -> list[dict[str, Any]]:
         """The steps that were divided since the last call, with the number of their substeps."""

@@ -181,6 +181,17 @@ class Stepper:
         """Set held components to their prescribed values at the present time."""
         self.holds.place(self.time)
 
+    def multipliers(self) -> np.ndarray | None:
+        """The multipliers lambda (E,) of its constraints at the present state; None without constraints."""
+        return None
+
+    def violation(self) -> float | None:
+        """The largest violation of a constraint, in parts of the largest coordinate; None without any."""
+        if self.constraints is None:
+            return None
+        moved = [field.name for field in self.moving if field.name in self.constraints.reads]
+        return self.constraints.violation(moved, self.time)
+
     @property
     def outcome(self) -> str | None:
         """The outcome in one word; None until the stepper has finished."""

@@ -10,25 +10,17 @@ from minusgrad import Hold
 from minusgrad.plugin import Integrator
 from minusgrad_elastic.rods import rod
 from tests.support.mechanisms import (
+    PIVOT,
     energy,
-    in_turning_plane,
+    hoop,
     mechanism,
-    on_sphere,
+    pendulum,
     state,
     violation,
     weight,
 )
 
 G = 9.81
-PIVOT = Hold("pivot", "x", np.array([0]))
-
-
-def pendulum(dt: float, scheme: str = "leapfrog", angle: float = 2.0, **more) -> Integrator:
-    """A mass at a rod of 1 m in the plane, released at an angle; g = 1 m/s^2."""
-    x = np.array([[0.0, 0.0], [np.sin(angle), -np.cos(angle)]])
-    rods = [(rod, {"tuples": [[0, 1]], "data": {"length": 1.0}})]
-    weights = [(weight, {"parameters": {"g": 1.0}})]
-    return mechanism(x, 0.0 * x, np.ones(2), rods, dt, weights, scheme, [PIVOT], **more)
 
 
 def spinning(angle: float, one: Integrator) -> float:
@@ -82,14 +74,6 @@ def test_a_conical_pendulum_goes_round() -> None:
         )
     assert errors[0] / errors[1] == pytest.approx(4.0, rel=0.02)
     assert errors[1] < 2e-3
-
-
-def hoop(dt: float, start: float, rate: float = 4.0, **more) -> Integrator:
-    """A bead on a hoop of 1 m that turns about its vertical diameter, at rest relative to it."""
-    x = np.array([[np.sin(start), 0.0, -np.cos(start)]])
-    v = np.array([[0.0, rate * np.sin(start), 0.0]])
-    kept = [(on_sphere, {"parameters": {"radius": 1.0}}), (in_turning_plane, {"parameters": {"rate": rate}})]
-    return mechanism(x, v, np.ones(1), kept, dt, [(weight, {"parameters": {"g": G}})], **more)
 
 
 def test_a_bead_on_a_turning_hoop_stays_where_cos_theta_is_g_over_r_omega_squared() -> None:

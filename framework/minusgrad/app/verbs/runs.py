@@ -151,6 +151,8 @@ def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
         facts |= {"time": stepper.time, "time_unit": unit, "remarks": list(run.remarks)}
         if run.step_size is not None:
             facts["step_size"] = run.step_size.as_dict()
+        if (violation := stepper.violation()) is not None:
+            facts["violation"] = violation
         print_json(facts | last)
         return int(stepper.failed)
     clock = f"steps, t = {stepper.time:.10g}{'' if unit == '1' else ' ' + unit}"
@@ -161,6 +163,8 @@ def _report_run(run: Any, as_json: bool, said: Collection[str]) -> int:
         print(f"  solver: {stepper.solver_used}")
     for name, value in last.items():
         print(f"  energy {name}: {value:.3g}")
+    if (violation := stepper.violation()) is not None:
+        print(f"  constraints hold to {violation:.2g} of the largest coordinate")
     if recorded:
         print(f"  pictures: minusgrad plot {run.folder}")
     return int(stepper.failed)

@@ -73,6 +73,12 @@ class Constraints:
             self._equations[key] = Equations(self.fields, self.terms, key)
         return self._equations[key]
 
+    def violation(self, names: Sequence[str], t: float) -> float:
+        """The largest violation at the present values of these fields (see `equations`)."""
+        system = self.equations(names)
+        system.load(t)
+        return float(system.violation(system.values(), system.rows(), system.extent()).max())
+
     @property
     def multipliers(self) -> np.ndarray:
         """lambda (E,) of `potential`, in the order of the equations."""
