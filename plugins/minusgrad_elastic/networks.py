@@ -1,4 +1,4 @@
-"""Spring networks with nodes and springs listed in the scene: x (n, d), v (n, d), m (n,), in the run's units.
+"""Networks with nodes and springs, or rods, listed in the scene; chains. x (n, d), v (n, d), m (n,).
 
 list        rows          data of its elements
 edges       (K, 2)        rest [m], their length where they begin; length, the same, for rods
@@ -28,6 +28,7 @@ from .states import Place, Speed
 Mass = Annotated[float | str, Quantity("kg", "positive")]
 Masses = Annotated[Mass | tuple[Mass, ...], ByForm(one_or_each, ("one", "each"))]
 Number = Annotated[int, Field(ge=0)]
+Rate = Annotated[float | str, Quantity("rad/s")]
 
 
 def same_space(nodes: tuple[tuple[Any, ...], ...]) -> tuple[tuple[Any, ...], ...]:
@@ -52,7 +53,9 @@ def no_twins(springs: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...
 class Network(Record):
     """Nodes at given positions, and springs between pairs of them (counted from 0), initially at rest length.
 
-    `mass` of every node, or one for each; `bodies`: their nodes by name. All nodes have one velocity.
+    `mass` of every node, or one for each; `bodies`: their nodes by name. All nodes have one velocity and,
+    where `spin` is given, that of a rotation about the centre of mass: three numbers in space, one in a
+    plane.
     """
 
     nodes: Annotated[tuple[tuple[Place, ...], ...], Field(min_length=1), AfterValidator(same_space)]
@@ -61,6 +64,7 @@ class Network(Record):
     bodies: dict[str, Annotated[tuple[Number, ...], Field(min_length=1)]] = {}  # noqa: RUF012
     origin: tuple[Place, ...] = ()
     velocity: tuple[Speed, ...] = ()
+    spin: tuple[Rate, ...] = ()
 
     def make(self, context: StateContext) -> State:
         values = quantities(self, context.units)
@@ -75,22 +79,19 @@ class Network(Record):
             )
         moved = x + np.array(values["origin"] or np.zeros(x.shape[1]), float)
         v = np.tile(np.array(values["velocity"] or np.zeros(x.shape[1]), float), (len(x), 1))
-        return State(
-            fields={"x": moved, "v": v, "m": np.broadcast_to(np.array(values["mass"], float), len(x)).copy()},
-            units={"x": "m", "v": "m s^-1", "m": "kg"},
-            motions=(Motion("x", "v", "m"),),
-            bodies=tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items()),
-            tuples={"edges": edges},
-            data={"edges": {"rest": rest, "length": rest}},
-            labels={"x": "position", "v": "velocity", "m": "mass"},
-            shown=("edges",),
-        )
+        m = np.broadcast_to(np.array(values["mass"], float), len(x)).copy()
+        if values["spin"]:
+            v += _turning(x - m @ x / m.sum(), np.array(values["spin"], float))
+        bodies = tuple(Body(name, sorted(nodes)) for name, nodes in self.bodies.items())
+        return linked(moved, v, m, edges, rest, bodies)
 
     def _refuse_misfits(self, n: int, d: int) -> None:
         """Raises `UserError` for lists of another length, and for missing nodes."""
         for key in ("origin", "velocity"):
             if len(getattr(self, key)) not in (0, d):
                 raise UserError(f"{key}: {len(getattr(self, key))} numbers for {d} axes")
+        if len(self.spin) not in (0, 2 * d - 3):
+            raise UserError(f"spin: needs {2 * d - 3} in {d} axes, got {len(self.spin)}; correct it")
         if isinstance(self.mass, tuple) and len(self.mass) != n:
             raise UserError(f"mass: {len(self.mass)} numbers for {n} nodes")
         named = {f"springs.{k}": pair for k, pair in enumerate(self.springs)}
@@ -101,4 +102,55 @@ class Network(Record):
                 raise UserError(f"{key}: names a node twice")
 
 
-NETWORKS = {"network": Network}
+class Chain(Record):
+    """A straight chain of equal `links`, springs or rods, from its first node on; initially at rest.
+
+    `length` of the whole chain; `direction`: two or three numbers, of any size; `mass` of every node. The
+    bodies are `first` and `last`.
+    """
+
+    links: Annotated[int, Field(ge=1)]
+    length: Annotated[float | str, Quantity("m", "positive")]
+    direction: Annotated[tuple[float, ...], Field(min_length=2, max_length=3)]
+    mass: Mass
+    origin: tuple[Place, ...] = ()
+
+    def make(self, context: StateContext) -> State:
+        values, along = quantities(self, context.units), np.array(self.direction)
+        if not (size := np.linalg.norm(along)) > 0.0:
+            raise UserError("direction: needs a length above zero, got zeros; give another one")
+        if len(self.origin) not in (0, len(along)):
+            raise UserError(f"origin: needs {len(along)} numbers, as direction has, got {len(self.origin)}")
+        place = np.arange(self.links + 1) / self.links * values["length"]
+        x = place[:, None] * along / size
+        edges = node_numbers("links", np.stack([np.arange(self.links), np.arange(1, self.links + 1)], axis=1))
+        rest = np.linalg.norm(x[edges[:, 0]] - x[edges[:, 1]], axis=1)
+        x = x + np.array(values["origin"] or np.zeros(len(along)), float)
+        bodies = (Body("first", [0]), Body("last", [self.links]))
+        return linked(x, 0.0 * x, np.full(len(x), values["mass"]), edges, rest, bodies)
+
+
+def linked(
+    x: np.ndarray, v: np.ndarray, m: np.ndarray, edges: np.ndarray, length: np.ndarray, bodies: tuple
+) -> State:
+    """The state of nodes whose `edges` have these lengths."""
+    return State(
+        fields={"x": x, "v": v, "m": m},
+        units={"x": "m", "v": "m s^-1", "m": "kg"},
+        motions=(Motion("x", "v", "m"),),
+        bodies=bodies,
+        tuples={"edges": edges},
+        data={"edges": {"rest": length, "length": length}},
+        labels={"x": "position", "v": "velocity", "m": "mass"},
+        shown=("edges",),
+    )
+
+
+def _turning(r: np.ndarray, spin: np.ndarray) -> np.ndarray:
+    """spin x r, in space or in the plane."""
+    if r.shape[1] == 3:
+        return np.cross(spin, r)
+    return spin[0] * np.stack([-r[:, 1], r[:, 0]], axis=1)
+
+
+NETWORKS = {"network": Network, "chain": Chain}

@@ -45,6 +45,14 @@ IN_TIME: dict[str, dict[str, Any]] = {
 """What moves in time. A Plummer sphere of this size is stepped by many launches on all threads, the others
 inside one kernel."""
 
+CONSTRAINED: dict[str, dict[str, Any]] = {
+    "chain_of_rods": {"state.links": 5, "state.length": "25 cm", "run.steps": 30, "checkpoint.every": 10}
+    | looking(5, 4, 6),
+    "slider_crank": {"run.steps": 30, "checkpoint.every": 10} | looking(5, 4, 6),
+    "tennis_racket": {"run.steps": 30, "checkpoint.every": 10} | looking(5, 5, 4, 6),
+}
+"""What moves with constraints, by splitting schemes and in a heat bath."""
+
 BOXED: dict[str, dict[str, Any]] = {
     "argon_npt": {"state.cells": [4, 4, 4], "energy.0.cutoff": "6.8 angstrom", "run.steps": 36}
     | {"checkpoint.every": 12}
@@ -165,9 +173,10 @@ def shortened(scene: str) -> dict[str, Any]:
 def moved(scene: str, kind: str) -> dict[str, Any]:
     """Overrides for a scene that moves in time by this splitting."""
     own = load(path_of(scene)).data["stepper"]
-    dt = IN_TIME[scene].get("stepper.dt", own["dt"])
+    short = (IN_TIME | CONSTRAINED)[scene]
+    dt = short.get("stepper.dt", own["dt"])
     bath = {k: own.get(k, BATH[k]) for k in BATH} if kind == "langevin" else {}
-    return IN_TIME[scene] | {"stepper": {"kind": kind, "dt": dt} | bath}
+    return short | {"stepper": {"kind": kind, "dt": dt} | bath}
 
 
 def searched(scene: str, kind: str) -> dict[str, Any]:

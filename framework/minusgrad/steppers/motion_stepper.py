@@ -17,8 +17,9 @@ class MotionStepper(TimeStepper):
 
     @property
     def works(self) -> bool:
-        """True if the potential depends on time or supports move."""
-        return self.potential.uses_time or self.holds.moving
+        """True if the potential depends on time, supports move, or constraints are driven."""
+        driven = self.constraints is not None and self.constraints.uses_time
+        return self.potential.uses_time or self.holds.moving or driven
 
     def memory(self) -> Memory:
         """A copy of the state and the fields, for `recall`."""
