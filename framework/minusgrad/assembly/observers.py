@@ -268,7 +268,7 @@ class Reactions(Observer):
 
 def constraint_gradient(stepper: Stepper, names: Sequence[str]) -> dict[str, np.ndarray]:
     """G^T lambda by field, of those that constraints read; empty without constraints."""
-    if stepper.constraints is None or (weights := stepper.multipliers()) is None:
+    if stepper.constraints is None or (weights := stepper.multipliers) is None:
         return {}
     read = [name for name in names if name in stepper.constraints.reads]
     return stepper.constraints.forces(weights, read, stepper.time)
@@ -290,7 +290,7 @@ class ConstraintForces(Observer):
         self.names = [name for name in moved if name in self.constraints.reads]
 
     def observe(self) -> None:
-        step, time, weights = self.stepper.step, self.stepper.time, self.stepper.multipliers()
+        step, time, weights = self.stepper.step, self.stepper.time, self.stepper.multipliers
         assert weights is not None
         gradients = self.constraints.forces(weights, self.names, time)
         for name, gradient in gradients.items():

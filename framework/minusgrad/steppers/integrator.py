@@ -418,6 +418,7 @@ class Integrator(MotionStepper):
             " smaller dt may cure it"
         ) from error
 
+    @property
     def multipliers(self) -> np.ndarray | None:
         """lambda (E,) of the constraints at the present positions and velocities."""
         if self._constrained is None:

@@ -181,6 +181,7 @@ class Stepper:
         """Set held components to their prescribed values at the present time."""
         self.holds.place(self.time)
 
+    @property
     def multipliers(self) -> np.ndarray | None:
         """The multipliers lambda (E,) of its constraints at the present state; None without constraints."""
         return None
