@@ -14,7 +14,7 @@ from minusgrad.steppers.minimisers.lbfgs import LBFGS
 from minusgrad.steppers.minimisers.minimiser import Minimiser
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
-from tests.support.hanging_chains import LENGTH, catenary_sag, chain, on_paper, rod
+from tests.support.hanging_chains import LENGTH, catenary_sag, chain, on_paper, rod, tie
 
 
 @constraint("wire", over="nodes", x=Node("m", (2,)), bend=Parameter("m^-1"))
@@ -205,11 +205,6 @@ def test_the_tolerance_of_constraints() -> None:
     assert "constraints violated by" in search.verdict
     with pytest.raises(EnergyError, match="below the rounding of positions, got 1e-16; give at least"):
         chain(6, tolerances=Tolerances(constraint=1e-16))
-
-
-@local_energy("tie", over=2, x=Node("m", (2,)))
-def tie(x):
-    return 5.0 * ((x[0] - x[1]).norm() - 1.0) ** 2
 
 
 def test_a_chain_that_nothing_holds() -> None:

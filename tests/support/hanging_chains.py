@@ -34,6 +34,11 @@ def weight(x, m, g):
     return m * g * x[0][1]
 
 
+@local_energy("tie", over=2, x=Node("m", ("d",)), k=Parameter("N/m", default=0.7))
+def tie(x, k):
+    return 0.5 * k * ((x[0] - x[1]).norm() - 1.0) ** 2
+
+
 def chain(
     rods: int,
     kind: type[Minimiser] = ConstrainedNewton,
@@ -56,7 +61,7 @@ def chain(
     ends = np.stack([np.arange(rods), np.arange(1, rods + 1)], axis=1) if pairs is None else np.array(pairs)
     length = np.full(len(ends), LENGTH / rods) if lengths is None else lengths
     energies = [bind(weight, fields, parameters={"m": mass, "g": G})]
-    energies += [bind(energy, fields, tuples=[[0, rods]]) for energy in more]
+    energies += [bind(energy, fields, tuples=[[1, rods - 1]]) for energy in more]
     kept = bind(rod, fields, tuples=ends, data={"length": length})
     if free is None:
         free = np.ones((rods + 1, 2), bool)

@@ -6,6 +6,7 @@
 
 x: the free components of the unknown fields; p: everything else that U and the losses l depend on:
 parameters, data, other fields, and held components of the unknown fields, such as the places of supports.
+Under constraints p has their parameters and data, too, such as the lengths of rods (`constrained_equilibrium`).
 The start of the search is none of them: an equilibrium does not depend on it.
 
 A search begins at the last equilibrium, and at the start of the scene where it fails from there.
@@ -27,6 +28,7 @@ from ..steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
 from ..steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ..steppers.minimisers.soft_motions import soft_motions
 from .backward import arguments
+from .constrained_equilibrium import ConstrainedEquilibrium
 from .losses import Loss, ObservedStates
 from .singular_modes import refuse_singular
 
@@ -58,6 +60,7 @@ class Equilibrium:
         if search.tolerances == NO_TOLERANCES:
             force = BALANCED[self.potential.fields.dtype.name]
             search.tolerances = replace(search.tolerances, force=force)
+        self.kept = ConstrainedEquilibrium(search) if search.constraints is not None else None
         self._names = [field.name for field in search.moving]
         everything = search.coordinates.spread(np.ones(len(search.coordinates)))
         self._sought = {n: mask > 0.0 for n, mask in everything.items()}
@@ -71,18 +74,26 @@ class Equilibrium:
     def writes(self) -> tuple[float, ...]:
         """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
         potentials = [self.potential, *(loss.potential for loss in self.losses if isinstance(loss, Loss))]
-        return (sum(potential.writes for potential in potentials),)
+        kept = 0 if self.kept is None else self.kept.constraints.writes
+        return (sum(potential.writes for potential in potentials) + kept,)
 
     @property
     def inputs(self) -> list[str]:
         """The names that it may depend on: fields that U or a loss reads, parameters, differentiable data."""
         read = {*self.potential.reads, *(n for loss in self.losses for n in loss.reads)}
-        return [*sorted(read - self.potential.fields.derived), *arguments(self.potential)]
+        more = [] if self.kept is None else self.kept.inputs
+        read |= set() if self.kept is None else self.kept.potential.reads
+        return [*sorted(read - self.potential.fields.derived), *arguments(self.potential), *more]
 
     @property
     def potentials(self) -> list[Potential]:
         """All that have parameters on which an equilibrium depends."""
-        return [self.potential]
+        return [self.potential, *([] if self.kept is None else [self.kept.potential])]
+
+    def owner(self, name: str) -> Potential:
+        """The potential with this parameter or datum, or U for a field."""
+        of_constraints = self.kept is not None and name in self.kept.inputs
+        return self.kept.potential if of_constraints and self.kept else self.potential
 
     def inputs_of(self, name: str) -> np.ndarray:
         """Mask of the components of a field that are inputs. Raises `EnergyError` if there are none."""
@@ -109,29 +120,44 @@ class Equilibrium:
         for name in names:
             self._check(name)
         if not self.find():
-            return math.nan, {n: np.full(self.potential.shape(n), math.nan) for n in names}
+            return math.nan, {n: np.full(self.owner(n).shape(n), math.nan) for n in names}
         value, slopes = self._slopes_of_losses(names)
         return value, self.pulled_back(slopes, names)
 
     def pulled_back(self, slopes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
         """dL/d(name), from `slopes`: dl/d(field) and dl/d(parameter) at the equilibrium, by name."""
         fields, search = self.potential.fields, self.search
-        found = {n: np.zeros(self.potential.shape(n)) + slopes.get(n, 0.0) for n in names}
+        found = {n: np.zeros(self.owner(n).shape(n)) + slopes.get(n, 0.0) for n in names}
         of_state = {n: slopes.get(n, np.zeros(fields[n].shape)) for n in self._names}
         right = search.coordinates.components(of_state)
         if right.any():
-            z = search.coordinates.spread(self._solved(right))
-            into = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in names if n in fields}
-            changed = [n for n in names if n not in fields]
-            along = {n: storage.allocate(a.astype(fields.dtype)) for n, a in z.items()}
-            request = DerivativeRequest(product=into, changes=changed, tangents=along)
-            swept = self.potential.sweep(request, search.t)
-            moved = {n: storage.host(a) for n, a in into.items()} | swept.changes
-            found = {n: found[n] - moved[n] for n in names}
+            moved = self._changes(right, names)
+            found = {n: found[n] - moved.get(n, 0.0) for n in names}
         for name in names:
             if name in self._sought:
                 found[name] = np.where(self._sought[name], 0.0, found[name])
         return found
+
+    def _changes(self, right: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
+        """(d2U/dx dp)^T z by name, with the part of constraints; z solves for a derivative by x (N,)."""
+        fields, search, kept = self.potential.fields, self.search, self.kept
+        solved, mu = self._solved(right) if kept is None else kept.solved(right)
+        z = search.coordinates.spread(solved)
+        own = [n for n in names if n in self.potential.reads or (n not in fields and self._is_own(n))]
+        into = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in own if n in fields}
+        along = {n: storage.allocate(a.astype(fields.dtype)) for n, a in z.items()}
+        request = DerivativeRequest(product=into, changes=[n for n in own if n not in fields], tangents=along)
+        swept = self.potential.sweep(request, search.t)
+        found = {n: storage.host(a) for n, a in into.items()} | swept.changes
+        if kept is not None:
+            kept.load()
+            for name, change in kept.pulled(z, mu, names).items():
+                found[name] = found.get(name, 0.0) + change
+        return found
+
+    def _is_own(self, name: str) -> bool:
+        """True for an argument of U."""
+        return self.owner(name) is self.potential
 
     def tangent(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """dx along a direction of the inputs, by unknown field; held components move as `direction` says.
@@ -151,8 +177,16 @@ class Equilibrium:
         }
         into = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in self._names}
         self.potential.sweep(DerivativeRequest(product=into, tangents=along), self.search.t)
-        right = variables.components({n: storage.host(a) for n, a in into.items()})
-        found = variables.spread(-self._solved(right)) if right.any() else {}
+        pushed = {n: storage.host(a) for n, a in into.items()}
+        if self.kept is not None:
+            self.kept.load()
+            more, changed = self.kept.pushed(moved)
+            right = variables.components({n: a + more[n] for n, a in pushed.items()})
+            step, _ = self.kept.solved(-right, -changed)
+            found = variables.spread(step)
+        else:
+            right = variables.components(pushed)
+            found = variables.spread(-self._solved(right)[0]) if right.any() else {}
         return {n: found.get(n, 0.0) + moved.get(n, np.zeros(fields[n].shape)) for n in self._names}
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
@@ -162,7 +196,7 @@ class Equilibrium:
         """
         if not self.find():
             raise NonFiniteError(f"{self.label}: {self.trouble}")
-        still = {n: np.zeros(self.potential.shape(n)) for direction in directions for n in direction}
+        still = {n: np.zeros(self.owner(n).shape(n)) for direction in directions for n in direction}
         tangents = [still | dict(direction) | self.tangent(direction) for direction in directions]
         matrix = np.zeros((len(directions), len(directions)))
         for loss in self.losses:
@@ -257,8 +291,8 @@ class Equilibrium:
             self.trouble = "the loss is not finite"
         return total, slopes
 
-    def _solved(self, right: np.ndarray) -> np.ndarray:
-        """H^-1 b for the free components b (N,) of a derivative by x, at the present equilibrium."""
+    def _solved(self, right: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """H^-1 b for the free components b (N,) of a derivative by x, at the present equilibrium; no mu."""
         variables = self.search.coordinates
         x = variables.read()
         z = variables.scaled(x)
@@ -273,7 +307,7 @@ class Equilibrium:
             self._factored = key
         found = np.zeros(len(right))
         found[rows] = variables.scale[rows] * self.solver.solve(variables.scale[rows] * right[rows])
-        return found
+        return found, np.zeros(0)
 
     def _check(self, name: str) -> None:
         if name not in self.inputs:

@@ -15,6 +15,8 @@ import numpy as np
 from ..check.questions import Finding, inside, taylor
 from ..check.variables import Variable
 from ..energies.fields import ordered_sum
+from ..energies.term import Term
+from ..engine import storage
 from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.outcomes import BALANCED, Tolerances
 from .equilibrium import Equilibrium
@@ -63,14 +65,28 @@ class EquilibriumSubject:
         """The present values of a field or parameter, in f64."""
         if name in self._fields:
             return self._fields[name].values.astype(np.float64)
-        return self.one.potential.parameter(name).astype(np.float64)
+        part, argument = self._argument(name)
+        if argument in part.data:
+            return storage.host(part.data[argument]).astype(np.float64)
+        return self.one.owner(name).parameter(name).astype(np.float64)
 
     def put(self, name: str, values: np.ndarray) -> None:
         """Set a field, but for what is sought, or a parameter."""
         if name in self._fields:
             self.one.set_input(name, values)
+            return
+        part, argument = self._argument(name)
+        if argument in part.data:
+            part.set_datum(argument, values)
         else:
-            self.one.potential.set_parameter(name, values)
+            self.one.owner(name).set_parameter(name, values)
+
+    def _argument(self, name: str) -> tuple[Term, str]:
+        """The term of a parameter or datum, and which of its arguments it is."""
+        term, _, argument = name.partition(".")
+        part = self.one.owner(name).parts[term]
+        assert isinstance(part, Term)
+        return part, argument
 
     def inputs(self, name: str) -> np.ndarray:
         """1 at the components of a field that are inputs, and 1 of a parameter; else 0."""

@@ -14,7 +14,6 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..adjoint.backward import arguments
 from ..adjoint.equilibrium import Equilibrium as Balance
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.plugin_blame import blaming
@@ -62,7 +61,7 @@ class Equilibrium(guests.Lasting):
             n: potential.fields[n].values.copy() for n in self._one.inputs if n in potential.fields
         }
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
-        self._inputs = {name: Input(potential, name) for name in arguments(potential)}
+        self._inputs = {n: Input(self._one.owner(n), n) for n in self._one.inputs if n not in potential.fields}
         for name, one in self._inputs.items():
             self.guests[name] = Guest(name, one.start.shape, self._precision)
 

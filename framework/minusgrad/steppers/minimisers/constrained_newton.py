@@ -74,8 +74,7 @@ class ConstrainedNewton(Newton):
     def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         assert self.manifold is not None
         found = scaled_hessian(self._curved, self.coordinates, motions, self.t, project)
-        second = self.manifold.second_derivatives(self._multipliers())
-        return SparseSystem((found.matrix + second).tocsr(), found.node, found.component, found.modes)
+        return self.manifold.curved(found, self._multipliers())
 
     def _unresisted(self, system: SparseSystem, turned: np.ndarray) -> list[int]:
         """The motions that neither U nor a constraint resists."""

@@ -107,6 +107,11 @@ class ConstraintManifold:
         whole = self.equations.hessian(multipliers)[rows][:, rows]
         return whole.multiply(scale[:, None]).multiply(scale[None, :]).tocsr()
 
+    def curved(self, system: SparseSystem, multipliers: np.ndarray) -> SparseSystem:
+        """The system of a Hessian d2U/dz2, with that of lambda^T g added: the Lagrangian's."""
+        matrix = (system.matrix + self.second_derivatives(multipliers)).tocsr()
+        return SparseSystem(matrix, system.node, system.component, system.modes)
+
     def by_field(self, multipliers: np.ndarray) -> dict[str, np.ndarray]:
         """G^T lambda of all components, held ones too, by field; constraints exert the negative."""
         return self.equations.by_field(self.whole.T @ multipliers)
