@@ -104,4 +104,3 @@ def test_a_chain_beside_a_held_one_is_singular() -> None:
     assert one.find()
     with pytest.raises(SingularSystemError, match="the Hessian is singular"):
         one.pulled_back({"x": np.ones((5, 2))}, ["weight.g"])
-

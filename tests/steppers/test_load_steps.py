@@ -12,12 +12,14 @@ from minusgrad.app.runs import resume
 from minusgrad.energies.fields import Hold
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.holds import Holds
+from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
 from minusgrad.steppers.minimisers.load_steps import LoadSteps
 from minusgrad.steppers.minimisers.newton import Newton
 from minusgrad.steppers.minimisers.outcomes import Tolerances
 from minusgrad.steppers.minimisers.unknowns import Unknown
 from tests.support.command import SCENES, files, last_saved
 from tests.support.command import minusgrad as command
+from tests.support.hanging_chains import chain, on_paper
 from tests.support.short_scenes import cut
 from tests.support.tiers import sampled
 
@@ -54,6 +56,28 @@ def bond(force: float, levels: int, precision: str = "f64", **options: float) ->
     search = Newton(Potential(fields, terms), [Unknown("q")], tolerances, free={"q": free})
     holds = Holds(fields, [Hold("end", "q", np.array([0]))])
     return LoadSteps(search, holds, levels, {"q": np.array([0.0, 1.0])}, ["pull.f"], **options)
+
+
+def test_a_chain_of_rods_follows_its_support() -> None:
+    """The right support moves; each level begins at the tangent of the last one, so that steps are few."""
+    free = np.ones((9, 2), bool)
+    free[[0, 8]] = False
+    search = chain(8, free=free)
+    fields = search.potential.fields
+    holds = Holds(fields, [Hold("right", "x", np.array([8]), displacement=(0.3, 0.0), duration=1.0)])
+    assert isinstance(search, ConstrainedNewton)
+    steps = LoadSteps(search, holds, 4, {"x": fields["x"].values.copy()})
+    taken = []
+    for level in range(1, 5):
+        steps.advance(1)
+        assert steps.trouble == ""
+        s = level / 4
+        span = 2.0 + 0.3 * s**3 * (10.0 - 15.0 * s + 6.0 * s * s)
+        np.testing.assert_allclose(fields["x"].values, on_paper(8, span=span)[0], atol=1e-11)
+        taken.append(search.step)
+    assert steps.outcome == "converged"
+    assert max(taken) <= 5
+    assert steps.constraints is search.constraints
 
 
 def stretched(f: float) -> float:

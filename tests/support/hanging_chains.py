@@ -76,12 +76,14 @@ def chain(
     )
 
 
-def on_paper(rods: int, mass: float = MASS, length: float = LENGTH) -> tuple[np.ndarray, np.ndarray]:
+def on_paper(
+    rods: int, mass: float = MASS, length: float = LENGTH, span: float = SPAN
+) -> tuple[np.ndarray, np.ndarray]:
     """The nodes (N + 1, 2) and the tensions (N,) of a hanging chain."""
     part, vertical = length / rods, mass * G * (np.arange(rods) - 0.5 * (rods - 1))
 
     def short(h: float) -> float:
-        return float(np.sum(part * h / np.hypot(h, vertical))) - SPAN
+        return float(np.sum(part * h / np.hypot(h, vertical))) - span
 
     level = brentq(short, 1e-9, 1e4 * mass * G * rods, xtol=1e-15, rtol=1e-15)
     tension = np.hypot(level, vertical)

@@ -65,16 +65,8 @@ class ConstrainedEquilibrium:
 
     def pushed(self, way: Mapping[str, np.ndarray]) -> tuple[dict[str, np.ndarray], np.ndarray]:
         """d2C/(dx dp) dp by unknown field, and dg/dp dp (E,), along a way of fields and inputs."""
-        t, fields = self.search.t, self.potential.fields
-        known = {n: d for n, d in way.items() if n in self.potential.reads or n in self.inputs or n == "t"}
-        sought = [field.name for field in self.search.moving]
-        if not known:
-            return {n: np.zeros(fields[n].shape) for n in sought}, np.zeros(self.manifold.count)
-        read = [n for n in sought if n in self.potential.reads]
-        moved = {n: self.potential.product(known, n, t).astype(np.float64) for n in read}
-        names = [f"{n}.{MULTIPLIER}" for n in self.constraints.terms]
-        changed = np.concatenate([self.potential.product(known, n, t) for n in names])
-        return {n: moved.get(n, np.zeros(fields[n].shape)) for n in sought}, changed
+        known = {n: d for n, d in way.items() if n in self.potential.reads or n in self.inputs}
+        return self.manifold.pushed(known, self.search.multipliers, self.search.t)
 
     def solved(self, right: np.ndarray, lower: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """x (N,) over the free components, and y (E,), for right sides of derivatives by x and by lambda.
@@ -94,7 +86,9 @@ class ConstrainedEquilibrium:
         hessian = scaled_hessian(search.potential, variables, motions, search.t)
         system = self.manifold.curved(hessian, multipliers)
         jacobian = self.manifold.jacobian
-        slope = self.manifold.tangent(variables.slope({f.name: search.gradient[f.name] for f in search.moving}))
+        slope = self.manifold.tangent(
+            variables.slope({f.name: search.gradient[f.name] for f in search.moving})
+        )
         turned = images(variables, motions, slope)
         moved = np.abs(jacobian @ system.modes).max(axis=0, initial=0.0)
         most = abs(jacobian).sum(axis=1).max() * np.abs(system.modes).max(axis=0, initial=0.0)

@@ -6,7 +6,7 @@
 
 x: the free components of the unknown fields; p: everything else that U and the losses l depend on:
 parameters, data, other fields, and held components of the unknown fields, such as the places of supports.
-Under constraints p has their parameters and data, too, such as the lengths of rods (`constrained_equilibrium`).
+Under constraints p has their parameters and data, too, as the lengths of rods (`constrained_equilibrium`).
 The start of the search is none of them: an equilibrium does not depend on it.
 
 A search begins at the last equilibrium, and at the start of the scene where it fails from there.

@@ -18,7 +18,7 @@ from ..scene.units import UnitSystem
 from ..steppers.stability.buckling import CriticalPoint, critical_point, largest_factor, linearised
 from ..steppers.stability.loaded_body import Equilibrium, LoadedBody, dead_loads
 from .run_options import Plugins
-from .saved_simulation import derivatives_in_double, saved_simulation
+from .saved_simulation import derivatives_in_double, refuse_constraints, saved_simulation
 
 NEAR = 1e-3
 """A state is an equilibrium if Newton's step from it is below this part of the displacement by the load."""
@@ -139,6 +139,7 @@ def buckling(
     load, where the state is no equilibrium, and where a body without load is not stable.
     """
     simulation, step = saved_simulation(path, at, plugins, "buckling")
+    refuse_constraints(path, simulation, "buckling loads")
     with blaming(simulation.registry):
         try:
             return _buckling(path, step, simulation, count, list(loads))

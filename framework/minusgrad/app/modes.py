@@ -15,7 +15,7 @@ from ..scene import units
 from ..scene.units import UnitSystem
 from ..steppers.stability.normal_modes import NormalModes, normal_modes
 from .run_options import Plugins
-from .saved_simulation import derivatives_in_double, saved_simulation
+from .saved_simulation import constraints_in_double, derivatives_in_double, saved_simulation
 
 HERTZ, LIGHT = 1e12, 299_792_458e2
 """Hz in a THz; the speed of light [cm/s], by which spectroscopists divide frequencies."""
@@ -73,7 +73,8 @@ class RunModes:
         for name, size in found.gradient.items():
             unit = self._force_unit(name)
             rest = "at rest" if found.at_rest else "NOT at rest: these are modes of the quadratic part of U"
-            said.append(f"largest |dU/d{name}|: {units.number_with_unit(size, unit)} ({rest})")
+            along = "" if self.simulation.constraints is None else " along the constraints"
+            said.append(f"largest |dU/d{name}|{along}: {units.number_with_unit(size, unit)} ({rest})")
         if not found.at_rest:
             said.append("minimise U first for vibrations about a place of rest: [stepper] kind = 'lbfgs'")
         if found.zero[-1] and len(found) < found.total:
@@ -166,6 +167,7 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
                 simulation.holds,
                 simulation.stepper.time,
                 count,
+                constraints_in_double(simulation.constraints),
             )
         except UserError as error:
             raise EnergyError(f"{path}: {error}") from error

@@ -6,12 +6,13 @@ import numpy as np
 
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
-from ..check.single_precision import in_double
+from ..check.single_precision import in_double, widened
 from ..energies.term import Term
-from ..errors import CheckpointError, RunFolderError
+from ..errors import CheckpointError, EnergyError, RunFolderError
 from ..files import checkpoint
 from ..files.checkpoint import Snapshot
 from ..files.run_folder import RunDir
+from ..potential.constraints.constraints import Constraints
 from ..potential.potential import Potential
 from .run_options import Plugins
 from .runs import OTHER, rebuilt
@@ -58,3 +59,20 @@ def derivatives_in_double(potential: Potential) -> Potential:
     """The potential in f64, unless it has stages, whose kernels have one precision."""
     local = all(isinstance(part, Term) for part in potential.parts.values())
     return in_double(potential) if local and potential.fields.dtype != np.float64 else potential
+
+
+def constraints_in_double(constraints: Constraints | None) -> Constraints | None:
+    """The constraints in f64."""
+    if constraints is None or constraints.fields.dtype == np.float64:
+        return constraints
+    fields = in_double(constraints.potential).fields
+    return Constraints(fields, [widened(term, fields) for term in constraints.terms.values()])
+
+
+def refuse_constraints(path: Path, simulation: Simulation, what: str) -> None:
+    """Raise `EnergyError` for a run with constraints, of which `what` knows nothing."""
+    if simulation.constraints is not None:
+        raise EnergyError(
+            f"{path}: has constraints, got {', '.join(simulation.constraints.terms)}; {what} are those of U"
+            " alone: replace the constraints by stiff springs, or use minusgrad modes"
+        )

@@ -211,18 +211,20 @@ def in_double(potential: Potential) -> Potential:
         for f in of_map.outputs.values():
             fields.derive(f.name, len(f), f.unit, f.shape[1:], f.pair_set)
 
-    def widened(term: Term) -> Term:
-        wide = replace(
-            term,
-            data={a: _wide(storage.host(v)) for a, v in term.data.items()},
-            parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
-            tables={a: _wide(v) for a, v in term.tables.items()},
-            dtype=np.dtype(np.float64),
-        )
-        return wide.twin(fields)
+    maps = [widened(m, fields) for m in potential.maps.values()]
+    return Potential(fields, [widened(u, fields) for u in potential.terms.values()], maps, frozen=True)
 
-    maps = [widened(m) for m in potential.maps.values()]
-    return Potential(fields, [widened(u) for u in potential.terms.values()], maps, frozen=True)
+
+def widened(term: Term, fields: Fields) -> Term:
+    """The same term in f64, over other fields, which are in f64."""
+    wide = replace(
+        term,
+        data={a: _wide(storage.host(v)) for a, v in term.data.items()},
+        parameters={a: replace(v, rows=_wide(v.rows)) for a, v in term.parameters.items()},
+        tables={a: _wide(v) for a, v in term.tables.items()},
+        dtype=np.dtype(np.float64),
+    )
+    return wide.twin(fields)
 
 
 def _wide(values: np.ndarray) -> np.ndarray:

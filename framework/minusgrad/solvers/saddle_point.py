@@ -74,8 +74,13 @@ class SaddlePoint:
 
 def definite_on_kernel(a: "csr_matrix", b: "csr_matrix") -> bool:
     """True if A is positive definite on the kernel of B."""
+    return negative_on_kernel(a, b) == 0
+
+
+def negative_on_kernel(a: "csr_matrix", b: "csr_matrix") -> int | None:
+    """How many eigenvalues A has below zero on the kernel of B; None where it is singular or not known."""
     factors = direct(_weighted(a, b))
-    return factors is not None and factors.negative == 0
+    return None if factors is None else factors.negative
 
 
 def _weighted(a: "csr_matrix", b: "csr_matrix") -> "csr_matrix":

@@ -61,7 +61,9 @@ class Equilibrium(guests.Lasting):
             n: potential.fields[n].values.copy() for n in self._one.inputs if n in potential.fields
         }
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
-        self._inputs = {n: Input(self._one.owner(n), n) for n in self._one.inputs if n not in potential.fields}
+        self._inputs = {
+            n: Input(self._one.owner(n), n) for n in self._one.inputs if n not in potential.fields
+        }
         for name, one in self._inputs.items():
             self.guests[name] = Guest(name, one.start.shape, self._precision)
 

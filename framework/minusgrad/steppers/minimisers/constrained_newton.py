@@ -14,7 +14,7 @@ H + K is the second derivative of U along the surface g = 0.
 106, 25, section 3.1: the multiples.)
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -70,6 +70,19 @@ class ConstrainedNewton(Newton):
     def lagrangian_hessian(self, project: str | None = None) -> SparseSystem:
         """H + K (N, N) in scaled variables at the present fields; `project`: "clamp" or "abs", of H."""
         return self._system(self._soft_motions(), project)
+
+    def followed(self, way: Mapping[str, np.ndarray], changes: Mapping[str, np.ndarray]) -> np.ndarray:
+        """The change of z (N,) with which an equilibrium follows a way of loads, supports and the time.
+
+        The fields must be those of the equilibrium. changes: that of dU/dx along the way, by unknown field.
+        Raises `SingularSystemError` where it is not unique.
+        """
+        assert self.manifold is not None
+        self.evaluate()
+        more, off = self.manifold.pushed(way, self._multipliers(), self.t)
+        right = self.coordinates.components({n: np.asarray(c) + more[n] for n, c in changes.items()})
+        factors = SaddlePoint(self.lagrangian_hessian().matrix, self.manifold.jacobian)
+        return factors.solve(-self.coordinates.scale * right, -off)[0]
 
     def _system(self, motions: Sequence[SoftMotion], project: str | None) -> SparseSystem:
         assert self.manifold is not None

@@ -11,10 +11,12 @@ surface (Maratos 1978). (Luenberger 1972, Manag. Sci. 18, 620; Absil, Mahony and
 Algorithms on Matrix Manifolds, chapters 4 and 6.)
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ...energies.constraint import MULTIPLIER
 from ...errors import EnergyError, RunFailedError, SingularSystemError, TermError
 from ...potential.constraints.constraints import Constraints
 from ...solvers.sparse_factors import SuperLU
@@ -115,6 +117,24 @@ class ConstraintManifold:
     def by_field(self, multipliers: np.ndarray) -> dict[str, np.ndarray]:
         """G^T lambda of all components, held ones too, by field; constraints exert the negative."""
         return self.equations.by_field(self.whole.T @ multipliers)
+
+    def pushed(
+        self, way: Mapping[str, np.ndarray], multipliers: np.ndarray, t: float
+    ) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The change of G^T lambda by unknown field, and that of g (E,), along a way of all that g reads.
+
+        way: by field, by "constraint.argument", and "t"; lambda is fixed.
+        """
+        of_g, fields = self.constraints.potential, self.constraints.fields
+        self.constraints.set_multipliers(multipliers)
+        found = {name: np.zeros(fields[name].shape) for name in self.names}
+        if not way:
+            return found, np.zeros(self.count)
+        for name in found:
+            if name in of_g.reads:
+                found[name] = of_g.product(way, name, t).astype(np.float64)
+        weights = [f"{name}.{MULTIPLIER}" for name in self.constraints.terms]
+        return found, np.concatenate([of_g.product(way, name, t).astype(np.float64) for name in weights])
 
     # Onto the surface
 

@@ -18,6 +18,7 @@ from ...energies.fields import Field
 from ...errors import EnergyError, RunFailedError
 from ..holds import Holds
 from ..stepper import Stepper, refuse_unlike
+from .constrained_newton import ConstrainedNewton
 from .newton import ACCURATE, Newton
 from .scaled_hessian import scaled_hessian
 from .soft_motions import soft_motions
@@ -172,7 +173,7 @@ class LoadSteps(Stepper):
     def _try(self, size: int) -> None:
         """One increment of the load, in units of the smallest; returns to where it began if it fails."""
         before = {field.name: field.values.copy() for field in self.moving}
-        for guess in (True, False) if self.constraints is None else (False,):
+        for guess in (True, False):
             if self._found(before, self._part(self.reached + size), guess):
                 self.reached += size
                 self.increment = min(2 * size, self.parts) if size == self.increment else self.increment
@@ -209,16 +210,28 @@ class LoadSteps(Stepper):
         self._put(before)
         way = {n: step for n, step in moved.items() if step.any()}
         way |= {n: (load - here) * full for n, full in self._full.items()}
-        if self.potential.uses_time:
+        if self._uses_time:
             way["t"] = np.array((load - here) * self.duration)
         variables, t = self.search.coordinates, here * self.duration
         if way:
-            changes = {f.name: self.potential.product(way, f.name, t) for f in self.moving}
-            system = scaled_hessian(self.potential, variables, soft_motions(self.moving), t)
-            self.search.solver.factor(system)
-            step = -self.search.solver.solve(variables.scale * variables.components(changes), ACCURATE)
+            step = self._tangent(way, t)
             variables.write(variables.scaled(variables.read()) + step)
         self._apply(load)
+
+    def _tangent(self, way: dict[str, np.ndarray], t: float) -> np.ndarray:
+        """The change of the free components (N,), scaled, as loads, supports and the time go along a way."""
+        search, variables = self.search, self.search.coordinates
+        changes = {f.name: self.potential.product(way, f.name, t) for f in self.moving}
+        if isinstance(search, ConstrainedNewton):
+            return search.followed(way, changes)
+        system = scaled_hessian(self.potential, variables, soft_motions(self.moving), t)
+        search.solver.factor(system)
+        return -search.solver.solve(variables.scale * variables.components(changes), ACCURATE)
+
+    @property
+    def _uses_time(self) -> bool:
+        """True if an energy or a constraint depends on the time."""
+        return self.potential.uses_time or (self.constraints is not None and self.constraints.uses_time)
 
     def _apply(self, load: float) -> None:
         """Set held components, and the parameters that are loads, to those of a level."""
@@ -253,7 +266,7 @@ class LoadSteps(Stepper):
                 raise EnergyError(
                     f"loads: '{name}' begins at zero, and must be {role.limits()}; leave it out"
                 )
-        if not (self._full or self._sudden or self.holds.moving or self.potential.uses_time):
+        if not (self._full or self._sudden or self.holds.moving or self._uses_time):
             raise EnergyError(
                 "load_steps: nothing grows with the load: no hold moves, no energy depends on the time; name"
                 ' parameters, such as loads = ["traction.traction"]'

@@ -6,7 +6,8 @@
 
 over the free components of all that moves; held components are left out. Friction is, too. At a place of rest
 (dU/dx = 0) the motion is a sum of these; elsewhere they belong to the quadratic part of U. (Wilson, Decius &
-Cross 1955, Molecular Vibrations.)
+Cross 1955, Molecular Vibrations.) Under constraints they are those of the motion along them
+(`constrained_modes`), and the gradient is its part along them.
 """
 
 from collections.abc import Sequence
@@ -18,9 +19,11 @@ import numpy as np
 
 from ...energies.fields import Motion
 from ...errors import EnergyError
+from ...potential.constraints.constraints import Constraints
 from ...potential.potential import Potential
 from ..holds import Holds
 from ..integrator import inertia
+from .constrained_modes import TangentSpace
 from .exact_hessian import exact_hessian
 from .free_components import FreeComponents
 from .lowest_eigenpairs import lowest_eigenpairs
@@ -66,11 +69,17 @@ class NormalModes:
 
 
 def normal_modes(
-    potential: Potential, motions: Sequence[Motion], holds: Holds, t: float = 0.0, count: int = 30
+    potential: Potential,
+    motions: Sequence[Motion],
+    holds: Holds,
+    t: float = 0.0,
+    count: int = 30,
+    constraints: Constraints | None = None,
 ) -> NormalModes:
     """The `count` lowest normal modes of U at the present fields and time t, or all if there are fewer.
 
-    Raises `EnergyError` where nothing moves freely, and where U has no second derivatives.
+    Raises `EnergyError` where nothing moves freely, where U has no second derivatives, and for constraints
+    that are dependent or are not met.
     """
     if not motions:
         raise EnergyError(
@@ -83,9 +92,13 @@ def normal_modes(
     if not free.size:
         raise EnergyError("normal modes: every component is held; leave some free")
     gradient = {n: potential.gradient(n, t).astype(np.float64) for n in arrays}
-    matrix = _mass_weighted(potential, free, t)
-    values, vectors, largest = lowest_eigenpairs(matrix, min(count, free.size))
-    force = free.vector(gradient)
+    matrix, force, total = _mass_weighted(potential, free, t), free.vector(gradient), free.size
+    if constraints is None:
+        values, vectors, largest = lowest_eigenpairs(matrix, min(count, total))
+    else:
+        kept = TangentSpace(constraints, free, force, t)
+        force, total = kept.force, kept.size
+        values, vectors, largest = kept.lowest_eigenpairs(matrix, min(count, total))
     rigid, moment = rigid_motions(potential.fields, motions, free)
     turned = float(np.linalg.norm(force * free.inverse_root)) / np.sqrt(moment) if moment else 0.0
     at_rest = turned <= REST * largest if moment else not force.any()
@@ -96,7 +109,7 @@ def normal_modes(
     return NormalModes(
         values,
         {n: np.array([shape[n] for shape in shapes]) for n in arrays},
-        free.size,
+        total,
         np.abs(values) <= ZERO * largest + allowed,
         largest_forces,
         bool(at_rest),
