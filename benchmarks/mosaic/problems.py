@@ -6,7 +6,7 @@
 
 Hexahedra of 8 nodes with 8 points each; rho and s are one number for each cell, F and f the consistent nodal
 forces and heats of tractions and fluxes on the facets whose nodes are all marked. u and T are equilibria of
-energies, and all gradients come from these by the implicit function theorem (`adjoint.equilibrium`).
+energies, and all gradients come from these by the implicit function theorem (`adjoint.equilibria`).
 (Bendsoe & Sigmund 2003, Topology Optimization, sections 1.2 and 2.5, for the interpolation.)
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from minusgrad import Datum, Fields, Hold, Linear, Node, Parameter, Potential, bind, local_energy
-from minusgrad.adjoint.equilibrium import Equilibrium
+from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
 from minusgrad.adjoint.losses import Loss
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.newton import Newton

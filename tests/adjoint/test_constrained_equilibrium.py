@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Potential, bind
-from minusgrad.adjoint.equilibrium import Equilibrium
+from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
 from minusgrad.errors import SingularSystemError
 from minusgrad.plugin import Constraints
 from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton

@@ -5,7 +5,7 @@ import pytest
 from scipy.sparse import csr_matrix
 
 from minusgrad import Fields
-from minusgrad.adjoint.singular_modes import refuse_singular
+from minusgrad.adjoint.equilibria.singular_modes import refuse_singular
 from minusgrad.errors import SingularSystemError
 from minusgrad.solvers.linear_solver import LinearSolver
 from minusgrad.solvers.sparse_system import SparseSystem

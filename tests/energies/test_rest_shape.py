@@ -7,7 +7,7 @@ import pytest
 
 import minusgrad
 from minusgrad import build
-from minusgrad.adjoint.equilibrium import Equilibrium
+from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
 from minusgrad.adjoint.losses import ObservedStates
 from minusgrad.errors import SceneError
 from minusgrad_elastic.mesh import Mesh

@@ -1,6 +1,6 @@
 """An equilibrium as a function of tensors: from parameters, data and fields to where forces balance.
 
-Backward is one linear system with the Hessian at the equilibrium (`adjoint.equilibrium`), which is kept from
+Backward is one linear system with the Hessian at the equilibrium (`adjoint.equilibria`), which is kept from
 forward: nothing is searched twice.
 """
 
@@ -14,7 +14,7 @@ from torch.autograd.function import Function
 
 import torch
 
-from ..adjoint.equilibrium import Equilibrium as Balance
+from ..adjoint.equilibria.equilibrium import Equilibrium as Balance
 from ..app.runs import Overrides, Plugins, build
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...adjoint.equilibrium import Equilibrium
+from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.mean_constraint import MeanConstraint
 from ...adjoint.run_objective import RunObjective
 from ...adjoint.standard_errors import StandardErrors, standard_errors

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from ...adjoint.equilibrium import Equilibrium
+from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...errors import EnergyError
 from ...scene.fit_table import FitTable

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ...adjoint.equilibrium import Equilibrium
+from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded

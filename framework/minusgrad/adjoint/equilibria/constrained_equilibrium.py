@@ -13,16 +13,16 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..energies.constraint import MULTIPLIER
-from ..engine import storage
-from ..errors import SingularSystemError
-from ..solvers.saddle_point import SaddlePoint
-from ..solvers.sparse_system import FREE, SparseSystem
-from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.minimisers.scaled_hessian import images, scaled_hessian
-from ..steppers.minimisers.soft_motions import soft_motions
-from .backward import arguments
+from ...codegen.derivative_request import DerivativeRequest
+from ...energies.constraint import MULTIPLIER
+from ...engine import storage
+from ...errors import SingularSystemError
+from ...solvers.saddle_point import SaddlePoint
+from ...solvers.sparse_system import FREE, SparseSystem
+from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
+from ...steppers.minimisers.soft_motions import soft_motions
+from ..backward import arguments
 from .singular_modes import CURE, ROUNDINGS, ROUNDS, named
 
 SHIFT = 1e-9

@@ -12,13 +12,13 @@ from functools import partial
 
 import numpy as np
 
-from ..check.questions import Finding, inside, taylor
-from ..check.variables import Variable
-from ..energies.fields import ordered_sum
-from ..energies.term import Term
-from ..engine import storage
-from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.minimisers.outcomes import BALANCED, Tolerances
+from ...check.questions import Finding, inside, taylor
+from ...check.variables import Variable
+from ...energies.fields import ordered_sum
+from ...energies.term import Term
+from ...engine import storage
+from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.minimisers.outcomes import BALANCED, Tolerances
 from .equilibrium import Equilibrium
 
 TRANSPOSE = 1e-9

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..errors import RunFailedError, SingularSystemError
-from ..solvers.linear_solver import LinearSolver
-from ..solvers.sparse_system import SparseSystem
-from ..steppers.minimisers.soft_motions import SoftMotion
+from ...energies.fields import Field
+from ...errors import RunFailedError, SingularSystemError
+from ...solvers.linear_solver import LinearSolver
+from ...solvers.sparse_system import SparseSystem
+from ...steppers.minimisers.soft_motions import SoftMotion
 
 ROUNDS = 3
 """Inverse iterations."""

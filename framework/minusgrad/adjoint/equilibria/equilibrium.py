@@ -18,18 +18,18 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..engine import storage
-from ..errors import EnergyError, NonFiniteError, RunFailedError, choices
-from ..potential.potential import Potential
-from ..solvers.linear_solver import LinearSolver
-from ..steppers.minimisers.minimiser import Minimiser
-from ..steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
-from ..steppers.minimisers.scaled_hessian import images, scaled_hessian
-from ..steppers.minimisers.soft_motions import soft_motions
-from .backward import arguments
+from ...codegen.derivative_request import DerivativeRequest
+from ...engine import storage
+from ...errors import EnergyError, NonFiniteError, RunFailedError, choices
+from ...potential.potential import Potential
+from ...solvers.linear_solver import LinearSolver
+from ...steppers.minimisers.minimiser import Minimiser
+from ...steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
+from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
+from ...steppers.minimisers.soft_motions import soft_motions
+from ..backward import arguments
+from ..losses import Loss, ObservedStates
 from .constrained_equilibrium import ConstrainedEquilibrium
-from .losses import Loss, ObservedStates
 from .singular_modes import refuse_singular
 
 STEP = 0
