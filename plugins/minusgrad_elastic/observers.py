@@ -8,11 +8,14 @@ from pydantic import Field
 
 from minusgrad.plugin import Observer, ObserverContext, Record, UserError
 
+from .rest_shapes import growth
+
 
 class EnergyDensity(Observer):
     """Records `cells/LIST/energy_density`: psi = U_e / V_e [J/m^3] of one term, cell by cell.
 
-    Of cells with quadrature points U_e and V_e are sums over these.
+    V_e is the volume at rest, of the present rest shape where that is a field. Of cells with quadrature
+    points U_e and V_e are sums over these.
     """
 
     def __init__(self, context: ObserverContext, every: int, term: str, cells: str):
@@ -24,15 +27,20 @@ class EnergyDensity(Observer):
         context.recorder.unit("energy_density", context.units.symbol("J/m^3"), context.units.in_si("J/m^3"))
 
     def observe(self) -> None:
-        stepper = self.stepper
-        energies, volumes = self.potential.by_element(self.term, stepper.time), self.volume
-        if self.points is not None:
-            energies, volumes = (np.bincount(self.points.cell, weights=v) for v in (energies, volumes))
-        density, start = energies / volumes, 0
+        stepper, start = self.stepper, 0
+        density = self.density(stepper.time)
         for name, count in self.lists.items():
             own = {"energy_density": density[start : start + count]}
             self.recorder.record_cells(stepper.step, stepper.time, name, own)
             start += count
+
+    def density(self, t: float) -> np.ndarray:
+        """psi of every cell (E,)."""
+        energies = self.potential.by_element(self.term, t)
+        volumes = self.volume * growth(self.potential.terms[self.term])
+        if self.points is not None:
+            energies, volumes = (np.bincount(self.points.cell, weights=v) for v in (energies, volumes))
+        return energies / volumes
 
 
 class EnergyDensityBlock(Record):

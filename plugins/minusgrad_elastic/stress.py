@@ -8,7 +8,8 @@ F (3, 3) [1], V [m^3] the rest volume of a cell or of a quadrature point, all st
 depends on several F of one cell, as F-bar does, has the Kirchhoff stress sum_k dU_e/dF_k F_k^T / V. In
 plane strain the energy is asked in space, at F_33 = 1, so that sigma_33 is its own. In plane stress, where
 an energy is of the plane alone, sigma_33 = 0, and areas across are those of the thickness at rest. Of a
-cell with several points it is the mean by volume; of a node that of the cells around it.
+cell with several points it is the mean by volume; of a node that of the cells around it. Where the rest
+shape is a field, F and V are those of the present one.
 
 von Mises 1913, Nachr. Ges. Wiss. Göttingen, 582.
 """
@@ -29,6 +30,8 @@ from minusgrad.plugin import (
     UserError,
 )
 
+from . import rest_shapes
+
 Measure = Literal["von_mises", "cauchy", "first_piola_kirchhoff"]
 LABELS: dict[Measure, str] = {
     "von_mises": "von_mises_stress",
@@ -36,7 +39,6 @@ LABELS: dict[Measure, str] = {
     "first_piola_kirchhoff": "first_piola_kirchhoff_stress",
 }
 SHORT = {1.0: "Pa", 1e3: "kPa", 1e6: "MPa", 1e9: "GPa"}
-FIELD = "x"
 SAME = 1e-6
 """How far stresses in the plane and in space may differ, relative to the largest, in the plane of f32."""
 
@@ -46,21 +48,26 @@ class TermStress:
 
     def __init__(self, context: ObserverContext, term: str, rows: np.ndarray):
         self.term, self.rows = context.stepper.potential.terms[term], rows
-        self.flat = LinearDerivatives(self.term, FIELD)
+        self.flat = LinearDerivatives(self.term, rest_shapes.FIELD)
         self.in_space = self.flat if self.flat.d == 3 else self._in_space()
 
     def _in_space(self) -> LinearDerivatives | None:
         """The energy at F_33 = 1; None of one for the plane alone."""
         roles = self.term.energy.roles
         if any("d" in roles[m.weights].shape for m in self.flat.made.values()):
-            return LinearDerivatives(self.term, FIELD, dimension=3)
+            return LinearDerivatives(self.term, rest_shapes.FIELD, dimension=3)
         return None
 
     def at(self, t: float) -> tuple[np.ndarray, np.ndarray]:
-        """F of the first argument, and the sum of dU_e/dF F^T over all, each (E, 3, 3)."""
+        """F of the first argument, from the present rest shape, and the sum of dU_e/dF F^T over all.
+
+        Each is (E, 3, 3).
+        """
         pairs = [*(self.in_space or self.flat).at(t).values()]
         turned = _turned(pairs)
         F = pairs[0][0]
+        if (rest := rest_shapes.deformation(self.in_space or self.flat)) is not None:
+            F = F @ np.linalg.inv(rest)
         if self.in_space is not self.flat and self.in_space is not None:
             self._require_plane_strain(turned, t)
         if F.shape[1] == 3:
@@ -102,7 +109,7 @@ class Stress(Observer):
         self.cells, self.measures, self.of_nodes = cells, measures, nodes
         state = context.state
         self.points: Quadrature | None = state.quadratures.get(cells)
-        self.volume = state.data[cells]["volume"]
+        self._made_with = state.data[cells]["volume"]
         self.lists = {n: state.tuples[n] for n in (self.points.lists if self.points else (cells,))}
         self.parts = [TermStress(context, term, rows) for term, rows in terms.items()]
         for measure in measures:
@@ -122,11 +129,13 @@ class Stress(Observer):
 
     def stresses(self, t: float) -> dict[Measure, np.ndarray]:
         """Each measure of every cell: (E,), or (E, 3, 3)."""
+        self.volume = self._made_with.astype(float)
         turned, F = np.zeros((2, len(self.volume), 3, 3))
         F[:] = np.eye(3)
         for part in self.parts:
             F[part.rows], own = part.at(t)
             turned[part.rows] += own
+            self.volume[part.rows] = self._made_with[part.rows] * rest_shapes.growth(part.term)
         turned /= self.volume[:, None, None]
         J = np.linalg.det(F)[:, None, None]
         kirchhoff = self._of_cells(turned / J)
@@ -147,7 +156,7 @@ class Stress(Observer):
         volume = self.volume if self.points is None else _sums(self.points.cell, self.volume)
         nodes = np.concatenate([rows.ravel() for rows in self.lists.values()])
         corners = np.concatenate([np.full(len(r), r.shape[1]) for r in self.lists.values()])
-        cells, count = np.repeat(np.arange(len(corners)), corners), len(self.fields[FIELD])
+        cells, count = np.repeat(np.arange(len(corners)), corners), len(self.fields[rest_shapes.FIELD])
         weight = _sums(nodes, volume[cells], count)
         means = {}
         for label, values in found.items():

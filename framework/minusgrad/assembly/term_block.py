@@ -61,12 +61,13 @@ class TermBlock:
         """The F-bar form. Raises `EnergyError` where no list of the state has cells with several points."""
         made = with_mean_dilatation(energy)
         (weights,) = made.roles.keys() - energy.roles.keys()
-        if not any(weights in data for data in self.state.data.values()):
+        given = [data[weights] for data in self.state.data.values() if weights in data]
+        if not given:
             raise EnergyError(
                 "fbar: needs cells with several quadrature points, got none; use quadrilaterals, hexahedra or"
                 " cells of order 2, or leave `fbar` out"
             )
-        return made
+        return with_mean_dilatation(energy, plane=given[0].shape[-1] == 2)
 
     def _of_rest_shape(self, energy: Any) -> LocalEnergy:
         """The form whose rest shape is a field. Raises `EnergyError` where the state has none."""

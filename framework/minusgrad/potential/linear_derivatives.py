@@ -6,6 +6,9 @@ The same energy is bound once more to elements that share no nodes, whose weight
 0 of an element is displaced by column a of F, so that its gradient is that column of dU_e/dF. So stress
 comes from the derivative that gives the forces, of any energy, and needs no kernel of its own.
 
+Matrices that are Linear in another field by the same weights, as in the nodes at rest, are given in the same
+way: their columns displace the nodes of that field.
+
 An energy that is written for any dimension has in space the F of a body in plane strain: F_33 = 1, and with
 it the derivative by F_33, which the plane does not show.
 """
@@ -20,6 +23,7 @@ from ..energies.fields import Fields
 from ..energies.local_energy import IMAGES
 from ..energies.roles import Linear, Role
 from ..energies.term import Term
+from ..energies.written.rest_shape import REST
 from ..engine import storage
 from ..errors import EnergyError
 from .potential import Potential
@@ -41,15 +45,16 @@ class LinearDerivatives:
     """
 
     def __init__(self, term: Term, field: str, dimension: int | None = None):
-        linear = term.energy.linear.items()
+        linear = term.energy.linear
         shaping = [m for m in term.energy.shaping if term.fields[m.field].name == field]
-        self.term, self.made = term, {name: m for name, m in linear if m in shaping}
+        self.term, self.made = term, {name: m for name, m in linear.items() if m in shaping}
         if not self.made:
             raise EnergyError(f"{term.name}: has no argument that is Linear in '{field}'; ask another term")
         if IMAGES in term.energy.roles:
             raise EnergyError(f"{term.name}: is in a periodic box, where its F has images; take another term")
         self.field = next(iter(self.made.values())).field
         self.own = term.fields[self.field].shape[1]
+        self.blocks = [*dict.fromkeys(made.weights for made in linear.values())]
         self.d = dimension or self.own
         self.arity = self._arity()
         self._writes = -1
@@ -58,29 +63,59 @@ class LinearDerivatives:
         """F and dU_e/dF at the present fields and time t, by argument, in double precision."""
         if self._writes != self.term.writes:
             self._writes, self._probe = self.term.writes, self._bound()
-        elements, d = self.term.elements, self.d
-        deformations = {name: self._deformation(made) for name, made in self.made.items()}
-        places = np.zeros((elements.count, self.arity, d))
-        for k, F in enumerate(deformations.values()):
-            places[:, 1 + k * d : 1 + (k + 1) * d] = F.transpose(0, 2, 1)
         for argument, field in self.term.fields.items():
-            role, mine = self.term.energy.roles[argument], self._probe.fields[field.name]
-            values = places if argument == self.field else self._padded(role, field.values)[elements.nodes]
-            mine.set(values.reshape(mine.shape))
+            mine = self._probe.fields[field.name]
+            mine.set(self._values(argument).reshape(mine.shape))
         slopes = self._probe.gradient(self.term.fields[self.field].name, t).astype(float)
-        columns = slopes.reshape(places.shape)[:, 1 : 1 + d * len(self.made)].reshape(
-            elements.count, -1, d, d
-        )
-        return {
-            name: (F, columns[:, k].transpose(0, 2, 1)) for k, (name, F) in enumerate(deformations.items())
-        }
+        columns = slopes.reshape(self.term.elements.count, self.arity, self.d).transpose(0, 2, 1)
+        return {name: (self.matrix(name), columns[..., self._nodes(m)]) for name, m in self.made.items()}
+
+    def matrix(self, argument: str) -> np.ndarray:
+        """A Linear argument of every element, in double precision: (E, *shape of the field, d).
+
+        In space F and that of the nodes at rest are continued by the unit matrix, others by zeros.
+        """
+        made, nodes = self.term.energy.linear[argument], self.term.elements.nodes
+        weights = storage.host(self.term.data[made.weights]).astype(float)
+        values = self.term.fields[made.field].values.astype(float)[nodes]
+        flat = np.einsum("ea...,eaj->e...j", values - values[:, :1], weights)
+        role = self.term.energy.roles[made.field]
+        more = [(0, (self.d - self.own) * (one == "d")) for one in (*role.shape, "d")]
+        found = np.pad(flat, [(0, 0), *more])
+        if made.field in (self.field, REST):
+            found[:, range(self.own, self.d), range(self.own, self.d)] = 1.0
+        return found
+
+    def _nodes(self, made: Linear) -> slice:
+        """The nodes of an element of the twin that columns of this argument displace."""
+        first = 1 + self.d * self.blocks.index(made.weights)
+        return slice(first, first + self.d)
+
+    def _values(self, field: str) -> np.ndarray:
+        """A field at the nodes of the twin's elements: (E, arity, *shape)."""
+        term, count = self.term, self.term.elements.count
+        role, linear = term.energy.roles[field], term.energy.linear
+        own = [argument for argument, made in linear.items() if made.field == field]
+        if not own:
+            return self._padded(role, term.fields[field].values)[term.elements.nodes]
+        matrices = {argument: self.matrix(argument) for argument in own}
+        values = np.zeros((count, self.arity, *matrices[own[0]].shape[1:-1]))
+        for argument, matrix in matrices.items():
+            values[:, self._nodes(linear[argument])] = np.moveaxis(matrix, -1, 1)
+        return values
 
     def _arity(self) -> int:
-        """The nodes of an element that gives every column of every F a node of its own."""
-        term, weights = self.term, {m.weights for m in self.made.values()}
-        needed, roles = 1 + self.d * len(self.made), term.energy.roles
-        of_nodes = [a for a in term.fields if a != self.field]
-        of_nodes += [a for a in term.data if "k" in roles[a].shape and a not in weights]
+        """The nodes of an element that gives every column of every Linear argument a node of its own."""
+        term, linear, roles = self.term, self.term.energy.linear, self.term.energy.roles
+        computed = {m.field for m in linear.values()}
+        if besides := computed & {*term.energy.arguments}:
+            raise EnergyError(
+                f"{term.name}: reads '{min(besides)}' itself, besides an argument that is Linear in it;"
+                " stress needs an energy of F alone"
+            )
+        needed = 1 + self.d * len(self.blocks)
+        of_nodes = [a for a in term.fields if a not in computed]
+        of_nodes += [a for a in term.data if "k" in roles[a].shape and a not in self.blocks]
         if not of_nodes:
             return needed
         if needed > term.arity:
@@ -89,14 +124,6 @@ class LinearDerivatives:
                 f" columns of F; stress needs elements of {needed} nodes"
             )
         return term.arity
-
-    def _deformation(self, made: Linear) -> np.ndarray:
-        """F of every element, in double precision, continued by the unit matrix."""
-        nodes, weights = self.term.elements.nodes, storage.host(self.term.data[made.weights]).astype(float)
-        x = self.term.fields[made.field].values.astype(float)[nodes]
-        F = np.tile(np.eye(self.d), (len(nodes), 1, 1))
-        F[:, : self.own, : self.own] = np.einsum("eai,eaj->eij", x - x[:, :1], weights)
-        return F
 
     def _padded(self, role: Role, values: np.ndarray) -> np.ndarray:
         """Values of one for each row, with zeros along further axes of space."""
@@ -113,7 +140,7 @@ class LinearDerivatives:
         }
         fields = Fields(zeros, precision="f32" if term.dtype == np.float32 else "f64")
         data = {a: self._padded(roles[a], storage.host(v)) for a, v in term.data.items()}
-        data |= {m.weights: self._weights(k) for k, m in enumerate(self.made.values())}
+        data |= {m.weights: self._weights(m) for m in term.energy.linear.values()}
         twin = replace(
             term,
             elements=NodeTuples(rows),
@@ -127,9 +154,9 @@ class LinearDerivatives:
         )
         return Potential(fields, [twin])
 
-    def _weights(self, k: int) -> np.ndarray:
-        """Those of the k-th argument: its column j is x_(1 + k d + j) - x_0."""
+    def _weights(self, made: Linear) -> np.ndarray:
+        """Those of an argument: its column j is that of the j-th of its nodes, less that of node 0."""
         weights = np.zeros((self.arity, self.d))
         weights[0] = -1.0
-        weights[1 + k * self.d : 1 + (k + 1) * self.d] = np.eye(self.d)
+        weights[self._nodes(made)] = np.eye(self.d)
         return np.tile(weights, (self.term.elements.count, 1, 1)).astype(self.term.dtype)

@@ -13,6 +13,7 @@ from minusgrad.assembly.simulation import Simulation
 from minusgrad.errors import MinusgradError
 from minusgrad.files import trajectory
 from minusgrad.plugin import LinearDerivatives
+from minusgrad_elastic.observers import EnergyDensity
 from minusgrad_elastic.stress import Stress
 from tests.support import stretch_energies
 from tests.support.command import files, minusgrad
@@ -36,6 +37,7 @@ PLANE = {
 }
 BODIES = SPACE | PLANE
 MESHES = Path(__file__).parents[2] / "meshes"
+WEIGHTS = ("gradients", "mean_gradients")
 ALL = ["von_mises", "cauchy", "first_piola_kirchhoff"]
 
 
@@ -108,6 +110,47 @@ def test_stress_is_that_of_the_density_in_space_and_in_plane_strain(
     made = built(tmp_path, BODIES[body], block(name))
     F = deformation(3 if body in SPACE else 2)
     assert_stresses(stressed(made, F), whole(F), stretch_energies.stress(MATERIALS[name], whole(F)))
+
+
+@pytest.mark.parametrize("name", ["hencky", "mooney_rivlin"])
+def test_stress_across_a_body_of_fbar_in_plane_strain_is_that_at_fbar(tmp_path: Path, name: str) -> None:
+    """Fbar has the mean volume ratio in the plane, and F_33 = 1; F differs from point to point."""
+    made = built(tmp_path, PLANE["quadrilaterals"], block(name) | {"fbar": True})
+    x, rng = made.fields["x"], np.random.default_rng(3)
+    x.set(x.values + 0.04 * rng.normal(size=x.shape))
+    points, data = made.state.quadratures["cells"], made.state.data["cells"]
+    F, mean = (np.einsum("eai,eaj->eij", x.values[points.nodes], data[w]) for w in WEIGHTS)
+    scale = np.sqrt(np.linalg.det(mean) / np.linalg.det(F))
+    across = [
+        stretch_energies.stress(MATERIALS[name], whole(s * f))[2, 2] for s, f in zip(scale, F, strict=True)
+    ]
+    volume, cells = data["volume"], np.arange(4)
+    shares = np.array(across) / np.linalg.det(F) * volume
+    expected = [shares[points.cell == c].sum() / volume[points.cell == c].sum() for c in cells]
+    (observer,) = [o for o in made.observers if isinstance(o, Stress)]
+    found = observer.stresses(0.0)["cauchy"]
+    assert np.abs(found[:, 2, 2] - expected).max() < 1e-12 * np.abs(found).max()
+
+
+@pytest.mark.parametrize("body", ["quadrilaterals", "tetrahedra"])
+def test_stress_and_energy_density_of_a_body_whose_rest_shape_moved(tmp_path: Path, body: str) -> None:
+    """Both are those of F from the present rest shape, per volume there."""
+    d = 3 if body in SPACE else 2
+    built(tmp_path, BODIES[body], block("hencky"))
+    rests = {"state.rest_shape": True, "energy.0.rest_shape": True, "stepper": {"kind": "newton"}}
+    stress = {"kind": "stress", "every": 1, "measures": ALL}
+    observed = [stress, {"kind": "energy_density", "every": 1}]
+    made = build(tmp_path / "scene.toml", rests | {"observe": observed})
+    G = (np.eye(3) + 0.1 * np.arange(9.0).reshape(3, 3).T / 8.0)[:d, :d]
+    rest = made.fields["rest"]
+    rest.set(rest.values @ G.T)
+    F = deformation(d)
+    found = stressed(made, F)
+    A = whole(F @ np.linalg.inv(G))
+    assert_stresses(found, A, stretch_energies.stress(MATERIALS["hencky"], A))
+    (observer,) = [o for o in made.observers if isinstance(o, EnergyDensity)]
+    expected = stretch_energies.energy(MATERIALS["hencky"], A)
+    assert np.abs(observer.density(0.0) - expected).max() < 1e-12 * expected
 
 
 @pytest.mark.parametrize("body", PLANE)

@@ -4,7 +4,8 @@
 
 F (d, d) [1] is the deformation gradient at a quadrature point, F_0 its mean over the cell; psi any density of
 F. All points of a cell then have the volume ratio J_0, so that a cell of many points has one condition of
-nearly constant volume in place of many. In the plane d = 2, under plane strain. The energy is a function of x
+nearly constant volume in place of many. In the plane d = 2, under plane strain: J and J_0 are those of the
+plane, and F_33 stays 1 where the energy is asked in space. The energy is a function of x
 like any other, and its force the derivative: Newton's matrix is symmetric, which that of the original form,
 with the stress at Fbar, is not. The original form takes F_0 in the middle of the cell, which is the mean in
 parallelograms and parallelepipeds; in distorted cells only the mean passes the patch test.
@@ -29,10 +30,11 @@ def is_density(energy: object) -> bool:
     return isinstance(energy, LocalEnergy) and len(energy.linear) == 1 and bool(energy.shaping)
 
 
-def with_mean_dilatation(energy: LocalEnergy) -> LocalEnergy:
+def with_mean_dilatation(energy: LocalEnergy, plane: bool = False) -> LocalEnergy:
     """The F-bar form of an energy, under the same name; its data have the means of the weights, too.
 
-    Raises `EnergyError` for an energy that is no density of one deformation gradient.
+    plane: of a body in the plane, whose F may be given in space. Raises `EnergyError` for an energy that is
+    no density of one deformation gradient.
     """
     if not is_density(energy):
         raise EnergyError(
@@ -44,11 +46,13 @@ def with_mean_dilatation(energy: LocalEnergy) -> LocalEnergy:
     names = ", ".join(energy.arguments)
     source = (
         f"def fbar({names}, {mean}):\n"
-        f"    ratio = ti.log({mean}.determinant()) - ti.log({gradient}.determinant())\n"
-        f"    {gradient}bar = ti.exp(ratio / {gradient}.n) * {gradient}\n"
+        f"    {gradient}bar = scaled({gradient}, {mean})\n"
         f"    return density({', '.join(f'{a}bar' if a == gradient else a for a in energy.arguments)})\n"
     )
-    function = written("fbar", source, {"density": energy.function})
+    scaled = written("scaled", SCALED, {})
+    if plane:
+        scaled = written("scaled", SCALED_IN_PLANE, {"in_plane": scaled})
+    function = written("fbar", source, {"density": energy.function, "scaled": scaled})
     function.__doc__ = energy.function.__doc__
     return replace(
         energy,
@@ -56,3 +60,20 @@ def with_mean_dilatation(energy: LocalEnergy) -> LocalEnergy:
         roles={**energy.roles, weights: energy.roles[made.weights]},
         linear={**energy.linear, mean: Linear(made.field, weights)},
     )
+
+
+SCALED = """\
+def scaled(F, mean):
+    ratio = ti.log(mean.determinant()) - ti.log(F.determinant())
+    return ti.exp(ratio / F.n) * F
+"""
+"""Fbar of F and its mean."""
+SCALED_IN_PLANE = """\
+def scaled(F, mean):
+    if F.n == 2:
+        return in_plane(F, mean)
+    flat, flat_mean = (ti.Matrix([[M[0, 0], M[0, 1]], [M[1, 0], M[1, 1]]]) for M in (F, mean))
+    s = ti.exp((ti.log(flat_mean.determinant()) - ti.log(flat.determinant())) / 2)
+    return F @ ti.Matrix([[s, 0.0, 0.0], [0.0, s, 0.0], [0.0, 0.0, 1.0]])
+"""
+"""Fbar of a body in the plane; in space, F_33 is left as it is."""
