@@ -15,9 +15,10 @@ from minusgrad.engine import runtime, storage
 from minusgrad.errors import EnergyError
 from minusgrad.files.trajectory import Recorder
 from minusgrad.steppers import integrator
-from minusgrad.steppers.holds import Holds, _Held
+from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.integrator import Integrator
 from minusgrad.steppers.schemes import SCHEMES
+from minusgrad.steppers.supports.held_components import HeldComponents
 from minusgrad_elastic.loads import body_force
 from minusgrad_elastic.springs import spring
 from tests.support.damage import method, text
@@ -736,11 +737,11 @@ FUSED = {
     ),
     "work without the supports' own": (method(Holds, "kinetic", lambda *_: 0.0), kept(LONG)),
     "reactions without inertia": (
-        method(_Held, "accelerations", lambda right, self, t: 0.0 * right(self, t)),
+        method(HeldComponents, "accelerations", lambda right, self, t: 0.0 * right(self, t)),
         reacting,
     ),
     "reactions of the step's start": (
-        method(_Held, "accelerations", lambda right, self, t: right(self, t - 0.05)),
+        method(HeldComponents, "accelerations", lambda right, self, t: right(self, t - 0.05)),
         reacting,
     ),
     "reactions reversed": (

@@ -10,7 +10,8 @@ With lx = dL/dx, lv = dL/dv and m the inertia, the moves of a step are undone by
 
 p: parameters, data, and fields that do not move. Lambda goes back by Hessian products: exact for the discrete
 scheme. Two kicks at one place add up their w and share a product, which is taken at the next drift backwards.
-Held components have no adjoint, because a step overwrites them. The tape has the positions at kicks, the
+Held components have no adjoint, because a step overwrites them; the numbers of their motion take it first
+(`support_derivatives`). The tape has the positions at kicks, the
 velocities before friction, and those before drifts in a magnetic field. The moves are the scheme's in reverse
 (`step_sequence`).
 """
@@ -37,8 +38,12 @@ from ..steppers.magnetic.force import covectors
 from ..steppers.moves import coefficients
 from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
+from ..steppers.supports.hold_numbers import HoldNumbers
+from .supports.support_derivatives import SupportDerivatives
 
 HALF = "ti.f64(0.5) * h"
+Owner = Potential | HoldNumbers | None
+"""Whose a name is: a parameter's or datum's potential, the numbers of holds, None for a field."""
 
 
 class _Place(NamedTuple):
@@ -51,17 +56,21 @@ class _Place(NamedTuple):
 class RunAdjoint:
     """The derivatives of a loss, by the state at a step of a run and by parameters.
 
-    `adjoints`: dL/d(field) by field; `parameters`: dL/d("term.argument"), in rows of values.
+    `adjoints`: dL/d(field) by field; `parameters`: dL/d("term.argument"), in rows of values; `supports`:
+    those by the numbers of holds, where some are asked for.
     """
 
     stepper: Any
     adjoints: dict[str, Any]
     parameters: dict[str, Any]
+    supports: SupportDerivatives | None = None
 
     def clear(self) -> None:
         """Set all derivatives to zero, for the end of a run."""
         for array in (*self.adjoints.values(), *self.parameters.values()):
             array.fill(0)
+        if self.supports:
+            self.supports.clear()
 
     def back(self, last: int, steps: int) -> None:
         """Propagate the adjoints back by `steps` steps, from the end of step number `last`."""
@@ -81,6 +90,8 @@ class RunAdjoint:
         """dL/d(name), in the shape of the field or of the argument's values."""
         if name in self.adjoints:
             return storage.host(self.adjoints[name]).copy()
+        if self.supports and name in self.supports.names:
+            return self.supports.found(name)
         potential = owner(self.stepper, name)
         assert potential
         return storage.host(self.parameters[name]).reshape(potential.shape(name)).copy()
@@ -106,7 +117,8 @@ class Backward(RunAdjoint):
         self.kicked = self._arrays([m.position for m in self.motions])
         self.force = self._arrays([m.position for m in self.motions])
         self.heavy = [m for m in self.motions if m.inertia in nodal]
-        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if p}
+        self.parameters = {n: rows_of(p, n) for n, p in owners.items() if isinstance(p, Potential)}
+        self.supports = SupportDerivatives.of(stepper.holds, names)
         self.place = {n: f"p{k}" for k, n in enumerate(self.parameters)}
         self.pull = self._request(self.stepper.potential, owners, self.force, self.kicked)
         if self.stepper.dissipation and self.stepper.friction:
@@ -135,7 +147,7 @@ class Backward(RunAdjoint):
     def _request(
         self,
         potential: Potential,
-        owners: Mapping[str, Potential | None],
+        owners: Mapping[str, Owner],
         force: Mapping[str, Any],
         tangents: Mapping[str, Any],
     ) -> DerivativeRequest:
@@ -162,7 +174,7 @@ class Backward(RunAdjoint):
         """The kicks at the initial state, which is in the first row of the tape."""
         self._run("read", lambda: self.tape.read_positions("at"), "at", 0)
         self._transposed_kick(self.stepper.t0)
-        self._run("hold", self._hold)
+        self._depart(self.stepper.t0)
 
     def _step(self, step: int, at: int) -> None:
         """The adjoint of step number `step`, which is number `at` on the tape."""
@@ -186,15 +198,25 @@ class Backward(RunAdjoint):
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
         self._transposed_kick(one.t0 + (place.step + s.ends[move.number]) * one.dt)
 
-    def _launch_drift(self, move: Drift, place: "_Place") -> None:
+    def _depart(self, t: float) -> None:
+        """Leave the state after a drift that ends at time t: what its held components have, supports take."""
+        if self.supports:
+            self.supports.pull(t, self.adjoints)
         self._run("hold", self._hold)
+
+    def _end(self, move: Drift | MagneticDrift, place: "_Place") -> float:
+        """The time at the end of a drift."""
+        return self.stepper.t0 + (place.step + self.stepper.scheme.ends[move.number]) * self.stepper.dt
+
+    def _launch_drift(self, move: Drift, place: "_Place") -> None:
+        self._depart(self._end(move, place))
         self._run("drift", self._drift, "h", self.stepper.scheme.drifts[move.number] * self.stepper.dt)
 
     def _launch_magnetic_drift(self, move: MagneticDrift, place: "_Place") -> None:
         assert self.stepper.magnetic
         h = self.stepper.scheme.drifts[move.number] * self.stepper.dt
         row = place.at * len(self.stepper.scheme.drifts) + move.number
-        self._run("hold", self._hold)
+        self._depart(self._end(move, place))
         self._run("read", lambda: self.tape.read_positions("at"), "at", row)
         self._run("read turned", lambda: self.tape.read_turned("at"), "at", row)
         self._take(self.stepper.magnetic.potential.sweep(self.flow, h).changes)
@@ -243,7 +265,11 @@ class Backward(RunAdjoint):
         rules: Mapping[type[Move], Callable[..., list[Code]]] = {
             HalfFriction: self._half_friction_code,
             Kick: lambda move, number: [Code(f"h = kicks[{number}] * dt\n"), self._pull()],
-            Drift: lambda move, number: [self._hold(), Code(f"h = drifts[{number}] * dt\n"), self._drift()],
+            Drift: lambda move, number: [
+                *self._departure(number),
+                Code(f"h = drifts[{number}] * dt\n"),
+                self._drift(),
+            ],
             MagneticDrift: self._magnetic_drift_code,
             Forces: self._forces_code,
         }
@@ -254,6 +280,13 @@ class Backward(RunAdjoint):
         begin = Code("sub = steps - 1 - k\n")
         loop = Code.joined([begin, step]).inside("ti.loop_config(serialize=True)\nfor k in range(steps):")
         return loop.naming(**coefficients(s))
+
+    def _departure(self, number: str) -> list[Code]:
+        """`_depart` from the end of a drift, as code."""
+        if not self.supports:
+            return [self._hold()]
+        time = Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n")
+        return [time, self.supports.pull_code(self.adjoints), self._hold()]
 
     def _forces_code(self, move: Forces, number: str) -> list[Code]:
         return [
@@ -267,7 +300,7 @@ class Backward(RunAdjoint):
         assert self.stepper.magnetic
         row = f"(at + sub) * {len(self.stepper.scheme.drifts)} + {number}"
         return [
-            self._hold(),
+            *self._departure(number),
             self.tape.read_positions(row),
             self.tape.read_turned(row),
             Code(f"h = drifts[{number}] * dt\nt = h\n"),
@@ -471,8 +504,8 @@ class Backward(RunAdjoint):
         return self.stepper.friction.force
 
 
-def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
-    """The potential with this parameter or datum; None for a field.
+def owner(stepper: DifferentiableStepper, name: str) -> Owner:
+    """The potential with this parameter or datum, or the numbers of holds; None for a field.
 
     Raises `EnergyError` for a name that a run cannot be differentiated with respect to.
     """
@@ -483,7 +516,17 @@ def owner(stepper: DifferentiableStepper, name: str) -> Potential | None:
     for potential in potentials:
         if name in arguments(potential):
             return potential
-    known = [*fields, *(n for p in potentials for n in arguments(p))]
+    numbers = stepper.holds.numbers
+    if name in numbers:
+        if getattr(stepper, "constraints", None):
+            raise EnergyError(
+                f"'{name}': a run with constraints has no derivative by the numbers of its holds; leave the"
+                " constraints out, or hold by an energy with a parameter"
+            )
+        numbers.place(name)  # raises for a name that two holds have
+        return numbers
+    numbers.refuse(name)
+    known = [*fields, *(n for p in potentials for n in arguments(p)), *numbers.names]
     raise EnergyError(f"a run has no derivative with respect to '{name}'{choices(name, known)}")
 
 

@@ -15,6 +15,7 @@ from ..steppers.implicit.moving_components import MovingComponents
 from ..steppers.stepper import DifferentiableStepper
 from .backward import RunAdjoint, felt, owner, rows_of
 from .stage_parts import StageParts
+from .supports.support_derivatives import SupportDerivatives
 
 
 class ComponentAdjoint(RunAdjoint):
@@ -27,7 +28,9 @@ class ComponentAdjoint(RunAdjoint):
         moving = [n for m in stepper.motions for n in (m.position, m.velocity)]
         nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
         self.adjoints = {n: np.zeros(fields[n].shape) for n in nodal}
-        self.parameters = {n: rows_of(p, n) for n, p in self._owners.items() if p}
+        owned = ((n, p) for n, p in self._owners.items() if isinstance(p, Potential))
+        self.parameters = {n: rows_of(p, n) for n, p in owned}
+        self.supports = SupportDerivatives.of(stepper.holds, names)
         self._others = [n for n in nodal if n not in moving]
         self._heavy = [m for m in stepper.motions if m.inertia in self._others]
         self._parts = StageParts(components, fields)
@@ -71,6 +74,8 @@ class ComponentAdjoint(RunAdjoint):
         asked = {n: self._parts.array(n, n) for n in (*self._others, *moving) if n in read}
         changes = self._owned(potential, {n for n in tangents if n in read})
         found = potential.sweep(DerivativeRequest(product=asked, changes=changes, tangents=dict(tangents)), t)
+        if self.supports:
+            self.supports.pull(t, {n: sign * storage.host(asked[n]) for n in moving if n in asked})
         self._add({n: storage.host(asked[n]) for n in self._others if n in asked}, found.changes, sign)
         return sign * self._again(potential, wrt)
 

@@ -17,10 +17,13 @@ from ..codegen.derivative_request import DerivativeRequest
 from ..energies.fields import Field
 from ..engine import storage
 from ..engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
+from ..errors import EnergyError
 from ..potential.fused_code import FusedSweep
+from ..potential.potential import Potential
 from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.serial_steps import SerialSteps
 from ..steppers.programs.state_exchange import StateExchange
+from ..steppers.supports.hold_numbers import HoldNumbers
 from .adjoint_exchange import AdjointExchange
 from .backward import RunAdjoint, owner, rows_of
 from .tangents import shaped
@@ -38,7 +41,7 @@ class ProgramAdjoint(RunAdjoint):
         assert stepper.tape is not None
         self.stepper, self.tape, self._potential = stepper, stepper.tape, stepper.potential
         self._placed = stepper.holds.placed
-        owners = {n: owner(stepper, n) for n in names}
+        owners = {n: _owner(stepper, n) for n in names}
         fields = self._potential.fields
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
         self.adjoints = {n: _zeros_like(fields[n]) for n in nodal}
@@ -178,7 +181,7 @@ class ProgramTangents:
         self.stepper, self._potential = stepper, stepper.potential
         fields = self._potential.fields
         self._placed = stepper.holds.placed
-        owners = {n: owner(stepper, n) for n in names}
+        owners = {n: _owner(stepper, n) for n in names}
         nodal = dict.fromkeys([*stepper.updates, *(n for n in names if n in fields)])
         self.tangents = {n: storage.allocate(np.zeros_like(fields[n].values)) for n in nodal}
         self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
@@ -208,6 +211,17 @@ class ProgramTangents:
         for name, values in after.items():
             storage.store(self.tangents[name], values)
         _clear_held(self.tangents, self._placed)
+
+
+def _owner(stepper: Evolution, name: str) -> Potential | None:
+    """The potential of a parameter; None for a field. Raises `EnergyError` for a number of a hold."""
+    found = owner(stepper, name)
+    if isinstance(found, HoldNumbers):
+        raise EnergyError(
+            f"'{name}': a program has no derivative by the numbers of its holds; compute the held values by a"
+            " map with a parameter"
+        )
+    return found
 
 
 def _zeros_like(field: Field) -> storage.ArraySlot:

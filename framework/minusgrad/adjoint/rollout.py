@@ -19,6 +19,7 @@ from ..engine.memory import size
 from ..errors import EnergyError, NonFiniteError, UnsolvedStepError
 from ..potential.non_finite import refuse_non_finite
 from ..potential.potential import Potential
+from ..steppers.holds import Holds
 from ..steppers.stepper import DifferentiableStepper, Stepper
 from .backward import RunAdjoint, potentials_of
 from .derivation import Tangents, derivation
@@ -72,12 +73,18 @@ class Rollout:
             names |= one.magnetic.potential.reads.intersection(known)  # not its own arrays
             total += sum(part.writes for part in one.magnetic.potential.parts.values())
         names |= {field.name for field in one.moving}
+        total += one.holds.numbers.writes
         return one.dt, one.t0, total + sum(known[name].array.writes for name in sorted(names))
 
     @property
     def potentials(self) -> list[Potential]:
         """All that have parameters."""
         return potentials_of(self.stepper)
+
+    @property
+    def holds(self) -> Holds:
+        """The holds, whose numbers are parameters."""
+        return self.stepper.holds
 
     def inputs_of(self, name: str) -> np.ndarray:
         """Mask of the components of a field on which a run depends: those that are not held."""
@@ -102,7 +109,7 @@ class Rollout:
             return self._guarded(self._loss_forward)
 
     def evaluate(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
-        """L and dL/d(name): initial fields, masses among them, and parameters "term.argument".
+        """L and dL/d(name): initial fields, masses among them, parameters "term.argument", "hold.number".
 
         Of the shape of the field, in its precision, or of the parameter's values, in f64; NaN where L is NaN.
         The derivative by a held component is zero.

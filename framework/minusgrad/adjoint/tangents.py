@@ -29,6 +29,7 @@ from ..steppers.moves import STEPS, coefficients
 from ..steppers.step_sequence import Drift, Forces, HalfFriction, Kick, MagneticDrift, Move, rule
 from ..steppers.stepper import SplittingStepper
 from .backward import HALF, owner, potentials_of, zeros
+from .supports.support_derivatives import SupportDerivatives
 
 
 class Sensitivity:
@@ -45,6 +46,7 @@ class Sensitivity:
         owners = {n: owner(stepper, n) for n in names}
         self.parameters = {n: np.zeros(p.shape(n)) for n, p in owners.items() if p}
         self._owners = owners
+        self.supports = SupportDerivatives.of(stepper.holds, names)
         self.product = self._arrays(m.position for m in self.motions)
         self.slowed = self._arrays([m.velocity for m in self.motions] if stepper.dissipation else [])
         self.before = self._arrays(self.slowed)
@@ -67,7 +69,9 @@ class Sensitivity:
         """
         for name, array in (self.tangents | self.parameters).items():
             storage.store(array, shaped(name, direction.get(name), tuple(array.shape)))
-        self._run("hold", self._hold)
+        if self.supports:
+            self.supports.start(self.parameters)
+        self._place(self.stepper.time)
         self.stepper.potential.sweep(self._whole, self.stepper.time)
         if self.stepper.fused and self._many is None:
             steps = self._steps()
@@ -149,7 +153,13 @@ class Sensitivity:
         one = self.stepper
         self._time = one.t0 + (step + one.scheme.ends[move.number]) * one.dt
         one.holds.place(self._time)
+        self._place(self._time)
+
+    def _place(self, t: float) -> None:
+        """Set the tangents of held components: zero, or those of supports along their numbers."""
         self._run("hold", self._hold)
+        if supports := self.supports:
+            self._run("supports", lambda: supports.moved_code(self.tangents), "t", t)
 
     def _launch_forces(self, move: Forces) -> None:
         self.stepper.potential.sweep(self._whole, self._time)
@@ -183,6 +193,7 @@ class Sensitivity:
             Code(f"t = t0 + (first + ti.f64(sub) + ends[{number}]) * dt\n"),
             self.stepper.holds.code(),
             self._hold(),
+            *([self.supports.moved_code(self.tangents)] if self.supports else []),
         ]
 
     def _half_a_step_of_friction(self, move: HalfFriction, number: str) -> list[Code]:
@@ -273,7 +284,7 @@ class Sensitivity:
         return drifts.moved({"w": self.tangents, "h": self._flow.product})
 
     def _hold(self) -> Code:
-        """The tangent of a held component is zero."""
+        """The tangent of a held component is zero, but for those that a support's numbers move."""
         pieces = []
         for m in self.motions:
             if (free := self.stepper.holds.mask(m.position)) is not None:

@@ -58,7 +58,6 @@ from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
 from .magnetic.force import MagneticForce
-from .motion_stepper import Memory, MotionStepper, refuse_lost
 from .moves import Friction, Moves
 from .pressure.barostat import Barostat
 from .pressure.cell import Cell
@@ -68,6 +67,7 @@ from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
+from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024
 """The most parts that a step whose constraints are not solved is divided into."""
@@ -251,7 +251,8 @@ class Integrator(MotionStepper):
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.works else ()
         kept = self.constraints.writes + self._inertia_writes if self.constraints else 0
-        return self.potential.writes, kept, sum([array.writes for array in self._own]), *clock
+        own = sum([array.writes for array in self._own]) + self.holds.numbers.writes
+        return self.potential.writes, kept, own, *clock
 
     @property
     def _inertia_writes(self) -> int:

@@ -23,6 +23,7 @@ from ..steppers.minimisers.minimiser import Minimiser
 from ..steppers.minimisers.newton import Newton
 from . import tensors as guests
 from .energy_function import ENGINE, Input, Last, applied
+from .hold_input import HoldInput
 from .tensors import DTYPES, Guest
 
 NO_SECOND = "an equilibrium has first derivatives here, and no second ones"
@@ -30,7 +31,7 @@ NO_SECOND = "an equilibrium has first derivatives here, and no second ones"
 
 class Equilibrium(guests.Lasting):
     """The equilibrium of a scene as a function of tensors, by name: fields, parameters and differentiable
-    data of terms.
+    data of terms, numbers of holds ("grip.displacement").
 
         hanging = minusgrad.torch.equilibrium("scenes/stiffness_from_shape.toml")
         x = hanging(**{"neo_hookean.youngs_modulus": E})["x"]        # (n, d)
@@ -61,9 +62,11 @@ class Equilibrium(guests.Lasting):
             n: potential.fields[n].values.copy() for n in self._one.inputs if n in potential.fields
         }
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
-        self._inputs = {
-            n: Input(self._one.owner(n), n) for n in self._one.inputs if n not in potential.fields
-        }
+        numbers = search.holds.numbers
+        self._inputs: dict[str, Input | HoldInput] = {n: HoldInput(numbers, n) for n in numbers.names}
+        for name in self._one.inputs:
+            if name not in potential.fields and name not in numbers:
+                self._inputs[name] = Input(self._one.owner(name), name)
         for name, one in self._inputs.items():
             self.guests[name] = Guest(name, one.start.shape, self._precision)
 
@@ -112,6 +115,19 @@ class Equilibrium(guests.Lasting):
             self._one.potential.fields[name].set(values)
         for name, one in self._inputs.items():
             one.put(given.get(name))
+        numbers = [name for name in given if isinstance(self._inputs.get(name), HoldInput)]
+        for name in numbers:
+            self._refuse_twice(name, given)
+        self._one.place_supports(where_they_are=not numbers)
+
+    def _refuse_twice(self, number: str, given: Mapping[str, torch.Tensor]) -> None:
+        """Raise `TensorError` for places of supports beside a number of their hold."""
+        field = self._one.holds.numbers.place(number)[0].field.name
+        if field in given:
+            raise TensorError(
+                f"'{field}' and '{number}': both move the same supports; give one of them and leave"
+                " the other out"
+            )
 
 
 def equilibrium(

@@ -23,6 +23,7 @@ from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
 from . import tensors as guests
 from .energy_function import ENGINE, Input, Last, applied
+from .hold_input import HoldInput
 from .tensors import DTYPES, Guest
 
 NO_SECOND = "a run through time has first derivatives here, and no second ones"
@@ -30,7 +31,7 @@ NO_SECOND = "a run through time has first derivatives here, and no second ones"
 
 class Run(guests.Lasting):
     """The states of a run as a function of tensors, by name: initial fields, parameters and differentiable
-    data of terms.
+    data of terms, numbers of holds ("grip.angle").
 
         run = minusgrad.torch.rollout("scenes/stretch.toml", 100)
         state = run(x=x, v=v, **{"spring.k": k})
@@ -65,11 +66,13 @@ class Run(guests.Lasting):
         self._precision = DTYPES[fields.dtype.name]
         self._fields = {n: f.values.copy() for n, f in fields.items() if n not in fields.derived}
         self.guests = {n: Guest(n, values.shape, self._precision) for n, values in self._fields.items()}
-        self._inputs: dict[str, Input] = {}
+        self._inputs: dict[str, Input | HoldInput] = {}
         for potential in potentials_of(one):
             for name in arguments(potential):
                 self._inputs[name] = Input(potential, name)
-                self.guests[name] = Guest(name, self._inputs[name].start.shape, self._precision)
+        self._inputs |= {name: HoldInput(one.holds.numbers, name) for name in one.holds.numbers.names}
+        for name, given in self._inputs.items():
+            self.guests[name] = Guest(name, given.start.shape, self._precision)
 
     @guests.eager
     def __call__(self, tensors: Mapping[str, Any] | None = None, /, **more: Any) -> dict[str, torch.Tensor]:

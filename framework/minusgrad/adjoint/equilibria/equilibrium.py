@@ -13,7 +13,7 @@ A search begins at the last equilibrium, and at the start of the scene where it 
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -23,12 +23,14 @@ from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, choices
 from ...potential.potential import Potential
 from ...solvers.linear_solver import LinearSolver
+from ...steppers.holds import Holds
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import BALANCED, NO_TOLERANCES
 from ...steppers.minimisers.scaled_hessian import images, scaled_hessian
 from ...steppers.minimisers.soft_motions import soft_motions
 from ..backward import arguments
 from ..losses import Loss, ObservedStates
+from ..supports.support_derivatives import SupportDerivatives
 from .constrained_equilibrium import ConstrainedEquilibrium
 from .singular_modes import refuse_singular
 
@@ -68,6 +70,8 @@ class Equilibrium:
         self._start = self._values()
         self._good = self._start
         self._factored: object = None
+        self._numbers, self._placed = search.holds.numbers, search.holds.numbers.writes
+        self._supports: dict[tuple[str, ...], SupportDerivatives | None] = {}
         self.potential.hessian(self._names, search.t)  # refuses energies without one
 
     @property
@@ -75,15 +79,21 @@ class Equilibrium:
         """What the value depends on, as numbers that differ after every write (`Potential.writes`)."""
         potentials = [self.potential, *(loss.potential for loss in self.losses if isinstance(loss, Loss))]
         kept = 0 if self.kept is None else self.kept.constraints.writes
-        return (sum(potential.writes for potential in potentials) + kept,)
+        return (sum(potential.writes for potential in potentials) + kept, self._numbers.writes)
 
     @property
     def inputs(self) -> list[str]:
-        """The names that it may depend on: fields that U or a loss reads, parameters, differentiable data."""
+        """Names that it may depend on: fields that U or a loss reads, parameters, data, numbers of holds."""
         read = {*self.potential.reads, *(n for loss in self.losses for n in loss.reads)}
         more = [] if self.kept is None else self.kept.inputs
         read |= set() if self.kept is None else self.kept.potential.reads
-        return [*sorted(read - self.potential.fields.derived), *arguments(self.potential), *more]
+        own = [*arguments(self.potential), *more, *self._numbers.names]
+        return [*sorted(read - self.potential.fields.derived), *own]
+
+    @property
+    def holds(self) -> Holds:
+        """The holds, whose numbers are parameters."""
+        return self.search.holds
 
     @property
     def potentials(self) -> list[Potential]:
@@ -119,13 +129,26 @@ class Equilibrium:
         """
         for name in names:
             self._check(name)
+        self._refuse_twice(names)
         if not self.find():
-            return math.nan, {n: np.full(self.owner(n).shape(n), math.nan) for n in names}
+            return math.nan, {n: np.full(self._shape(n), math.nan) for n in names}
         value, slopes = self._slopes_of_losses(names)
         return value, self.pulled_back(slopes, names)
 
     def pulled_back(self, slopes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
         """dL/d(name), from `slopes`: dl/d(field) and dl/d(parameter) at the equilibrium, by name."""
+        if supports := self._supports_of(names):
+            plain = list(dict.fromkeys([*(n for n in names if n not in supports.names), *self._names]))
+            found = self._pulled_back(slopes, plain)
+            supports.clear()
+            supports.pull(self.search.t, dict(slopes) | {n: found[n] for n in self._names})
+            found |= {n: supports.found(n) for n in supports.names}
+        else:
+            found = self._pulled_back(slopes, names)
+        return {n: np.where(self._sought[n], 0.0, found[n]) if n in self._sought else found[n] for n in names}
+
+    def _pulled_back(self, slopes: Mapping[str, np.ndarray], names: Sequence[str]) -> dict[str, np.ndarray]:
+        """The same by fields and by parameters; without a meaning at components that are sought."""
         fields, search = self.potential.fields, self.search
         found = {n: np.zeros(self.owner(n).shape(n)) + slopes.get(n, 0.0) for n in names}
         of_state = {n: slopes.get(n, np.zeros(fields[n].shape)) for n in self._names}
@@ -133,9 +156,6 @@ class Equilibrium:
         if right.any():
             moved = self._changes(right, names)
             found = {n: found[n] - moved.get(n, 0.0) for n in names}
-        for name in names:
-            if name in self._sought:
-                found[name] = np.where(self._sought[name], 0.0, found[name])
         return found
 
     def _changes(self, right: np.ndarray, names: Sequence[str]) -> dict[str, np.ndarray]:
@@ -162,13 +182,19 @@ class Equilibrium:
     def tangent(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
         """dx along a direction of the inputs, by unknown field; held components move as `direction` says.
 
-        The equilibrium must have been found.
+        So do the velocities of supports whose numbers are in it. The equilibrium must have been found.
         """
         fields, variables = self.potential.fields, self.search.coordinates
         moved = {n: np.asarray(d, np.float64) for n, d in direction.items()}
         for name in self._names:
             if name in moved:
                 moved[name] = np.where(self._sought[name], 0.0, moved[name])
+        speeds: dict[str, np.ndarray] = {}
+        if supports := self._supports_of(direction):
+            supports.start(moved)
+            for name, part in supports.moved(self.search.t).items():
+                into = moved if name in self._names else speeds
+                into[name] = moved.get(name, 0.0) + part
         read = [*self.potential.reads, *arguments(self.potential)]
         along = {
             n: storage.allocate(d.astype(fields.dtype)) if n in fields else d
@@ -187,7 +213,8 @@ class Equilibrium:
         else:
             right = variables.components(pushed)
             found = variables.spread(-self._solved(right)[0]) if right.any() else {}
-        return {n: found.get(n, 0.0) + moved.get(n, np.zeros(fields[n].shape)) for n in self._names}
+        still = {n: moved.get(n, np.zeros(fields[n].shape)) for n in self._names}
+        return {n: found.get(n, 0.0) + a for n, a in still.items()} | speeds
 
     def curvature(self, directions: Sequence[Mapping[str, np.ndarray]]) -> np.ndarray:
         """The Gauss-Newton matrix J^T l'' J, (P, P): J are the tangents of the state along P directions.
@@ -196,7 +223,7 @@ class Equilibrium:
         """
         if not self.find():
             raise NonFiniteError(f"{self.label}: {self.trouble}")
-        still = {n: np.zeros(self.owner(n).shape(n)) for direction in directions for n in direction}
+        still = {n: np.zeros(self._shape(n)) for direction in directions for n in direction}
         tangents = [still | dict(direction) | self.tangent(direction) for direction in directions]
         matrix = np.zeros((len(directions), len(directions)))
         for loss in self.losses:
@@ -217,6 +244,8 @@ class Equilibrium:
 
         from_start: begin at the start of the scene instead of the last equilibrium.
         """
+        if self._placed != self._numbers.writes:
+            self.place_supports()
         last = self._values() if not from_start else self._started()
         for first in (last, self._started()):
             self._put(first)
@@ -227,6 +256,15 @@ class Equilibrium:
                 break
         self._put(self._good)
         return False
+
+    def place_supports(self, where_they_are: bool = False) -> None:
+        """Move held components as the numbers of their holds say; or leave them where they are.
+
+        `find` moves them by itself after numbers were overwritten.
+        """
+        if not where_they_are:
+            self.search.holds.place(self.search.t)
+        self._placed = self._numbers.writes
 
     def return_to(self, found: Mapping[str, np.ndarray]) -> None:
         """Move the fields to an equilibrium that was found before, at the present parameters."""
@@ -281,9 +319,11 @@ class Equilibrium:
     def _slopes_of_losses(self, names: Sequence[str]) -> tuple[float, dict[str, np.ndarray]]:
         """The sum of the losses, and its derivatives by the state and by names, at a fixed state."""
         total, slopes = 0.0, dict[str, np.ndarray]()
+        held = self.search.holds.held.values() if self._supports_of(names) else ()
+        speeds = [one.velocity.name for one in held if one.velocity is not None]
         for loss in self.losses:
             shared = loss.shared(names, self.potential)
-            value, found = loss.evaluate(STEP, self.search.t, {*names, *self._names}, shared)
+            value, found = loss.evaluate(STEP, self.search.t, {*names, *self._names, *speeds}, shared)
             total += value
             for name, slope in found.items():
                 slopes[name] = slopes.get(name, 0.0) + slope.astype(np.float64)
@@ -309,8 +349,28 @@ class Equilibrium:
         found[rows] = variables.scale[rows] * self.solver.solve(variables.scale[rows] * right[rows])
         return found, np.zeros(0)
 
+    def _shape(self, name: str) -> tuple[int, ...]:
+        return self._numbers.shape(name) if name in self._numbers else self.owner(name).shape(name)
+
+    def _supports_of(self, names: Iterable[str]) -> SupportDerivatives | None:
+        """The derivatives by the numbers of holds among some names."""
+        own = tuple(name for name in names if name in self._numbers)
+        if own not in self._supports:
+            self._supports[own] = SupportDerivatives.of(self.search.holds, own)
+        return self._supports[own]
+
+    def _refuse_twice(self, names: Sequence[str]) -> None:
+        """Refuse places of supports beside numbers of their holds, which would overwrite them."""
+        for number in (n for n in names if n in self._numbers):
+            field = self._numbers.place(number)[0].field.name
+            if field in names:
+                raise EnergyError(
+                    f"'{field}' and '{number}': both move the same supports; ask for one of them"
+                )
+
     def _check(self, name: str) -> None:
         if name not in self.inputs:
+            self._numbers.refuse(name)
             raise EnergyError(
                 f"an equilibrium has no derivative with respect to '{name}'{choices(name, self.inputs)}"
             )

@@ -65,6 +65,8 @@ class EquilibriumSubject:
         """The present values of a field or parameter, in f64."""
         if name in self._fields:
             return self._fields[name].values.astype(np.float64)
+        if name in (numbers := self.one.holds.numbers):
+            return numbers.parameter(name)
         part, argument = self._argument(name)
         if argument in part.data:
             return storage.host(part.data[argument]).astype(np.float64)
@@ -74,6 +76,9 @@ class EquilibriumSubject:
         """Set a field, but for what is sought, or a parameter."""
         if name in self._fields:
             self.one.set_input(name, values)
+            return
+        if name in (numbers := self.one.holds.numbers):
+            numbers.set_parameter(name, values)
             return
         part, argument = self._argument(name)
         if argument in part.data:

@@ -17,9 +17,11 @@ import numpy as np
 
 from ...codegen.derivative_request import DerivativeRequest
 from ...engine import storage
+from ...potential.potential import Potential
 from ...steppers.implicit.flow_tape import FlowStep, FlowTape
 from ...steppers.implicit.gradient_flow import GradientFlow
 from ..backward import RunAdjoint, felt, owner, rows_of
+from ..supports.support_derivatives import SupportDerivatives
 from ..tangents import shaped
 
 PRECISE = 1e-13
@@ -36,6 +38,7 @@ class _AtSteps:
     def __init__(self, stepper: GradientFlow, names: Sequence[str]):
         self.stepper, self.potential, self.free = stepper, stepper.potential, stepper.free
         self.owners = {n: owner(stepper, n) for n in names}
+        self.supports = SupportDerivatives.of(stepper.holds, names)
         fields = self.potential.fields
         self.nodal = list(dict.fromkeys([*stepper.names, *(n for n in names if n in fields)]))
         self.others = [n for n in self.nodal if n not in stepper.names]
@@ -85,7 +88,9 @@ class FlowAdjoint(RunAdjoint):
         self.stepper, self.tape, self.at = stepper, stepper.tape, _AtSteps(stepper, names)
         fields = stepper.potential.fields
         self.adjoints = {n: np.zeros(fields[n].shape) for n in self.at.nodal}
-        self.parameters = {n: rows_of(p, n) for n, p in self.at.owners.items() if p}
+        owners = self.at.owners.items()
+        self.parameters = {n: rows_of(p, n) for n, p in owners if isinstance(p, Potential)}
+        self.supports = self.at.supports
         self._earlier = np.zeros(stepper.free.size)
 
     def clear(self) -> None:
@@ -97,12 +102,19 @@ class FlowAdjoint(RunAdjoint):
         return found.astype(self.stepper.potential.fields.dtype) if name in self.adjoints else found
 
     def back(self, last: int, steps: int) -> None:
+        self._leave(last)
         for step in reversed(range(last - steps, last)):
             self._step(self.tape.steps[step])
 
     def finish(self) -> None:
         """Held components are set before the first step, so they have no adjoint."""
         self._put(self.at.flat(self.adjoints))
+
+    def _leave(self, step: int) -> None:
+        """Supports take what a loss has given to held components of the state at a step."""
+        if self.supports:
+            self.supports.pull(float(self.stepper.times(step)), self.adjoints)
+            self._put(self.at.flat(self.adjoints))
 
     def _step(self, step: FlowStep) -> None:
         at, scheme = self.at, step.scheme
@@ -124,7 +136,10 @@ class FlowAdjoint(RunAdjoint):
         tangents = at.along(at.free.by_field(share * z))
         read = felt(at.potential, set(tangents))
         changes = [n for n in self.parameters if n.partition(".")[0] in read]
-        products, changed = at.swept(tangents, [*at.others, *wrt], changes, t)
+        held = self.stepper.names if self.supports else []
+        products, changed = at.swept(tangents, [*at.others, *dict.fromkeys([*wrt, *held])], changes, t)
+        if self.supports:
+            self.supports.pull(t, {n: -products[n] for n in held if n in products})
         for name in at.others:
             self.adjoints[name] -= products.get(name, 0.0)
         for name, values in changed.items():
@@ -208,9 +223,18 @@ class FlowTangents:
         at, found = self.at, []
         for part, one, parameters in zip(along, self.along, self._parameters, strict=True):
             others = {n: one[n] for n in at.others}
-            tangents = at.along(at.free.by_field(part) | others) | parameters
+            own = {n: p for n, p in parameters.items() if at.owners[n] is at.potential}
+            tangents = at.along(at.free.by_field(part) | self._moved(parameters, part, t) | others) | own
             found.append(at.flat(at.swept(tangents, self.stepper.names, [], t)[0]))
         return np.stack(found)
+
+    def _moved(self, numbers: Mapping[str, np.ndarray], part: np.ndarray, t: float) -> dict[str, np.ndarray]:
+        """The tangents of the flowing fields, with those of their supports at a time; none without them."""
+        if not self.at.supports:
+            return {}
+        self.at.supports.start(numbers)
+        moved = self.at.supports.moved(t)
+        return {n: a + moved.get(n, 0.0) for n, a in self.at.free.by_field(part).items()}
 
     def _weights(self) -> np.ndarray:
         """The tangents of the capacity (K, N) of each component."""
@@ -229,6 +253,7 @@ class FlowTangents:
         return np.stack([self.at.flat(one) for one in self.along])
 
     def _put(self, values: np.ndarray) -> None:
-        for one, row in zip(self.along, values, strict=True):
-            for name, part in self.at.free.by_field(row).items():
+        for one, row, numbers in zip(self.along, values, self._parameters, strict=True):
+            parts = self.at.free.by_field(row) | self._moved(numbers, row, self.stepper.time)
+            for name, part in parts.items():
                 one[name][...] = part

@@ -8,7 +8,8 @@ projection,
 
 and y, q, x_s, x', v' are sums of what is known at the start, whose factors distribute their adjoints. dF/dx
 is d2U/dx2 (as X = x + u), dF/dq = -rate d2R/dv2, dF/dx_s = d2R/dv dx; those of inertia are derivatives of its
-local energy. Held components have no adjoint, because a step overwrites them.
+local energy. Held components have no adjoint, because a step overwrites them; derivatives of U and R by them
+go to the numbers of their motion (`supports`).
 """
 
 from collections.abc import Sequence
@@ -44,6 +45,7 @@ class ImplicitAdjoint(ComponentAdjoint):
             array.fill(0.0)
 
     def back(self, last: int, steps: int) -> None:
+        self._leave(last)
         for step in reversed(range(last - steps, last)):
             for solved in reversed(self.tape.stages[step]):
                 self._stage(solved)
@@ -66,6 +68,12 @@ class ImplicitAdjoint(ComponentAdjoint):
             v -= self._again(one.dissipation, components.velocities)
         self._weigh(-z * self.tape.start[2])
         self._parts.put(self.adjoints, x, v)
+
+    def _leave(self, step: int) -> None:
+        """Supports take what a loss has given to held components of the state at a step."""
+        if self.supports:
+            self.supports.pull(float(self.stepper.times(step)), self.adjoints)
+            self._parts.put(self.adjoints, *self._parts.taken(self.adjoints))
 
     def _stage(self, solved: SolvedStage) -> None:
         """From the results of a stage to what it began with."""

@@ -15,6 +15,7 @@ from ...steppers.implicit.inertia import Inertia
 from ...steppers.implicit.stage import MOVED, V_BEFORE, A, V, combined
 from ...steppers.implicit.substep_tape import SolvedStage, SubstepTape
 from ..component_tangents import ComponentTangents
+from ..supports.support_derivatives import SupportDerivatives
 from .implicit_adjoint import PRECISE
 
 
@@ -30,6 +31,7 @@ class ImplicitTangents(ComponentTangents):
         super().__init__(stepper, stepper.components, names)
         self.one, self._inertia = stepper.incremental, stepper.incremental.inertia
         self._known: dict[str, np.ndarray] = {}
+        self._supports = SupportDerivatives.of(stepper.holds, names)
 
     def start(self, directions: Sequence[Mapping[str, np.ndarray]]) -> None:
         """Start at the stepper's present state with tangents for each direction; others are zero.
@@ -40,12 +42,14 @@ class ImplicitTangents(ComponentTangents):
             self._inertia = Inertia(len(directions) * len(self.components))
         self._begin(directions)
         x, v = self._taken()
+        self._arrive(self.stepper.time)
         self._known = {name: np.zeros_like(x) for name in self.stepper.scheme.keeps}
         if A in self._known:
             one, components = self.stepper, self.components
-            force = self._changed(one.potential, x, v, one.time, components.positions)
+            of_x, of_v = self._moved(one.time)
+            force = self._changed(one.potential, x + of_x, v + of_v, one.time, components.positions)
             if one.dissipation:
-                force += self._changed(one.dissipation, x, v, one.time, components.velocities)
+                force += self._changed(one.dissipation, x + of_x, v + of_v, one.time, components.velocities)
             masses = components.masses(one.inertia)
             force += one.known[A] * self._weights()
             self._known[A] = np.where(components.free, -force / masses, 0.0)
@@ -62,6 +66,7 @@ class ImplicitTangents(ComponentTangents):
                 for solved in tape.stages.pop(step):
                     self._stage(solved)
                 one.recall(after)
+            self._arrive(one.time)
         finally:
             one.tape = before
 
@@ -76,17 +81,44 @@ class ImplicitTangents(ComponentTangents):
         solver, free = self.stepper.solver.solver, components.free
         solver.factor(self.stepper.system())
         one.place(solved.u)
-        force += self._changed(self.stepper.potential, x, v, one.time, components.positions)
+        of_x, of_v = self._moved(one.time)
+        force += self._changed(self.stepper.potential, x + of_x, v, one.time, components.positions)
         if self.stepper.dissipation:
             force -= stage.rate * (one.friction_hessian(solved.u) @ q.T).T
             one.slide(solved.u)
-            none = np.zeros_like(v)
-            force += self._changed(self.stepper.dissipation, seen, none, one.time, components.velocities)
+            force += self._changed(
+                self.stepper.dissipation, seen + of_x, of_v, one.time, components.velocities
+            )
         u = np.zeros_like(x)
         u[:, free] = -solver.solve_each(force[:, free], PRECISE)
         found = {MOVED: stage.reach * u, V_BEFORE: v, A: stage.weight * (u - y)}
         self._known = {name: np.where(free, found[name], 0.0) for name in self._known}
         self._put(x + stage.reach * u, stage.speed * u + combined(stage.carried, known))
+
+    def _moved(self, t: float) -> tuple[np.ndarray, np.ndarray]:
+        """The tangents (K, N) of the places and velocities of supports, zero at free components."""
+        found = np.zeros((2, len(self.along), len(self.components)))
+        names = self.components.positions, self.components.velocities
+        for k, numbers in enumerate(self._parameters if self._supports else ()):
+            assert self._supports
+            self._supports.start(numbers)
+            moved = self._supports.moved(t)
+            for part, some in zip(found, names, strict=True):
+                zeros = {n: np.zeros(s) for n, s in zip(some, self.components.shapes, strict=True)}
+                part[k] = self.components.joined(zeros | moved, some)
+        return found[0], found[1]
+
+    def _arrive(self, t: float) -> None:
+        """Give held components the tangents of their supports at a time, which losses may read."""
+        if not self._supports:
+            return
+        x, v = self._taken()
+        of_x, of_v = self._moved(t)
+        for one, of_one, its_speed in zip(self.along, x + of_x, v + of_v, strict=True):
+            parts = self.components.parts(of_one, self.components.positions)
+            parts |= self.components.parts(its_speed, self.components.velocities)
+            for name, part in parts.items():
+                one[name][...] = part
 
     def _inertial(self, solved: SolvedStage, masses: np.ndarray, y: np.ndarray) -> np.ndarray:
         """The changes of the force of inertia along tangents of y and of the inertia."""

@@ -22,6 +22,7 @@ from ...files.run_folder import RunDir
 from ...potential.potential import Potential
 from ...scene.document import Scene
 from ...scene.units import UnitSystem
+from ...steppers.holds import Holds
 from .. import provenance
 
 FOLDER = "fitted"
@@ -42,6 +43,7 @@ class Startable(Protocol):
     scene: Scene
     units: UnitSystem
     fields: Fields
+    holds: Holds
 
     @property
     def start_files(self) -> dict[str, bytes]: ...
@@ -197,6 +199,9 @@ class _Place:
             if name in simulation.fields.derived:
                 raise EnergyError(f"'{name}' is computed by a map")
             return cls(name, field.shape, simulation.units.symbol(field.unit), field.set)
+        if name in (numbers := simulation.holds.numbers):
+            write = partial(numbers.set_parameter, name)
+            return cls(name, numbers.shape(name), simulation.units.symbol(numbers.unit(name)), write)
         owner = next((p for p in simulation.potentials if term in p.parts), None)
         if owner is None:
             known = [part for potential in simulation.potentials for part in potential.parts]

@@ -15,6 +15,7 @@ from ...potential.potential import Potential
 from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
 from ...steppers.minimisers.unknowns import Unknown, within_role
+from ...steppers.supports.hold_numbers import HoldNumbers
 from ..simulation import Simulation
 
 
@@ -81,23 +82,30 @@ class FitParameters:
         return FitParameter(name, start, partial(self.function.set_input, name), field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """A parameter of the potential, of Lagrangians, of the dissipation or of a magnetic field."""
+        """A parameter of U, L, the dissipation or a magnetic field, or a number of a hold."""
         if table.body is not None:
             raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
-        potential = self._owner(term)
+        potential = self._owner(name)
         start = potential.parameter(name).astype(np.float64)
-        unit = potential.parts[term].energy.roles[argument].unit
+        if isinstance(potential, HoldNumbers):
+            unit = potential.unit(name)
+        else:
+            unit = potential.parts[term].energy.roles[argument].unit
         if table.start is not None:
             start = np.array(self._start(table.start, unit, start.shape))
         parameter = FitParameter(name, start, partial(potential.set_parameter, name), unit)
         return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
-    def _owner(self, term: str) -> Potential:
-        """The potential, L, the dissipation or the flows of magnetic fields, whichever has the term."""
+    def _owner(self, name: str) -> Potential | HoldNumbers:
+        """The potential, L, the dissipation or the flows of magnetic fields; or the numbers of holds."""
+        term, numbers = name.partition(".")[0], self.function.holds.numbers
+        if name in numbers:
+            return numbers
         every = self.function.potentials
         known = [name for potential in every for name in potential.parts]
         if term not in known:
+            numbers.refuse(name)
             raise EnergyError(unknown("term", term, known))
         if known.count(term) > 1:
             raise EnergyError(f"two terms are named '{term}'; rename one")
@@ -105,9 +113,8 @@ class FitParameters:
 
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles of a field or a parameter, each with the name of its argument."""
-        term, _, argument = name.partition(".")
-        potential = self._owner(term) if argument else self.simulation.potential
-        return potential.roles_of(name)
+        potential = self._owner(name) if "." in name else self.simulation.potential
+        return [] if isinstance(potential, HoldNumbers) else potential.roles_of(name)
 
     def _start(self, given: Any, unit: str, shape: tuple[int, ...]) -> np.ndarray:
         values = np.array(self._converted(given, unit))

@@ -25,7 +25,7 @@ from ...solvers.sparse_system import SparseSystem
 from ..holds import Holds
 from ..stability.free_components import FreeComponents
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
-from ..time_stepper import TimeStepper
+from ..timed.time_stepper import TimeStepper
 from .flow_tape import FlowScheme, FlowStep, FlowTape
 
 FLOW_SCHEMES = {
@@ -95,7 +95,7 @@ class GradientFlow(TimeStepper):
     @property
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.potential.uses_time or self.holds.moving else ()
-        return self.potential.writes, *clock
+        return self.potential.writes, self.holds.numbers.writes, *clock
 
     @property
     def solver_used(self) -> str:

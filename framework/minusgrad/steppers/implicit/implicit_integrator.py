@@ -25,9 +25,9 @@ from ...solvers.sparse_system import SparseSystem
 from ..holds import Holds
 from ..integrator import inertia
 from ..magnetic.force import MagneticForce
-from ..motion_stepper import MotionStepper, refuse_lost
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..timed.motion_stepper import MotionStepper, refuse_lost
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
 from .stage import MOVED, V_BEFORE, A, ImplicitScheme, V
@@ -108,7 +108,8 @@ class ImplicitIntegrator(MotionStepper):
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.works else ()
         lost = self.dissipation.writes if self.dissipation else 0
-        return self.potential.writes, lost, sum(field.array.writes for field in self.moving), *clock
+        own = sum(field.array.writes for field in self.moving) + self.holds.numbers.writes
+        return self.potential.writes, lost, own, *clock
 
     @property
     def work(self) -> float:

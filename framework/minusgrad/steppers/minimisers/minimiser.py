@@ -150,7 +150,7 @@ class Minimiser(Stepper):
     @property
     def inputs(self) -> tuple[float, ...]:
         known = () if self.constraints is None else (self.constraints.writes,)
-        return self.objective.writes, self.t, *known
+        return self.objective.writes, self.holds.numbers.writes, self.t, *known
 
     def update(self) -> None:
         """If fields or parameters were written since the last step, evaluate again and forget the old ones.

@@ -23,7 +23,7 @@ from ...potential.potential import Potential
 from ...scene.units import parse_unit
 from ..holds import Holds
 from ..stepper import refuse_unlike
-from ..time_stepper import TimeStepper
+from ..timed.time_stepper import TimeStepper
 from .serial_steps import SerialSteps
 from .state_exchange import StateExchange
 from .state_tape import StateTape

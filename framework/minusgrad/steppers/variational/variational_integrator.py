@@ -27,9 +27,9 @@ from ...potential.velocity_terms import refuse_velocities
 from ..holds import Holds
 from ..implicit.moving_components import MovingComponents
 from ..magnetic.force import MagneticForce
-from ..motion_stepper import Memory, MotionStepper, refuse_lost
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..timed.motion_stepper import Memory, MotionStepper, refuse_lost
 from .action_tape import ActionTape, PhasePoint, SolvedAction
 from .block_steps import BlockSteps, block_steps
 from .discrete_action import DiscreteAction

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..energies.fields import Field
-from ..errors import EnergyError
+from ...energies.fields import Field
+from ...errors import EnergyError
 from .time_stepper import TimeStepper
 
 Memory = tuple[dict[str, np.ndarray], list[np.ndarray]]

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .stepper import Stepper
+from ..stepper import Stepper
 
 
 class TimeStepper(Stepper):
