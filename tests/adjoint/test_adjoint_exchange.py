@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from minusgrad import Fields, Loss, Node, Parameter, Potential, Rollout, bind, local_map
-from minusgrad.adjoint.adjoint_exchange import AdjointExchange
-from minusgrad.adjoint.program import ProgramAdjoint
+from minusgrad.adjoint.programs.adjoint_exchange import AdjointExchange
+from minusgrad.adjoint.programs.program import ProgramAdjoint
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.energies.misfit import misfit
 from minusgrad.engine.kernels import BoundKernel

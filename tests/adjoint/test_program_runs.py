@@ -18,8 +18,8 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.program import ProgramAdjoint, ProgramTangents
-from minusgrad.adjoint.program_check import TRANSPOSE, of_program
+from minusgrad.adjoint.programs.program import ProgramAdjoint, ProgramTangents
+from minusgrad.adjoint.programs.program_check import TRANSPOSE, of_program
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.engine.kernels import Code
 from minusgrad.errors import EnergyError

@@ -21,7 +21,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.program_check import of_program
+from minusgrad.adjoint.programs.program_check import of_program
 from minusgrad.check import term_check
 from minusgrad.codegen import stencil_lane_loops
 from minusgrad.codegen.derivative_request import DerivativeRequest

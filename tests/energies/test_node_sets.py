@@ -23,7 +23,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.program_check import of_program
+from minusgrad.adjoint.programs.program_check import of_program
 from minusgrad.check import single_precision, term_check
 from minusgrad.codegen.canonical_trace import canonical_trace
 from minusgrad.codegen.lane_loops import Lanes

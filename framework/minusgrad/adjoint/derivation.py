@@ -31,7 +31,7 @@ from .constrained.constrained_tangents import ConstrainedTangents
 from .implicit.flow_derivatives import FlowAdjoint, FlowTangents
 from .implicit.implicit_adjoint import ImplicitAdjoint
 from .implicit.implicit_tangents import ImplicitTangents
-from .program import ProgramAdjoint, ProgramTangents
+from .programs.program import ProgramAdjoint, ProgramTangents
 from .tangents import Sensitivity
 
 

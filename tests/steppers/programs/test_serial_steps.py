@@ -22,7 +22,7 @@ from minusgrad import (
     local_map,
     ti,
 )
-from minusgrad.adjoint.program import ProgramAdjoint
+from minusgrad.adjoint.programs.program import ProgramAdjoint
 from minusgrad.elements.node_tuples import NodeTuples
 from minusgrad.energies.fields import Grid, Hold, Motion
 from minusgrad.energies.misfit import misfit

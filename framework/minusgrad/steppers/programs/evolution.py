@@ -6,7 +6,7 @@ The maps and slopes are those of a potential, in its order. What they compute is
 state is the fields that are updated. A program has no energy balance.
 
 The derivative of a step is one sweep back through the maps and slopes, with the adjoints of the next state as
-seeds (`adjoint.program`); its tangent is theirs.
+seeds (`adjoint.programs`); its tangent is theirs.
 """
 
 from collections.abc import Mapping

@@ -11,15 +11,15 @@ from functools import partial
 
 import numpy as np
 
-from ..check.questions import EPS, Finding, inside, taylor
-from ..check.variables import Variable
-from ..energies.fields import ordered_sum
-from ..engine import storage
-from ..errors import NonFiniteError, OutsideError
-from ..potential.staged_term import StagedTerm
-from ..steppers.programs.evolution import Evolution
-from ..steppers.programs.state_tape import StateTape
-from .backward import arguments
+from ...check.questions import EPS, Finding, inside, taylor
+from ...check.variables import Variable
+from ...energies.fields import ordered_sum
+from ...engine import storage
+from ...errors import NonFiniteError, OutsideError
+from ...potential.staged_term import StagedTerm
+from ...steppers.programs.evolution import Evolution
+from ...steppers.programs.state_tape import StateTape
+from ..backward import arguments
 from .program import ProgramAdjoint, ProgramTangents
 
 TRANSPOSE = 1e-12

@@ -7,9 +7,9 @@ finds is the adjoint of x before the step: both arrays are exchanged.
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from ..engine.kernels import BoundKernel, Code, added, at_each
-from ..engine.storage import ArraySlot
-from ..steppers.programs.evolution import Evolution
+from ...engine.kernels import BoundKernel, Code, added, at_each
+from ...engine.storage import ArraySlot
+from ...steppers.programs.evolution import Evolution
 
 Slots = Mapping[str, ArraySlot]
 

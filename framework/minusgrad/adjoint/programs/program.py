@@ -13,20 +13,20 @@ from typing import Any
 
 import numpy as np
 
-from ..codegen.derivative_request import DerivativeRequest
-from ..energies.fields import Field
-from ..engine import storage
-from ..engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
-from ..errors import EnergyError
-from ..potential.fused_code import FusedSweep
-from ..potential.potential import Potential
-from ..steppers.programs.evolution import Evolution
-from ..steppers.programs.serial_steps import SerialSteps
-from ..steppers.programs.state_exchange import StateExchange
-from ..steppers.supports.hold_numbers import HoldNumbers
+from ...codegen.derivative_request import DerivativeRequest
+from ...energies.fields import Field
+from ...engine import storage
+from ...engine.kernels import BoundKernel, Code, added, at_each, copied, zeroed
+from ...errors import EnergyError
+from ...potential.fused_code import FusedSweep
+from ...potential.potential import Potential
+from ...steppers.programs.evolution import Evolution
+from ...steppers.programs.serial_steps import SerialSteps
+from ...steppers.programs.state_exchange import StateExchange
+from ...steppers.supports.hold_numbers import HoldNumbers
+from ..backward import RunAdjoint, owner, rows_of
+from ..tangents import shaped
 from .adjoint_exchange import AdjointExchange
-from .backward import RunAdjoint, owner, rows_of
-from .tangents import shaped
 
 
 class ProgramAdjoint(RunAdjoint):
