@@ -22,8 +22,8 @@ from typing import Any, TextIO
 
 import numpy as np
 
-from ..adjoint import program_check
 from ..adjoint.equilibria import equilibrium_check
+from ..adjoint.programs import program_check
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
