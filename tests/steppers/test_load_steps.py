@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from minusgrad import Fields, Node, Parameter, Potential, Time, bind, local_energy, run, ti
 from minusgrad.app.runs import resume
-from minusgrad.energies.fields import Hold
+from minusgrad.energies.fields import Hold, Rotation
 from minusgrad.errors import EnergyError, SceneError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
@@ -47,6 +47,12 @@ def rising(q, t):
     return 0.5 * (q[0] - t * t) ** 2
 
 
+@local_energy("tether", over=2, x=Node("m", ("d",)))
+def tether(x):
+    """A node is bound to another one."""
+    return 0.5 * (x[1] - x[0]).norm_sqr()
+
+
 def bond(force: float, levels: int, precision: str = "f64", **options: float) -> LoadSteps:
     """A Morse bond with one end held, and pulled at."""
     fields = Fields({"q": np.array([0.0, 1.0])}, {"q": "m"}, precision)
@@ -55,7 +61,7 @@ def bond(force: float, levels: int, precision: str = "f64", **options: float) ->
     tolerances = Tolerances(force=1e-10 if precision == "f64" else 1e-5)
     search = Newton(Potential(fields, terms), [Unknown("q")], tolerances, free={"q": free})
     holds = Holds(fields, [Hold("end", "q", np.array([0]))])
-    return LoadSteps(search, holds, levels, {"q": np.array([0.0, 1.0])}, ["pull.f"], **options)
+    return LoadSteps(search, holds, levels, ["pull.f"], **options)
 
 
 def test_a_chain_of_rods_follows_its_support() -> None:
@@ -66,7 +72,7 @@ def test_a_chain_of_rods_follows_its_support() -> None:
     fields = search.potential.fields
     holds = Holds(fields, [Hold("right", "x", np.array([8]), displacement=(0.3, 0.0), duration=1.0)])
     assert isinstance(search, ConstrainedNewton)
-    steps = LoadSteps(search, holds, 4, {"x": fields["x"].values.copy()})
+    steps = LoadSteps(search, holds, 4)
     taken = []
     for level in range(1, 5):
         steps.advance(1)
@@ -128,7 +134,7 @@ def test_time_is_the_load() -> None:
     fields = Fields({"q": np.zeros(3)}, {"q": "m"})
     potential = Potential(fields, [bind(rising, fields)])
     search = Newton(potential, [Unknown("q")], Tolerances(1e-12))
-    steps = LoadSteps(search, Holds(fields), 5, {}, duration=3.0)
+    steps = LoadSteps(search, Holds(fields), 5, duration=3.0)
     for k in range(1, 6):
         steps.advance(1)
         assert steps.time == pytest.approx(0.6 * k, rel=1e-15)
@@ -151,6 +157,22 @@ def test_supports_move_with_the_load(way: str, tmp_path: Path) -> None:
     np.testing.assert_allclose(time, np.arange(9) / 8.0 * (2.0 if way == "in time" else 1.0), rtol=1e-14)
     expected = [uniaxial(1.0 - 0.4 * k / 8.0) for k in range(9)]
     np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-8 * abs(expected[-1]))
+
+
+@pytest.mark.parametrize("angle", [np.pi / 2, np.pi, 2.0 * np.pi])
+def test_a_support_that_turns_at_once_goes_along_its_arc(angle: float) -> None:
+    """A free node follows it; half a turn passes no chord through the centre, and a whole turn turns."""
+    fields = Fields({"x": np.array([[2.0, 1.0], [2.0, 1.0]])}, {"x": "m"})
+    potential = Potential(fields, [bind(tether, fields, tuples=[[0, 1]])])
+    free = np.array([[False, False], [True, True]])
+    holds = Holds(fields, [Hold("arm", "x", np.array([0]), rotation=Rotation((1.0, 1.0), angle=angle))])
+    steps = LoadSteps(Newton(potential, [Unknown("x")], Tolerances(1e-12), free={"x": free}), holds, 8)
+    for k in range(1, 9):
+        steps.advance(1)
+        turned = angle * k / 8.0
+        place = np.array([1.0 + np.cos(turned), 1.0 + np.sin(turned)])
+        np.testing.assert_allclose(fields["x"].values, [place, place], atol=1e-12)
+    assert steps.outcome == "converged"
 
 
 # Increments ---------------------------------------------------------------------------------------------
@@ -276,7 +298,7 @@ def test_a_load_that_does_not_grow_is_refused() -> None:
     with pytest.raises(
         EnergyError, match="load_steps: nothing grows with the load: no hold moves, no energy"
     ):
-        LoadSteps(Newton(potential, [Unknown("q")]), Holds(fields), 3, {})
+        LoadSteps(Newton(potential, [Unknown("q")]), Holds(fields), 3)
 
 
 def test_a_fit_takes_one_search(tmp_path: Path) -> None:

@@ -414,15 +414,12 @@ class NewtonBlock(Search):
     def make(self, context: StepperContext) -> Stepper:
         if self.load_steps is None:
             return super().make(context)
-        holds, fields = context.holds, context.potential.fields
-        start = {n: fields[n].values.copy() for n in holds.fields}
+        holds = context.holds
         names = [*self.fields] or [m.position for m in context.motions]
         search = self.search(context, 0.0, free={n: holds.free(n) for n in names})
         assert isinstance(search, Newton)
         duration = quantities(self, context.units)["time"] or 1.0
-        return LoadSteps(
-            search, holds, self.load_steps, start, self.loads, duration, self.iterations, self.halvings
-        )
+        return LoadSteps(search, holds, self.load_steps, self.loads, duration, self.iterations, self.halvings)
 
 
 class FIREBlock(Search):

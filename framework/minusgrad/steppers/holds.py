@@ -74,6 +74,16 @@ class Holds:
         """The names of the holds, by field, in the order given."""
         return [name for held in self._held.values() for name in held.places]
 
+    @property
+    def sudden(self) -> bool:
+        """True if a component is displaced or turned at once."""
+        return any(held.sudden for held in self._held.values())
+
+    def take_part(self, part: float) -> None:
+        """Let `place` displace and turn components by this part, 0 to 1, of all that happens at once."""
+        for held in self._held.values():
+            held.take_part(part)
+
     def place(self, t: float) -> None:
         """Set the held components, and their velocities, to their prescribed values at time t."""
         if self._launch:

@@ -3,11 +3,11 @@
     dU/dx(x(s); s) = 0,   s from 0 to 1           s scales loads, supports and the time
     x <- x - H^-1 (d2U/dx ds) ds                  the guess at the next level: the tangent of x(s)
 
-At the level s the time is s T, holds are where they are then, displacements at once are s of their way, and
-the parameters that are named as loads are s of their values. A step goes from one of n equal levels to the
-next. An increment that fails is halved, and doubled again after one that succeeds; where the smallest fails,
-the search is stuck at the last equilibrium. (Crisfield 1991, Non-linear Finite Element Analysis of Solids and
-Structures, vol. 1, chapter 9.)
+At the level s the time is s T, holds are where they are then, displacements and angles at once are s of
+theirs, and the parameters that are named as loads are s of their values. A step goes from one of n equal
+levels to the next. An increment that fails is halved, and doubled again after one that succeeds; where the
+smallest fails, the search is stuck at the last equilibrium. (Crisfield 1991, Non-linear Finite Element
+Analysis of Solids and Structures, vol. 1, chapter 9.)
 """
 
 from collections.abc import Sequence
@@ -27,10 +27,10 @@ from .soft_motions import soft_motions
 class LoadSteps(Stepper):
     """`levels` steps of load, each an equilibrium by `search`; parameters have their values at full load.
 
-    search: over what is free, without holds of its own. start: the held fields before they are displaced, by
-    name. loads: names of parameters, "term.argument". duration: T, in the unit of time. iterations: the most
-    of one increment. halvings: how often an increment may be halved. Raises `EnergyError` where nothing grows
-    with the load, or a load cannot be zero.
+    search: over what is free, without holds of its own. loads: names of parameters, "term.argument".
+    duration: T, in the unit of time. iterations: the most of one increment. halvings: how often an
+    increment may be halved. Raises `EnergyError` where nothing grows with the load, or a load cannot be
+    zero.
     """
 
     fixed = frozenset(("potential", "holds", "search"))
@@ -40,7 +40,6 @@ class LoadSteps(Stepper):
         search: Newton,
         holds: Holds,
         levels: int,
-        start: dict[str, np.ndarray],
         loads: Sequence[str] = (),
         duration: float = 1.0,
         iterations: int = 50,
@@ -51,7 +50,6 @@ class LoadSteps(Stepper):
         self.constraints = search.constraints
         self.iterations, self.parts = iterations, 2**halvings
         self._full = {name: self.potential.parameter(name).astype(np.float64) for name in loads}
-        self._sudden = self._displaced_at_once(start)
         self._refuse(loads)
         self.step, self.reached, self.increment, self.exhausted = 0, 0, self.parts, False
         self.trouble = ""
@@ -236,10 +234,8 @@ class LoadSteps(Stepper):
     def _apply(self, load: float) -> None:
         """Set held components, and the parameters that are loads, to those of a level."""
         t = load * self.duration
+        self.holds.take_part(load)
         self.holds.place(t)
-        for name, far in self._sudden.items():
-            field = self.potential.fields[name]
-            field.set(field.values + (load - 1.0) * far)
         for name, full in self._full.items():
             self.potential.set_parameter(name, load * full)
         self.search.t = t
@@ -248,17 +244,6 @@ class LoadSteps(Stepper):
         for name, array in values.items():
             self.potential.fields[name].set(array)
 
-    def _displaced_at_once(self, start: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-        """How far holds displace components at once, by field."""
-        self.holds.place(0.0)
-        found = {}
-        for name in self.holds.fields:
-            held = ~self.holds.free(name)
-            far = np.where(held, self.potential.fields[name].values - start[name], 0.0)
-            if far.any():
-                found[name] = far
-        return found
-
     def _refuse(self, loads: Sequence[str]) -> None:
         for name in loads:
             role = self.potential.roles_of(name)[0][1]
@@ -266,7 +251,7 @@ class LoadSteps(Stepper):
                 raise EnergyError(
                     f"loads: '{name}' begins at zero, and must be {role.limits()}; leave it out"
                 )
-        if not (self._full or self._sudden or self.holds.moving or self._uses_time):
+        if not (self._full or self.holds.sudden or self.holds.moving or self._uses_time):
             raise EnergyError(
                 "load_steps: nothing grows with the load: no hold moves, no energy depends on the time; name"
                 ' parameters, such as loads = ["traction.traction"]'

@@ -46,6 +46,7 @@ class HeldComponents:
         self.turns = any(h.rotation is not None for h in holds)
         self.moved = any(map(_moves, holds))
         self.mask = storage.allocate(self.free.astype(field.dtype))
+        self._part = 1.0
         self._numbers = self._computed()
         self._arrays = {n: storage.allocate(a) for n, a in self._numbers.items()}
         self._indices = [storage.allocate(part.astype(np.int32)) for part in self.all]
@@ -68,6 +69,20 @@ class HeldComponents:
             )
         wide = self.given[ROWS.index(row), columns]
         wide[:] = np.tile(np.atleast_1d(values), len(wide) // np.size(values))
+        self._store()
+
+    @property
+    def sudden(self) -> bool:
+        """True if a component is displaced or turned at once."""
+        far, rate, _, _, _, angle, _ = self.given
+        return bool(((rate == 0.0) & ((far != 0.0) | (angle != 0.0))).any())
+
+    def take_part(self, part: float) -> None:
+        """Displace and turn components by this part, 0 to 1, of all that happens at once."""
+        self._part = part
+        self._store()
+
+    def _store(self) -> None:
         self._numbers = self._computed()
         for name, array in self._arrays.items():
             storage.store(array, self._numbers[name])
@@ -76,8 +91,8 @@ class HeldComponents:
         """The numbers that kernels read; what happens at once is part of the start."""
         far, rate, drift, across, beside, angle, spin = self.given
         at_once = rate == 0.0
-        start = self.start + np.where(at_once, far, 0.0)
-        at_start = np.where(at_once, angle, 0.0)
+        start = self.start + np.where(at_once, self._part * far, 0.0)
+        at_start = np.where(at_once, self._part * angle, 0.0)
         start += across * (np.cos(at_start) - 1.0) + beside * np.sin(at_start)
         across, beside = (
             across * np.cos(at_start) + beside * np.sin(at_start),
