@@ -9,7 +9,7 @@ import pytest
 from minusgrad import Datum, Fields, Linear, Node, Parameter, Potential, bind, local_energy
 from minusgrad.check import term_check
 from minusgrad.codegen import tracing
-from minusgrad.energies import element_data
+from minusgrad.energies.values import element_data
 from minusgrad.energies import term as terms
 from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest

@@ -96,6 +96,20 @@ def test_short_loops_of_blocks_are_counted_by_their_blocks() -> None:
         assert code.text == header * serial + text
 
 
+def test_an_emitted_kernel_reads_no_source_of_its_caller(monkeypatch: pytest.MonkeyPatch) -> None:
+    kernel("x[n] = ti.f64(0.6457) * x[n]")()  # Quadrants has kernels of its own at its start
+    asked: list[str] = []
+    owner = runtime.part("lang.kernel_impl")
+    before = owner._inside_class
+    monkeypatch.setattr(
+        owner, "_inside_class", lambda *given, **named: asked.append("") or before(*given, **named)
+    )
+    kernel("x[n] = ti.f64(0.6458) * x[n]")()
+    assert asked == []
+    ti.kernel(lambda: None)
+    assert asked == [""]
+
+
 @pytest.mark.parametrize("name", ["neo_hookean", "gravity", "angle"])
 def test_the_analysis_of_flow_changes_no_bit(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     found, asked = [], list[bool]()

@@ -251,7 +251,7 @@ def _kernel(source: str) -> Callable:
         scope |= random.helpers(ti, source)
         assert not (names := shadowed(source)), f"locals and arguments of a kernel share names: {names}"
         exec(compile(source, file, "exec"), scope)
-        _compiled[key] = ti.kernel(scope["kernel"])
+        _compiled[key] = runtime.function_kernel(scope["kernel"])
     return _compiled[key]
 
 

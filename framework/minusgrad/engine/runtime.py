@@ -282,6 +282,22 @@ def whole_vectors() -> Iterator[None]:
         config.force_scalarize_matrix = config.real_matrix_scalarize = True
 
 
+def function_kernel(function: Any) -> Any:
+    """The engine's kernel of a function outside of classes.
+
+    The engine's decorator reads the source text around its caller to know that, which takes 4 ms.
+    """
+    owner = part("lang.kernel_impl")
+    asked = getattr(owner, "_inside_class", None)
+    if asked is None:  # another release of the engine
+        return engine().kernel(function)
+    owner._inside_class = lambda *_, **__: False  # type: ignore[attr-defined]
+    try:
+        return engine().kernel(function)
+    finally:
+        owner._inside_class = asked  # type: ignore[attr-defined]
+
+
 @contextmanager
 def no_flow_analysis() -> Iterator[None]:
     """Context manager: kernels compiled inside skip the engine's analysis of the flow of control.
