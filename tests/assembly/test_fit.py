@@ -45,6 +45,7 @@ from tests.support import oscillators
 from tests.support.command import files, last_saved
 from tests.support.oscillators import Swing, leapfrog
 from tests.support.short_scenes import ctrl_c
+from tests.support.tiers import counts
 
 PLUGIN = Path(oscillators.__file__)
 X = np.array([[1.0, 0.0], [0.0, 2.0], [1.0, 1.0]])
@@ -878,12 +879,13 @@ def test_a_fit_finds_what_made_the_data_with_the_errors_of_theory(here: Path) ->
     assert done.estimates.loss == pytest.approx(0.5 * r @ r / SIGMA**2, rel=1e-10)
 
 
-def test_errors_are_those_of_many_data(here: Path) -> None:
-    """Pulls of 40 fits have the mean 0 and the width 1: within four standard errors of each."""
+@pytest.mark.parametrize("number", counts(14, 40))
+def test_errors_are_those_of_many_data(number: int, here: Path) -> None:
+    """Pulls of many fits have the mean 0 and the width 1: within four standard errors of each."""
     one, pulls = fitted({"fit.iterations": 0}).parameter_fit, []
     (loss,), objective = one.observed.losses, one.objective
     objective.rollout = Swing(one.simulation.stepper, [loss], 40)
-    for seed in range(40):
+    for seed in range(number):
         loss.data["misfit.target"][...] = list(observed(seed).values())
         search = GaussNewton(objective, one.parameters.unknowns, free=one.parameters.free)
         search.advance(8)
@@ -893,8 +895,8 @@ def test_errors_are_those_of_many_data(here: Path) -> None:
         ).errors
         pulls.append((z.read() - [*K, *V[0]]) / (z.scale * errors))
     pulls = np.array(pulls)
-    assert (np.abs(pulls.mean(axis=0)) < 4.0 / np.sqrt(40.0)).all()
-    assert (np.abs(pulls.std(axis=0) - 1.0) < 4.0 / np.sqrt(80.0)).all()
+    assert (np.abs(pulls.mean(axis=0)) < 4.0 / np.sqrt(number)).all()
+    assert (np.abs(pulls.std(axis=0) - 1.0) < 4.0 / np.sqrt(2.0 * number)).all()
 
 
 def test_without_sigma_it_is_what_is_left_over(here: Path) -> None:

@@ -9,11 +9,11 @@ import pytest
 from minusgrad import Datum, Fields, Linear, Node, Parameter, Potential, bind, local_energy
 from minusgrad.check import term_check
 from minusgrad.codegen import tracing
-from minusgrad.energies.values import element_data
 from minusgrad.energies import term as terms
 from minusgrad.energies.fields import Body
 from minusgrad.energies.local_energy import LocalEnergy, weights_at_rest
 from minusgrad.energies.term import Term
+from minusgrad.energies.values import element_data
 from minusgrad.errors import EnergyError
 from minusgrad.potential.fused_code import FusedCode
 from minusgrad.potential.term_kernels import TermKernels

@@ -117,7 +117,7 @@ FITTED: dict[str, dict[str, Any]] = {
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
     "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
     "topology": {"state.cells": [12, 5], "fit.iterations": 6, "fit.save_every": 2},
-    "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2},
+    "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2, "stepper.dt": "30 day", "run.steps": 1218},
     "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},
 }
 """What is fitted."""

@@ -19,6 +19,14 @@ ALIKE = (
 tables of all energies are long. Stresses and tangents of each are in `plugins/elastic/test_materials`."""
 
 
+def alternating(cases: Iterable[str]) -> list[str]:
+    """Of rows NAME-2d and NAME-3d of one energy one, that of the plane and that of space in turn."""
+    by_name: dict[str, list[str]] = {}
+    for case in cases:
+        by_name.setdefault(case.rpartition("-")[0], []).append(case)
+    return [rows[k % len(rows)] for k, rows in enumerate(by_name.values())]
+
+
 def is_alike(row: str) -> bool:
     """True for the name of a row, such as hencky-3d, that belongs to one of these."""
     return row.split("-")[0] in ALIKE
