@@ -140,6 +140,7 @@ def test_the_fields_are_pictures_of_the_grid(here: Path) -> None:
     assert sorted(made.saved_fields) == ["far", "p", "q"]
 
 
+@pytest.mark.long
 def test_check_finds_nothing(here: Path) -> None:
     found = list(findings([str(here / "scene.toml")], plugins=[str(here / "pond.py")]))
     assert {f.term for f in found} >= {"fdtd", "smooth", "damped"}

@@ -27,7 +27,7 @@ from tests.support.command import (
     wait_until_saved,
 )
 from tests.support.short_scenes import ctrl_c, cut, path_of
-from tests.support.tiers import sampled
+from tests.support.tiers import counts, sampled
 
 SOLAR = {"run.steps": 600, "checkpoint.every": 150}
 LONG = {"state.n": 700, "run.steps": 2500, "checkpoint.every": 100, "runtime.threads": 1}
@@ -116,10 +116,11 @@ def test_a_second_ctrl_c_stops_at_once_and_what_was_saved_stands(tmp_path: Path,
 
 
 @pytest.mark.exam
-def test_six_kills_at_random_moments_lose_nothing(tmp_path: Path, whole) -> None:
+@pytest.mark.parametrize("number", counts(3, 6))
+def test_kills_at_random_moments_lose_nothing(number: int, tmp_path: Path, whole) -> None:
     half, chance, kills = tmp_path / "run", random.Random(1), 0
     arguments: list[object] = ["run", SCENES / "plummer.toml", *as_overrides(LONG), "--out", half]
-    for _ in range(6):
+    for _ in range(number):
         child = start(*arguments)
         wait_until_saved(half, last_saved(half) + 1, child)
         time.sleep(0.2 * chance.random())
@@ -127,7 +128,7 @@ def test_six_kills_at_random_moments_lose_nothing(tmp_path: Path, whole) -> None
         child.communicate()
         kills += child.returncode == -signal.SIGKILL
         arguments = ["resume", half]
-    assert kills >= 3, "the run is too short to be killed"
+    assert kills >= number // 2 + 1, "the run is too short to be killed"
     done = minusgrad("resume", half)
     assert (done.returncode, done.stderr) == (0, "")
     assert files(half) == files(whole("plummer", LONG))

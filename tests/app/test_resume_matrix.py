@@ -113,7 +113,8 @@ def own(case: Case) -> bool:
 SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "laser_butterfly", "laser_image")
-ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "slider_crank", "tennis_racket", "walker")
+ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank", "spring_stiffness")
+ALIKE += ("tennis_racket", "walker")
 ALIKE += ("water_renderer",)
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 

@@ -437,7 +437,7 @@ def test_a_box_in_space_that_wraps_more_than_once() -> None:
 
 
 @pytest.mark.parametrize("edges", sampled(PADDED, ["periodic"]))
-@pytest.mark.parametrize("subject", SUBJECTS)
+@pytest.mark.parametrize("subject", sampled(SUBJECTS, [name for name in SUBJECTS if name != "carried"]))
 def test_single_precision_follows_double(subject: str, edges: str) -> None:
     make, _, names = SUBJECTS[subject]
     f32, f64 = make(edges, "f32"), make(edges)
@@ -474,7 +474,7 @@ def test_the_bits_do_not_depend_on_threads(any_threads) -> None:
 
 @pytest.mark.parametrize(
     ("subject", "edges"),
-    [("carried", "periodic"), pytest.param("to_particles", "zero", marks=pytest.mark.long)],
+    [("to_particles", "zero"), pytest.param("carried", "periodic", marks=pytest.mark.long)],
 )
 def test_the_checks_pass(subject: str, edges: str) -> None:
     findings = list(term_check.of_potential(SUBJECTS[subject][0](edges)))
