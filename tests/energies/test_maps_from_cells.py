@@ -474,7 +474,7 @@ def test_the_bits_do_not_depend_on_threads(any_threads) -> None:
 
 @pytest.mark.parametrize(
     ("subject", "edges"),
-    [("to_particles", "zero"), pytest.param("carried", "periodic", marks=pytest.mark.long)],
+    [("carried", "periodic"), pytest.param("to_particles", "zero", marks=pytest.mark.long)],
 )
 def test_the_checks_pass(subject: str, edges: str) -> None:
     findings = list(term_check.of_potential(SUBJECTS[subject][0](edges)))
