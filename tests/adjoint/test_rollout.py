@@ -31,6 +31,7 @@ from tests.support.rollouts import (
     LOOKS,
     STENCIL,
     STEPS,
+    assert_transposed,
     bowl,
     chain,
     differences,
@@ -48,7 +49,6 @@ from tests.support.rollouts import (
     probes,
     seen,
     space,
-    there_and_back,
 )
 from tests.support.tiers import counts, sampled
 
@@ -70,13 +70,6 @@ SYSTEMS = pytest.mark.parametrize("system", [space, pair, mapped, net])
 
 
 # There and back ---------------------------------------------------------------------------------------
-
-
-def assert_transposed(one: Integrator, looks=LOOKS, steps: int = STEPS, bound: float = 1e-13) -> None:
-    """To this part of the sum of the terms' sizes."""
-    there, back, size = there_and_back(one, looks, steps)
-    assert abs(there) > 1e-3 * size
-    assert abs(there - back) < bound * size
 
 
 @LINES

@@ -14,7 +14,7 @@ from minusgrad.check import term_check
 from minusgrad.engine import runtime
 from minusgrad_mpm.boundaries import grid_velocity, obstacle_contact, wall_contact
 from minusgrad_rendering.refraction import refracted
-from tests.exams.programs.test_water_renderer import pond
+from tests.support.pond import pond
 
 runtime.start()
 CELLS = 1500

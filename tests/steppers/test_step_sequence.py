@@ -24,10 +24,9 @@ from minusgrad.steppers.step_sequence import (
     StepSequence,
 )
 from minusgrad.steppers.tape import Tape
-from tests.adjoint.test_rollout import assert_transposed
 from tests.support.laws import bits
 from tests.support.modulated_trap import trap, trapped, well
-from tests.support.rollouts import judged, line, names
+from tests.support.rollouts import assert_transposed, judged, line, names
 
 THIRDS = (0.3, 0.4, 0.3)
 DRIFT_KICK_DRIFT = StepSequence(

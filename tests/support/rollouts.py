@@ -348,3 +348,10 @@ def probes(one: Integrator, looks: Sequence[int]) -> tuple[list[Loss], dict[str,
         )
         seeds |= {x: rows[0], v: rows[1]}
     return losses, seeds
+
+
+def assert_transposed(one: Integrator, looks=LOOKS, steps: int = STEPS, bound: float = 1e-13) -> None:
+    """To this part of the sum of the terms' sizes."""
+    there, back, size = there_and_back(one, looks, steps)
+    assert abs(there) > 1e-3 * size
+    assert abs(there - back) < bound * size

@@ -8,7 +8,7 @@ import pytest
 import minusgrad
 import minusgrad.torch
 import torch
-from tests.plugins.molecular.test_openmm_system import PROPANONE, pdb
+from tests.support.propanone import PROPANONE, pdb
 
 SYSTEM = (
     PROPANONE.replace('<A x="3"', '<A x="1.6"')

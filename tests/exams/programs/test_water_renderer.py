@@ -10,23 +10,14 @@ import minusgrad
 import minusgrad.torch
 import torch
 from minusgrad import Loss, Potential, Rollout, bind
-from minusgrad.app.runs import build
 from minusgrad.assembly.simulation import Simulation
 from minusgrad.check import term_check
 from minusgrad_grids.misfits import picture_l2
+from tests.support.pond import pond
 
 SCENES = Path(__file__).parents[3] / "scenes"
 REACH = 0.5 * 6.0 * (1.0 - 1.0 / 1.333)
 """In cells for a difference of 1 between the neighbours on both sides, at the depth 6 of `pond`."""
-
-
-def pond(n: int = 16, steps: int = 12) -> Simulation:
-    """The scene on a few cells, with a random height that is smooth enough for its ground."""
-    flat = {"kind": "constant", "unit": "m"}
-    sizes = {"state.size": [n, n], "run.steps": steps, "map.1.depth": 6.0, "state.fields.height": flat}
-    made = build(SCENES / "water_renderer.toml", sizes)
-    made.fields["height"].set(np.random.default_rng(3).normal(size=n * n))
-    return made
 
 
 def refracted(h: np.ndarray, ground: np.ndarray, reach: float = REACH) -> np.ndarray:
