@@ -5,10 +5,10 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from minusgrad.adjoint.equilibrium import Equilibrium
 
 from minusgrad import Datum, Fields, Hold, Node, Parameter, Potential, Rotation, bind, local_energy
 from minusgrad.adjoint.backward import owner
+from minusgrad.adjoint.equilibria.equilibrium import Equilibrium
 from minusgrad.adjoint.losses import Loss
 from minusgrad.adjoint.rollout import Rollout
 from minusgrad.adjoint.supports.support_derivatives import SupportDerivatives
