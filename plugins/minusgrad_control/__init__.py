@@ -24,11 +24,12 @@ def register_maps():
 
 @hookimpl
 def register_energies():
-    """How far nodes went; electrodes, and the running cost of the charges that they steer."""
+    """How far nodes went; electrodes, the running cost of charges; a motor, and a pole that stands."""
     from .electrodes import electrode, running_cost
     from .losses import travel
+    from .mechanisms import motor, standing
 
-    return [travel, electrode, running_cost]
+    return [travel, electrode, running_cost, motor, standing]
 
 
 @hookimpl
@@ -42,7 +43,7 @@ def register_states():
 
 @hookimpl
 def register_lagrangians():
-    """A double pendulum."""
-    from .mechanisms import double_pendulum
+    """A double pendulum; a cart with a pole."""
+    from .mechanisms import cart_pole, double_pendulum
 
-    return [double_pendulum]
+    return [double_pendulum, cart_pole]

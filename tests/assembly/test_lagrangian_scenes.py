@@ -1,5 +1,6 @@
 """Scenes with Lagrangians of a user's file: the hook, units, coordinates, mistakes and their places."""
 
+import json
 from pathlib import Path
 from textwrap import dedent
 
@@ -10,6 +11,7 @@ from scipy.special import ellipk
 import minusgrad
 from minusgrad.app.runs import build
 from minusgrad.errors import SceneError
+from tests.support.command import minusgrad as minusgrad_command
 
 PENDULUM = """
 from minusgrad import Node, Parameter, Velocity, hookimpl, lagrangian, ti
@@ -104,3 +106,62 @@ def test_copies_are_scattered_and_rows_are_systems_of_their_own(tmp_path) -> Non
     scene, plugin = written(tmp_path, SCENE.replace("start = 2.0", "start = [1.0, 2.0]"))
     with pytest.raises(SceneError, match="of shape"):
         build(scene, plugins=[plugin])
+
+
+KEPLER = """
+from minusgrad import Node, Parameter, Velocity, lagrangian, ti
+
+def turn(q):
+    return ti.Vector([0.0, 1.0])
+
+@lagrangian("kepler", over="nodes", q=Node("1", (2,)), v=Velocity("s^-1", (2,)), k=Parameter("J"),
+            generators={"spin": turn})
+def kepler(q, v, k):
+    r = q[0][0]
+    return 0.5 * k * (v[0][0] * v[0][0] + r * r * v[0][1] * v[0][1]) + k / r
+"""
+ORBIT = """
+title = "A planet in polar coordinates"
+plugins = ["control"]
+[units]
+system = "dimensionless"
+[state]
+kind = "coordinates"
+[state.coordinates.q]
+start = [[0.5, 0.0], [1.0, 0.0]]
+rate = [[0.0, 3.4], [0.0, 1.0]]
+[[lagrangian]]
+kind = "kepler"
+k = 1.0
+[stepper]
+kind = "variational"
+dt = 0.01
+[run]
+steps = 200
+[[observe]]
+kind = "momenta"
+every = 20
+by_node = true
+"""
+
+
+def test_momenta_and_momentum_maps_are_recorded_and_conserved(tmp_path) -> None:
+    scene, plugin = written(tmp_path, ORBIT, KEPLER)
+    run = minusgrad.run(scene, {}, tmp_path / "run", plugins=[plugin])
+    spin = run.series("observables/momentum_map/spin").value
+    assert spin[0] == pytest.approx(0.25 * 3.4 + 1.0, rel=1e-15)
+    assert np.abs(spin - spin[0]).max() < 1e-15
+    p = run.series("particles/all/conjugate_momentum").value
+    assert p.shape == (11, 2, 2)
+    np.testing.assert_allclose(p.sum(axis=1), run.series("observables/momentum").value, rtol=1e-15)
+    assert np.abs(p[:, 0, 0]).max() > 0.1
+
+
+def test_check_of_a_scene_finds_a_symmetry_that_a_lagrangian_lacks(tmp_path) -> None:
+    wrong = KEPLER.replace("ti.Vector([0.0, 1.0])", "ti.Vector([1.0, 0.0])")
+    scene, plugin = written(tmp_path, ORBIT, wrong)
+    done = minusgrad_command("check", scene, "--plugin", plugin, "--json")
+    findings = json.loads(done.stdout)
+    assert {f["question"] for f in findings if not f["passed"]} == {"momentum"}
+    assert {"mass", "momentum", "taylor", "product", "value"} <= {f["question"] for f in findings}
+    assert done.returncode == 1

@@ -48,5 +48,5 @@ def test_rates_that_fit_no_coordinate_are_refused(function, roles, text) -> None
 def test_pairs_and_generators_of_several_nodes_are_refused() -> None:
     with pytest.raises(EnergyError, match='is over "nodes" or tuples of nodes'):
         lagrangian("x", over="pairs", q=Q, v=V)(one)
-    with pytest.raises(EnergyError, match="generators move the one coordinate of a node"):
+    with pytest.raises(EnergyError, match="generators are functions of the one coordinate of a node"):
         lagrangian("x", over=2, q=Q, v=V, generators={"spin": lambda q: 1.0})(one)

@@ -20,3 +20,26 @@ def test_double_pendulum(tmp_path):
     expected = reference(double_pendulum_rate, [2.0, 1.5, 0.0, 0.0], 2.0)[:2]
     at = int(np.flatnonzero(np.isclose(angles.time, 2.0))[0])
     assert np.abs(angles.value[at, 0] - expected).max() < 1e-7
+
+
+@pytest.mark.long
+def test_swing_up(tmp_path):
+    """The whole fit: upright, at rest, above the start."""
+    found = minusgrad.fit(SCENES / "swing_up.toml", out=tmp_path / "fit")
+    assert found.simulation.stepper.step <= 80
+    run = minusgrad.run(SCENES / "swing_up.toml", fitted=tmp_path / "fit", out=tmp_path / "run")
+    fields = run.simulation.fields
+    turns = (fields["a"].values[0] / np.pi + 1.0) / 2.0
+    assert 2.0 * np.pi * abs(turns - round(turns)) < 1e-6
+    assert abs(fields["s"].values[0]) < 1e-6
+    assert abs(fields["v_s"].values[0]) < 3e-5
+    assert abs(fields["v_a"].values[0]) < 6e-5
+    assert (tmp_path / "run").is_dir()
+
+
+def test_the_first_iterations_of_the_swing_up_lower_its_loss(tmp_path):
+    """A sample of the fit: the first guess ends worse than a pole that hangs at rest, whose loss is 2."""
+    found = minusgrad.fit(SCENES / "swing_up.toml", {"fit.iterations": 12}, tmp_path / "fit")
+    loss = found.series("observables/loss").value
+    assert loss[0] > 10.0
+    assert loss[-1] < 1.0

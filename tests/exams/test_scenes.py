@@ -58,6 +58,7 @@ CLAIMED = {
     "spring_stiffness": "exams/test_elastic_scenes.py::test_spring_stiffness",
     "stiffness_from_shape": "exams/test_fit_scenes.py::test_stiffness_from_shape",
     "stretch": "exams/test_elastic_scenes.py::test_stretch",
+    "swing_up": "exams/test_lagrangian_scenes.py::test_swing_up",
     "topology": "exams/test_fit_scenes.py::test_topology",
     "twisted_bar": "exams/test_elastic_scenes.py::test_twisted_bar",
     "tennis_racket": "exams/test_constraint_scenes.py::test_tennis_racket",

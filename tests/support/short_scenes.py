@@ -67,6 +67,7 @@ FLOWS: dict[str, dict[str, Any]] = {
 
 LAGRANGIAN: dict[str, dict[str, Any]] = {
     "double_pendulum": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4),
+    "swing_up": {"run.steps": 24, "checkpoint.every": 8} | looking(2, 4),
 }
 """What a Lagrangian moves."""
 
@@ -116,6 +117,7 @@ AT_REST: dict[str, dict[str, Any]] = {
 FITTED: dict[str, dict[str, Any]] = {
     "spring_stiffness": {"fit.iterations": 6, "fit.save_every": 2},
     "stiffness_from_shape": {"fit.iterations": 6, "fit.save_every": 2},
+    "swing_up": {"run.steps": 12, "fit.iterations": 6, "fit.save_every": 2},
     "topology": {"state.cells": [12, 5], "fit.iterations": 6, "fit.save_every": 2},
     "weigh_a_planet": {"fit.iterations": 6, "fit.save_every": 2, "stepper.dt": "30 day", "run.steps": 1218},
     "walker": {"run.steps": 150, "fit.iterations": 6, "fit.save_every": 2},

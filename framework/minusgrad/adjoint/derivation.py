@@ -3,6 +3,7 @@
 splitting schemes      a tape of positions; adjoint and tangents move by move (`backward`, `tangents`)
 with constraints       a tape of moves; two linear systems for each step (`constrained`)
 implicit schemes       a tape of solved stages; one linear system for each step (`implicit`)
+variational steps      a tape of solved steps; one linear system for each (`variational`)
 gradient flows         a tape of both ends of steps; one linear system for each (`implicit.flow_derivatives`)
 programs               a tape of states; one sweep through maps and slopes (`program`)
 """
@@ -25,6 +26,8 @@ from ..steppers.programs.evolution import Evolution
 from ..steppers.programs.state_tape import StateTape
 from ..steppers.stepper import DifferentiableStepper, SplittingStepper
 from ..steppers.tape import MOST_NUMBERS, Tape
+from ..steppers.variational.action_tape import ActionTape
+from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .backward import Backward, RunAdjoint
 from .constrained.constrained_adjoint import ConstrainedAdjoint
 from .constrained.constrained_tangents import ConstrainedTangents
@@ -33,6 +36,8 @@ from .implicit.implicit_adjoint import ImplicitAdjoint
 from .implicit.implicit_tangents import ImplicitTangents
 from .programs.program import ProgramAdjoint, ProgramTangents
 from .tangents import Sensitivity
+from .variational.variational_adjoint import VariationalAdjoint
+from .variational.variational_tangents import VariationalTangents
 
 
 class Tangents(Protocol):
@@ -59,7 +64,7 @@ class OneDirection:
 
     size = None
 
-    def __init__(self, beside: Sensitivity | ProgramTangents):
+    def __init__(self, beside: Sensitivity | ProgramTangents | VariationalTangents):
         self._beside = beside
         self.advance = beside.advance
 
@@ -185,6 +190,36 @@ class OfImplicit:
         refuse_massless(self.stepper.motions, self.stepper.potential)
 
 
+class OfVariational:
+    """Runs of a variational integrator."""
+
+    longest = 2**31
+
+    def __init__(self, stepper: VariationalIntegrator):
+        self.stepper = stepper
+
+    def begin(self) -> None: ...
+
+    def tape_size(self, steps: int) -> int:
+        return ActionTape.size(self.stepper.moving, steps, self.stepper.order // 2)
+
+    def recorded(self, steps: int) -> VariationalIntegrator:
+        return self.stepper.with_tape(ActionTape())
+
+    def adjoint(self, recorded: VariationalIntegrator, names: Sequence[str]) -> RunAdjoint:
+        return VariationalAdjoint(recorded, names)
+
+    def tangents(self, names: Sequence[str]) -> Tangents:
+        return OneDirection(VariationalTangents(self.stepper, names))
+
+    def refuse_unfit(self) -> None:
+        """A minimiser may have reached a mass of zero."""
+        try:
+            self.stepper.refuse_singular()
+        except EnergyError as error:
+            raise NonFiniteError(str(error)) from error
+
+
 class OfFlow:
     """Runs of a gradient flow."""
 
@@ -255,6 +290,8 @@ def derivation(stepper: DifferentiableStepper) -> Derivation:
         return OfProgram(stepper)
     if isinstance(stepper, ImplicitIntegrator):
         return OfImplicit(stepper)
+    if isinstance(stepper, VariationalIntegrator):
+        return OfVariational(stepper)
     if isinstance(stepper, GradientFlow):
         return OfFlow(stepper)
     if isinstance(stepper, Integrator) and stepper.constraints:

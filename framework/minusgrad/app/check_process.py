@@ -24,6 +24,7 @@ import numpy as np
 
 from ..adjoint.equilibria import equilibrium_check
 from ..adjoint.programs import program_check
+from ..adjoint.variational import lagrangian_check
 from ..assembly.plugin_blame import blaming
 from ..assembly.registry import Registry
 from ..assembly.simulation import Simulation
@@ -32,6 +33,7 @@ from ..check.kernel_file import ask, load, subjects
 from ..check.kernel_subject import Progress
 from ..check.questions import Finding
 from ..energies.constraint import Constraint
+from ..energies.lagrangian import Lagrangian
 from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
 from ..steppers.magnetic.curl import curl_error, spaces
@@ -280,6 +282,8 @@ def _energy(energy: Any, registry: Registry, progress: Progress) -> Iterator[Fin
     with blaming(registry, PluginFailedError):
         if isinstance(energy, MagneticField):
             yield from _field(energy)
+        elif isinstance(energy, Lagrangian):
+            yield from lagrangian_check.of_lagrangian(energy)
         else:
             whole = energy.weighted() if isinstance(energy, Constraint) else energy
             yield from term_check.of_energy(whole)
@@ -299,7 +303,7 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: Simulation) -> Iterator[Finding]:
-    """The step of a program; the equilibrium of a fit; the flow of a magnetic field; the constraints."""
+    """The step of a program; the equilibrium of a fit; the flow of a magnetic field; constraints; L."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
     table, search = simulation.scene.fit, simulation.stepper
@@ -307,6 +311,8 @@ def _steps(simulation: Simulation) -> Iterator[Finding]:
         yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
     yield from _constraints(simulation)
+    if simulation.lagrangian is not None:
+        yield from lagrangian_check.of_lagrangians(simulation.lagrangian, simulation.stepper.time)
 
 
 def _flows(simulation: Simulation) -> Iterator[Finding]:

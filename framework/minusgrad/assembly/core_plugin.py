@@ -36,6 +36,7 @@ from ..steppers.variational.variational_integrator import VariationalIntegrator
 from .contexts import ObserverContext, StepperContext
 from .hookspecs import hookimpl
 from .observers import (
+    ConjugateMomenta,
     ConstraintForces,
     Energies,
     Frames,
@@ -446,9 +447,18 @@ class EnergiesBlock(Looks):
 
 
 class MomentaBlock(Looks):
-    """Momentum and angular momentum."""
+    """Momentum and angular momentum; of a Lagrangian its momenta, and momentum maps of declared symmetries.
+
+    `by_node`: record the momentum of every node of a Lagrangian, too.
+    """
+
+    by_node: bool = False
 
     def make(self, context: ObserverContext) -> Observer:
+        if context.stepper.lagrangian is not None:
+            return ConjugateMomenta(context.stepper, context.recorder, self.every, self.by_node)
+        if self.by_node:
+            raise EnergyError("by_node: is for the momenta of a Lagrangian, got none; leave it out")
         return Momenta(context.stepper, context.recorder, self.every)
 
 

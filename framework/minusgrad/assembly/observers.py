@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from ..energies.fields import BOX, POSITIONS, Field, Fields, Motion, ordered_sum
+from ..energies.written.momentum_map import MOMENTUM, bound_map
 from ..engine import storage
 from ..errors import EnergyError
 from ..files.trajectory import Recorder
@@ -232,6 +233,40 @@ class Momenta(Observer):
             if spin is not None:
                 values[f"angular_momentum{suffix}"] = spin
         self.recorder.record_observables(self.stepper.step, self.stepper.time, values)
+
+
+class ConjugateMomenta(Observer):
+    """Records of a Lagrangian momentum, the sum of p = dL/dv over nodes, and momentum_map/NAME for each
+    symmetry that it declares; with `by_node` also conjugate_momentum (n, ...) in the frames.
+
+    Of several coordinates momentum/COORDINATE, conjugate_momentum/COORDINATE.
+    """
+
+    def __init__(self, stepper: Stepper, recorder: Recorder, every: int, by_node: bool = False):
+        super().__init__(stepper, recorder, every)
+        self.by_node, self._maps = by_node, dict[str, tuple[str, Potential]]()
+        assert stepper.lagrangian is not None
+        for term in stepper.lagrangian.terms.values():
+            for name in term.energy.generators:
+                q = term.fields[next(iter(term.energy.rates))]
+                over = self.fields.extended({MOMENTUM: np.zeros(q.shape)})
+                label = name if name not in self._maps else f"{term.name}_{name}"
+                self._maps[label] = q.name, Potential(over, [bound_map(term, name, over)], frozen=True)
+
+    def observe(self) -> None:
+        step, time = self.stepper.step, self.stepper.time
+        momenta = self.stepper.momenta
+        values: dict[str, float | np.ndarray] = {}
+        for field, p in momenta.items():
+            suffix = "" if len(momenta) == 1 else f"/{field}"
+            columns = p.reshape(len(p), -1).T
+            values[f"momentum{suffix}"] = np.array([ordered_sum(c) for c in columns]).reshape(p.shape[1:])
+            if self.by_node:
+                self.recorder.record_frame(step, time, {f"conjugate_momentum{suffix}": p})
+        for name, (field, of_map) in self._maps.items():
+            of_map.fields[MOMENTUM].set(momenta[field])
+            values[f"momentum_map/{name}"] = of_map.value(time)
+        self.recorder.record_observables(step, time, values)
 
 
 class Reactions(Observer):

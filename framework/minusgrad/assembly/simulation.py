@@ -604,10 +604,20 @@ class Simulation:
             suffix = "" if len(self.state.motions) == 1 else f"/{motion.position}"
             mass = self.fields[motion.inertia].unit if isinstance(motion.inertia, str) else "1"
             p = f"{mass} {self.fields[motion.velocity].unit}"
+            if self.lagrangian is not None:
+                q = UnitSystem.si().symbol(self.fields[motion.position].unit)
+                p = "J s" if q == "1" else f"J s/{q.replace(' ', '/')}"
+                pairs |= {f"momentum{suffix}": p, f"conjugate_momentum{suffix}": p}
+                continue
             pairs |= {
                 f"momentum{suffix}": p,
                 f"angular_momentum{suffix}": f"{p} {self.fields[motion.position].unit}",
             }
+        if self.lagrangian is not None:
+            terms = self.lagrangian.terms
+            maps = {n for term in terms.values() for n in term.energy.generators}
+            pairs |= {f"momentum_map/{n}": "J s" for n in maps}
+            pairs |= {f"momentum_map/{t}_{n}": "J s" for t in terms for n in maps}
         return {label: (self.units.symbol(u), self.units.in_si(u)) for label, u in pairs.items()}
 
     # Saving and restoring

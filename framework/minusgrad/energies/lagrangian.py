@@ -9,6 +9,7 @@ its momentum map (Noether 1918, Nachr. Ges. Wiss. Goettingen, 235):
     J = p xi(q),      p = dL/dv
 """
 
+import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -25,7 +26,7 @@ class Lagrangian(LocalEnergy):
     """A Lagrangian, made by `lagrangian`: a local function of coordinates and rates, in units of energy.
 
     `rates`: the argument that is the rate of each coordinate, by coordinate. `generators`: the functions
-    xi(q, ...) of declared symmetries, by the name of their momentum map.
+    xi(q) of declared symmetries, by the name of their momentum map.
     """
 
     rates: Mapping[str, str] = field(hash=False, default_factory=dict, kw_only=True)
@@ -47,8 +48,8 @@ def lagrangian(
             return 0.5 * m * l**2 * v[0] ** 2 + m * g * l * ti.cos(q[0])
 
     over, roles: as of `local_energy`, with a `Velocity` for each coordinate that moves. symmetries: as of
-    `local_energy`. generators: for each declared momentum map, a function of arguments of L that returns
-    xi, the direction in which the coordinate q[0] of a node moves; L is then over "nodes".
+    `local_energy`. generators: for each declared momentum map, a function xi of the coordinate: the
+    direction in which q[0] moves, a change of it by a parameter without unit; L is then over "nodes".
 
         @lagrangian("kepler", ..., generators={"spin": lambda q: ti.Vector([0.0, 1.0])})
 
@@ -73,10 +74,13 @@ def lagrangian(
         moved = dict(generators or {})
         for one in moved:
             identifier(one, "a momentum map")
-        if moved and (over != "nodes" or len(rates) != 1):
+        wrong = [one for one, f in moved.items() if [*inspect.signature(f).parameters] != [*rates]]
+        if moved and (over != "nodes" or len(rates) != 1 or wrong):
+            other = f" and another argument of {wrong[0]}" if wrong else ""
             raise EnergyError(
-                f"{what}: generators move the one coordinate of a node, got {len(rates)} coordinates over"
-                f' {over!r}; use one coordinate over "nodes"'
+                f"{what}: generators are functions of the one coordinate of a node, got {len(rates)}"
+                f" coordinates over {over!r}{other}; use one"
+                ' coordinate over "nodes"'
             )
         return Lagrangian(*made, symmetries=kept, rates=rates, generators=moved)
 

@@ -227,6 +227,11 @@ class Stepper:
         """The fields by which a step weighs what moves: inertias."""
         return {m.inertia for m in self.motions if isinstance(m.inertia, str)}
 
+    @property
+    def momenta(self) -> Mapping[str, np.ndarray]:
+        """The momenta dL/dv of a Lagrangian, by coordinate, in double precision."""
+        raise NotImplementedError
+
     def energy_function(self) -> float:
         """v dL/dv - L at the present fields, the energy of a Lagrangian (Jacobi's integral)."""
         raise NotImplementedError

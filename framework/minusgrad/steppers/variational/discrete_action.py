@@ -32,6 +32,10 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 
+FEW = 64
+"""Up to so many components matrices are dense."""
+
+
 class DiscreteAction:
     """The discrete action over the fields of L, U and R, which every evaluation overwrites.
 
@@ -117,14 +121,17 @@ class DiscreteAction:
 
     # Second derivatives
 
-    def blocks(self, t: float) -> "dict[str, csr_matrix]":
-        """dG/dq, dG/dv, dP/dq and dP/dv at the present fields, as "Gq", "Gv", "Pq", "Pv" (N, N)."""
+    def blocks(self, t: float) -> "dict[str, Any]":
+        """dG/dq, dG/dv, dP/dq and dP/dv at the present fields, as "Gq", "Gv", "Pq", "Pv" (N, N).
+
+        Sparse matrices; of few components arrays, which cost less.
+        """
         n, parts = len(self.components), dict[str, Any]()
         for letter, sign, one in self.functions:
             matrix = one.hessian(t)
             if matrix is None:
                 continue
-            whole = matrix.tocsr()
+            whole = matrix.toarray() if n <= FEW else matrix.tocsr()
             q, v = slice(0, n), slice(n, 2 * n)
             places = {"L": (("Gq", q, q), ("Gv", q, v), ("Pq", v, q), ("Pv", v, v)), "U": (("Gq", q, q),)}
             for name, row, column in places.get(letter, (("Gq", v, q), ("Gv", v, v))):
@@ -132,21 +139,24 @@ class DiscreteAction:
                 parts[name] = parts[name] + part if name in parts else part
         return parts
 
-    def jacobian(self, u: np.ndarray) -> "csr_matrix":
-        """The derivatives (s N, s N) of the left sides by the displacements."""
+    def blocks_at(self, u: np.ndarray) -> list[dict[str, Any]]:
+        """`blocks` at the points of the quadrature."""
+        return [self.blocks(self.place(i, u)) for i in range(self.galerkin.degree)]
+
+    def jacobian(self, blocks_at: Sequence[dict[str, Any]]) -> "csr_matrix | np.ndarray":
+        """The derivatives (s N, s N) of the left sides by the displacements, from `blocks_at`."""
         from scipy.sparse import block_array
 
         g, size = self.galerkin, range(self.galerkin.degree)
         grid: list[list[Any]] = [[None for _ in size] for _ in size]
         for i in size:
-            t = self.place(i, u)
-            for name, block in self.blocks(t).items():
+            for name, block in blocks_at[i].items():
                 row, column = _factors(g, i, self.h, name[0] == "P"), _factors(g, i, self.h, name[1] == "v")
                 for m in size:
                     for n in size:
                         part = self.h * g.weights[i] * row[m] * column[n + 1] * block
                         grid[m][n] = part if grid[m][n] is None else grid[m][n] + part
-        return block_array(grid, format="csr")
+        return np.block(grid) if len(self.components) <= FEW else block_array(grid, format="csr")
 
     # Energy
 

@@ -25,15 +25,20 @@ LARGE = 500
 
 def first_singular(matrix: "csr_matrix", tolerance: float = SINGULAR) -> int | None:
     """A row of the first block of a matrix that is singular, to rounding; None if all are regular."""
-    found = [int(rows[k]) for rows, k in _singular(matrix, tolerance)]
-    return min(found, default=None)
+    return min((row for least, row in _weakest(matrix) if not least > tolerance), default=None)
 
 
-def _singular(matrix: "csr_matrix", tolerance: float) -> Iterator[tuple[np.ndarray, int]]:
-    """The rows of each singular block, and which of them moves most without resistance."""
+def least_eigenvalue(matrix: "csr_matrix") -> float:
+    """The least size of an eigenvalue of a block, relative to the largest of its block; NaN if not finite."""
+    return min((least for least, _ in _weakest(matrix)), default=1.0)
+
+
+def _weakest(matrix: "csr_matrix") -> Iterator[tuple[float, int]]:
+    """The relative size of the least eigenvalue of each block, and the row that moves most along it."""
+    from scipy.sparse import csr_matrix
     from scipy.sparse.csgraph import connected_components
 
-    matrix = matrix.tocsr(copy=True)
+    matrix = csr_matrix(matrix, copy=True)
     matrix.eliminate_zeros()
     _, label = connected_components(matrix, directed=False)
     order = np.argsort(label, kind="stable")
@@ -47,13 +52,13 @@ def _singular(matrix: "csr_matrix", tolerance: float) -> Iterator[tuple[np.ndarr
         diagonal = np.abs(np.einsum("bii->bi", blocks))
         scale = 1.0 / np.sqrt(np.where(diagonal > 0.0, diagonal, 1.0))
         scaled = blocks * scale[:, :, None] * scale[:, None, :]
-        bad = np.logical_not(np.isfinite(scaled).all(axis=(1, 2)))
-        values, vectors = np.linalg.eigh(np.where(bad[:, None, None], 0.0, scaled))
+        finite = np.array([bool(np.isfinite(one).all()) for one in scaled])
+        values, vectors = np.linalg.eigh(np.where(finite[:, None, None], scaled, 0.0))
         values = np.abs(values)
-        bad |= values.min(axis=1) <= tolerance * values.max(axis=1)
-        for k in np.flatnonzero(bad):
-            least = np.abs(vectors[k][:, values[k].argmin()])
-            yield rows[k], int(least.argmax())
+        least = values.min(axis=1) / np.maximum(values.max(axis=1), np.finfo(float).tiny)
+        weak = np.abs(np.take_along_axis(vectors, values.argmin(axis=1)[:, None, None], 2))[:, :, 0]
+        for k, row in enumerate(weak.argmax(axis=1)):
+            yield (float(least[k]) if finite[k] else np.nan), int(rows[k, row])
 
 
 def _dense(matrix: "csr_matrix", rows: np.ndarray) -> np.ndarray:

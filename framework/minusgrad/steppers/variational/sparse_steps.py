@@ -29,7 +29,7 @@ class SparseSteps:
             if not np.isfinite(left).all():
                 raise UnsolvedStepError(self._not_finite())
             try:
-                change = UnsymmetricFactors(action.jacobian(u)[free][:, free]).solve(-left)
+                change = UnsymmetricFactors(action.jacobian(action.blocks_at(u))[free][:, free]).solve(-left)
             except SingularSystemError as error:
                 raise UnsolvedStepError(f"the equations of the step are singular: {error}") from error
             u.reshape(-1)[free] += change

@@ -156,14 +156,21 @@ class VariationalIntegrator(MotionStepper):
         Raises `EnergyError` for a singular mass matrix.
         """
         now = self.time if t is None else t
-        self._refuse_nonfinite(now)
-        refuse_singular(self.action.blocks(now)["Pv"], self.lagrangian, self.components)
-        self.p = momenta(self.action, now)
+        slopes = self.action.slopes_at(now)
+        if not np.isfinite(slopes).all():
+            self._refuse_nonfinite(now)
+        self.refuse_singular(now)
+        self.p = slopes[1]
         v = self.components.read(self.components.velocities)
         self.last = np.outer(self.action.galerkin.nodes[1:], self._dt * v)
         self._last_h = self._dt
         if t is None or t == self.time:
             self.mark()
+
+    def refuse_singular(self, t: float | None = None) -> None:
+        """Raise `EnergyError` for a singular mass matrix at the present fields, at time t."""
+        matrix = self.action.blocks(self.time if t is None else t)["Pv"]
+        refuse_singular(matrix, self.lagrangian, self.components)
 
     def state(self) -> dict[str, np.ndarray]:
         """What a step reads before it writes, except the fields: momenta, last displacements, sums, clock."""
@@ -362,6 +369,7 @@ class VariationalIntegrator(MotionStepper):
         for _, _, one in self.action.functions:
             if found := one.potential.first_nonfinite(t, one.read):
                 raise NonFiniteError(f"step {self.step}: {found}")
+        raise NonFiniteError(f"step {self.step}: the slopes of the action are not finite")
 
     def _phase_point(self) -> PhasePoint:
         names = self.components.positions, self.components.velocities

@@ -1,0 +1,1 @@
+"""Derivatives of runs of variational integrators, and questions to their Lagrangians."""

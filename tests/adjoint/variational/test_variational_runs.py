@@ -1,0 +1,121 @@
+"""Derivatives of variational runs against differences of sixth order, and adjoints against tangents."""
+
+import numpy as np
+import pytest
+
+from minusgrad.adjoint.losses import Loss
+from minusgrad.adjoint.rollout import Rollout
+from minusgrad.adjoint.variational.variational_tangents import VariationalTangents
+from minusgrad.energies.fields import Hold, Motion
+from minusgrad.energies.misfit import misfit
+from minusgrad.energies.term import bind
+from minusgrad.potential.potential import Potential
+from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
+from tests.support import lagrangians as books
+from tests.support.lagrangians import made
+from tests.support.tiers import sampled
+
+STEPS, DT = 6, 0.07
+
+
+def chained(n: int, order: int, held: bool = False) -> VariationalIntegrator:
+    """Coupled pendula with weights and a drag that depends on the place."""
+    tuples = [[k, k + 1] for k in range(n - 1)]
+    values = {"q": np.linspace(0.3, 1.2, n), "v": np.linspace(-0.5, 0.4, n)}
+    link = (
+        books.linked,
+        {"tuples": tuples, "data": {"c": np.linspace(1.0, 2.0, n - 1)}, "parameters": {"m": 1.3}},
+    )
+    weight, drag = (books.weight, {"parameters": {"k": 2.0}}), (books.drag, {"parameters": {"c": 0.2}})
+    holds = [Hold("turned", "q", np.array([0]), displacement=(0.4,), duration=0.3)] if held else []
+    return made(values, [link], DT, order, energies=[weight], losses=[drag], holds=holds)
+
+
+def driven(order: int) -> VariationalIntegrator:
+    """A cart and its pole: two coordinates, one element, a kernel over blocks."""
+    motions = [Motion("s", "v_s"), Motion("a", "v_a")]
+    values = {"s": [0.1], "v_s": [0.3], "a": [0.5], "v_a": [-0.2]}
+    return made(values, [(books.cart, {"parameters": {"M": 2.0}})], DT, order, motions)
+
+
+CASES = {
+    "chain in a kernel, order 2": (lambda: chained(3, 2), ("q", "v", "linked.m", "weight.k", "drag.c")),
+    "chain in a kernel, order 4": (lambda: chained(3, 4), ("q", "v", "linked.m", "weight.k", "drag.c")),
+    "chain by sparse factors": (lambda: chained(10, 2), ("q", "v", "linked.m", "weight.k", "drag.c")),
+    "held": (lambda: chained(3, 4, True), ("q", "v", "linked.m", "weight.k", "drag.c")),
+    "cart and pole": (lambda: driven(4), ("s", "v_a", "v_s", "cart.M")),
+    "oscillator, pushed": (
+        lambda: made({"q": [0.3], "v": [0.1]}, [(books.shaken, {"parameters": {"f": 0.6}})], DT),
+        ("q", "v", "shaken.f"),
+    ),
+}
+
+
+def rollout(one: VariationalIntegrator) -> Rollout:
+    """Misfits of coordinates and rates at three steps, the start among them."""
+    fields, rng = one.potential.fields, np.random.default_rng(1)
+    terms = [
+        bind(
+            misfit(field),
+            fields,
+            name=f"misfit_{field.name}",
+            renamed={"x": field.name},
+            data={"target": rng.normal(size=field.shape)},
+            parameters={"sigma": 0.7},
+        )
+        for field in one.moving
+    ]
+    return Rollout(one, [Loss(Potential(fields, terms), (0, 3, STEPS))], STEPS)
+
+
+def differences(run: Rollout, name: str, direction: np.ndarray, h: float = 4e-3) -> float:
+    """dL along a direction of one field or parameter, of sixth order."""
+    fields = run.stepper.potential.fields
+    potential = next((p for p in run.potentials if name.partition(".")[0] in p.parts), None)
+    base = fields[name].values.copy() if name in fields else np.array(potential.parameter(name))
+
+    def loss(part: int) -> float:
+        moved = base + part * h * direction
+        fields[name].set(moved) if name in fields else potential.set_parameter(name, moved)
+        return run.value()
+
+    found = sum(c * (loss(k) - loss(-k)) for k, c in ((1, 45.0), (2, -9.0), (3, 1.0))) / (60.0 * h)
+    loss(0)
+    return found
+
+
+@pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:5]))
+def test_gradient_against_differences(case: str) -> None:
+    make, names = CASES[case]
+    one = make()
+    run = rollout(one)
+    value, found = run.evaluate(names)
+    assert value == pytest.approx(run.value(), rel=1e-14)
+    rng = np.random.default_rng(5)
+    for name in names:
+        direction = rng.normal(size=np.shape(found[name]))
+        if name in one.potential.fields:
+            free = one.holds.free(name.replace("v", "q") if name == "v" else name)
+            assert not found[name][~free].any()
+            direction = np.where(free, direction, 0.0)
+        expected = differences(run, name, direction)
+        assert abs(expected) > 1e-4
+        assert float(np.sum(found[name] * direction)) == pytest.approx(expected, rel=1e-10), name
+
+
+@pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:3]))
+def test_the_adjoint_is_the_transpose_of_the_tangents(case: str) -> None:
+    make, names = CASES[case]
+    one = make()
+    run, rng = rollout(one), np.random.default_rng(7)
+    run.losses[0].steps = (STEPS,)
+    run.observed = [STEPS]
+    _, found = run.evaluate(names)
+    direction = {n: rng.normal(size=np.shape(found[n])) for n in names}
+    beside = VariationalTangents(one, list(names))
+    beside.start(direction)
+    beside.advance(STEPS)
+    ends = {f.name: run.losses[0].potential.gradient(f.name) for f in one.moving}
+    forward = sum(float(np.sum(ends[n] * beside.tangents[n])) for n in ends)
+    back = sum(float(np.sum(found[n] * direction[n])) for n in names)
+    assert forward == pytest.approx(back, rel=1e-11)
