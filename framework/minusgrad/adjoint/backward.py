@@ -523,6 +523,11 @@ def owner(stepper: DifferentiableStepper, name: str) -> Owner:
                 f"'{name}': a run with constraints has no derivative by the numbers of its holds; leave the"
                 " constraints out, or hold by an energy with a parameter"
             )
+        if getattr(stepper, "lagrangian", None):
+            raise EnergyError(
+                f"'{name}': a run of a Lagrangian has no derivative by the numbers of its holds; hold by an"
+                " energy with a parameter"
+            )
         numbers.place(name)  # raises for a name that two holds have
         return numbers
     numbers.refuse(name)

@@ -9,6 +9,7 @@ from minusgrad.adjoint.variational.variational_tangents import VariationalTangen
 from minusgrad.energies.fields import Hold, Motion
 from minusgrad.energies.misfit import misfit
 from minusgrad.energies.term import bind
+from minusgrad.errors import EnergyError
 from minusgrad.potential.potential import Potential
 from minusgrad.steppers.variational.variational_integrator import VariationalIntegrator
 from tests.support import lagrangians as books
@@ -101,6 +102,13 @@ def test_gradient_against_differences(case: str) -> None:
         expected = differences(run, name, direction)
         assert abs(expected) > 1e-4
         assert float(np.sum(found[name] * direction)) == pytest.approx(expected, rel=1e-10), name
+
+
+def test_numbers_of_holds_are_refused() -> None:
+    with pytest.raises(
+        EnergyError, match=r"'turned\.\w+': a run of a Lagrangian has no derivative by the numbers"
+    ):
+        rollout(chained(3, 2, True)).evaluate(["turned.displacement"])
 
 
 @pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:3]))

@@ -27,7 +27,8 @@ class PhaseParts:
         moving = [n for m in stepper.motions for n in (m.position, m.velocity)]
         self.nodal = list(dict.fromkeys([*moving, *(n for n in names if n in fields)]))
         self.others = [n for n in self.nodal if n not in moving]
-        self.owners: dict[str, Potential | None] = {n: owner(stepper, n) for n in names}
+        found = {n: owner(stepper, n) for n in names}
+        self.owners = {n: p for n, p in found.items() if isinstance(p, Potential)}
         self.parts = StageParts(stepper.components, fields)
 
     def begin(self, solved: SolvedAction) -> None:

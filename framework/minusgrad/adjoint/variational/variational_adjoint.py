@@ -39,7 +39,7 @@ class VariationalAdjoint(RunAdjoint):
         self.phase = PhaseParts(stepper, names)
         fields = stepper.potential.fields
         self.adjoints = {n: np.zeros(fields[n].shape) for n in self.phase.nodal}
-        self.parameters = {n: rows_of(p, n) for n, p in self.phase.owners.items() if p}
+        self.parameters = {n: rows_of(p, n) for n, p in self.phase.owners.items()}
         self._p = np.zeros(len(stepper.components))
 
     def clear(self) -> None:

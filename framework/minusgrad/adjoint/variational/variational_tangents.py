@@ -27,7 +27,7 @@ class VariationalTangents:
         self.phase = PhaseParts(stepper, names)
         fields = stepper.potential.fields
         self.tangents: dict[str, Any] = {n: np.zeros(fields[n].shape) for n in self.phase.nodal}
-        self.parameters = {n: np.zeros(p.shape(n)) for n, p in self.phase.owners.items() if p}
+        self.parameters = {n: np.zeros(p.shape(n)) for n, p in self.phase.owners.items()}
         self._p = np.zeros(len(stepper.components))
 
     def start(self, direction: Mapping[str, np.ndarray]) -> None:

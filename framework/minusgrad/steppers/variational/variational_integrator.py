@@ -112,7 +112,7 @@ class VariationalIntegrator(MotionStepper):
     def inputs(self) -> tuple[float, ...]:
         own = (self.potential, self.lagrangian, *([self.dissipation] if self.dissipation else []))
         writes = [one.writes for one in own]
-        return *writes, sum(field.array.writes for field in self.moving)
+        return *writes, sum(field.array.writes for field in self.moving) + self.holds.numbers.writes
 
     @property
     def works(self) -> bool:
