@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from minusgrad import build, run
+from minusgrad.app.runs import resume
 from minusgrad.errors import RunFailedError, SceneError
-from tests.support.command import SCENES
+from tests.support.command import SCENES, files
+from tests.support.short_scenes import cut
 
 STRETCH = SCENES / "stretch.toml"
 SEARCH = {"kind": "newton", "fields": {"x": {"scale": "1 cm"}}}
@@ -41,6 +43,55 @@ def test_iterations_give_the_same_end(solver: str, tmp_path: Path, capsys) -> No
         assert done.simulation.stepper.outcome == "converged"
         ends.append(done.simulation.fields["x"].values)
     assert np.abs(ends[0] - ends[1]).max() < 1e-10
+
+
+COLUMN = """
+[state]
+kind = "beam"
+length = "1 m"
+width = "5 cm"
+height = "5 cm"
+cells = [3, 1, 1]
+cell = "hexahedra"
+density = "1000 kg/m^3"
+[[energy]]
+kind = "st_venant_kirchhoff"
+youngs_modulus = "1 MPa"
+poissons_ratio = 0.0
+[[energy]]
+kind = "traction"
+body = "right"
+traction = ["0 Pa", "0 Pa", "0 Pa"]
+[[hold]]
+body = "left"
+[stepper]
+kind = "newton"
+[run]
+steps = 20
+"""
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_without_a_load_all_forces_are_rounding_and_the_search_ends(precision: str, tmp_path: Path) -> None:
+    (tmp_path / "column.toml").write_text(COLUMN)
+    own = {"runtime.precision": precision}
+    done = run(tmp_path / "column.toml", own, tmp_path / "run")
+    assert done.outcome == "converged"
+    stepper = done.simulation.stepper
+    assert stepper.verdict.endswith(f", all of it rounding (step {stepper.step})")
+    assert resume(cut(tmp_path / "parts", tmp_path / "column.toml", own, 1)).outcome == "converged"
+    assert files(tmp_path / "run") == files(tmp_path / "parts")
+
+
+def test_a_load_near_rounding_still_moves_the_body(tmp_path: Path) -> None:
+    """A pull of 1e-15 of E lengthens the column by about as much."""
+    (tmp_path / "column.toml").write_text(COLUMN)
+    pull = {"energy.1.traction": ["1e-9 Pa", "0 Pa", "0 Pa"]}
+    done = run(tmp_path / "column.toml", pull, tmp_path / "run")
+    assert done.outcome == "converged"
+    x, start = done.simulation.fields["x"].values, build(tmp_path / "column.toml").fields["x"].values
+    end = start[:, 0] > 0.99
+    assert np.mean((x - start)[end, 0]) == pytest.approx(1e-15, abs=3e-16)
 
 
 def test_what_nothing_holds_is_named(tmp_path: Path) -> None:

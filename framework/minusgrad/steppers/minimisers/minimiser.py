@@ -84,7 +84,7 @@ class Minimiser(Stepper):
         self._slopes = {f.name: storage.allocate(np.zeros_like(f.values)) for f in self.moving}
         self.gradient = Gradient(self._slopes, self.update)
         self.step, self.t, self._energy = 0, t, 0.0
-        self.change, self.moved, self.exhausted = math.inf, math.inf, False
+        self.change, self.moved, self.exhausted, self.rounded = math.inf, math.inf, False, False
         self.start_forces = np.zeros(len(self.moving))
         self._relative: tuple[object, float] = (None, math.inf)
         if tolerances.force is not None and not isinstance(objective, Potential):
@@ -176,7 +176,7 @@ class Minimiser(Stepper):
             self.holds.place(t)
         if self.manifold is not None:
             reached(self.manifold, self.t)
-        self.change, self.moved, self.exhausted = math.inf, math.inf, False
+        self.change, self.moved, self.exhausted, self.rounded = math.inf, math.inf, False, False
         here = self._evaluated()
         if not here.finite:
             if self.manifold is not None and self.manifold.trouble:
@@ -243,6 +243,7 @@ class Minimiser(Stepper):
             self.exhausted,
             force,
             self.moved,
+            self.rounded,
             0.0 if self.manifold is None else self.manifold.violation,
         )
 

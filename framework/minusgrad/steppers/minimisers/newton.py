@@ -11,6 +11,7 @@ does not help, d is the slope. Near a minimum the number of correct digits doubl
 Bounds: components at a bound that U pushes beyond it are left out of the system.
 """
 
+import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -29,6 +30,8 @@ from .unknowns import Unknown, positive
 
 ACCURATE = 1e-8
 """The relative residual to which iterative solvers solve for a step."""
+ROUNDED = 4.0
+"""Out-of-balance forces are rounding up to so many times eps |H| |z|, where a step does not halve them."""
 ROUNDINGS = 1e3
 """Forces along a free motion balance each other up to so many roundings of each."""
 
@@ -36,9 +39,12 @@ ROUNDINGS = 1e3
 class Newton(Minimiser):
     """Newton's method; `solver`: of `solvers.linear_solver.METHODS`, or "auto".
 
-    first: the largest |dz| of the first trial where a step follows the slope. Raises `EnergyError` for an
+    first: the largest |dz| of the first trial where a step follows the slope. `last`: the residual before the
+    last step. Raises `EnergyError` for an
     objective without a sparse Hessian, and an unknown solver.
     """
+
+    kept = ("last", "rounded")
 
     def __init__(
         self,
@@ -61,8 +67,14 @@ class Newton(Minimiser):
     def solver_used(self) -> str:
         return self.solver.used
 
+    def evaluate(self, t: float | None = None) -> None:
+        super().evaluate(t)
+        self.last = math.inf
+
     def _next(self, here: Point) -> Point | None:
-        for direction in self._directions(here):
+        before, self.last = self.last, self._status().residual
+        self.rounded = self.last > 0.5 * before and self._is_rounding()
+        for direction in () if self.rounded else self._directions(here):
             if (there := search(self, here, direction, 1.0)) is not None:
                 return there
             self.return_to(here)
@@ -99,6 +111,13 @@ class Newton(Minimiser):
             if not projected:
                 raise
             self.solver.factor(system.shifted())
+
+    def _is_rounding(self) -> bool:
+        """True if no force that is left is above the rounding of those that balance at a node."""
+        system = self._system(self._soft_motions(), None)
+        z = self.coordinates.scaled(self.coordinates.read())
+        most = float(abs(system.matrix).dot(np.abs(z)).max(initial=0.0))
+        return self.last <= ROUNDED * np.finfo(self.objective.fields.dtype).eps * most
 
     def _soft_motions(self) -> Sequence[SoftMotion]:
         """The motions that U may not resist."""

@@ -2,6 +2,7 @@
 
 "converged"   the largest component of the projected gradient is at most `Tolerances.gradient`, or zero;
               or all that is given of `Tolerances.force` and `Tolerances.step` is reached;
+              or `Tolerances.force` is given, and all forces that are left are rounding;
               under constraints it is the gradient along them, and they hold to `Tolerances.constraint`
 "settled"     the last step changed no component of z by more than `Tolerances.change`
 "stuck"       no step lowers U; or every component is at a bound, and `Tolerances` has no `change`
@@ -20,7 +21,8 @@ class SearchStatus:
     `residual`: the largest component of the projected gradient dU/dz; `force`: of dU/dx, relative to the
     largest force (infinite where it was not asked for). `change`, `moved`: the largest |dz| and |dx| of the
     last step (infinite before the first). `pinned`: every component is at a bound, and U pushes it beyond.
-    `exhausted`: no step lowers U. `violation`: the largest of a constraint, relative to the coordinates.
+    `exhausted`: no step lowers U. `rounded`: so because all forces that are left are rounding. `violation`:
+    the largest of a constraint, relative to the coordinates.
     """
 
     step: int
@@ -31,6 +33,7 @@ class SearchStatus:
     exhausted: bool
     force: float = math.inf
     moved: float = math.inf
+    rounded: bool = False
     violation: float = 0.0
 
 
@@ -70,6 +73,8 @@ class Tolerances:
             return "converged"
         if self.change is not None and (now.change <= self.change or now.pinned):
             return "settled"
+        if now.rounded and self.force is not None:
+            return "converged"
         if now.exhausted or now.pinned:
             return "stuck"
         return "converged" if now.residual == 0.0 else None
@@ -80,6 +85,7 @@ class Tolerances:
         figures = f"gradient {now.residual:.3g}{_required(self.gradient)}"
         if self.force is not None:
             figures += f"; force {now.force:.3g} of the largest{_required(self.force)}"
+            figures += ", all of it rounding" if now.rounded else ""
         if self.step is not None:
             figures += f"; last step {now.moved:.3g}{_required(self.step)}"
         if self.constraint is not None:
