@@ -113,9 +113,8 @@ def own(case: Case) -> bool:
 SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "laser_butterfly", "laser_image")
-ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank", "spring_stiffness")
-ALIKE += ("tennis_racket", "walker")
-ALIKE += ("water_renderer",)
+ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
+ALIKE += ("spring_stiffness", "tennis_racket", "walker", "water_renderer", "rods_from_path")
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 
 
@@ -131,7 +130,7 @@ def in_sample(case: Case) -> bool:
     return own(case) or ((case.do, case.scene) in CHEAPEST and case.precision == "f64")
 
 
-SAMPLE = [name for name, case in CASES.items() if in_sample(case)]
+SAMPLE = [*(name for name, case in CASES.items() if in_sample(case)), "rods_from_path fit lbfgs f64"]
 """Scenes by their own steppers and in their own precision, and every stepper on the cheapest scene."""
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import minusgrad
-from tests.support import hanging_gel, inverse_scenes
+from tests.support import hanging_gel, inverse_scenes, pendulum_of_rods
 from tests.support.mbb_beam import Beam
 from tests.support.tiers import sampled
 
@@ -39,6 +39,24 @@ def test_spring_stiffness(tmp_path) -> None:
     (found,) = fit.estimates.parameters
     assert len(found.values) == 50
     np.testing.assert_allclose(found.values, inverse_scenes.stiffnesses(), rtol=1e-6)
+
+
+@pytest.mark.long
+def test_rods_from_path(tmp_path) -> None:
+    """The data are those of equations in angles; the rods of the scene itself keep their lengths."""
+    assert (SCENES / "data" / "rod_pendulum.csv").read_text() == pendulum_of_rods.table()
+    fit = minusgrad.fit(SCENES / "rods_from_path.toml", out=tmp_path / "fit")
+    assert fit.outcome == "settled"
+    assert fit.remarks == ()
+    found = estimate(fit, "rod.length")
+    assert (np.abs(found.values - pendulum_of_rods.LENGTHS) < 1.5 * found.errors).all()
+    assert 5e-4 < found.errors.max() < 2.1e-3
+    assert abs(fit.estimates.reduced - 1.0) < 3.0 * np.sqrt(2.0 / fit.estimates.observations)
+    run = minusgrad.run(SCENES / "rods_from_path.toml", out=tmp_path / "run")
+    assert 1e-6 < np.abs(run.series("observables/drift").value).max() < 1e-3
+    x = run.simulation.fields["x"].values
+    lengths = run.simulation.constraints.terms["rod"].data["length"]
+    np.testing.assert_allclose(np.linalg.norm(np.diff(x, axis=0), axis=1), lengths, rtol=1e-12)
 
 
 def test_stiffness_from_shape(tmp_path) -> None:

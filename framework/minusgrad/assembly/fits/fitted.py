@@ -19,6 +19,7 @@ from ...errors import CheckpointError, EnergyError, RunFolderError, UserError, u
 from ...files import checkpoint, durable
 from ...files.checkpoint import Snapshot
 from ...files.run_folder import RunDir
+from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...scene.document import Scene
 from ...scene.units import UnitSystem
@@ -206,8 +207,8 @@ class _Place:
         if owner is None:
             known = [part for potential in simulation.potentials for part in potential.parts]
             raise EnergyError(unknown("term", term, known))
-        shape, role = owner.parameter(name).shape, owner.parts[term].energy.roles[argument]
-        write = partial(owner.set_parameter, name)
+        shape, role = argument_values(owner, name).shape, owner.parts[term].energy.roles[argument]
+        write = partial(set_argument_values, owner, name)
         return cls(name, shape, simulation.units.symbol(role.unit), write)
 
     def take(self, values: np.ndarray, unit: str | None) -> None:

@@ -1,5 +1,6 @@
 """The parameters of a fit, from `[fit.parameters]`: initial fields and parameters of terms, with bounds."""
 
+from collections.abc import Callable
 from functools import partial
 from math import inf
 from typing import Any
@@ -11,6 +12,7 @@ from ...adjoint.rollout import Rollout
 from ...adjoint.run_objective import FitParameter
 from ...energies.roles import Bounded
 from ...errors import EnergyError, unknown
+from ...potential.argument_values import argument_values, set_argument_values
 from ...potential.potential import Potential
 from ...scene.fit_table import SoughtTable
 from ...scene.units import UnitSystem
@@ -82,19 +84,21 @@ class FitParameters:
         return FitParameter(name, start, partial(self.function.set_input, name), field.unit), free
 
     def _of_term(self, name: str, table: SoughtTable) -> tuple[FitParameter, np.ndarray]:
-        """A parameter of U, L, the dissipation or a magnetic field, or a number of a hold."""
+        """A parameter or datum of a term, whatever it is part of, or a number of a hold."""
         if table.body is not None:
             raise EnergyError(f"'{name}': a parameter of a term has no `body`; leave it out")
         term, _, argument = name.partition(".")
         potential = self._owner(name)
-        start = potential.parameter(name).astype(np.float64)
         if isinstance(potential, HoldNumbers):
-            unit = potential.unit(name)
+            start, unit = potential.parameter(name).astype(np.float64), potential.unit(name)
+            put: Callable[[Any], None] = partial(potential.set_parameter, name)
         else:
+            start = argument_values(potential, name).astype(np.float64)
             unit = potential.parts[term].energy.roles[argument].unit
+            put = partial(set_argument_values, potential, name)
         if table.start is not None:
             start = np.array(self._start(table.start, unit, start.shape))
-        parameter = FitParameter(name, start, partial(potential.set_parameter, name), unit)
+        parameter = FitParameter(name, start, put, unit)
         return parameter, np.ones(np.atleast_1d(start).shape, bool)
 
     def _owner(self, name: str) -> Potential | HoldNumbers:
@@ -114,7 +118,9 @@ class FitParameters:
     def _roles(self, name: str) -> list[tuple[str, Bounded]]:
         """The roles of a field or a parameter, each with the name of its argument."""
         potential = self._owner(name) if "." in name else self.simulation.potential
-        return [] if isinstance(potential, HoldNumbers) else potential.roles_of(name)
+        if isinstance(potential, HoldNumbers):
+            return []
+        return [(what, role) for what, role in potential.roles_of(name) if isinstance(role, Bounded)]
 
     def _start(self, given: Any, unit: str, shape: tuple[int, ...]) -> np.ndarray:
         values = np.array(self._converted(given, unit))
