@@ -40,7 +40,9 @@ LABELS: dict[Measure, str] = {
 }
 SHORT = {1.0: "Pa", 1e3: "kPa", 1e6: "MPa", 1e9: "GPa"}
 SAME = 1e-6
-"""How far stresses in the plane and in space may differ, relative to the largest, in the plane of f32."""
+"""How far stresses in the plane and in space may differ, relative to the largest; in f32 1e-3."""
+PROBE = np.array([[1.05, 0.1, 0.0], [-0.02, 0.98, 0.0], [0.0, 0.0, 1.0]])
+"""A deformation at which they are compared: at rest stresses are rounding alone."""
 
 
 class TermStress:
@@ -65,11 +67,10 @@ class TermStress:
         """
         pairs = [*(self.in_space or self.flat).at(t).values()]
         turned = _turned(pairs)
-        F = pairs[0][0]
+        derivatives = self.in_space or self.flat
+        F = derivatives.matrix(next(iter(derivatives.made)))
         if (rest := rest_shapes.deformation(self.in_space or self.flat)) is not None:
             F = F @ np.linalg.inv(rest)
-        if self.in_space is not self.flat and self.in_space is not None:
-            self._require_plane_strain(turned, t)
         if F.shape[1] == 3:
             return F, turned
         whole = np.zeros((2, len(F), 3, 3))
@@ -77,8 +78,12 @@ class TermStress:
         whole[0, :, :2, :2], whole[1, :, :2, :2] = F, turned
         return whole[0], whole[1]
 
-    def _require_plane_strain(self, turned: np.ndarray, t: float) -> None:
-        flat = _turned([*self.flat.at(t).values()])
+    def require_plane_strain(self, t: float) -> None:
+        """Raise `UserError` for an energy written for any space that has another stress in the plane."""
+        if self.in_space is self.flat or self.in_space is None:
+            return
+        turned = _turned([*self.in_space.at(t, PROBE).values()])
+        flat = _turned([*self.flat.at(t, PROBE[:2, :2]).values()])
         scale = max(float(np.abs(flat).max()), 1e-300)
         allowed = SAME if self.term.dtype == np.float64 else 1e-3
         if np.abs(turned[:, :2, :2] - flat).max() > allowed * scale:
@@ -112,6 +117,8 @@ class Stress(Observer):
         self._made_with = state.data[cells]["volume"]
         self.lists = {n: state.tuples[n] for n in (self.points.lists if self.points else (cells,))}
         self.parts = [TermStress(context, term, rows) for term, rows in terms.items()]
+        for part in self.parts:
+            part.require_plane_strain(self.stepper.time)
         for measure in measures:
             for label in (LABELS[measure], *([at_nodes(LABELS[measure])] if nodes else [])):
                 context.recorder.unit(label, *pressure_unit(context))

@@ -87,7 +87,8 @@ def cases() -> Iterator[Case]:
         for scene, own in (("stretch", {"run.steps": 8}), ("stiffness_from_shape", {"run.steps": 4} | soft)):
             yield Case(scene, "newton", precision, run, searched(scene, "newton") | own)
         if precision == "f64":  # by load steps, as the scene says
-            yield Case("elastica", "newton", precision, run, AT_REST["elastica"])
+            for scene in ("elastica", "inflated_tube"):
+                yield Case(scene, "newton", precision, run, AT_REST[scene])
         for scene in FITTED:
             methods = [m for m in FITTERS if m != "gauss_newton" or scene not in ("swing_up", "walker")]
             methods = ["optimality_criteria"] if scene == "topology" else methods

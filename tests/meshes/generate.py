@@ -239,6 +239,34 @@ def cooks_membrane() -> None:
     gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
 
 
+def tube() -> None:
+    """A quarter of a ring, radii 10 and 20 mm, in 4 x 8 quadrilaterals of 8 nodes, for inflated_tube."""
+    geo, mesh = gmsh.model.geo, gmsh.model.mesh
+    centre = geo.addPoint(0, 0, 0)
+    points = [geo.addPoint(x, y, 0) for x, y in ((0.01, 0), (0.02, 0), (0, 0.02), (0, 0.01))]
+    lines = [
+        geo.addLine(points[0], points[1]),
+        geo.addCircleArc(points[1], centre, points[2]),
+        geo.addLine(points[2], points[3]),
+        geo.addCircleArc(points[3], centre, points[0]),
+    ]
+    face = geo.addPlaneSurface([geo.addCurveLoop(lines)])
+    geo.synchronize()
+    for line, parts in zip(lines, (4, 8, 4, 8), strict=True):
+        mesh.setTransfiniteCurve(line, parts + 1)
+    mesh.setTransfiniteSurface(face)
+    mesh.setRecombine(2, face)
+    names = {"bottom": lines[0], "outer": lines[1], "side": lines[2], "inner": lines[3]}
+    for name, line in names.items():
+        gmsh.model.addPhysicalGroup(1, [line], name=name)
+    gmsh.model.addPhysicalGroup(2, [face], name="tube")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 1)
+    mesh.generate(2)
+    mesh.setOrder(2)
+    save("../../scenes/data/inflated_tube.msh")
+    gmsh.option.setNumber("Mesh.SecondOrderIncomplete", 0)
+
+
 FAMILIES: tuple[Callable[[], None], ...] = (
     plate,
     block,
@@ -249,6 +277,7 @@ FAMILIES: tuple[Callable[[], None], ...] = (
     kinds,
     pipe,
     cooks_membrane,
+    tube,
 )
 
 if __name__ == "__main__":

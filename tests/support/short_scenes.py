@@ -96,6 +96,7 @@ AT_REST: dict[str, dict[str, Any]] = {
     "elastica": {"state.cells": [10, 1], "run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "euler_column": {"state.cells": [4, 20], "stepper.gradient": 0.0, "run.steps": 6, "checkpoint.every": 2}
     | looking(2, 2),
+    "inflated_tube": {"run.steps": 6, "checkpoint.every": 2} | looking(2, 2, 2),
     "laser_butterfly": {"state.canvas.size": [96, 96]}
     | {"state.path": {"kind": "wander", "points": 400, "extent": 60.0}}
     | {"run.steps": 24, "checkpoint.every": 8}

@@ -59,16 +59,20 @@ class LinearDerivatives:
         self.arity = self._arity()
         self._writes = -1
 
-    def at(self, t: float) -> Mapping[str, Pair]:
-        """F and dU_e/dF at the present fields and time t, by argument, in double precision."""
+    def at(self, t: float, F: np.ndarray | None = None) -> Mapping[str, Pair]:
+        """F and dU_e/dF at the present fields and time t, by argument, in double precision.
+
+        F (d, d): from the nodes at rest, of all elements and arguments, in place of that of the fields.
+        """
         if self._writes != self.term.writes:
             self._writes, self._probe = self.term.writes, self._bound()
+        asked = self._asked(F)
         for argument, field in self.term.fields.items():
             mine = self._probe.fields[field.name]
-            mine.set(self._values(argument).reshape(mine.shape))
+            mine.set(self._values(argument, asked).reshape(mine.shape))
         slopes = self._probe.gradient(self.term.fields[self.field].name, t).astype(float)
         columns = slopes.reshape(self.term.elements.count, self.arity, self.d).transpose(0, 2, 1)
-        return {name: (self.matrix(name), columns[..., self._nodes(m)]) for name, m in self.made.items()}
+        return {name: (asked[name], columns[..., self._nodes(m)]) for name, m in self.made.items()}
 
     def matrix(self, argument: str) -> np.ndarray:
         """A Linear argument of every element, in double precision: (E, *shape of the field, d).
@@ -86,19 +90,30 @@ class LinearDerivatives:
             found[:, range(self.own, self.d), range(self.own, self.d)] = 1.0
         return found
 
+    def _asked(self, F: np.ndarray | None) -> dict[str, np.ndarray]:
+        """The matrices of all Linear arguments that derivatives are asked at."""
+        linear = self.term.energy.linear
+        found = {name: self.matrix(name) for name in linear}
+        if F is None:
+            return found
+        rest = {made.weights: found[name] for name, made in linear.items() if made.field == REST}
+        every = np.tile(F, (self.term.elements.count, 1, 1))
+        of_rest = {name: rest.get(made.weights) for name, made in self.made.items()}
+        return found | {name: every if G is None else every @ G for name, G in of_rest.items()}
+
     def _nodes(self, made: Linear) -> slice:
         """The nodes of an element of the twin that columns of this argument displace."""
         first = 1 + self.d * self.blocks.index(made.weights)
         return slice(first, first + self.d)
 
-    def _values(self, field: str) -> np.ndarray:
+    def _values(self, field: str, asked: Mapping[str, np.ndarray]) -> np.ndarray:
         """A field at the nodes of the twin's elements: (E, arity, *shape)."""
         term, count = self.term, self.term.elements.count
         role, linear = term.energy.roles[field], term.energy.linear
         own = [argument for argument, made in linear.items() if made.field == field]
         if not own:
             return self._padded(role, term.fields[field].values)[term.elements.nodes]
-        matrices = {argument: self.matrix(argument) for argument in own}
+        matrices = {argument: asked[argument] for argument in own}
         values = np.zeros((count, self.arity, *matrices[own[0]].shape[1:-1]))
         for argument, matrix in matrices.items():
             values[:, self._nodes(linear[argument])] = np.moveaxis(matrix, -1, 1)

@@ -302,3 +302,10 @@ def test_a_term_that_is_not_linear_in_the_field_is_refused(tmp_path: Path) -> No
     made = built(tmp_path, SPACE["tetrahedra"], block("hencky"))
     with pytest.raises(MinusgradError, match="has no argument that is Linear in 'v'"):
         LinearDerivatives(made.potential.terms["hencky"], "v")
+
+
+def test_a_body_at_rest_has_no_stress_whatever_its_moduli(tmp_path: Path) -> None:
+    """In the plane: the comparison with space is not one of rounding."""
+    soft = {"kind": "mooney_rivlin", "c10": 1.0, "c01": 0.1, "bulk_modulus": 1e9}
+    made = built(tmp_path, PLANE["quadrilaterals"], soft)
+    assert np.abs(stressed(made, np.eye(2))["cauchy"]).max() < 1e-5
