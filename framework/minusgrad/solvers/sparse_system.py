@@ -108,4 +108,7 @@ class SparseSystem:
 
 def scaled(matrix: "csr_matrix", by: np.ndarray) -> "csr_matrix":
     """S A S, where S is diagonal and has the numbers `by` (N,)."""
-    return matrix.multiply(by[:, None]).multiply(by[None, :]).tocsr()
+    from scipy.sparse import csr_matrix
+
+    data = matrix.data * np.repeat(by, np.diff(matrix.indptr)) * by[matrix.indices]
+    return csr_matrix((data, matrix.indices, matrix.indptr), matrix.shape, copy=False)

@@ -21,6 +21,7 @@ from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError
 from ...potential.potential import Potential
 from ...solvers.linear_solver import LinearSolver
+from ...solvers.row_selection import RowSelection
 from ...solvers.sparse_system import SparseSystem
 from ..holds import Holds
 from ..stability.free_components import FreeComponents
@@ -73,6 +74,7 @@ class GradientFlow(TimeStepper):
         self.free = FreeComponents(potential.fields, shares, self.holds)
         if not self.free.size:
             raise EnergyError("gradient_flow: every component is held; leave some free")
+        self._selection = RowSelection(self.free.rows)
         self._slopes = {n: storage.allocate(np.zeros_like(potential.fields[n].values)) for n in self.names}
         self.gradient = Gradient(self._slopes, self.update)
         self._start_clock(dt, t0)
@@ -201,12 +203,11 @@ class GradientFlow(TimeStepper):
         """Factors of weight + share d2U/dT2 at the present fields, unless the solver has them."""
         from scipy.sparse import diags_array
 
-        rows = self.free.rows
-        hessian = self.potential.hessian(self.names, t)[rows][:, rows]
+        hessian = self._selection.of(self.potential.hessian(self.names, t))
         matrix = (share * hessian + diags_array(weight)).tocsr()
         if self._matrix is None or not np.array_equal(self._matrix, matrix.data):
             node, component = self._rows()
-            self.solver.factor(SparseSystem(matrix, node, component, np.zeros((len(rows), 0))))
+            self.solver.factor(SparseSystem(matrix, node, component, np.zeros((matrix.shape[0], 0))))
             self._matrix = matrix.data.copy()
 
     @property

@@ -20,7 +20,7 @@ def scaled_hessian(
     """d2U/dz2 at the present fields, with the rigid `motions` as its modes; `project`: "clamp" or "abs"."""
     node, component = variables.nodes
     whole = objective.hessian([field.name for field in variables.fields], t, project)
-    free = whole if len(variables) == whole.shape[0] else whole[variables.rows][:, variables.rows]
+    free = variables.selection.of(whole.tocsr())
     modes = [variables.components(motion.by_field(variables.fields)) / variables.scale for motion in motions]
     return SparseSystem(scaled(free, variables.scale), node, component, np.stack(modes, axis=1))
 

@@ -17,6 +17,7 @@ from ...energies.fields import Field
 from ...energies.roles import Bounded
 from ...engine import storage
 from ...errors import EnergyError
+from ...solvers.row_selection import RowSelection
 from .objective import Objective
 
 
@@ -71,6 +72,7 @@ class ScaledVariables:
         self.rate = self._each(lambda part: part.unknown.rate)
         self._bounds = self._each(lambda part: part.lower), self._each(lambda part: part.upper)
         self.lower, self.upper = (bound / self.scale for bound in self._bounds)
+        self.selection = RowSelection(self.rows)
         if not (self.lower < self.upper).any():
             raise EnergyError("unknowns: no component is free to move, all are held or fixed by their bounds")
 

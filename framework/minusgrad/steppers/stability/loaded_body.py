@@ -16,6 +16,7 @@ import numpy as np
 from ...errors import EnergyError
 from ...potential.potential import Potential
 from ...solvers.linear_solver import direct
+from ...solvers.row_selection import RowSelection
 from ...solvers.sparse_factors import Pardiso, SuperLU
 from ..holds import Holds
 from .exact_hessian import exact_hessian
@@ -62,6 +63,7 @@ class LoadedBody:
         self.free = FreeComponents(self.fields, {n: np.ones(1) for n in names}, holds)
         if not self.free.size:
             raise EnergyError("every component is held; leave some free")
+        self._selection = RowSelection(self.free.rows)
         maps = list(potential.chain.parts.values())
         self._rest = Potential(
             self.fields, [term for n, term in potential.terms.items() if n not in loads], maps
@@ -99,9 +101,8 @@ class LoadedBody:
 
     def stiffness(self, factor: float) -> "csr_matrix":
         """K (N, N)."""
-        rows = self.free.rows
         rest, load = (exact_hessian(part, self.names, self.t) for part in (self._rest, self._load))
-        return (rest + factor * load).tocsr()[rows][:, rows]
+        return self._selection.of((rest + factor * load).tocsr())
 
     def equilibrium(self, factor: float, start: np.ndarray) -> Equilibrium | None:
         """The equilibrium near `start`; None where Newton's method does not find one. Moves the fields."""
