@@ -177,7 +177,7 @@ class Integrator(MotionStepper):
             return None
         projections = Projections(self.constraints, self.motions, self.inertia, self.holds)
         count = len(self.scheme.drifts) * (2 if self.bath else 1)
-        return ConstrainedMoves(projections, self.holds, self._work, count)
+        return ConstrainedMoves(projections, self.holds, self._work, count, smooth=self.bath is None)
 
     def _kernel_of_steps(self) -> BoundKernel | None:
         """Many steps in one kernel; None if it has more arrays than a kernel may."""

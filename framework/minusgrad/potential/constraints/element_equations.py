@@ -37,6 +37,7 @@ class ElementEquations:
         self.term, self.count = term, len(term.elements.nodes)
         self.arguments = [a for name in names for a, f in term.fields.items() if f.name == name]
         self.nodes = {a: term.elements.nodes[:, list(term.slots(a))] for a in term.fields}
+        self._flat = {a: nodes.ravel().astype(np.intp) for a, nodes in self.nodes.items()}
         own = {a: np.zeros((nodes.size, *term.fields[a].shape[1:])) for a, nodes in self.nodes.items()}
         apart = fields.extended({f"{OWN}{a}": values for a, values in own.items()})
         self._clocks = [*term.energy.of_role(Time)]
@@ -78,8 +79,11 @@ class ElementEquations:
     def load(self, t: float) -> None:
         """Take the present values of the fields, and the time; what is asked then is at these."""
         for argument, field in self._copy.fields.items():
-            here = storage.host(self.term.fields[argument].array)
-            storage.store(field.array, here.take(self.nodes[argument].ravel(), axis=0))
+            here, own = storage.host(self.term.fields[argument].array), field.array.at
+            if isinstance(own, np.ndarray):
+                here.take(self._flat[argument], axis=0, out=own, mode="clip")
+            else:
+                storage.store(field.array, here.take(self._flat[argument], axis=0))
         for clock in self._clocks:
             self._copy.set_datum(clock, t)
 
@@ -94,9 +98,10 @@ class ElementEquations:
         return self._joined([storage.host(rows) for rows in self._rows.values()])
 
     def _joined(self, parts: Sequence[np.ndarray]) -> np.ndarray:
-        return np.concatenate(
-            [np.zeros((self.count, 0)), *(part.reshape(self.count, -1) for part in parts)], axis=1
-        )
+        flat = [part.reshape(self.count, -1).astype(np.float64, copy=False) for part in parts]
+        if len(flat) == 1:
+            return flat[0]
+        return np.concatenate([np.zeros((self.count, 0)), *flat], axis=1)
 
     def rates(self) -> np.ndarray:
         """dg_e/dt at fixed fields, (E,) in f64."""

@@ -91,7 +91,8 @@ class Equations:
 
     def values(self) -> np.ndarray:
         """g (E,)."""
-        return np.concatenate([part.values() for part in self.parts.values()])
+        found = [part.values() for part in self.parts.values()]
+        return found[0] if len(found) == 1 else np.concatenate(found)
 
     def rates(self) -> np.ndarray:
         """dg/dt (E,) at fixed fields; zero of constraints that are not driven."""
@@ -154,7 +155,9 @@ class Equations:
 
     def extent(self) -> float:
         """X: the largest coordinate of a node with constraints; 1 where all are zero."""
-        return float(np.abs(self.joined()[self.members]).max(initial=0.0)) or 1.0
+        x = self.joined()
+        x = x if len(self.members) == len(x) else x[self.members]
+        return float(max(x.max(initial=0.0), -x.min(initial=0.0))) or 1.0
 
     def violation(self, values: np.ndarray, rows: Sequence[np.ndarray], extent: float) -> np.ndarray:
         """|g_e| / (|G_e| X) (E,) of each equation; infinite where the row is zero and g_e is not."""

@@ -1,7 +1,8 @@
 """Moves of a constrained step: drifts onto constraints, tangent velocities, the work of driven constraints.
 
-`multipliers` (projections of a step, E) are those of the last step, with which the next one begins. They are
-state: from them and the fields, a resumed run computes the same bits.
+`multipliers` (2, projections of a step, E) are those of the last two steps, from which those that the next
+one begins with are extrapolated; in a heat bath, which pushes at random, the last ones are taken as they
+are. They are state: from them and the fields, a resumed run computes the same bits.
 """
 
 from collections.abc import Callable
@@ -18,11 +19,12 @@ class ConstrainedMoves:
     """The constrained moves of a step with so many projections of positions.
 
     work: an array of one number, to which the work of driven constraints and of supports by them is added.
+    smooth: multipliers change little from step to step.
     """
 
-    def __init__(self, projections: Projections, holds: Holds, work: Any, count: int):
-        self.projections, self.holds, self.work = projections, holds, work
-        self.multipliers = np.zeros((count, projections.count))
+    def __init__(self, projections: Projections, holds: Holds, work: Any, count: int, smooth: bool = True):
+        self.projections, self.holds, self.work, self.smooth = projections, holds, work, smooth
+        self.multipliers = np.zeros((2, count, projections.count))
         self.projected: list[tuple[np.ndarray, np.ndarray]] = []
         """Velocities (N,) and impulses (E,) of projections of velocities, for a tape that empties it."""
         self.recorded = False
@@ -34,9 +36,12 @@ class ConstrainedMoves:
         """
         drift(h)
         self.holds.place(end)
-        self.multipliers[number] = self.projections.positions(h, end, self.multipliers[number])
+        last, before = self.multipliers[:, number].copy()
+        guess = 2.0 * last - before if self.smooth and before.any() else last
+        found = self.projections.positions(h, end, guess)
+        self.multipliers[:, number] = found, last
         self._count(self.projections.work(self.projections.impulses))
-        self.projections.begin(end)
+        self.projections.begin(end, loaded=True)
 
     def tangent(self) -> float:
         """Make velocities tangent; returns the kinetic energy that driven constraints took by it."""

@@ -88,12 +88,13 @@ class Projections:
         """E, by which constraints reduce the degrees of freedom."""
         return self.equations.count
 
-    def begin(self, t: float) -> None:
+    def begin(self, t: float, loaded: bool = False) -> None:
         """Take the Jacobian at the present positions and time, and factor A.
 
-        Raises `UnsolvedStepError` where A is singular.
+        loaded: a projection ended here, so that the equations have these positions. Raises
+        `UnsolvedStepError` where A is singular.
         """
-        self.load(t)
+        self.load(t, loaded)
         self.factor()
         ratio = self.gram.factors.pivots / self.gram.diagonal
         least = SINGULAR[self.constraints.fields.dtype.name]
@@ -101,13 +102,14 @@ class Projections:
             row = int(np.argmin(np.where(np.isfinite(ratio), ratio, -np.inf)))
             raise UnsolvedStepError(f"{self.combined(row)}, a singular configuration, as of rods in line")
 
-    def load(self, t: float) -> None:
+    def load(self, t: float, loaded: bool = False) -> None:
         """Take the rows of the Jacobian at the present positions and time."""
         self.time = t
-        self.equations.load(t)
+        if not loaded:
+            self.equations.load(t)
         rows = self.equations.rows()
-        self.sizes = np.concatenate([np.sqrt((part**2).sum(axis=1)) for part in rows])
-        storage.store(self.rows, np.concatenate([part.ravel() for part in rows]))
+        self.sizes = _joined([np.sqrt(np.einsum("ij,ij->i", part, part)) for part in rows])
+        storage.store(self.rows, _joined([part.ravel() for part in rows]))
         self.driven = self._driven(rows)
 
     def _driven(self, rows: Sequence[np.ndarray]) -> np.ndarray | None:
@@ -164,11 +166,11 @@ class Projections:
         self._kernels.move(h)
 
     def _solve(self, h: float, t: float) -> None:
-        extent, last, exact = self.equations.extent(), np.inf, False
+        scale, last, exact = 1.0 / (self.sizes * self.equations.extent()), np.inf, False
         for _ in range(MOST):
             self.equations.load(t)
             g = self.equations.values()
-            worst = float((np.abs(g) / (self.sizes * extent)).max(initial=0.0))
+            worst = float(np.abs(g * scale).max(initial=0.0))
             if not np.isfinite(worst):
                 break
             solved = worst <= SOLVED * self._eps
@@ -222,3 +224,8 @@ class Projections:
     def work(self, impulses: np.ndarray) -> float:
         """The work that impulses at the present Jacobian do by driven constraints and moving supports."""
         return 0.0 if self.driven is None else ordered_sum(impulses * self.driven)
+
+
+def _joined(parts: Sequence[np.ndarray]) -> np.ndarray:
+    """Arrays one after another; one alone is not copied."""
+    return parts[0] if len(parts) == 1 else np.concatenate(parts)
