@@ -114,7 +114,7 @@ def test_a_fit_finds_the_shape_that_is_straight_under_its_load(tmp_path: Path) -
         ({"state.rest_shape": False}, "needs the field 'rest', got none; give [state] rest_shape = true"),
         (
             {"state.cell": "quadrilaterals", "energy.0.fbar": True},
-            "rest_shape needs a density of one deformation",
+            "rest_shape: the means of fbar are over cells of the mesh as it was made, got both",
         ),
         ({"stepper": {"kind": "leapfrog", "dt": 1e-4}}, "masses keep the shape at rest of the start"),
     ],

@@ -48,6 +48,11 @@ class TermBlock:
         self.model, self.state, self.units = model, state, units
         self.energy = self._with_means(energy) if getattr(model, "fbar", False) else energy
         if getattr(model, "rest_shape", False):
+            if self.energy is not energy:
+                raise EnergyError(
+                    "rest_shape: the means of fbar are over cells of the mesh as it was made, got both; leave"
+                    " one of them out"
+                )
             self.energy = self._of_rest_shape(self.energy)
         label, roles = getattr(model, "name", None) or energy.name, energy.roles
         self._given: dict[str, Any] = {}

@@ -67,6 +67,7 @@ from .stability.nonfinite_diagnosis import NonFiniteDiagnosis
 from .step_sequence import Forces
 from .stepper import Gradient, refuse_time_steps, refuse_unlike
 from .tape import Tape
+from .timed.divided_steps import DividedSteps
 from .timed.motion_stepper import Memory, MotionStepper, refuse_lost
 
 SUBSTEPS = 1024
@@ -161,7 +162,7 @@ class Integrator(MotionStepper):
                 self.move_tape, fields, self.motions, self.scheme, self._constrained
             )
             self._constrained.recorded = True
-        self._divided: list[list[int]] = []
+        self._divided = DividedSteps()
         small = self.cell is None and self._constrained is None and self._statements <= SMALL
         self._steps = self._kernel_of_steps() if small else None
         self._own, self._verified = [field.array for field in self.moving], False
@@ -411,7 +412,7 @@ class Integrator(MotionStepper):
                 error = newer
                 continue
             self.step += 1
-            self._divided.append([self.step, parts])
+            self._divided.add(self.step, parts)
             return
         self.recall(before)
         raise UnsolvedStepError(
@@ -433,8 +434,7 @@ class Integrator(MotionStepper):
 
     def events(self) -> list[dict[str, Any]]:
         """The steps that were divided since the last call, with the number of their substeps."""
-        divided, self._divided = self._divided, []
-        return [{"event": "substeps", "steps": divided}] if divided else []
+        return self._divided.report()
 
     def begin_tape(self, first: int) -> None:
         """Begin the tape at the present fields, with step number `first`."""

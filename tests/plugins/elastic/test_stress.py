@@ -2,19 +2,20 @@
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
-from minusgrad import build, resume
+from minusgrad import Datum, Fields, Linear, Node, Potential, bind, build, local_energy, resume, ti
 from minusgrad.assembly.simulation import Simulation
 from minusgrad.errors import MinusgradError
 from minusgrad.files import trajectory
 from minusgrad.plugin import LinearDerivatives
 from minusgrad_elastic.observers import EnergyDensity
-from minusgrad_elastic.stress import Stress
+from minusgrad_elastic.stress import Stress, TermStress
 from tests.support import stretch_energies
 from tests.support.command import files, minusgrad
 from tests.support.short_scenes import cut
@@ -37,6 +38,7 @@ PLANE = {
 }
 BODIES = SPACE | PLANE
 MESHES = Path(__file__).parents[2] / "meshes"
+CELL = {"gradients": Datum("m^-1", ("k", "d")), "volume": Datum("m^3")}
 WEIGHTS = ("gradients", "mean_gradients")
 ALL = ["von_mises", "cauchy", "first_piola_kirchhoff"]
 
@@ -283,6 +285,27 @@ def test_a_scene_records_stress_draws_it_and_goes_on_bit_for_bit(tmp_path: Path,
 
 
 # Bad input ---------------------------------------------------------------------------------------------
+
+
+@local_energy("sheet", over=3, x=Node("m", ("d",)), F=Linear("x", "gradients"), **CELL)
+def sheet(F, volume):
+    """Another material in the plane than in space."""
+    E = F - ti.Matrix.identity(ti.f64, F.n)
+    return volume * (E.norm_sqr() + (3.0 if F.n == 2 else 1.0) * E.trace() ** 2)
+
+
+def test_an_energy_that_is_another_one_in_space_is_refused() -> None:
+    fields = Fields({"x": np.array([[0.0, 0.0], [1.0, 0.0], [0.0, 1.0]])})
+    corner = np.array([[[-1.0, -1.0], [1.0, 0.0], [0.0, 1.0]]])
+    term = bind(sheet, fields, tuples=[[0, 1, 2]], data={"gradients": corner, "volume": [0.5]})
+    stepper = SimpleNamespace(potential=Potential(fields, [term]), time=0.0)
+    made = TermStress(SimpleNamespace(stepper=stepper), "sheet", np.array([0]))
+    with pytest.raises(MinusgradError) as refused:
+        made.require_plane_strain(0.0)
+    assert str(refused.value) == (
+        "stress: the energy 'sheet' has in space at F_33 = 1 another stress than in the plane, got no stress"
+        " across; declare its arguments of shape (2,) if it is in plane stress"
+    )
 
 
 def test_a_state_without_solid_cells_is_refused_with_what_there_is(tmp_path: Path) -> None:

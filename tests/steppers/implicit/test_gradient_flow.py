@@ -13,7 +13,7 @@ import pytest
 from scipy.linalg import expm
 
 from minusgrad import Fields, Hold, Node, Parameter, Potential, bind, local_energy, ti
-from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError
+from minusgrad.errors import CheckpointError, EnergyError, NonFiniteError, RunFailedError
 from minusgrad.steppers.holds import Holds
 from minusgrad.steppers.implicit.gradient_flow import FLOW_SCHEMES, GradientFlow
 from minusgrad_elastic import generators
@@ -166,6 +166,24 @@ def test_a_step_that_leaves_the_domain_is_undone() -> None:
     assert "step 1" in str(error.value)
     assert of["T"].values.tolist() == [4.0, 0.5]
     assert flow.step == 0
+
+
+def test_after_a_step_that_fails_bdf2_goes_on_with_the_values_before_it(monkeypatch) -> None:
+    """The next step is that of a run without the one that failed."""
+    one, other = slab(scheme="bdf2"), slab(scheme="bdf2")
+    for flow in (one, other):
+        flow.advance(3)
+
+    def unsolved(*_: Any) -> None:
+        raise RunFailedError("not solved")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(one, "_solve", unsolved)
+        with pytest.raises(RunFailedError, match="not solved"):
+            one.advance(1)
+    for flow in (one, other):
+        flow.advance(1)
+    np.testing.assert_array_equal(*(flow.potential.fields["T"].values for flow in (one, other)))
 
 
 @pytest.mark.parametrize(

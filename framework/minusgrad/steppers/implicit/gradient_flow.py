@@ -147,13 +147,14 @@ class GradientFlow(TimeStepper):
         """
         self.update()
         for _ in range(n):
-            start = {field.name: field.values.copy() for field in self.moving}
+            start, before = {field.name: field.values.copy() for field in self.moving}, self._before
             try:
                 self._step()
             except (RunFailedError, NonFiniteError):
                 for field in self.moving:
                     field.set(start[field.name])
                 self.evaluate()
+                self._before = before
                 raise
             self.mark()
 

@@ -27,6 +27,7 @@ from ..integrator import inertia
 from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import MotionStepper, refuse_lost
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
@@ -84,7 +85,7 @@ class ImplicitIntegrator(MotionStepper):
         self.components = MovingComponents(fields, motions, self.holds)
         self.incremental = IncrementalPotential(self.components, potential, self.holds, dissipation)
         self._work = self._dissipated = 0.0
-        self._divided: list[list[int]] = []
+        self._divided = DividedSteps()
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
         self.evaluate()
@@ -133,8 +134,7 @@ class ImplicitIntegrator(MotionStepper):
 
     def events(self) -> list[dict[str, Any]]:
         """The steps that were divided since the last call, with the number of their substeps."""
-        divided, self._divided = self._divided, []
-        return [{"event": "substeps", "steps": divided}] if divided else []
+        return self._divided.report()
 
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: forces, and no memory of earlier steps; at time t."""
@@ -198,7 +198,7 @@ class ImplicitIntegrator(MotionStepper):
                 failed = self._unsolved(parts, error)
                 continue
             if parts > 1:
-                self._divided.append([self.step + 1, parts])
+                self._divided.add(self.step + 1, parts)
             return
         assert failed
         raise failed

@@ -29,6 +29,7 @@ from ..implicit.moving_components import MovingComponents
 from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
+from ..timed.divided_steps import DividedSteps
 from ..timed.motion_stepper import Memory, MotionStepper, refuse_lost
 from .action_tape import ActionTape, PhasePoint, SolvedAction
 from .block_steps import BlockSteps, block_steps
@@ -92,7 +93,7 @@ class VariationalIntegrator(MotionStepper):
         self._forces = {m.position: storage.allocate(np.zeros(fields[m.position].shape)) for m in motions}
         self.gradient = Gradient(self._forces, self._look)
         self._sums = np.zeros((self.blocks.blocks if self.blocks else 1, 2))
-        self._divided: list[list[int]] = []
+        self._divided = DividedSteps()
         self.holds.place(self.time)
         self.evaluate()
         self._held = self._boundary()
@@ -147,8 +148,7 @@ class VariationalIntegrator(MotionStepper):
 
     def events(self) -> list[dict[str, Any]]:
         """The steps that were divided since the last call, with the number of their parts."""
-        divided, self._divided = self._divided, []
-        return [{"event": "substeps", "steps": divided}] if divided else []
+        return self._divided.report()
 
     def evaluate(self, t: float | None = None) -> None:
         """Begin at the present fields: momenta by the Legendre transform, and no memory of earlier steps.
@@ -255,7 +255,7 @@ class VariationalIntegrator(MotionStepper):
                 failed = self._unsolved(parts, error)
                 continue
             if parts > 1:
-                self._divided.append([self.step + 1, parts])
+                self._divided.add(self.step + 1, parts)
             if self.tape:
                 self.tape.parts[self.step] = solved
             self.step += 1
