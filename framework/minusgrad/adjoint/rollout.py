@@ -154,6 +154,20 @@ class Rollout:
             self._restore(self.stepper, start)
             return self._gauss_newton(directions, lambda k: self._again(tracks, k))
 
+    def end_tangents(self, direction: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+        """The tangents of the moving fields after the last step along a direction, in f64.
+
+        `direction`: by the names that `evaluate` takes. Raises as `curvature` does.
+        """
+        beside = self._beside(list(direction))
+        with self._from_here():
+            self._derivation.begin()
+            beside.start([direction])
+            beside.advance(self.steps)
+            (along,) = beside.along
+            moving = [field.name for field in self.stepper.moving]
+            return {n: storage.host(along[n]).astype(np.float64) for n in moving}
+
     def _beside(self, names: Sequence[str]) -> Tangents:
         key = tuple(names)
         if key not in self._tangents:

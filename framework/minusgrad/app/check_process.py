@@ -22,6 +22,7 @@ from typing import Any, TextIO
 
 import numpy as np
 
+from ..adjoint.constrained import step_check
 from ..adjoint.equilibria import equilibrium_check
 from ..adjoint.programs import program_check
 from ..adjoint.variational import lagrangian_check
@@ -36,6 +37,7 @@ from ..energies.constraint import Constraint
 from ..energies.lagrangian import Lagrangian
 from ..energies.magnetic_field import MagneticField
 from ..errors import MinusgradError, PluginFailedError, Problem, RangeError, SceneError, UserError
+from ..steppers.integrator import Integrator
 from ..steppers.magnetic.curl import curl_error, spaces
 from ..steppers.magnetic.flow import flow_energy
 from ..steppers.minimisers.minimiser import Minimiser
@@ -303,7 +305,7 @@ def _curl(field: MagneticField, name: str, d: int) -> Finding:
 
 
 def _steps(simulation: Simulation) -> Iterator[Finding]:
-    """The step of a program; the equilibrium of a fit; the flow of a magnetic field; constraints; L."""
+    """The step of a program, or with constraints; an equilibrium that is fitted; magnetic fields; L."""
     if isinstance(simulation.stepper, Evolution):
         yield from program_check.of_program(simulation.stepper)
     table, search = simulation.scene.fit, simulation.stepper
@@ -311,6 +313,8 @@ def _steps(simulation: Simulation) -> Iterator[Finding]:
         yield from equilibrium_check.of_equilibrium(search, list(table.parameters), simulation.last)
     yield from _flows(simulation)
     yield from _constraints(simulation)
+    if isinstance(search, Integrator) and search.constraints and not search.bath:
+        yield from step_check.of_constrained(search)
     if simulation.lagrangian is not None:
         yield from lagrangian_check.of_lagrangians(simulation.lagrangian, simulation.stepper.time)
 

@@ -1,0 +1,138 @@
+"""Check of a step with constraints: its gradient against values, and its adjoint against its tangent.
+
+    taylor       L = (l, y) of the state y after the first step falls short of its slope as h^2
+    transpose    (l, J w) = (J' l, w) for random l and w, over all fields and parameters together
+
+J is the Jacobian of the first step by the start, masses, parameters and data; the start is projected first.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+
+import numpy as np
+
+from ...check.questions import EPS, Finding, inside, taylor
+from ...check.variables import Variable
+from ...energies.fields import ordered_sum
+from ...potential.argument_values import argument_values, set_argument_values
+from ...potential.potential import Potential
+from ...steppers.integrator import Integrator
+from ..backward import arguments, owner, potentials_of
+from ..losses import ObservedStates
+from ..rollout import Rollout
+
+TRANSPOSE = 1e-10
+"""The largest difference of both products, in parts of the sum of their absolute summands."""
+STEP = 1e-2
+"""The size of a step, in parts of the size of the values."""
+Values = Mapping[str, np.ndarray]
+
+
+def of_constrained(stepper: Integrator, seed: int = 0) -> Iterator[Finding]:
+    """Check the first step from the present fields. Restores fields, parameters and data."""
+    rng = np.random.default_rng(seed)
+    step = ConstrainedStep(stepper, rng)
+    start = {name: step.values(name) for name in step.names}
+    yield step.transpose({n: rng.normal(size=v.shape) * _size(v) * step.inputs(n) for n, v in start.items()})
+    for name, values in start.items():
+        put, gradient = partial(step.put, name), partial(step.gradient, name)
+        variable = Variable(name, values, put, gradient, STEP * _size(values))
+        yield taylor(step, variable, inside(step, variable, variable.direction(rng) * step.inputs(name)))
+        step.put(name, values)
+
+
+class ConstrainedStep:
+    """L = (l, y) of the state y after the first step, with random l, as a subject of questions."""
+
+    def __init__(self, stepper: Integrator, rng: np.random.Generator):
+        self.stepper, self._fields = stepper, stepper.potential.fields
+        moving = [field.name for field in stepper.moving]
+        fields = [*moving, *sorted(stepper.weights)]
+        self.names = [*fields, *(n for p in potentials_of(stepper) for n in arguments(p))]
+        self._seen = ObservedStates(self._fields, moving, [1])
+        self._run = Rollout(stepper, [self._seen], 1)
+        self._weights = {n: rng.normal(size=self._fields[n].shape) for n in moving}
+
+    def values(self, name: str) -> np.ndarray:
+        """The present values of a field, parameter or datum, in f64."""
+        potential = owner(self.stepper, name)
+        found = (
+            argument_values(potential, name)
+            if isinstance(potential, Potential)
+            else self._fields[name].values
+        )
+        return np.array(found, np.float64)
+
+    def put(self, name: str, values: np.ndarray) -> None:
+        """Set a field, parameter or datum."""
+        potential = owner(self.stepper, name)
+        if isinstance(potential, Potential):
+            set_argument_values(potential, name, values)
+        else:
+            self._fields[name].set(values)
+
+    def inputs(self, name: str) -> np.ndarray:
+        """1 at the components of a moving field that are free, and 1 of all else; 0 at held ones."""
+        for motion in self.stepper.motions:
+            if name in (motion.position, motion.velocity):
+                return self.stepper.holds.free(motion.position) * 1.0
+        return np.ones(())
+
+    # The subject
+
+    def value(self) -> float:
+        return sum(ordered_sum(self._weights[n] * y) for n, y in self._after().items())
+
+    def decisions(self) -> None:
+        """None: a Taylor test meets no jump."""
+
+    def rounding(self) -> float:
+        """100 eps times the sum of the absolute summands."""
+        sizes = (np.abs(self._weights[n] * y) for n, y in self._after().items())
+        return 100.0 * EPS * sum(ordered_sum(np.where(np.isfinite(a), a, 0.0)) for a in sizes)
+
+    def gradient(self, name: str) -> np.ndarray:
+        """dL/d(name) by the adjoint."""
+        return self._pulled([name])[name]
+
+    def finding(self, argument: str, question: str, passed: bool, figure: float | None, text: str) -> Finding:
+        text = f"{text}, of the first step"
+        return Finding(self.stepper.name, argument, question, passed, figure, text, precision="f64")
+
+    def transpose(self, way: Values) -> Finding:
+        """(l, J w) = (J' l, w)."""
+        moved, back = self._pushed(way), self._pulled(list(way))
+        if moved is None:
+            return self.finding("", "transpose", False, None, f"is not solved: {self._run.trouble}")
+        forward = np.concatenate([(self._weights[n] * moved[n]).ravel() for n in self._weights])
+        backward = np.concatenate([(back[n] * way[n]).ravel() for n in way])
+        size = max(ordered_sum(np.abs(forward)), ordered_sum(np.abs(backward))) or 1.0
+        error = abs(ordered_sum(np.concatenate([forward, -backward]))) / size
+        wrong = "" if error < TRANSPOSE else ": the adjoint is not the transpose of the tangent"
+        text = f"(l, J w) and (J' l, w) differ by {error:.1e}{wrong}"
+        return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
+
+    def _after(self) -> dict[str, np.ndarray]:
+        """The state after the step; NaN where there is none."""
+        kept = {n: np.full((1, *self._fields[n].shape), math.nan) for n in self._weights}
+        self._seen.kept = kept
+        self._run.value()
+        self._seen.kept = {}
+        return {n: rows[0] for n, rows in kept.items()}
+
+    def _pulled(self, names: list[str]) -> dict[str, np.ndarray]:
+        self._seen.slopes = {n: w[None] for n, w in self._weights.items()}
+        found = self._run.evaluate(names)[1]
+        return {n: np.asarray(a, np.float64) for n, a in found.items()}
+
+    def _pushed(self, way: Values) -> dict[str, np.ndarray] | None:
+        """The tangents of the state after the step; None where the step is not solved."""
+        if not math.isfinite(self._run.value()):
+            return None
+        return self._run.end_tangents(way)
+
+
+def _size(values: np.ndarray) -> float:
+    """The root mean square of the values; 1 for zeros."""
+    return float(np.sqrt(np.mean(values**2))) or 1.0
