@@ -687,12 +687,12 @@ UNFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", sampled(FUSED, [*FUSED][::3]))
+@pytest.mark.parametrize("name", sampled(FUSED, [*FUSED][::5]))
 def test_damage_is_seen(name, monkeypatch):
     assert_seen(*FUSED[name], monkeypatch)
 
 
-@pytest.mark.parametrize("name", sampled(UNFUSED, [*UNFUSED][::3]))
+@pytest.mark.parametrize("name", sampled(UNFUSED, [*UNFUSED][::5]))
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrator, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)
