@@ -162,6 +162,40 @@ def test_the_start_and_the_lengths_are_projected() -> None:
     np.testing.assert_array_equal(fields["v"].values, v)
 
 
+def test_an_integrator_begins_where_the_run_of_a_fit_does() -> None:
+    """A start that is far from its rods, moved there by `project_start` and by the run: the same place."""
+    one = driven_chain(damped=False, held=False)
+    fields, kept = one.potential.fields, one.constraints
+    assert kept
+    kept.terms["rod"].set_datum("length", 1.3 * np.array(kept.terms["rod"].data["length"]))
+    x, v = fields["x"].values.copy(), fields["v"].values.copy()
+    one.project_start()
+    found = fields["x"].values.copy(), fields["v"].values.copy()
+    fields["x"].set(x)
+    fields["v"].set(v)
+    Integrator(one.potential, one.motions, one.scheme, one.dt, constraints=kept)
+    assert np.abs(found[0] - x).max() > 0.1
+    np.testing.assert_allclose(fields["x"].values, found[0], atol=1e-15)
+    np.testing.assert_allclose(fields["v"].values, found[1], atol=1e-14)
+
+
+def test_masses_that_were_written_count() -> None:
+    """Between two steps of a run, as for an integrator that is made then."""
+    one, two = driven_chain(), driven_chain()
+    for stepper in (one, two):
+        stepper.advance(2)
+        stepper.potential.fields["m"].set([0.4, 2.0, 0.7, 1.1, 3.0])
+    fields = two.potential.fields
+    fresh = Integrator(
+        two.potential, two.motions, two.scheme, two.dt, two.time, two.holds, two.dissipation,
+        constraints=two.constraints,
+    )  # fmt: skip
+    one.advance(3)
+    fresh.advance(3)
+    for name in "xv":
+        np.testing.assert_allclose(one.potential.fields[name].values, fields[name].values, atol=1e-12)
+
+
 def test_a_start_that_no_projection_reaches() -> None:
     """The loss is NaN, and the rod is named: a fit takes a shorter step then."""
     one = driven_chain()

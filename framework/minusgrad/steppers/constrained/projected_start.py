@@ -19,16 +19,10 @@ def projected_start(moves: ConstrainedMoves, t: float) -> list[TakenMove]:
     Raises `UnsolvedStepError` where there is none.
     """
     p, fields = moves.projections, moves.projections.constraints.fields
-    before = [fields[m.velocity].values.copy() for m in p.motions]
-    x, taken = p.equations.joined(), list[TakenMove]()
-    p.begin(t)
-    p.positions(1.0, t, np.zeros(p.count))
-    for motion, v in zip(p.motions, before, strict=True):
-        fields[motion.velocity].set(v)
+    x, impulses = p.equations.joined(), p.project(t)
     here, moves.multipliers[...] = p.equations.joined(), 0.0
-    taken.append(TakenMove(ConstrainedDrift(), 1.0, t, t, here, before=x, impulses=p.impulses.copy()))
+    moved = TakenMove(ConstrainedDrift(), 1.0, t, t, here, before=x, impulses=impulses)
     p.begin(t)
     impulses = p.velocities().copy()
     v = np.concatenate([fields[m.velocity].values.reshape(-1) for m in p.motions], dtype=np.float64)
-    taken.append(TakenMove(TangentProjection(), 0.0, t, t, here, v=v, impulses=impulses))
-    return taken
+    return [moved, TakenMove(TangentProjection(), 0.0, t, t, here, v=v, impulses=impulses)]

@@ -141,6 +141,28 @@ class Projections:
 
     # Positions
 
+    def project(self, t: float) -> np.ndarray:
+        """x <- x - W G^T L at rest, with G at the start; the impulses L (E,). Velocities stay.
+
+        Raises `UnsolvedStepError` where no iteration leads onto g = 0; positions are then as before.
+        """
+        fields = self.constraints.fields
+        before = [
+            (fields[n], fields[n].values.copy()) for m in self.motions for n in (m.position, m.velocity)
+        ]
+        names = [m.velocity for m in self.motions]
+        self.begin(t)
+        try:
+            self.positions(1.0, t, np.zeros(self.count))
+        except UnsolvedStepError:
+            names = [field.name for field, _ in before]
+            raise
+        finally:
+            for field, values in before:
+                if field.name in names:
+                    field.set(values)
+        return self.impulses.copy()
+
     def shift(self, g: np.ndarray) -> None:
         """x <- x - W G^T (G W G^T)^-1 g at the Jacobian that was loaded; velocities stay."""
         before = [self.constraints.fields[m.velocity].values.copy() for m in self.motions]

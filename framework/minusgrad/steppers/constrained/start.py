@@ -10,7 +10,7 @@ A start may violate g by the rounding of numbers in a file; then it is projected
 
 import numpy as np
 
-from ...errors import EnergyError
+from ...errors import EnergyError, UnsolvedStepError
 from .projections import MOST, Projections
 
 ROUGH = {"float64": 1e-7, "float32": 1e-4}
@@ -91,7 +91,10 @@ def _regular_nearby(p: Projections, t: float) -> bool:
 
 
 def _project_positions(p: Projections, t: float) -> None:
-    """Move positions onto g = 0 by the shortest way, in the metric of masses; refuse to move some."""
+    """Move positions onto g = 0 by a short way, in the metric of masses; refuse to move some.
+
+    Along the gradients at the start where that leads there; else along those at each iteration.
+    """
     eps, extent = float(np.finfo(p.constraints.fields.dtype).eps), p.equations.extent()
     rough = ROUGH[p.constraints.fields.dtype.name]
     g = p.equations.values()
@@ -102,6 +105,11 @@ def _project_positions(p: Projections, t: float) -> None:
             f"{p.equations.row(k)}: is violated at the start, got g = {g[k]:.6g}, a distance of"
             f" {off[k]:.2g} of the largest coordinate; {CURE}"
         )
+    try:
+        p.project(t)  # as runs of fits begin, so that a run with fitted values begins there, too
+        return
+    except UnsolvedStepError:
+        p.load(t)
     last = np.inf
     for _ in range(MOST):
         worst = float(off.max(initial=0.0))
