@@ -86,6 +86,7 @@ def cases() -> Iterator[Case]:
         soft = {"energy.0.youngs_modulus": "2.5 kPa"}  # so that four steps do not end the search
         for scene, own in (("stretch", {"run.steps": 8}), ("stiffness_from_shape", {"run.steps": 4} | soft)):
             yield Case(scene, "newton", precision, run, searched(scene, "newton") | own)
+        yield Case("catenary", "newton", precision, run, AT_REST["catenary"])
         if precision == "f64":  # by load steps, as the scene says
             for scene in ("elastica", "inflated_tube"):
                 yield Case(scene, "newton", precision, run, AT_REST[scene])
@@ -143,7 +144,7 @@ def test_no_scene_and_no_stepper_is_left_out() -> None:
     steppers = set(Registry.load(["core", "elastic", "gravity", "laser", "rendering"]).tables["stepper"])
     assert {c.kind.partition(" by ")[0] for c in CASES.values() if c.do is run} == steppers
     programs = len(PROGRAMS) + sum("fit" in load(path_of(scene)).data for scene in PROGRAMS)
-    one = 5 * 15 + 3 * 3 + 4 * 4 + 4 + 1 + 2 * 2 + 3 + 4 * 14 + 2 + 3 + 3 + 3 + 2 + 2 + 1
+    one = 5 * 15 + 3 * 3 + 4 * 4 + 4 + 1 + 2 * 2 + 3 + 4 * 15 + 1 + 2 + 3 + 3 + 3 + 2 + 2 + 1
     assert len(CASES) == 2 * (one + programs) + 1
 
 

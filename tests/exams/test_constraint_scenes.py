@@ -1,4 +1,4 @@
-"""The claims of the scenes with constraints: a chain, a tennis racket, a slider-crank."""
+"""The claims of the scenes with constraints: chains, a tennis racket, a slider-crank."""
 
 from pathlib import Path
 
@@ -9,6 +9,7 @@ from scipy.special import ellipk
 import minusgrad
 from minusgrad.app.runs import Run
 from tests.support.command import SCENES
+from tests.support.hanging_chains import catenary_sag, on_paper
 
 
 def observed(run: Run, name: str) -> np.ndarray:
@@ -68,3 +69,21 @@ def test_slider_crank(tmp_path: Path) -> None:
     assert observed(run, "work").max() == pytest.approx(1.55, abs=0.01)
     bob = series.value[:, 3] - series.value[:, 2]
     assert np.abs(bob[:, 0]).max() > 0.05
+
+
+def test_catenary(tmp_path: Path) -> None:
+    run = minusgrad.run(SCENES / "catenary.toml", out=tmp_path / "run")
+    nodes, tension = on_paper(24, length=2.64)
+    np.testing.assert_allclose(run.series("particles/all/position").value[-1], nodes, atol=1e-8)
+    forces = 2.0 * 0.11 * observed(run, "multiplier/rod")[-1]
+    np.testing.assert_allclose(forces, tension, rtol=1e-8)
+    assert tension[0] == pytest.approx(13.13232, abs=1e-5)
+    assert nodes[:, 1].min() == pytest.approx(-0.766888, abs=1e-6)
+    assert catenary_sag(2.64) == pytest.approx(0.7661, abs=1e-4)
+    assert observed(run, "violation").max() < 1e-14
+    weight = 25 * 0.1 * 9.81
+    np.testing.assert_allclose(observed(run, "reaction/nails")[-1], [0.0, weight], atol=1e-8 * weight)
+    shown = run.series("particles/all/reaction").value[-1]
+    np.testing.assert_allclose(np.linalg.norm(shown[0] - [0.0, 0.981]), tension[0], rtol=1e-8)
+    exerted = run.series("particles/all/constraint_force").value[-1]
+    np.testing.assert_allclose(exerted[1:-1], np.tile([0.0, 0.981], (23, 1)), atol=1e-9)

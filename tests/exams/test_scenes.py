@@ -28,6 +28,7 @@ CLAIMED = {
     "billiards": "exams/programs/test_billiards.py::test_the_target_reaches_the_pocket",
     "cantilever": "exams/test_elastic_scenes.py::test_cantilever",
     "cantilever_damped": "exams/test_elastic_scenes.py::test_cantilever_damped",
+    "catenary": "exams/test_constraint_scenes.py::test_catenary",
     "cooks_membrane": "exams/test_element_scenes.py::test_cooks_membrane",
     "chain_of_rods": "exams/test_constraint_scenes.py::test_chain_of_rods",
     "copper_constants": "exams/test_crystal_scenes.py::test_copper_constants",

@@ -604,6 +604,7 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *(("laser_image", name) for name in ("x", "y", "power", "speed")),
         *(("crossed_fields", name) for name in ("electron", "proton")),
         *(("slider_crank", name) for name in ("centre", "pin", "slider")),
+        ("catenary", "nails"),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),
         ("walker", "feet"),

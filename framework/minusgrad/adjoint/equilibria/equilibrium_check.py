@@ -15,8 +15,7 @@ import numpy as np
 from ...check.questions import Finding, inside, taylor
 from ...check.variables import Variable
 from ...energies.fields import ordered_sum
-from ...energies.term import Term
-from ...engine import storage
+from ...potential.argument_values import argument_values, set_argument_values
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import BALANCED, Tolerances
 from .equilibrium import Equilibrium
@@ -67,31 +66,16 @@ class EquilibriumSubject:
             return self._fields[name].values.astype(np.float64)
         if name in (numbers := self.one.holds.numbers):
             return numbers.parameter(name)
-        part, argument = self._argument(name)
-        if argument in part.data:
-            return storage.host(part.data[argument]).astype(np.float64)
-        return self.one.owner(name).parameter(name).astype(np.float64)
+        return argument_values(self.one.owner(name), name).astype(np.float64)
 
     def put(self, name: str, values: np.ndarray) -> None:
         """Set a field, but for what is sought, or a parameter."""
         if name in self._fields:
             self.one.set_input(name, values)
-            return
-        if name in (numbers := self.one.holds.numbers):
+        elif name in (numbers := self.one.holds.numbers):
             numbers.set_parameter(name, values)
-            return
-        part, argument = self._argument(name)
-        if argument in part.data:
-            part.set_datum(argument, values)
         else:
-            self.one.owner(name).set_parameter(name, values)
-
-    def _argument(self, name: str) -> tuple[Term, str]:
-        """The term of a parameter or datum, and which of its arguments it is."""
-        term, _, argument = name.partition(".")
-        part = self.one.owner(name).parts[term]
-        assert isinstance(part, Term)
-        return part, argument
+            set_argument_values(self.one.owner(name), name, values)
 
     def inputs(self, name: str) -> np.ndarray:
         """1 at the components of a field that are inputs, and 1 of a parameter; else 0."""

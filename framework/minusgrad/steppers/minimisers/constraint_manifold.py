@@ -160,9 +160,7 @@ class ConstraintManifold:
                 try:
                     step = self.jacobian.T @ self._solved(self.values)
                 except SingularSystemError:
-                    return self._failed(
-                        off, "the constraints are dependent at a trial point, as rods in line are"
-                    )
+                    return self._failed(off, "no projection reaches it: equations became dependent")
             else:
                 step = 0.5 * step
             self.variables.write(z - step)
