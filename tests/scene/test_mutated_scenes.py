@@ -605,6 +605,8 @@ def test_the_names_that_may_be_any_are_few(tmp_path: Path) -> None:
         *(("crossed_fields", name) for name in ("electron", "proton")),
         *(("slider_crank", name) for name in ("centre", "pin", "slider")),
         ("catenary", "nails"),
+        *(("rods_from_path", name) for name in ("end", "nail", "rod.length")),
+        ("swing_up", "motor.a"),
         ("spring_stiffness", "corners"),
         ("spring_stiffness", "spring.stiffness"),
         ("walker", "feet"),
