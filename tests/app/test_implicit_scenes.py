@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad.app.runs import resume, run
+from minusgrad.app.runs import build, resume, run
 from minusgrad.errors import UnsolvedStepError
 from minusgrad.steppers import scheduler
 from tests.support.command import SCENES, files, minusgrad
@@ -91,3 +91,11 @@ def test_bad_input_is_named(override: str, tmp_path: Path) -> None:
     done = minusgrad("run", BAR, override, "--out", tmp_path / "run")
     assert done.returncode == 2
     assert WRONG[override] in done.stderr
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(0.3, True), (2.0, False)])
+def test_supports_that_turn_far_in_a_step_are_remarked(seconds: float, said: bool) -> None:
+    """One turn, within 6 or 40 steps of 50 ms: by up to 108 degrees, or by 17."""
+    one = build(SCENES / "twisted_bar.toml", {"hold.1.duration": f"{seconds} s", "state.cells": [2, 1, 1]})
+    found = [text for text in one.remarks if text.startswith("supports turn by")]
+    assert bool(found) == said

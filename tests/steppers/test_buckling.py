@@ -8,7 +8,7 @@ where the stiffness across is zero, l0 / l = 1 + b^2 / y^2.
 import numpy as np
 import pytest
 from scipy.linalg import eigh
-from scipy.optimize import brentq
+from scipy.optimize import brentq, minimize_scalar
 
 from minusgrad import Body, Fields, Hold, Node, Parameter, Potential, bind, local_energy
 from minusgrad.steppers.holds import Holds
@@ -22,6 +22,7 @@ from minusgrad_elastic.springs import spring
 from tests.support.laws import fitted_order
 
 K, B = 1000.0, 1.3
+STIFF = 1e3
 YOUNG, HEIGHT, DEPTH = 1e6, 1.0, 0.05
 EULER = np.pi**2 * YOUNG * DEPTH**3 / 12.0 / (4.0 * HEIGHT**2)
 
@@ -64,6 +65,54 @@ def test_a_shallow_truss_snaps_through(h: float) -> None:
     length = (np.hypot(B, h) * B**2) ** (1.0 / 3.0)
     assert found.factor == pytest.approx(force(np.sqrt(length**2 - B**2), h), rel=1e-6)
     assert np.abs(found.shape) == pytest.approx([0.0, 1.0], abs=1e-6)
+
+
+@local_energy("side", over="nodes", x=Node("m", ("d",)), k=Parameter("N/m"), rest=Parameter("m"))
+def side(x, k, rest):
+    """A spring that stays horizontal."""
+    return 0.5 * k * (x[0][0] - rest) * (x[0][0] - rest)
+
+
+def leaning(lean: float) -> LoadedBody:
+    """A bar of length 1 that leans by an angle, held at its top by a horizontal spring of stiffness 1."""
+    of = Fields({"x": np.array([[0.0, 0.0], [np.sin(lean), np.cos(lean)]])})
+    bar = bind(spring, of, tuples=[[0, 1]], data={"rest": 1.0}, parameters={"stiffness": STIFF}, name="bar")
+    top = [Body("top", [1])]
+    held = bind(side, of, bodies=top, parameters={"k": 1.0, "rest": float(np.sin(lean))})
+    push = bind(load, of, bodies=top, parameters={"force": [0.0, -1.0]}, name="weight")
+    return LoadedBody(
+        Potential(of, [bar, held, push]), ["x"], Holds(of, (Hold("foot", "x", np.array([0])),)), ["weight"]
+    )
+
+
+@pytest.mark.parametrize("lean", [1e-3, 0.01, 0.1])
+def test_an_imperfect_bar_reaches_a_limit_point(lean: float) -> None:
+    """At angle a its length is l = (k + c) / (k + 1), c = sin lean / sin a, and P = (l - c) cos a.
+
+    For a rigid bar P is largest where sin^3 a = sin lean: (1 - sin^(2/3) lean)^(3/2); the perfect one
+    bifurcates at P = 1 (Thompson and Hunt 1973, A General Theory of Elastic Stability).
+    """
+
+    def press(a: float) -> float:
+        c = np.sin(lean) / np.sin(a)
+        return ((STIFF + c) / (STIFF + 1.0) - c) * np.cos(a)
+
+    best = minimize_scalar(
+        lambda a: -press(a), bounds=(lean, 1.5), method="bounded", options={"xatol": 1e-10}
+    )
+    assert press(best.x) == pytest.approx((1.0 - np.sin(lean) ** (2.0 / 3.0)) ** 1.5, rel=2.0 / STIFF)
+    found = critical(leaning(lean))
+    assert found is not None
+    assert found.kind == "limit point"
+    assert found.factor == pytest.approx(press(best.x), rel=1e-6)
+
+
+def test_the_perfect_bar_bifurcates() -> None:
+    """Where N = l, with N = k (1 - l)."""
+    found = critical(leaning(0.0))
+    assert found is not None
+    assert found.kind == "bifurcation"
+    assert found.factor == pytest.approx(STIFF / (1.0 + STIFF), rel=1e-6)
 
 
 @pytest.mark.parametrize("h", [4.0, 6.0])

@@ -182,7 +182,8 @@ class Simulation:
     def remarks(self) -> list[str]:
         """Remarks for the user about the initial state."""
         outside = [one.text(self.units.symbol(one.unit)) for one in self.stepper.outside]
-        return [*self.starting.remarks, *outside]
+        remark = self.stepper.remark(self.scene.run.steps)
+        return [*self.starting.remarks, *outside, *([remark] if remark else [])]
 
     @property
     def potentials(self) -> list[Potential]:

@@ -84,6 +84,10 @@ class Holds:
         for held in self._held.values():
             held.take_part(part)
 
+    def turn(self, times: np.ndarray) -> float:
+        """The largest angle [rad] by which a support turns between two of these times, one after another."""
+        return max((held.turn(times) for held in self._held.values()), default=0.0)
+
     def place(self, t: float) -> None:
         """Set the held components, and their velocities, to their prescribed values at time t."""
         if self._launch:

@@ -222,6 +222,10 @@ class Stepper:
         """The fields that change."""
         raise NotImplementedError
 
+    def remark(self, steps: int) -> str:
+        """A warning about so many steps from the start, before they are taken; empty where there is none."""
+        return ""
+
     @property
     def weights(self) -> set[str]:
         """The fields by which a step weighs what moves: inertias."""

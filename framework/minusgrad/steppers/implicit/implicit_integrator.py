@@ -37,6 +37,10 @@ from .substep_tape import SolvedStage, SubstepTape
 
 SUBSTEPS = 64
 """The most substeps of a step."""
+FAR = 0.4
+"""The turn of supports in a step, in half turns, from which on another equilibrium may be nearer."""
+LOOKED = 100_000
+"""The most steps whose turns are looked at: ramps of more steps turn little in each."""
 
 
 class ImplicitIntegrator(MotionStepper):
@@ -181,6 +185,17 @@ class ImplicitIntegrator(MotionStepper):
             self._step()
             self.step += 1
             self.mark()
+
+    def remark(self, steps: int) -> str:
+        """That supports turn so far in a step that a body may find another equilibrium."""
+        turn = self.holds.turn(np.asarray(self.times(np.arange(min(steps, LOOKED) + 1))))
+        if turn < FAR * np.pi:
+            return ""
+        return (
+            f"supports turn by {np.degrees(turn):.0f} degrees in a step of {self.dt:g}: the body may slip to"
+            " another equilibrium, such as the untwisted one, without a failed step; turn by less than"
+            f" {180.0 * FAR:.0f} degrees a step"
+        )
 
     # A step and its substeps
 

@@ -160,6 +160,15 @@ class HeldComponents:
             found -= (n["across"] * cosine + n["beside"] * sine) * speed**2
         return found
 
+    def turn(self, times: np.ndarray) -> float:
+        """The largest angle by which a rotation turns between two of these times, one after another."""
+        if not self.turns:
+            return 0.0
+        far, rate, spin = np.unique(np.stack([self._numbers[n] for n in ("angle", "rate", "spin")]), axis=1)
+        s = np.clip(times[:, None] * rate, 0.0, 1.0)
+        theta = far * s**3 * (10.0 - 15.0 * s + 6.0 * s**2) + spin * times[:, None]
+        return float(np.abs(np.diff(theta, axis=0)).max(initial=0.0))
+
     def masses(self, inertia: Any) -> np.ndarray:
         """The inertia of each component."""
         values = storage.host(inertia).astype(np.float64)
