@@ -75,6 +75,10 @@ pictures: $(VENV)/plot
 	done
 	@$(BIN)/minusgrad run scenes/dam_break.toml --out runs/pictures/dam_break --force && \
 		$(BIN)/python docs/pictures/dam_break.py runs/pictures/dam_break scenes/pictures/dam_break.png
+	@$(BIN)/minusgrad run scenes/double_pendulum.toml --out runs/pictures/double_pendulum --force && \
+		$(BIN)/minusgrad fit scenes/swing_up.toml --out runs/pictures/swing_up-fit --force && \
+		$(BIN)/minusgrad run scenes/swing_up.toml --fitted runs/pictures/swing_up-fit --out runs/pictures/swing_up --force && \
+		$(BIN)/python docs/pictures/mechanisms.py runs/pictures scenes/pictures
 	@for shown in mass_spring/mesh/2 rigid_body/orbits/0 diffmpm/orbits/0; do \
 		scene=$${shown%%/*} && rest=$${shown#*/} && seed=runtime.seed=$${shown##*/} && \
 		$(BIN)/minusgrad fit scenes/$$scene.toml $$seed --out runs/pictures/$$scene-fit --force && \

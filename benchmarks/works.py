@@ -14,6 +14,7 @@ WORKS = {
     "statics": "the static bend of a beam by Newton's method",
     "leapfrog": "1,000 steps of leapfrog, 1,024 bodies, with run folder and checkpoint",
     "few_bodies": "leapfrog for 2 and 8 bodies",
+    "double_pendula": "1,024 double pendula by a variational integrator",
     "liquid": "a Lennard-Jones liquid within a cutoff: velocity Verlet with lists of neighbours",
     "laser_deposit": "one iteration of laser deposition on the butterfly",
     "evolution": "programs in time: value and gradient of a whole run",

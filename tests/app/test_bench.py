@@ -22,6 +22,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT))
 
 from benchmarks import (  # noqa: E402
+    double_pendula,
     energies,
     few_bodies,
     gravity_forces,
@@ -160,6 +161,13 @@ def test_c_laser_is_right(precision: str):
     for name in (C, OURS):
         answer = cases.numbers(case.columns[name].make()())
         assert cases.error(answer, case.expected()) < case.tolerance
+
+
+def test_our_double_pendula_keep_their_energy_as_scipys_do():
+    case = double_pendula.case(2)
+    assert case.expected
+    for column in case.columns.values():
+        assert cases.error(column.make()(), case.expected()) < case.tolerance
 
 
 @needs_gcc

@@ -9,8 +9,9 @@ import pytest
 from scipy.special import ellipk
 
 import minusgrad
+from minusgrad.app.modes import modes
 from minusgrad.app.runs import build
-from minusgrad.errors import SceneError
+from minusgrad.errors import EnergyError, SceneError
 from tests.support.command import minusgrad as minusgrad_command
 
 PENDULUM = """
@@ -66,6 +67,8 @@ def test_a_pendulum_of_a_users_file_has_the_period_of_the_elliptic_integral(hook
     assert run.simulation.fields["v"].values[0] == pytest.approx(0.0, abs=2e-8)
     assert run.series("observables/energy_function").value[0] == run.series("observables/total").value[0]
     assert run.series("observables/total").value[0] == pytest.approx(-9.81 * np.cos(2.0), rel=1e-12)
+    with pytest.raises(EnergyError, match="is moved by a Lagrangian"):
+        modes(run.folder, plugins=[plugin])
 
 
 @pytest.mark.parametrize(
@@ -78,6 +81,7 @@ def test_a_pendulum_of_a_users_file_has_the_period_of_the_elliptic_integral(hook
             "",
             "energy",
         ),
+        ('kind = "energies"', 'kind = "temperatures"', "observe.0", "have no rule for a Lagrangian"),
         ("order = 4", "order = 3", "stepper.order", "2 or 4"),
         ('m = "1 kg"', 'm = "1 s"', "lagrangian.0.m", "s"),
         ('unit = "rad"', 'unit = "m"', "lagrangian.0", "field 'q' is in m, not rad"),

@@ -155,6 +155,11 @@ def modes(path: Path, at: int | None = None, count: int = 30, plugins: Plugins =
     """
     simulation, step = saved_simulation(path, at, plugins, "modes")
     with blaming(simulation.registry):
+        if simulation.lagrangian is not None:
+            raise EnergyError(
+                f"{path}: is moved by a Lagrangian, whose mass matrix is none of nodes; modes are those of"
+                " energies"
+            )
         if simulation.magnetic is not None:
             raise EnergyError(
                 f"{path}: has a magnetic field, whose force is no part of the Hessian of U;"

@@ -462,12 +462,22 @@ class MomentaBlock(Looks):
         return Momenta(context.stepper, context.recorder, self.every)
 
 
+def _refuse_lagrangian(observer: str, context: ObserverContext) -> None:
+    """Raise `EnergyError` for what is computed from the masses of nodes, which a Lagrangian does not have."""
+    if context.stepper.lagrangian is not None:
+        raise EnergyError(
+            f"{observer}: have no rule for a Lagrangian, whose masses are not those of nodes, got one; leave"
+            " the observer out"
+        )
+
+
 class TemperaturesBlock(Looks):
     """The kinetic temperature; with `configurational` also that of the forces."""
 
     configurational: bool = False
 
     def make(self, context: ObserverContext) -> Observer:
+        _refuse_lagrangian("temperatures", context)
         k = boltzmann(context.units)
         if self.configurational:
             context.recorder.unit("temperature/configurational", *_kelvin(context.units))
@@ -483,6 +493,7 @@ class PressureBlock(Looks):
     tensor: bool = False
 
     def make(self, context: ObserverContext) -> Observer:
+        _refuse_lagrangian("pressure", context)
         d, units = box_of(context.stepper.potential).shape[-1], context.units
         symbol, in_si, factor = units.reported(PRESSURE[d])
         for label in ("pressure", *(["stress"] if self.tensor else [])):
@@ -503,6 +514,7 @@ class ReactionsBlock(Looks):
     """Forces of the supports, at each node and in sum."""
 
     def make(self, context: ObserverContext) -> Observer:
+        _refuse_lagrangian("reactions", context)
         return Reactions(context.stepper, context.recorder, self.every, context.holds, context.dissipation)
 
 

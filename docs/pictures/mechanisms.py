@@ -1,0 +1,59 @@
+"""Pictures of mechanisms: the way of a double pendulum, and a cart that swings up its pole.
+
+python docs/pictures/mechanisms.py runs/pictures scenes/pictures
+"""
+
+import sys
+from pathlib import Path
+
+import h5py
+import matplotlib.pyplot as plt
+import numpy as np
+
+INK, FAINT, BLUE, RED = "#1b1f24", "#8a929c", "#2f6fb3", "#c2452d"
+POLE = 0.5
+
+
+def series(run: Path, name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Times and values of what a run recorded."""
+    with h5py.File(run / "trajectory.h5") as file:
+        return file[name]["time"][...], file[name]["value"][...]
+
+
+def double_pendulum(run: Path, picture: Path) -> None:
+    """The rods at the start and the end, and the way of the lower mass."""
+    _, q = series(run, "particles/all/q")
+    a, b = q[:, 0].T
+    upper = np.stack([np.sin(a), -np.cos(a)], 1)
+    lower = upper + np.stack([np.sin(b), -np.cos(b)], 1)
+    figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="constrained")
+    axes.plot(*lower.T, color=BLUE, linewidth=0.8)
+    for k, colour in ((0, FAINT), (-1, INK)):
+        rods = np.array([[0.0, 0.0], upper[k], lower[k]])
+        axes.plot(*rods.T, color=colour, linewidth=2.0, marker="o", markersize=6)
+    axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title="Double pendulum, 10 s")
+    figure.savefig(picture, dpi=110)
+
+
+def swing_up(run: Path, picture: Path) -> None:
+    """The pole at every other step, from hanging to upright, above the place of the cart."""
+    times, s = series(run, "particles/all/s")
+    _, a = series(run, "particles/all/a")
+    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
+    colours = plt.get_cmap("viridis")(times / times[-1])
+    for k in range(0, len(times), 2):
+        cart, angle = s[k, 0], a[k, 0]
+        end = cart + POLE * np.sin(angle), -POLE * np.cos(angle)
+        axes.plot([cart, end[0]], [0.0, end[1]], color=colours[k], linewidth=1.4)
+        axes.plot(*end, "o", color=colours[k], markersize=4)
+    axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
+    axes.set(aspect="equal", xlabel="s [m]", ylabel="height [m]", title="A cart swings its pole up in 2 s")
+    shown = plt.cm.ScalarMappable(plt.Normalize(0.0, times[-1]), "viridis")
+    figure.colorbar(shown, ax=axes, label="t [s]", shrink=0.8)
+    figure.savefig(picture, dpi=110)
+
+
+if __name__ == "__main__":
+    runs, pictures = map(Path, sys.argv[1:3])
+    double_pendulum(runs / "double_pendulum", pictures / "double_pendulum.png")
+    swing_up(runs / "swing_up", pictures / "swing_up.png")
