@@ -41,6 +41,7 @@ from minusgrad.symbolic.scalar import Scalar
 from tests.support.fifty_digits import precise
 from tests.support.random_energies import ROLES, programs
 from tests.support.random_programs import FIXED, NUMBERS, Program, arguments, drawn, program
+from tests.support.stretch_programs import stretch_program
 from tests.support.tiers import counts
 
 THOROUGH = os.environ.get("MINUSGRAD_ZOO") == "all"
@@ -188,6 +189,16 @@ def test_random_energies(number: int) -> None:
     }  # others: symbolic/test_isotropic.py
     differentiable = [op for op, row in scalar.items() if row.derivative or row.branches]
     assert [op for op in differentiable if met[op] < number / 50] == []
+
+
+@pytest.mark.parametrize("number", counts(12, 120))
+def test_random_energies_of_stretches(number: int) -> None:
+    """Where stretches coincide, where they are 1e-9 and 1e-4 apart, and apart."""
+    programs, met = [stretch_program(seed) for seed in range(number)], Counter()
+    judgements = [judged(p) for p in programs]
+    met.update({node.op for p in programs for node in reachable([p.value])})
+    assert sum(judgements) > 0.9 * number, [k for k, one in enumerate(judgements) if not one]
+    assert {"stretch_trace", "biot_squares", "stretch_sum2", "stretch_sum3"} <= {*met}
 
 
 # Compiled -------------------------------------------------------------------------------------------

@@ -186,10 +186,40 @@ class _Precise(SimpleNamespace):
         return missing(name, self)
 
 
+def _principal(F: Array) -> tuple[list[Any], Any]:
+    """Principal stretches, the least negative where det F is, and their axes as columns."""
+    of = mpmath.matrix(F.tolist())
+    squares, axes = mp.eigsy(of.T * of)
+    stretches = [mpmath.sqrt(one) for one in squares]
+    least = stretches.index(min(stretches))
+    stretches[least] *= mpmath.sign(mpmath.det(of))
+    return stretches, axes
+
+
+def _polar(F: Array) -> Array:
+    stretches, axes = _principal(F)
+    inverse = axes * mpmath.diag([1 / one for one in stretches]) * axes.T
+    return array((mpmath.matrix(F.tolist()) * inverse).tolist())
+
+
+def _sum_over_stretches(function: Callable) -> Callable:
+    return lambda F, *more: sum(function(one, *more) for one in _principal(F)[0])
+
+
+STRETCHES = {
+    "polar": _polar,
+    "stretch_trace": _sum_over_stretches(lambda s: s),
+    "biot_squares": _sum_over_stretches(lambda s: (s - 1) ** 2),
+    "stretch_powers": _sum_over_stretches(lambda s, a: abs(s) ** a),
+    "log_stretch_squares": _sum_over_stretches(lambda s: mpmath.log(abs(s)) ** 2),
+}
+"""Functions of principal stretches, by the eigenvectors of mpmath."""
+
 _max = _each(lambda a, b: a if a > b else b)
 _min = _each(lambda a, b: a if a < b else b)
 _select = _each(lambda c, a, b: a if c else b)
 PRECISE = _Precise(
+    **STRETCHES,
     **{
         f: _each(getattr(mpmath, f))
         for f in ("exp", "sin", "cos", "tan", "tanh", "erf", "erfc", "floor", "ceil")

@@ -215,7 +215,10 @@ def hooke(name: str, d: int, e: np.ndarray) -> np.ndarray:
     return 2.0 * mu * e + lam * np.trace(e) * np.eye(d)
 
 
-@pytest.mark.parametrize(("name", "d"), [*CASES, ("linear", 2), ("linear", 3), ("linear_plane_stress", 2)])
+LINEAR = [pytest.param("linear", 2), pytest.param("linear", 3), pytest.param("linear_plane_stress", 2)]
+
+
+@pytest.mark.parametrize(("name", "d"), sampled([*CASES, *LINEAR], [*kept(CASES), *LINEAR[1:]]))
 def test_at_rest_it_is_hookes_law(name: str, d: int) -> None:
     body = cell(name, d).deform(np.eye(d))
     assert abs(body.energy()) < 1e-15

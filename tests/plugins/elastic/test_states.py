@@ -595,6 +595,7 @@ def test_every_gradient_of_a_scene_is_true(scene, deformed: bool) -> None:
     assert [f.text for f in found if not f.passed] == []
 
 
+@pytest.mark.long
 def test_check_from_the_command_line(scene, capsys) -> None:
     assert cli.main(["check", str(scene(RECTANGLE, SOLID))]) == 0
     assert ", 0 findings" in capsys.readouterr().out

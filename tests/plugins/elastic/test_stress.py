@@ -262,7 +262,8 @@ every = 10
 """
 
 
-@pytest.mark.parametrize("precision", sampled(["f64", "f32"], ["f32"]))
+@pytest.mark.long
+@pytest.mark.parametrize("precision", ["f64", "f32"])
 def test_a_scene_records_stress_draws_it_and_goes_on_bit_for_bit(tmp_path: Path, precision: str) -> None:
     (tmp_path / "sheet.toml").write_text(SCENE)
     overrides = {"runtime.precision": precision}

@@ -38,4 +38,5 @@ def least_value(density: Callable[..., Any], start: Any, *arguments: Any) -> Any
     ends = (middle - FURTHEST, middle + FURTHEST)
     found = minimize_scalar(value, bounds=ends, method="bounded", options={"xatol": PRECISE})
     inside = min(found.x - ends[0], ends[1] - found.x) > 1e-3
-    return found.fun if inside and math.isfinite(found.fun) else math.nan
+    least = min(found.fun, value(middle))  # exact, where the start is
+    return least if inside and math.isfinite(least) else math.nan
