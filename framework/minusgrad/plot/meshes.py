@@ -83,14 +83,15 @@ def draw(figure: "Figure", run: Path, lists: Mapping[str, np.ndarray], series: M
     unit, clock = trajectory.symbols(run, h5md.POSITION)
 
     canvas = _canvas(run, unit) if flat else None
-    boxes = [canvas] if canvas else _boxes(seen)
+    travels = flat and not is_flat_body and not path
+    centre = _travelled(run, parts.values()) if travels else np.empty((0, 2))
+    boxes = [canvas] if canvas else _boxes(seen, centre)
     for axes, (low, high) in zip(_panels(figure, boxes, bool(scale)), boxes, strict=True):
         mesh_artists.draw_past(axes, [] if path else seen[:-1], list(parts.values()))
         mesh_artists.draw_cells(axes, seen[-1], parts, rgb)
         mesh_artists.draw_lines(axes, seen[-1], parts, rgb)
         mesh_artists.draw_free(axes, seen[-1][free])
-        if flat and not is_flat_body and not path:
-            mesh_artists.draw_path(axes, _travelled(run, parts.values()))
+        mesh_artists.draw_path(axes, centre)
         axes.set(aspect="equal", xlim=(low[0], high[0]), ylim=(low[1], high[1]))
         if flat:
             axes.set(xlabel=units.with_unit("x", unit), ylabel=units.with_unit("y", unit))
@@ -196,10 +197,11 @@ def _canvas(run: Path, unit: str) -> Box | None:
     return (low.min(axis=0), high.max(axis=0)) if edges else None
 
 
-def _boxes(seen: list[np.ndarray]) -> list[Box]:
-    """The box of each panel: one of all states, and one of the last alone if they are far apart."""
+def _boxes(seen: list[np.ndarray], centre: np.ndarray) -> list[Box]:
+    """The box of each panel: one of all states and the path of the centre, and one of the last state alone if
+    they are far apart."""
     boxes = []
-    for nodes in (np.concatenate(seen), seen[-1]):
+    for nodes in (np.concatenate([*seen, centre] if len(centre) else seen), seen[-1]):
         low, high = nodes.min(axis=0)[:2], nodes.max(axis=0)[:2]
         reach = float((high - low).max()) or 1.0
         below = 0.16 * reach if nodes.shape[1] == 3 else 0.0  # for the compass
