@@ -9,14 +9,17 @@ from itertools import product
 import numpy as np
 import pytest
 
+from minusgrad import Potential, bind
 from minusgrad.adjoint.constrained.constrained_adjoint import ConstrainedAdjoint
 from minusgrad.adjoint.constrained.constrained_tangents import ConstrainedTangents
+from minusgrad.adjoint.losses import Loss, ObservedStates
 from minusgrad.adjoint.rollout import Rollout
+from minusgrad.energies.misfit import misfit
 from minusgrad.errors import EnergyError, UnsolvedStepError
 from minusgrad.steppers.constrained.projections import Projections
 from minusgrad.steppers.integrator import Integrator
 from tests.support.driven_chain import driven_chain
-from tests.support.rollouts import differences, drawn, probes
+from tests.support.rollouts import STENCIL, differences, drawn, moved, probes
 from tests.support.tiers import sampled
 
 STEPS, LOOKS = 6, (0, 2, 6)
@@ -36,9 +39,12 @@ def run(one: Integrator, budget: int = 1 << 30) -> Rollout:
     return Rollout(one, probes(one, LOOKS)[0], STEPS, budget)
 
 
-def errors(one: Integrator, stride: tuple[float, ...] = STRIDES) -> dict[str, float]:
+def errors(
+    one: Integrator, stride: tuple[float, ...] = STRIDES, only: tuple[str, ...] = ()
+) -> dict[str, float]:
     """The difference of dL along a random direction of each name from differences, relative."""
     rollout, every, found = run(one), drawn(one), {}
+    every = {name: w for name, w in every.items() if not only or name in only}
     _, gradient = rollout.evaluate(list(every))
     assert rollout.trouble == ""
     for name, direction in every.items():
@@ -99,7 +105,7 @@ def stubborn(monkeypatch: pytest.MonkeyPatch) -> list[float]:
 
 
 def test_gradient_through_substeps(stubborn: list[float]) -> None:
-    found = errors(driven_chain())
+    found = errors(driven_chain(), only=("x", "v", "rod.length"))
     assert {0.05, 0.025} <= set(stubborn)
     assert max(found.values()) < 1e-10, found
 
@@ -117,13 +123,48 @@ def test_gradients_that_are_recomputed_are_the_same_bits() -> None:
     assert all(np.array_equal(first[name], again[name]) for name in first)
 
 
-def test_the_curvature_is_that_of_the_jacobian() -> None:
-    """J' l'' J is zero of linear losses, and that of one direction alone in any number of them."""
+def test_earlier_steps_leave_nothing_behind() -> None:
+    """The multipliers with which iterations begin are those of the run, and not of steps before it."""
     one = driven_chain()
-    rollout, every = run(one), drawn(one)
-    assert not rollout.curvature([every]).any()
+    fields, rollout = one.potential.fields, run(one)
+    start = {n: fields[n].values.copy() for n in "xv"}
+    first = rollout.evaluate(["x", "rod.length"])
+    one.advance(3)
+    for name, values in start.items():
+        fields[name].set(values)
+    one.rewind()
+    second = rollout.evaluate(["x", "rod.length"])
+    assert first[0] == second[0]
+    assert all(np.array_equal(first[1][name], second[1][name]) for name in first[1])
 
 
+def test_the_gauss_newton_matrix() -> None:
+    """J' J / sigma^2 of a misfit along three directions, J by differences of states of sixth order."""
+    one = driven_chain()
+    fields, every = one.potential.fields, drawn(one)
+    directions = [{"x": every["x"], "m": every["m"]}, {"rod.length": every["rod.length"]}, {"v": every["v"]}]
+    term = bind(misfit(fields["x"]), fields, data={"target": np.zeros((5, 2))}, parameters={"sigma": 0.7})
+    found = Rollout(one, [Loss(Potential(fields, [term]), (STEPS,))], STEPS).curvature(
+        [{n: d.get(n, 0.0 * w) for n, w in every.items()} for d in directions]
+    )
+    seen = ObservedStates(fields, ["x"], [STEPS])
+    rollout = Rollout(one, [seen], STEPS)
+
+    def end(direction: dict[str, np.ndarray], by: float) -> np.ndarray:
+        seen.kept = {"x": np.zeros((1, 5, 2))}
+        with moved(one, direction, by):
+            rollout.value()
+        return seen.kept["x"][0]
+
+    h = 1e-3
+    slopes = [
+        sum(w / h * (end(d, k * h) - end(d, -k * h)) for k, w in STENCIL.items()).ravel() for d in directions
+    ]
+    jacobian = np.stack(slopes)
+    np.testing.assert_allclose(found, jacobian @ jacobian.T / 0.49, rtol=1e-8, atol=1e-8)
+
+
+@pytest.mark.long
 def test_single_precision() -> None:
     """Gradients agree with those in double precision to some parts in 10^4."""
     double, single = driven_chain(), driven_chain(precision="f32")

@@ -13,6 +13,7 @@ def asked() -> list[Finding]:
     return list(of_constrained(driven_chain(damped=False)))
 
 
+@pytest.mark.long
 def test_a_step_with_constraints_and_its_damage(monkeypatch: pytest.MonkeyPatch) -> None:
     """The start, masses, parameters and data; fields and data are as before. A damaged step is found."""
     one = driven_chain(damped=False)

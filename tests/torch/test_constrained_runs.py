@@ -15,6 +15,7 @@ def swinging():
     return rollout(RODS, 12, observe=[0, 5, 12])
 
 
+@pytest.mark.long
 def test_the_gradient_by_everything_that_a_run_depends_on(swinging) -> None:
     """Against differences of order 4; by places that leave the rods, too: the start is projected."""
     rng = torch.Generator().manual_seed(1)
@@ -38,6 +39,7 @@ def test_the_gradient_by_everything_that_a_run_depends_on(swinging) -> None:
         assert (found[name] * way).sum().item() == pytest.approx(expected, rel=1e-6), name
 
 
+@pytest.mark.long
 def test_multipliers_are_no_inputs(swinging) -> None:
     assert "rod.length" in swinging.guests
     assert "rod.multiplier" not in swinging.guests
