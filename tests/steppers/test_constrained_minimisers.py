@@ -123,14 +123,17 @@ def waves(x):
 
 
 def test_a_maximum_along_the_constraints_is_left() -> None:
-    """Near the top of a wave Newton's own step leads to the top."""
-    fields = Fields({"x": [[0.3, np.cos(0.3)]]})
+    """One bead is near the top of a wave, where Newton's own step leads; another one rolls down meanwhile."""
+    x = np.array([0.3, 2.0])
+    fields = Fields({"x": np.stack([x, np.cos(x)], axis=1)})
     terms = [bind(pull, fields, parameters={"k": 0.0, "c": 0.0, "f": -4.0})]
     kept = Constraints(fields, [bind(waves, fields)])
     search = ConstrainedNewton(Potential(fields, terms), [Unknown("x")], Tolerances(1e-12), constraints=kept)
+    search.advance(1)
+    assert (fields["x"].values[:, 0] > x).all()
     search.advance(30)
     assert search.outcome == "converged"
-    np.testing.assert_allclose(np.abs(fields["x"].values), [[np.pi, 1.0]], rtol=1e-12)
+    np.testing.assert_allclose(np.abs(fields["x"].values), [[np.pi, 1.0]] * 2, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kind", [LBFGS, GradientDescent, FIRE, Adam], ids=lambda kind: kind.__name__)
@@ -241,6 +244,20 @@ def test_bounds_beside_constraints_are_refused() -> None:
     kept = Constraints(fields, [bind(wire, fields, parameters={"bend": 0.5})])
     with pytest.raises(EnergyError, match="'x': has bounds beside constraints, got both"):
         LBFGS(Potential(fields, terms), [Unknown("x", lower=0.0)], constraints=kept)
+
+
+@pytest.mark.parametrize("precision", ["f64", "f32"])
+def test_a_rod_too_many(precision: str) -> None:
+    """A quadrilateral with both diagonals: no row of the Jacobian is a multiple of another one."""
+    x = np.random.default_rng(4).normal(size=(4, 2))
+    fields = Fields({"x": x}, precision=precision)
+    x = fields["x"].values.astype(np.float64)
+    pairs = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [0, 2], [1, 3]])
+    length = np.linalg.norm(x[pairs[:, 0]] - x[pairs[:, 1]], axis=1)
+    terms = [bind(pull, fields, parameters={"k": 1.0, "c": 2.0, "f": 1.0})]
+    kept = Constraints(fields, [bind(rod, fields, tuples=pairs, data={"length": length})])
+    with pytest.raises(TermError, match=r"of those of others \(.*; and 1 more\): it is redundant"):
+        LBFGS(Potential(fields, terms), [Unknown("x")], constraints=kept)
 
 
 def test_rods_in_line_are_a_singular_start() -> None:

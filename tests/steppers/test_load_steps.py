@@ -86,6 +86,18 @@ def test_a_chain_of_rods_follows_its_support() -> None:
     assert steps.constraints is search.constraints
 
 
+def test_the_guess_is_along_the_tangent() -> None:
+    """Of a chain whose support moves: the difference of two equilibria on paper."""
+    search = chain(8)
+    assert isinstance(search, ConstrainedNewton)
+    search.advance(20)
+    way = {"x": np.zeros((9, 2))}
+    way["x"][8, 0] = 1.0
+    found = search.followed(way, {"x": np.zeros((9, 2))}).reshape(7, 2)
+    far, near = (on_paper(8, span=2.0 + s)[0] for s in (1e-4, -1e-4))
+    np.testing.assert_allclose(found, ((far - near) / 2e-4)[1:-1], atol=1e-6)
+
+
 def stretched(f: float) -> float:
     """r of the bond: 2 D e (1 - e) = f with e = exp(-(r - 1))."""
     return 1.0 - np.log(0.5 * (1.0 + np.sqrt(1.0 - 2.0 * f)))
