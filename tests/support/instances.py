@@ -20,7 +20,7 @@ from minusgrad.energies.roles import Datum, Node, Parameter, Table, concrete
 from minusgrad.energies.staged_map import StagedMap
 from minusgrad.energies.term import Term
 from minusgrad.potential.potential import Potential
-from minusgrad_control import electrodes, layers
+from minusgrad_control import electrodes, layers, mechanisms
 from minusgrad_control import losses as aims
 from minusgrad_crystals import stillinger_weber, sutton_chen
 from minusgrad_elastic import angles, contacts, damping, hyperelastic, loads, rods, springs
@@ -316,6 +316,8 @@ CANONICAL: dict[str, Instance] = {
     "pocket": Instance(balls.pocket),
     "travel": Instance(aims.travel),
     "running_cost": Instance(electrodes.running_cost),
+    "motor": Instance(mechanisms.motor),
+    "standing": Instance(mechanisms.standing),
     "distance": Instance(boxes.distance),
     "joint": Instance(boxes.joint),
     "harmonic_bond": Instance(bonded.harmonic_bond),
@@ -384,9 +386,13 @@ MAGNETIC = {"uniform_field"}
 """Magnetic fields, which are no energies; `tests/steppers/magnetic` examines their steps and derivatives."""
 
 
+LAGRANGIANS = {"double_pendulum", "cart_pole"}
+"""Functions of coordinates and rates; `tests/adjoint/variational` asks them what energies are asked."""
+
+
 def missing(registered: Mapping[str, Any]) -> list[str]:
     """The energies, maps and magnetic fields without an exam, of those registered by name."""
-    known = {*CANONICAL, *MAPS, *MAGNETIC}
+    known = {*CANONICAL, *MAPS, *MAGNETIC, *LAGRANGIANS}
     return [name for name, one in registered.items() if name not in known and not examined_by_check(one)]
 
 

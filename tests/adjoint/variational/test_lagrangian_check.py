@@ -6,6 +6,7 @@ import pytest
 
 from minusgrad.adjoint.variational.lagrangian_check import of_lagrangian
 from minusgrad.plugin import ti
+from minusgrad_control.mechanisms import cart_pole, double_pendulum
 from tests.support import lagrangians as books
 
 
@@ -18,10 +19,12 @@ def fall(q):
     [
         (books.kepler, set()),
         (books.linked, set()),
+        (double_pendulum, set()),
+        (cart_pole, set()),
         (books.flat, {"mass"}),
         (replace(books.kepler, generators={"falling": fall}), {"momentum"}),
     ],
-    ids=["kepler", "linked", "flat", "falling"],
+    ids=["kepler", "linked", "double_pendulum", "cart_pole", "flat", "falling"],
 )
 def test_only_what_is_wrong_is_found(energy, failed) -> None:
     findings = [*of_lagrangian(energy)]
