@@ -11,6 +11,7 @@ TinyAD projects it where the factors fail or the direction does not descend. Tin
 `projected_hessian`.
 """
 
+import gc
 import json
 import subprocess
 import sys
@@ -100,6 +101,7 @@ def clocked(call: Call) -> Call:
     """The call by the CPU clock of its process."""
 
     def by_cpu() -> Clocked:
+        gc.collect()  # a stepper of the call before is in a cycle, and has factors of 1.5 GB
         began = time.process_time()
         answer = call()
         return Clocked(time.process_time() - began, answer, peak_memory(False))
