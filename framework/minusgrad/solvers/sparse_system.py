@@ -54,17 +54,20 @@ class SparseSystem:
         """The largest number of components of a node."""
         return int(self.component.max(initial=0)) + 1
 
-    def free_modes(self, images: np.ndarray | None = None) -> list[int]:
+    def free_modes(self, images: np.ndarray | None = None, rounding: float = 0.0) -> list[int]:
         """The modes that A takes to their `images` (N, k), to rounding; to zero, where none are given.
 
-        A is singular if it takes one to zero.
+        A is singular if it takes one to zero. rounding: of the entries of A, relative to the sum of a row.
         """
         if not self.modes.size:
             return []
         sizes = np.abs(self.modes).max(axis=0)
         found = self.matrix @ self.modes - (0.0 if images is None else images)
         most = abs(self.matrix).sum(axis=1).max() * sizes
-        return [int(k) for k in np.flatnonzero((np.abs(found).max(axis=0) <= FREE * most) & (sizes > 0.0))]
+        return [
+            int(k)
+            for k in np.flatnonzero((np.abs(found).max(axis=0) <= max(FREE, rounding) * most) & (sizes > 0.0))
+        ]
 
     @property
     def places(self) -> np.ndarray:

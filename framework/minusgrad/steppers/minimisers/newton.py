@@ -34,6 +34,8 @@ ROUNDED = 4.0
 """Out-of-balance forces are rounding up to so many times eps |H| |z|, where a step does not halve them."""
 ROUNDINGS = 1e3
 """Forces along a free motion balance each other up to so many roundings of each."""
+SCATTERED = 16.0
+"""The same of roundings that add up at random, which in f32 are below the loads of a body."""
 
 
 class Newton(Minimiser):
@@ -143,7 +145,7 @@ class Newton(Minimiser):
 
     def _unresisted(self, system: SparseSystem, turned: np.ndarray) -> list[int]:
         """The motions that nothing resists."""
-        return system.free_modes(turned)
+        return system.free_modes(turned, 8.0 * float(np.finfo(self.objective.fields.dtype).eps))
 
     def _refuse_pushed(
         self, system: SparseSystem, free: list[int], names: list[str], z: np.ndarray, slope: np.ndarray
@@ -151,10 +153,12 @@ class Newton(Minimiser):
         """Raise `RunFailedError` where forces act along motions that nothing resists: U has no minimum."""
         modes = system.modes[:, free] / np.abs(system.modes[:, free]).max(axis=0)
         rounding = np.finfo(self.objective.fields.dtype).eps * float(abs(system.matrix).dot(np.abs(z)).max())
+        most, likely = ROUNDINGS * len(slope) * rounding, SCATTERED * np.sqrt(len(slope)) * rounding
         pushed = [
             name
             for name, mode in zip(names, modes.T, strict=True)
-            if abs(dot(mode, slope)) > ROUNDINGS * len(slope) * rounding
+            if (off := abs(dot(mode, slope))) > most
+            or (off > likely and off > 0.5 * dot(np.abs(mode), np.abs(slope)))  # most of them one way
         ]
         if pushed:
             raise RunFailedError(
