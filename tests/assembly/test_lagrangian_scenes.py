@@ -161,6 +161,7 @@ def test_momenta_and_momentum_maps_are_recorded_and_conserved(tmp_path) -> None:
     assert np.abs(p[:, 0, 0]).max() > 0.1
 
 
+@pytest.mark.long
 def test_check_of_a_scene_finds_a_symmetry_that_a_lagrangian_lacks(tmp_path) -> None:
     wrong = KEPLER.replace("ti.Vector([0.0, 1.0])", "ti.Vector([1.0, 0.0])")
     scene, plugin = written(tmp_path, ORBIT, wrong)

@@ -85,7 +85,7 @@ def differences(run: Rollout, name: str, direction: np.ndarray, h: float = 4e-3)
     return found
 
 
-@pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:5]))
+@pytest.mark.parametrize("case", sampled(CASES, [*CASES][2:4]))
 def test_gradient_against_differences(case: str) -> None:
     make, names = CASES[case]
     one = make()
@@ -111,7 +111,7 @@ def test_numbers_of_holds_are_refused() -> None:
         rollout(chained(3, 2, True)).evaluate(["turned.displacement"])
 
 
-@pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:3]))
+@pytest.mark.parametrize("case", sampled(CASES, [*CASES][1:2]))
 def test_the_adjoint_is_the_transpose_of_the_tangents(case: str) -> None:
     make, names = CASES[case]
     one = make()
