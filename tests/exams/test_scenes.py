@@ -41,6 +41,7 @@ CLAIMED = {
     "elastic_seed": "exams/test_elastic_scenes.py::test_elastic_seed",
     "euler_column": "app/test_buckling.py::test_the_column",
     "gravity_seed": "exams/test_scenes.py::test_gravity_seed",
+    "inflated_tube": "exams/test_element_scenes.py::test_a_tube_of_rubber_is_as_wide_as_on_paper",
     "laser_butterfly": "exams/test_laser_scenes.py::test_laser_butterfly",
     "laser_image": "exams/test_laser_scenes.py::test_laser_image",
     "mass_spring": "exams/programs/test_mass_spring.py::test_the_gradient_of_the_run_is_that_of_a_tape",
