@@ -32,7 +32,8 @@ FELL = 1e-8
 MOST = 60
 """The most steps of Newton's method."""
 EXACT = 1e-10
-"""The relative residual of a linear system; far from the minimum, a tenth of the distance is enough."""
+"""The relative residual of a linear system; of a step in time, a tenth of the distance is enough far from its
+end."""
 DECREASE, ROUNDING = 1e-4, 1e-12
 """A step is halved until U falls by this part of its slope, but for rounding, relative to U."""
 
@@ -104,8 +105,10 @@ class Beam:
             first = first or residual
             if residual <= 1e-2 * FELL * first:
                 break
-            exact = EXACT if steps == 1 else max(EXACT, 0.1 * residual / first)
+            exact = max(EXACT, 0.1 * residual / first) if inertia and steps != 1 else EXACT
             x = self._lower(x, self._direction(x, p, inertia, exact), p, inertia)
+        else:
+            assert steps < MOST, "Newton's method does not converge"
         return x
 
     def _slope(self, x: np.ndarray, inertia: float) -> np.ndarray:

@@ -345,7 +345,7 @@ def test_all_names_share_one_tape():
 # Refusals and trouble ------------------------------------------------------------------------------------
 
 
-KNOWN = "there are: q, u, m, swing.k, swing.w, swing.rest, mud.c"
+KNOWN = "there are: q, u, m, swing.k, swing.w, swing.rest, mud.c, slide.displacement, slide.velocity"
 
 
 NEAR = {"swing": "swing.w", "swing.t": "swing.w", "swing.q": "swing.w", "mud.k": "mud.c"}
@@ -659,7 +659,7 @@ FUSED = {
         method(Rollout, "_restore", lambda right, self, one, state: None),
         untouched,
     ),
-    "parameters of what maps give": (method(backward, "_felt", terms_that_read), maps_sloped),
+    "parameters of what maps give": (method(backward, "felt", terms_that_read), maps_sloped),
 }
 
 UNFUSED = {

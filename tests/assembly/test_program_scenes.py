@@ -244,7 +244,8 @@ def test_a_map_adds_to_what_another_gives_where_the_scene_says_so(scene: Path) -
     two = build(scene, **options(scene))
     one.step(1)
     two.step(1)
-    np.testing.assert_array_equal(two.fields["v"].values, 2.0 * one.fields["v"].values)
+    # A compiler may join a product and a sum, and round once in place of twice.
+    np.testing.assert_allclose(two.fields["v"].values, 2.0 * one.fields["v"].values, rtol=4.5e-16)
 
 
 def test_a_stage_that_reads_what_a_later_one_gives(scene: Path) -> None:

@@ -178,13 +178,13 @@ def test_maps_with_functions_that_vectors_lack_keep_scalar_loops(
 ) -> None:
     in_lanes(monkeypatch, True)
 
-    @local_map("decay", over="pairs", gives="density", x=X)
-    def decay(x):
-        """exp(-r)."""
-        return ti.exp(-(x[0] - x[1]).norm())
+    @local_map("ripple", over="pairs", gives="density", x=X)
+    def ripple(x):
+        """sin(r)."""
+        return ti.sin((x[0] - x[1]).norm())
 
     fields = Fields({"x": lattice(None)})
-    (loops,) = Potential(fields, [], [bind(decay, fields, cutoff=Cutoff(2.0))]).chain.loops.values()
+    (loops,) = Potential(fields, [], [bind(ripple, fields, cutoff=Cutoff(2.0))]).chain.loops.values()
     assert not isinstance(loops, ListedMapLanes)
 
 

@@ -11,6 +11,7 @@ are also had of a map: `given`, `weighted`.
 import linecache
 from collections.abc import Callable, Iterator
 from itertools import combinations, count, permutations, product
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -221,10 +222,20 @@ def _kernel(term: Term, arrays: dict[str, Any]) -> Callable:
     if key not in _kernels:
         file = f"<reference {next(_numbers)}>"
         linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
-        scope: dict[str, Any] = {"ti": ti, "function": ti.func(term.energy.function)}
+        scope: dict[str, Any] = {"ti": ti, "function": _function(term.energy.function)}
         exec(compile(text, file, "exec"), scope)
         _kernels[key] = ti.kernel(scope["kernel"])
     return _kernels[key]
+
+
+def _function(function: FunctionType) -> Callable:
+    """A function for kernels; of one that the framework wrote, what it calls is compiled as well."""
+    if not function.__code__.co_filename.startswith("<minusgrad"):
+        return ti.func(function)
+    names = {n: function.__globals__.get(n) for n in function.__code__.co_names}
+    called = {n: ti.func(inner) for n, inner in names.items() if isinstance(inner, FunctionType)}
+    scope = {**function.__globals__, **called}
+    return ti.func(FunctionType(function.__code__, scope, function.__name__, None, function.__closure__))
 
 
 def _annotation(array: Any) -> str:

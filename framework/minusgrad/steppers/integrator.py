@@ -293,8 +293,7 @@ class Integrator(MotionStepper):
     @property
     def moving(self) -> list[Field]:
         """Positions and velocities, and the box at constant pressure."""
-        found = [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
-        return [*found, self.cell.box] if self.cell else found
+        return [*super().moving, self.cell.box] if self.cell else super().moving
 
     def state(self) -> dict[str, np.ndarray]:
         """The arrays that a step reads before it writes, except the fields: forces, energy sums, clock."""

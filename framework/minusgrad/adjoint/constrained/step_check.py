@@ -21,6 +21,7 @@ from ...steppers.integrator import Integrator
 from ..backward import arguments, owner, potentials_of
 from ..losses import ObservedStates
 from ..rollout import Rollout
+from ..transposition import transposed
 
 TRANSPOSE = 1e-10
 """The largest difference of both products, in parts of the sum of their absolute summands."""
@@ -105,13 +106,8 @@ class ConstrainedStep:
         moved, back = self._pushed(way), self._pulled(list(way))
         if moved is None:
             return self.finding("", "transpose", False, None, f"is not solved: {self._run.trouble}")
-        forward = np.concatenate([(self._weights[n] * moved[n]).ravel() for n in self._weights])
-        backward = np.concatenate([(back[n] * way[n]).ravel() for n in way])
-        size = max(ordered_sum(np.abs(forward)), ordered_sum(np.abs(backward))) or 1.0
-        error = abs(ordered_sum(np.concatenate([forward, -backward]))) / size
-        wrong = "" if error < TRANSPOSE else ": the adjoint is not the transpose of the tangent"
-        text = f"(l, J w) and (J' l, w) differ by {error:.1e}{wrong}"
-        return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
+        seen = {n: moved[n] for n in self._weights}
+        return self.finding("", "transpose", *transposed(self._weights, seen, back, way, TRANSPOSE))
 
     def _after(self) -> dict[str, np.ndarray]:
         """The state after the step; NaN where there is none."""

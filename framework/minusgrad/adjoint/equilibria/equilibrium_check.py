@@ -18,6 +18,7 @@ from ...energies.fields import ordered_sum
 from ...potential.argument_values import argument_values, set_argument_values
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.outcomes import BALANCED, Tolerances
+from ..transposition import transposed
 from .equilibrium import Equilibrium
 
 TRANSPOSE = 1e-9
@@ -110,13 +111,7 @@ class EquilibriumSubject:
         """(l, J w) = (J' l, w)."""
         way = {n: w * self.inputs(n) for n, w in way.items()}
         moved, back = self.one.tangent(way), self.one.pulled_back(self._weights, list(way))
-        forward = np.concatenate([(self._weights[n] * moved[n]).ravel() for n in moved])
-        backward = np.concatenate([(back[n] * way[n]).ravel() for n in way])
-        size = max(ordered_sum(np.abs(forward)), ordered_sum(np.abs(backward))) or 1.0
-        error = abs(ordered_sum(np.concatenate([forward, -backward]))) / size
-        wrong = "" if error < TRANSPOSE else ": the adjoint is not the transpose of the tangent"
-        text = f"(l, J w) and (J' l, w) differ by {error:.1e}{wrong}"
-        return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
+        return self.finding("", "transpose", *transposed(self._weights, moved, back, way, TRANSPOSE))
 
 
 def _size(values: np.ndarray) -> float:

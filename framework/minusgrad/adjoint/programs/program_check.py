@@ -20,6 +20,7 @@ from ...potential.staged_term import StagedTerm
 from ...steppers.programs.evolution import Evolution
 from ...steppers.programs.state_tape import StateTape
 from ..backward import arguments
+from ..transposition import transposed
 from .program import ProgramAdjoint, ProgramTangents
 
 TRANSPOSE = 1e-12
@@ -129,13 +130,8 @@ class FirstStep:
         self._tangents.advance(1)
         moved = {n: storage.host(self._tangents.tangents[n]) for n in self._weights}
         self._recall(before)
-        forward = np.concatenate([(self._weights[n] * moved[n]).ravel() for n in moved])
-        back = np.concatenate([(self.gradient(n) * way[n]).ravel() for n in way])
-        size = max(ordered_sum(np.abs(forward)), ordered_sum(np.abs(back))) or 1.0
-        error = abs(ordered_sum(np.concatenate([forward, -back]))) / size
-        wrong = "" if error < TRANSPOSE else ": the adjoint is not the transpose of the tangent"
-        text = f"(l, J w) and (J' l, w) differ by {error:.1e}{wrong}"
-        return self.finding("", "transpose", bool(error < TRANSPOSE), float(error), text)
+        back = {n: self.gradient(n) for n in way}
+        return self.finding("", "transpose", *transposed(self._weights, moved, back, way, TRANSPOSE))
 
     def _after(self) -> dict[str, np.ndarray]:
         """The state after the step; NaN where there is none."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Field, Motion, refuse_shared
+from ...energies.fields import Motion, refuse_shared
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from ...potential.potential import Potential
@@ -28,7 +28,7 @@ from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..timed.divided_steps import DividedSteps
-from ..timed.motion_stepper import MotionStepper, refuse_lost
+from ..timed.motion_stepper import MotionStepper
 from .incremental_potential import IncrementalPotential
 from .moving_components import MovingComponents
 from .stage import MOVED, V_BEFORE, A, ImplicitScheme, V
@@ -100,15 +100,6 @@ class ImplicitIntegrator(MotionStepper):
 
     # The stepper's interface
 
-    def _checked(self, dt: float, now: float) -> float:
-        dt = float(dt)
-        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
-            raise EnergyError(
-                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
-            )
-        refuse_lost(dt, now)
-        return dt
-
     @property
     def inputs(self) -> tuple[float, ...]:
         clock = (self.time,) if self.works else ()
@@ -126,11 +117,6 @@ class ImplicitIntegrator(MotionStepper):
         """work and dissipated: those that potential, supports and dissipation change."""
         found = {"work": self.work} if self.works else {}
         return found | ({"dissipated": self._dissipated} if self.dissipation else {})
-
-    @property
-    def moving(self) -> list[Field]:
-        """Positions and velocities."""
-        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     @property
     def solver_used(self) -> str:

@@ -20,7 +20,7 @@ from ...potential.constraints.constraints import Constraints
 from ...solvers.saddle_point import SaddlePoint, negative_on_kernel
 from ..minimisers.dependent_constraints import ROUGH, row_sizes
 from .free_components import FreeComponents
-from .lowest_eigenpairs import DENSE, SHIFTS
+from .lowest_eigenpairs import DENSE, SHIFTS, nearest
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -79,19 +79,14 @@ class TangentSpace:
         return values[:count], kernel @ vectors[:, :count], float(np.abs(values[[0, -1]]).max())
 
     def _sparse(self, whole: "csr_matrix", count: int) -> tuple[np.ndarray, np.ndarray, float]:
-        from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+        from scipy.sparse.linalg import LinearOperator
 
         size, bound = whole.shape[0], float(abs(whole).sum(axis=0).max())
         shift, factors = self._below_all(whole, bound)
         inverse = LinearOperator((size, size), matvec=lambda v: factors.solve(v)[0], dtype=np.float64)
         start = inverse @ np.random.Generator(np.random.Philox(key=0)).normal(size=size)
         asked = min(count + MORE, self.size - 1)
-        try:
-            values, vectors = eigsh(whole, asked, sigma=shift, which="LM", OPinv=inverse, v0=start)
-        except ArpackNoConvergence as error:
-            raise RunFailedError(f"normal modes: the Lanczos method does not converge: {error}") from error
-        order = np.argsort(values, kind="stable")
-        values, vectors = values[order], vectors[:, order]
+        values, vectors = nearest(whole, asked, shift, inverse, start)
         self._refuse_missed(whole, values, count, bound)
         return values[:count], vectors[:, :count], bound
 

@@ -40,7 +40,7 @@ def lowest_eigenpairs(matrix, count: int) -> tuple[np.ndarray, np.ndarray, float
 
 def _sparse(matrix, count: int) -> tuple[np.ndarray, np.ndarray, float]:
     from scipy.sparse import csc_array
-    from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
+    from scipy.sparse.linalg import LinearOperator
 
     sparse = csc_array(matrix)
     size, bound = sparse.shape[0], float(abs(sparse).sum(axis=0).max())
@@ -51,12 +51,7 @@ def _sparse(matrix, count: int) -> tuple[np.ndarray, np.ndarray, float]:
     start = np.random.Generator(np.random.Philox(key=0)).normal(size=size)
     asked = count + 2
     for _ in range(4):
-        try:
-            values, vectors = eigsh(sparse, asked, sigma=shift, which="LM", OPinv=inverse, v0=start)
-        except ArpackNoConvergence as error:
-            raise RunFailedError(f"normal modes: the Lanczos method does not converge: {error}") from error
-        order = np.argsort(values, kind="stable")
-        values, vectors = values[order], vectors[:, order]
+        values, vectors = nearest(sparse, asked, shift, inverse, start)
         missed = _missed(sparse, values, count, bound)
         if not missed:
             return values[:count], vectors[:, :count], bound
@@ -64,6 +59,21 @@ def _sparse(matrix, count: int) -> tuple[np.ndarray, np.ndarray, float]:
     raise RunFailedError(
         f"normal modes: the Lanczos method missed {missed} of {count} modes; ask for another number of modes"
     )
+
+
+def nearest(matrix, count: int, shift: float, inverse, start: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The eigenvalues next to a shift, ascending, and their vectors.
+
+    inverse: (A - shift)^-1 as an operator. Raises `RunFailedError` where the method does not converge.
+    """
+    from scipy.sparse.linalg import ArpackNoConvergence, eigsh
+
+    try:
+        values, vectors = eigsh(matrix, count, sigma=shift, which="LM", OPinv=inverse, v0=start)
+    except ArpackNoConvergence as error:
+        raise RunFailedError(f"normal modes: the Lanczos method does not converge: {error}") from error
+    order = np.argsort(values, kind="stable")
+    return values[order], vectors[:, order]
 
 
 def _below_all(matrix, bound: float):

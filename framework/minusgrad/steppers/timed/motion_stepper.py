@@ -21,6 +21,21 @@ class MotionStepper(TimeStepper):
         driven = self.constraints is not None and self.constraints.uses_time
         return self.potential.uses_time or self.holds.moving or driven
 
+    @property
+    def moving(self) -> list[Field]:
+        """Positions and velocities."""
+        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
+
+    def _checked(self, dt: float, now: float) -> float:
+        """A dt between 1e-100 and 1e100 in size that changes the time `now`."""
+        dt = float(dt)
+        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
+            raise EnergyError(
+                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
+            )
+        refuse_lost(dt, now)
+        return dt
+
     def memory(self) -> Memory:
         """A copy of the state and the fields, for `recall`."""
         return self._state(), [field.values.copy() for field in self._remembered]

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ...energies.fields import Field, Motion, ordered_sum, refuse_shared
+from ...energies.fields import Motion, ordered_sum, refuse_shared
 from ...energies.lagrangian import Lagrangian
 from ...engine import storage
 from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
@@ -30,7 +30,7 @@ from ..magnetic.force import MagneticForce
 from ..moves import refuse_idle
 from ..stepper import Gradient, refuse_time_steps, refuse_unlike
 from ..timed.divided_steps import DividedSteps
-from ..timed.motion_stepper import Memory, MotionStepper, refuse_lost
+from ..timed.motion_stepper import Memory, MotionStepper
 from .action_tape import ActionTape, PhasePoint, SolvedAction
 from .block_steps import BlockSteps, block_steps
 from .discrete_action import DiscreteAction
@@ -100,15 +100,6 @@ class VariationalIntegrator(MotionStepper):
 
     # The stepper's interface
 
-    def _checked(self, dt: float, now: float) -> float:
-        dt = float(dt)
-        if not (np.isfinite(dt) and 1e-100 < abs(dt) < 1e100):
-            raise EnergyError(
-                f"dt: must be between 1e-100 and 1e100 in size, got {dt:g}; choose another unit of time"
-            )
-        refuse_lost(dt, now)
-        return dt
-
     @property
     def inputs(self) -> tuple[float, ...]:
         own = (self.potential, self.lagrangian, *([self.dissipation] if self.dissipation else []))
@@ -125,11 +116,6 @@ class VariationalIntegrator(MotionStepper):
         moved = self._boundary() - self._held if self.holds.moving else 0.0
         found = {"work": ordered_sum(self._sums[:, 0]) + moved} if self.works else {}
         return found | ({"dissipated": ordered_sum(self._sums[:, 1])} if self.dissipation else {})
-
-    @property
-    def moving(self) -> list[Field]:
-        """Coordinates and velocities."""
-        return [self.potential.fields[n] for m in self.motions for n in (m.position, m.velocity)]
 
     @property
     def weights(self) -> set[str]:
