@@ -116,7 +116,14 @@ SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "laser_butterfly", "laser_image")
 ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
-ALIKE += ("spring_stiffness", "tennis_racket", "walker", "water_renderer", "rods_from_path")
+ALIKE += (
+    "peptide_in_water",
+    "spring_stiffness",
+    "tennis_racket",
+    "walker",
+    "water_renderer",
+    "rods_from_path",
+)
 """Scenes whose files have the same kinds of contents as those of a cheaper scene in the sample."""
 
 

@@ -44,6 +44,7 @@ from tests.support.held_oscillator import (
 )
 from tests.support.laws import assert_order, assert_splits, bits, energy, fitted_order
 from tests.support.modulated_trap import trap
+from tests.support.tiers import sampled
 
 END = 2.4
 ORDERS = {"symplectic_euler": 1, "leapfrog": 2, "yoshida4": 2}
@@ -632,7 +633,7 @@ SPLITTINGS = {
 }
 
 
-@pytest.mark.parametrize("name", SPLITTINGS)
+@pytest.mark.parametrize("name", sampled(SPLITTINGS, [*SPLITTINGS][::3]))
 def test_cheaper_splittings_are_of_first_order(name, monkeypatch):
     """Why friction is split symmetrically, with two stages (ENGINE 8); and the tests above see it."""
     assert_seen(SPLITTINGS[name], order("leapfrog", DAMPED), monkeypatch)
@@ -700,12 +701,12 @@ UNFUSED = {
 }
 
 
-@pytest.mark.parametrize("name", FUSED)
+@pytest.mark.parametrize("name", sampled(FUSED, [*FUSED][::3]))
 def test_damage_is_seen(name, monkeypatch):
     assert_seen(*FUSED[name], monkeypatch)
 
 
-@pytest.mark.parametrize("name", UNFUSED)
+@pytest.mark.parametrize("name", sampled(UNFUSED, [*UNFUSED][::3]))
 def test_damage_is_seen_in_single_launches(name, monkeypatch):
     monkeypatch.setattr(integrator, "SMALL", 0)
     assert_seen(*UNFUSED[name], monkeypatch)

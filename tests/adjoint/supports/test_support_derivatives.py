@@ -108,7 +108,8 @@ def test_tangents_of_implicit_runs(kind: str) -> None:
     assert_tangents(judged(swing(kind, DT)), (*NUMBERS, "stiffening.k"))
 
 
-@pytest.mark.parametrize("row", sampled(EXPLICIT, EXPLICIT[:1]), ids=str)
+@pytest.mark.long
+@pytest.mark.parametrize("row", EXPLICIT, ids=str)
 def test_tangents_of_explicit_runs(row: tuple[str, bool], launches: str) -> None:
     assert_tangents(judged(swung(*row)), (*NUMBERS, "stiffening.k"))
 
