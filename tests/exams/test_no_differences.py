@@ -15,16 +15,18 @@ SHIPPED = sorted([*ROOT.glob("framework/**/*.py"), *ROOT.glob("plugins/**/*.py")
 BY_HAND = re.compile(r"(^|_)(force|grad|gradient|stress|jacobian|hessian|derivative)s?(_|$)", re.IGNORECASE)
 LIBRARIES = ("np", "math", "ti", "time", "len")
 """A difference of their functions (logarithms, cosines, clocks, lengths) is not one of energies."""
+PLATES = (
+    *("linear", "linear_corotated", "fixed_corotated", "hencky", "mooney_rivlin", "ogden"),
+    *("neo_hookean", "stable_neo_hookean", "st_venant_kirchhoff"),
+    *("compressible_mooney_rivlin", "compressible_ogden"),
+)
 ALLOWED = {
     "_recorded": "bytes that observers hold, before and after",
     "gradients": "of shape functions at rest: geometry of a mesh, not of an energy",
     "mean_gradients": "their means over cells",
     "least_jacobians": "of the map from reference cells: geometry of a mesh, too",
     "plane_stress_lame": "Lame's constants of plane stress; the energies of its name compute energies",
-    **{
-        f"{name}_plane_stress": "an energy, made by @local_energy"
-        for name in ("linear", "linear_corotated", "fixed_corotated", "hencky", "mooney_rivlin", "ogden")
-    },
+    **{f"{name}_plane_stress": "an energy, made by @local_energy" for name in PLATES},
     "body_force": "the field's name of a load; it is an energy, made by @local_energy",
     "momentum_with_force": "a map that takes a force, which a slope derives",
     "momentum_with_stress": "a map that takes a stress, which a slope derives",
