@@ -10,7 +10,8 @@ import h5py
 import matplotlib.pyplot as plt
 import numpy as np
 
-INK, FAINT, BLUE, RED = "#1b1f24", "#8a929c", "#2f6fb3", "#c2452d"
+from minusgrad.plot.style import COLOURS, FAINT, INK, RC, SEQUENTIAL
+
 POLE = 0.5
 
 
@@ -26,21 +27,21 @@ def double_pendulum(run: Path, picture: Path) -> None:
     a, b = q[:, 0].T
     upper = np.stack([np.sin(a), -np.cos(a)], 1)
     lower = upper + np.stack([np.sin(b), -np.cos(b)], 1)
-    figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="constrained")
-    axes.plot(*lower.T, color=BLUE, linewidth=0.8)
+    figure, axes = plt.subplots(figsize=(5.2, 4.6), layout="compressed")
+    axes.plot(*lower.T, color=COLOURS[0], linewidth=0.8)
     for k, colour in ((0, FAINT), (-1, INK)):
         rods = np.array([[0.0, 0.0], upper[k], lower[k]])
         axes.plot(*rods.T, color=colour, linewidth=2.0, marker="o", markersize=6)
     axes.set(aspect="equal", xlabel="x [m]", ylabel="y [m]", title="Double pendulum, 10 s")
-    figure.savefig(picture, dpi=110)
+    figure.savefig(picture)
 
 
 def swing_up(run: Path, picture: Path) -> None:
     """The pole at every other step, from hanging to upright, above the place of the cart."""
     times, s = series(run, "particles/all/s")
     _, a = series(run, "particles/all/a")
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), layout="constrained")
-    colours = plt.get_cmap("viridis")(times / times[-1])
+    figure, axes = plt.subplots(figsize=(6.0, 4.6), layout="compressed")
+    colours = plt.get_cmap(SEQUENTIAL)(0.85 * times / times[-1])
     for k in range(0, len(times), 2):
         cart, angle = s[k, 0], a[k, 0]
         end = cart + POLE * np.sin(angle), -POLE * np.cos(angle)
@@ -48,12 +49,14 @@ def swing_up(run: Path, picture: Path) -> None:
         axes.plot(*end, "o", color=colours[k], markersize=4)
     axes.axhline(0.0, color=FAINT, linewidth=0.8, zorder=0)
     axes.set(aspect="equal", xlabel="s [m]", ylabel="height [m]", title="A cart swings its pole up in 2 s")
-    shown = plt.cm.ScalarMappable(plt.Normalize(0.0, times[-1]), "viridis")
-    figure.colorbar(shown, ax=axes, label="t [s]", shrink=0.8)
-    figure.savefig(picture, dpi=110)
+    shown = plt.cm.ScalarMappable(plt.Normalize(0.0, times[-1] / 0.85), SEQUENTIAL)
+    bar = figure.colorbar(shown, ax=axes, label="t [s]", shrink=0.8)
+    bar.ax.set_ylim(0.0, times[-1])
+    figure.savefig(picture)
 
 
 if __name__ == "__main__":
     runs, pictures = map(Path, sys.argv[1:3])
+    plt.rcParams.update(RC)
     double_pendulum(runs / "double_pendulum", pictures / "double_pendulum.png")
     swing_up(runs / "swing_up", pictures / "swing_up.png")
