@@ -115,7 +115,7 @@ def own(case: Case) -> bool:
 SMALL_FITS = ("billiards", "wave")
 """Programs whose fits are in the sample."""
 ALIKE = ("copper_constants", "diffmpm", "dam_break", "elastic_seed", "laser_butterfly", "laser_image")
-ALIKE += ("mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
+ALIKE += ("inflated_tube", "mpm_lagrangian", "rigid_body", "silicon", "silicon_tersoff", "slider_crank")
 ALIKE += (
     "peptide_in_water",
     "spring_stiffness",

@@ -862,7 +862,14 @@ def test_resumed_goes_on_bit_for_bit(method):
     assert whole == later
 
 
-KEPT = {f"{label}: {name}": (method, name) for label, method in METHODS.items() for name in method.kept}
+OF_ROUNDING = ("last", "rounded")
+"""These decide where a search ends, not where it goes: `assembly/test_newton_scenes.py` resumes there."""
+KEPT = {
+    f"{label}: {name}": (method, name)
+    for label, method in METHODS.items()
+    for name in method.kept
+    if name not in OF_ROUNDING
+}
 
 
 @pytest.mark.parametrize(("method", "name"), KEPT.values(), ids=KEPT)
