@@ -187,22 +187,16 @@ class ImplicitIntegrator(MotionStepper):
 
     def _step(self) -> None:
         """A step in as few substeps as are solved."""
-        before, failed = self.memory(), None
-        for parts in self._divisions():
+
+        def take(parts: int) -> None:
             if self.tape:
                 self.tape.begin_step(self.step)
-            try:
-                for part in range(parts):
-                    self._substep(part, parts)
-            except (NonFiniteError, UnsolvedStepError) as error:
-                self.recall(before)
-                failed = self._unsolved(parts, error)
-                continue
-            if parts > 1:
-                self._divided.add(self.step + 1, parts)
-            return
-        assert failed
-        raise failed
+            for part in range(parts):
+                self._substep(part, parts)
+
+        parts = self.in_parts(self._divisions(), take, self._unsolved)
+        if parts > 1:
+            self._divided.add(self.step + 1, parts)
 
     def _divisions(self) -> list[int]:
         """The numbers of substeps to try, one after another."""

@@ -26,39 +26,34 @@ LEAST = {"float64": 1e-8, "float32": 3e-6}
 """|y^T G| of independent equations, by the precision of the fields."""
 ROUGH = {"float64": 1e-7, "float32": 1e-4}
 """The largest violation of a start that passes for the rounding of numbers in a file."""
-SHIFT, ROUNDS = 1e-15, 4
-"""Of the inverse iteration."""
+SHIFT, SINGULAR_SHIFT, ROUNDS = 1e-15, 1e-11, 4
+"""Of the inverse iteration; the larger shift where G G^T is singular to rounding."""
 CURE = "correct the start, or move it there by project_start = true"
 
 
 def null_combination(jacobian: "csr_matrix", precision: str) -> np.ndarray | None:
     """y (E,) with y^T G = 0, of the rows scaled to size 1; None where they are independent."""
-    from scipy.sparse import eye_array
-
     sizes = row_sizes(jacobian)
     rows = jacobian.multiply(1.0 / np.where(sizes > 0.0, sizes, 1.0)[:, None]).tocsr()
-    count = rows.shape[0]
-    matrix = (rows @ rows.T + SHIFT * eye_array(count)).tocsr()
     try:
-        factors = SuperLU(SparseSystem(matrix, np.arange(count), np.zeros(count, int), np.zeros((count, 0))))
-    except SingularSystemError:
-        return _null_of(rows)
-    y = np.random.Generator(np.random.Philox(key=0)).normal(size=count)
-    for _ in range(ROUNDS):
-        y = factors.solve(y / np.linalg.norm(y), 0.0)
-    y /= np.linalg.norm(y)
+        y = _least_combination(rows, SHIFT, ROUNDS)
+    except SingularSystemError:  # to rounding
+        return _least_combination(rows, SINGULAR_SHIFT, 2 * ROUNDS)
     return y if np.linalg.norm(rows.T @ y) <= LEAST[precision] else None
 
 
-def _null_of(rows: "csr_matrix") -> np.ndarray:
-    """y where G G^T is singular to rounding: by a larger shift."""
+def _least_combination(rows: "csr_matrix", shift: float, rounds: int) -> np.ndarray:
+    """y (E,) of size 1 whose y^T G is about the least, by inverse iteration with G G^T + shift.
+
+    Raises `SingularSystemError` where that is singular to rounding.
+    """
     from scipy.sparse import eye_array
 
     count = rows.shape[0]
-    matrix = (rows @ rows.T + 1e-11 * eye_array(count)).tocsr()
+    matrix = (rows @ rows.T + shift * eye_array(count)).tocsr()
     factors = SuperLU(SparseSystem(matrix, np.arange(count), np.zeros(count, int), np.zeros((count, 0))))
     y = np.random.Generator(np.random.Philox(key=0)).normal(size=count)
-    for _ in range(2 * ROUNDS):
+    for _ in range(rounds):
         y = factors.solve(y / np.linalg.norm(y), 0.0)
     return y / np.linalg.norm(y)
 

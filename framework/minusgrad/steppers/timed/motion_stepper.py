@@ -1,11 +1,12 @@
 """Integrators of motions: what explicit and implicit ones share, and how they return to an earlier state."""
 
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ...energies.fields import Field
-from ...errors import EnergyError
+from ...errors import EnergyError, NonFiniteError, RunFailedError, UnsolvedStepError
 from .time_stepper import TimeStepper
 
 Memory = tuple[dict[str, np.ndarray], list[np.ndarray]]
@@ -45,6 +46,29 @@ class MotionStepper(TimeStepper):
         for field, values in zip(self._remembered, memory[1], strict=True):
             field.set(values)
         self.restore(memory[0])
+
+    def in_parts(
+        self,
+        divisions: Iterable[int],
+        take: Callable[[int], None],
+        unsolved: Callable[[int, RunFailedError], UnsolvedStepError],
+    ) -> int:
+        """Take a step in as few parts as are solved, of the numbers to try; returns that number.
+
+        take: the step, in so many parts. unsolved: the error for a number of parts and its cause. Raises that
+        of the last number, in the state before the step.
+        """
+        before, failed = self.memory(), None
+        for parts in divisions:
+            try:
+                take(parts)
+            except (NonFiniteError, UnsolvedStepError) as error:
+                self.recall(before)
+                failed = unsolved(parts, error)
+                continue
+            return parts
+        assert failed
+        raise failed
 
     @property
     def _remembered(self) -> list[Field]:

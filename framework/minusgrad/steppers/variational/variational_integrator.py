@@ -230,25 +230,21 @@ class VariationalIntegrator(MotionStepper):
 
     def _step(self) -> None:
         """A step in as few parts as are solved."""
-        before, failed = self.memory(), None
-        for parts in (2**k for k in range(self.substeps.bit_length())):
-            solved: list[SolvedAction] = []
-            try:
-                for part in range(parts):
-                    solved.append(self._part(part, parts))
-            except (NonFiniteError, UnsolvedStepError) as error:
-                self.recall(before)
-                failed = self._unsolved(parts, error)
-                continue
-            if parts > 1:
-                self._divided.add(self.step + 1, parts)
-            if self.tape:
-                self.tape.parts[self.step] = solved
-            self.step += 1
-            self.mark()
-            return
-        assert failed
-        raise failed
+        solved: list[SolvedAction] = []
+
+        def take(parts: int) -> None:
+            solved.clear()
+            for part in range(parts):
+                solved.append(self._part(part, parts))
+
+        divisions = (2**k for k in range(self.substeps.bit_length()))
+        parts = self.in_parts(divisions, take, self._unsolved)
+        if parts > 1:
+            self._divided.add(self.step + 1, parts)
+        if self.tape:
+            self.tape.parts[self.step] = solved
+        self.step += 1
+        self.mark()
 
     def _part(self, part: int, parts: int) -> SolvedAction:
         h = self.dt / parts

@@ -30,7 +30,7 @@ CLOSE = 1e-3
 
 
 def least_value(graph: Any, density: Callable[..., Any], start: Any, *arguments: Any) -> Scalar:
-    """The node psi(t_1, a). Raises `TypeError` for a density with `if`, or that is no number."""
+    """The node psi(t_1, a). Raises `TypeError` for a density that has an `if`, or returns no number."""
     t = graph.input("unknown", None, (len(graph),))
     psi = _value(graph, density, t, arguments)
     slopes = [psi]
