@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import minusgrad
+from minusgrad.app.run_options import RunOptions
 from minusgrad.app.runs import build
+from minusgrad.assembly.fits.fit import ParameterFit
 from minusgrad.errors import SceneError, UserError
 from tests.support.command import minusgrad as command
 
@@ -124,7 +126,7 @@ BAD: list[tuple[dict | Callable[[str], str], str]] = [
     ({"constraint.0.body": "nobody"}, "constraint.0: no body named 'nobody'"),
     ({"constraint.0.length": [1.0, 2.0]}, "constraint.0: rod.length: "),
     ({"constraint.0.length": "3 s"}, "constraint.0.length: '3 s' is a time, but 'm' (length) is needed"),
-    ({"constraint.0.length": 1.5}, "stepper: constraint 'rod', element 0 (nodes 0, 1): is violated"),
+    ({"constraint.0.length": 1.5}, "constraint.0: constraint 'rod', element 0 (nodes 0, 1): is violated"),
     ({"constraint.0.name": "body_force"}, "constraint.0: two terms have one name: body_force"),
     ({"stepper": {"kind": "implicit_euler", "dt": 0.01}}, "stepper 'implicit_euler' leaves the scene's"),
     (lambda text: text.replace("[[constraint]]", "[constraint]"), "needs two brackets, [[constraint]]"),
@@ -154,3 +156,41 @@ def test_projected_starts_run(scene: Path) -> None:
     r = np.diff(simulation.fields["x"].values, axis=0)
     np.testing.assert_allclose(np.linalg.norm(r, axis=1), 1.05, rtol=1e-14)
     assert simulation.fields["x"].values[0].tolist() == [0.0, 0.0]
+
+
+OFF = {"state.nodes": [[0.0, 0.0], [1.1, 0.0], [2.0, 0.2], [3.0, 0.0]], "constraint.0.project_start": True}
+FIT = """
+    [fit]
+    method = "gauss_newton"
+    iterations = 1
+    [fit.parameters."rod.length"]
+    [[fit.loss]]
+    kind = "misfit"
+    field = "x"
+    body = "pivot"
+    sigma = "1 m"
+    data = "data.csv"
+    """
+
+
+def test_a_run_begins_at_the_bits_where_the_runs_of_a_fit_do(scene: Path) -> None:
+    """A start off its rods, and lengths that a fit changes: projected once, from where the scene has it."""
+    (scene.parent / "data.csv").write_text("time,x,y\n0.1,0.0,0.0\n")
+    scene.write_text(scene.read_text() + dedent(FIT))
+    fit = ParameterFit(RunOptions(scene, OFF | {"constraint.0.length": 1.0}).validated())
+    fit.simulation.stepper.constraints.terms["rod"].set_datum("length", [1.2, 0.9, 1.1])
+    fit.simulation.stepper.project_start()
+    run = build(scene, OFF | {"constraint.0.length": [1.2, 0.9, 1.1]})
+    for name in "xv":
+        np.testing.assert_array_equal(fit.simulation.fields[name].values, run.fields[name].values)
+
+
+def test_a_start_that_is_far_has_runs_and_no_derivatives(scene: Path) -> None:
+    """Rods that are to be far longer and far shorter: no one projection leads there."""
+    (scene.parent / "data.csv").write_text("time,x,y\n0.1,0.0,0.0\n")
+    scene.write_text(scene.read_text() + dedent(FIT))
+    far = OFF | {"constraint.0.length": [0.1, 2.5, 0.2]}
+    run = build(scene, far)
+    assert run.stepper.constraints.violation(["x"], 0.0) < 1e-15
+    with pytest.raises(SceneError, match="the start is so far from them that no single projection reaches"):
+        ParameterFit(RunOptions(scene, far).validated())

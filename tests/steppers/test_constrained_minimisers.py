@@ -171,6 +171,13 @@ def test_a_restored_search_goes_on_bit_for_bit(kind: type[Minimiser]) -> None:
     np.testing.assert_array_equal(whole.multipliers, other.multipliers)
 
 
+def test_a_search_that_begins_with_rods_too_long() -> None:
+    """By a sixth of the line's length: no step of Newton's method alone leads onto the rods."""
+    search = chain(64, lengths=np.full(64, 2.3 / 64))
+    assert search.manifold is not None
+    assert search.manifold.violation < 1e-15
+
+
 def test_other_lengths_between_two_steps() -> None:
     search = chain(6)
     search.advance(40)

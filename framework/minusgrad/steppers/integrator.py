@@ -53,7 +53,7 @@ from .constrained.move_tape import MoveRecorder, MoveTape, TakenMove
 from .constrained.multipliers import multipliers
 from .constrained.projected_start import projected_start
 from .constrained.projections import Projections
-from .constrained.start import prepare
+from .constrained.start import Start
 from .heat_bath import Bath
 from .holds import Holds
 from .magnetic.drift import MagneticDrifts
@@ -168,8 +168,9 @@ class Integrator(MotionStepper):
         self._own, self._verified = [field.array for field in self.moving], False
         self.holds.place(self.time)
         self._held = self.holds.kinetic(self.inertia)
+        self._start: Start | None = None
         if self._constrained and tape is None:  # with one it goes on from the state of another
-            prepare(self._constrained.projections, self.time)
+            self._start = Start(self._constrained.projections, self.time)
         self.evaluate()
 
     def _constrained_moves(self) -> ConstrainedMoves | None:
@@ -259,6 +260,11 @@ class Integrator(MotionStepper):
     def _inertia_writes(self) -> int:
         """How often inertias that constraints weigh with were overwritten."""
         return sum(self.potential.fields[name].array.writes for name in self.weights)
+
+    def give_back_start(self) -> None:
+        """Be where the start was given, before it was moved onto constraints (`Start.give_back`)."""
+        if self._start:
+            self._start.give_back()
 
     def project_start(self) -> list[TakenMove]:
         """Move the start onto the constraints, positions and velocities; the projections, for derivatives.

@@ -21,6 +21,7 @@ from ..app.runs import Overrides, Plugins, build
 from ..assembly.plugin_blame import blaming
 from ..assembly.simulation import Simulation
 from ..errors import NonFiniteError, PluginFailedError, TensorError
+from ..steppers.integrator import Integrator
 from . import tensors as guests
 from .energy_function import ENGINE, Input, Last, applied
 from .hold_input import HoldInput
@@ -50,6 +51,8 @@ class Run(guests.Lasting):
 
     def __init__(self, simulation: Simulation, steps: int, observe: Sequence[int] | None, memory: int):
         one = simulation.stepper.differentiable()
+        if isinstance(one, Integrator):
+            one.give_back_start()  # each run projects it
         self._one, fields = one, one.potential.fields
         self._registry = simulation.registry
         for step in [steps, *(observe or ())]:

@@ -6,8 +6,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from minusgrad import Hold, UserError
+from minusgrad import Fields, Hold, Potential, UserError, bind
+from minusgrad.errors import TermError
+from minusgrad.plugin import Constraints
+from minusgrad.steppers.minimisers.constrained_newton import ConstrainedNewton
+from minusgrad.steppers.minimisers.unknowns import Unknown
 from minusgrad_elastic.rods import rod
+from minusgrad_elastic.springs import spring
 from tests.support.mechanisms import mechanism, state, violation
 
 LINE = np.array([[0.0] * 3, [1.0, 0.0, 0.0], [2.0, 0.0, 0.0]])
@@ -63,7 +68,7 @@ BAD: list[tuple[Any, dict, str]] = [
     (
         rods((0, 1), (1, 2), (0, 2), length=[1.0, 1.0, 3.0]),
         {"x": LINE + np.array([[0.0] * 3, [0.0, 0.2, 0.0], [0.0] * 3]), "projected": ["rod"]},
-        "no projection of the start reaches it, got g = ",
+        "no projection reaches it, got g = ",
     ),
 ]
 
@@ -107,3 +112,46 @@ def test_rounding_of_a_start_is_projected_without_a_word() -> None:
     one = mechanism(x, REST, ONES, rods((0, 1), (1, 2), length=1.0), 0.1)
     assert 0.0 < np.abs(state(one)[0] - x).max() < 1e-8
     assert violation(one) < 1e-15
+
+
+def folded(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """A slack line of nodes between two supports, a little out of line, and the sizes of its parts."""
+    s = np.linspace(0.0, 1.0, count + 1)
+    x = np.stack([2.0 * s, -6.0 * s * (1.0 - s)], 1)
+    x += 0.05 / count * np.random.default_rng(0).normal(size=x.shape)
+    return x, np.linalg.norm(np.diff(x, axis=0), axis=1)
+
+
+def test_a_chain_that_begins_far_too_long() -> None:
+    """Rods that are to be shorter by a quarter: Newton's steps alone lead nowhere."""
+    x, length = folded(50)
+    ends = Hold("ends", "x", np.array([0, 50]))
+    kept = rods(*((i, i + 1) for i in range(50)), length=length / 1.3)
+    one = mechanism(x, 0.0 * x, np.ones(51), kept, 0.01, holds=[ends], projected=["rod"])
+    assert violation(one) < 1e-15
+    with pytest.raises(UserError, match="the start is so far from them that no single projection reaches"):
+        one.give_back_start()
+
+
+def test_motions_and_searches_judge_alike() -> None:
+    """The same words, whatever the masses: those of starts are the same for both."""
+    kept = [bind(rod, fields := Fields({"x": LINE}), tuples=[[0, 1], [1, 2], [1, 0]], data={"length": 1.0})]
+    springs = bind(spring, fields, tuples=[[0, 2]], data={"rest": 1.0}, parameters={"stiffness": 1.0})
+    with pytest.raises(TermError) as search:
+        ConstrainedNewton(Potential(fields, [springs]), [Unknown("x")], constraints=Constraints(fields, kept))
+    with pytest.raises(TermError) as motion:
+        mechanism(LINE, REST, [1.0, 1e-9, 4.0], rods((0, 1), (1, 2), (1, 0), length=1.0), 0.1)
+    assert str(search.value) == str(motion.value)
+
+
+@pytest.mark.parametrize(("bent", "singular"), [(1e-7, True), (1e-4, False)])
+def test_the_threshold_of_dependence(bent: float, singular: bool) -> None:
+    """Two rods and their sum, out of line by an angle: the least singular value is about that angle."""
+    x = LINE + np.array([[0.0] * 3, [0.0, bent, 0.0], [0.0] * 3])
+    each = [np.linalg.norm(x[a] - x[b]) for a, b in ((0, 1), (1, 2), (0, 2))]
+    kept = rods((0, 1), (1, 2), (0, 2), length=each)
+    if not singular:
+        mechanism(x, REST, ONES, kept, 0.1)
+        return
+    with pytest.raises(TermError, match="a singular configuration, as of rods in line; start elsewhere"):
+        mechanism(x, REST, ONES, kept, 0.1)

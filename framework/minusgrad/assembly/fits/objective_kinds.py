@@ -8,6 +8,7 @@ from ...adjoint.equilibria.equilibrium import Equilibrium
 from ...adjoint.rollout import Rollout
 from ...errors import EnergyError
 from ...scene.fit_table import FitTable
+from ...steppers.integrator import Integrator
 from ...steppers.minimisers.load_steps import LoadSteps
 from ...steppers.minimisers.minimiser import Minimiser
 from ...steppers.minimisers.newton import Newton
@@ -28,6 +29,8 @@ def of_run(simulation: Simulation, models: dict[Any, Any], table: FitTable) -> F
     """The losses of a run. Raises `SceneError` if the runs of the scene's stepper have no derivatives."""
     with simulation.placed(("stepper", "kind")):
         stepper = simulation.stepper.differentiable()
+        if isinstance(stepper, Integrator):
+            stepper.give_back_start()  # each run of the fit projects it
     clock = Clock(stepper.dt, simulation.scene.run.steps, simulation.units.symbol("s"))
     observed = FitLosses(simulation, models, clock)
     with simulation.placed(("fit",)):

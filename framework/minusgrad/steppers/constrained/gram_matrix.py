@@ -49,9 +49,13 @@ class GramMatrix:
         )
         self._diagonal = self.factors.symbolic.of_row[1:] - 1
 
-    def factor(self) -> None:
-        """Compute A and its factors."""
+    def factor(self, damping: float = 0.0) -> None:
+        """Compute A + damping diag A and its factors."""
         self._fill()
+        if damping:
+            a = storage.host(self.factors.a).copy()
+            a[self._diagonal] *= 1.0 + damping
+            storage.store(self.factors.a, a)
         self.factors.factor()
 
     @property

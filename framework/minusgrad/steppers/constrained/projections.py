@@ -163,15 +163,6 @@ class Projections:
                     field.set(values)
         return self.impulses.copy()
 
-    def shift(self, g: np.ndarray) -> None:
-        """x <- x - W G^T (G W G^T)^-1 g at the Jacobian that was loaded; velocities stay."""
-        before = [self.constraints.fields[m.velocity].values.copy() for m in self.motions]
-        self.factor()
-        self.gram.solve(g)
-        self._kernels.move(1.0)
-        for motion, v in zip(self.motions, before, strict=True):
-            self.constraints.fields[motion.velocity].set(v)
-
     def positions(self, h: float, t: float, guess: np.ndarray) -> np.ndarray:
         """Move positions, after a drift of length h that began where `begin` was, onto g = 0 at time t.
 
@@ -182,6 +173,12 @@ class Projections:
         self.impulses = guess * h
         self._solve(h, t)
         return self.impulses / h
+
+    def damped(self, g: np.ndarray, damping: float) -> None:
+        """x <- x - W G^T (A + damping diag A)^-1 g at the Jacobian that was loaded; velocities are spoilt."""
+        self.gram.factor(damping)
+        self.gram.solve(g)
+        self._kernels.move(1.0)
 
     def _apply(self, impulses: np.ndarray, h: float) -> None:
         storage.store(self.gram.factors.x, impulses)

@@ -17,18 +17,21 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ...energies.constraint import MULTIPLIER
-from ...errors import EnergyError, RunFailedError, SingularSystemError, TermError
+from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ...potential.constraints.constraints import Constraints
 from ...solvers.sparse_factors import SuperLU
 from ...solvers.sparse_system import SparseSystem
-from .cell_variables import CellVariables
-from .dependent_constraints import (
+from ..constrained.dependent_constraints import (
+    NEAR,
     ROUGH,
     refuse_dependent,
     refuse_immovable,
+    refuse_unreached,
     refuse_violated,
     row_sizes,
 )
+from ..constrained.levenberg_marquardt import approached
+from .cell_variables import CellVariables
 from .unknowns import ScaledVariables
 
 if TYPE_CHECKING:
@@ -36,10 +39,8 @@ if TYPE_CHECKING:
 
 SOLVED, ROUNDED = 4.0, 64.0
 """A violation of so many eps ends a projection; and so does one of so many that no longer falls by half."""
-MOST, FROM_FAR = 50, 1000
-"""The most evaluations of the projection of a trial point, and of a start or after other changes."""
-NEAR = 1e-2
-"""How far nodes are moved, in parts of the largest coordinate, to tell a singular start from redundancy."""
+MOST = 50
+"""The most evaluations of a projection by Newton's steps."""
 
 
 class ConstraintManifold:
@@ -138,13 +139,13 @@ class ConstraintManifold:
 
     # Onto the surface
 
-    def reach(self, t: float, most: int = MOST) -> bool:
+    def reach(self, t: float) -> bool:
         """Move the free components onto the surface; False, and `trouble` says why, if that fails.
 
         By Newton's steps, halved while they make the constraints' violations larger as a whole.
         """
         last, size, rows, z, step = np.inf, np.inf, np.ones(self.count), np.zeros(0), np.zeros(0)
-        for _ in range(most):
+        for _ in range(MOST):
             self.load(t)
             off = self.violations()
             worst, now = float(off.max(initial=0.0)), float(np.linalg.norm(self.values / rows))
@@ -166,6 +167,14 @@ class ConstraintManifold:
             self.variables.write(z - step)
         return self._failed(off, f"no projection reaches it, got g = {self.values[self._worst(off)]:.3g}")
 
+    def reach_from_far(self, t: float) -> bool:
+        """`reach`, and where Newton's steps lead nowhere, by damped ones (`levenberg_marquardt`)."""
+        before = self.variables.scaled(self.variables.read())
+        if self.reach(t):
+            return True
+        self.variables.write(before)
+        return approached(_Linearised(self, t), self._eps) and self.reach(t)
+
     def _failed(self, off: np.ndarray, why: str) -> bool:
         self.worst = self.equations.row(self._worst(off))
         self.trouble = f"{self.worst}: {why}"
@@ -184,34 +193,24 @@ class ConstraintManifold:
         self.load(t)
         refuse_immovable(self.equations, row_sizes(self.whole), row_sizes(self.jacobian))
         self._refuse_dependent(t)
-        off, g = self.violations(), self.values
-        wrong = np.flatnonzero(~(off <= ROUGH[self.precision]))
-        kept = [
-            int(k) for k in wrong if self.equations.row(int(k)).constraint not in self.constraints.projected
-        ]
-        if kept:
-            refuse_violated(self.equations, kept, g, off)
-        if not self.reach(t, FROM_FAR):
-            raise TermError(
-                f"{self.trouble}; the constraints contradict each other, or the start is too far off; correct"
-                " one of them",
-                self.worst.constraint,
-            )
-        if len(wrong):
+        off = self.violations()
+        refuse_violated(self.equations, self.values, off, self.constraints.projected, self.precision)
+        if not self.reach_from_far(t):
+            refuse_unreached(self.worst.constraint, self.trouble)
+        if (off > ROUGH[self.precision]).any():
             self._refuse_dependent(t)
 
     def _refuse_dependent(self, t: float) -> None:
-        refuse_dependent(
-            self.equations, self.jacobian, self.values, self.precision, lambda: self._jacobian_nearby(t)
-        )
+        free = self.whole[:, self.variables.rows]
+        refuse_dependent(self.equations, free, self.values, self.precision, lambda: self._nearby(t))
 
-    def _jacobian_nearby(self, t: float) -> "csr_matrix":
-        """G where the free components are moved a little; the fields stay."""
+    def _nearby(self, t: float) -> "csr_matrix":
+        """dg/dx where the free components are moved a little; the fields stay."""
         x, rng = self.variables.read(), np.random.default_rng(0)
         moved = NEAR * self.equations.extent() * rng.uniform(-1.0, 1.0, len(x))
         self.variables.put(x + moved)
         self.load(t)
-        found = self.jacobian
+        found = self.whole[:, self.variables.rows]
         self.variables.put(x)
         self.load(t)
         return found
@@ -224,19 +223,45 @@ class ConstraintManifold:
     def _solved(self, right: np.ndarray) -> np.ndarray:
         """(G G^T)^-1 b. Raises `SingularSystemError`."""
         if self._factors is None:
-            matrix = (self.jacobian @ self.jacobian.T).tocsr()
-            if not np.isfinite(matrix.data).all():
-                raise SingularSystemError("the Jacobian of the constraints is not finite")
-            none = np.zeros((self.count, 0))
-            self._factors = SuperLU(
-                SparseSystem(matrix, np.arange(self.count), np.zeros(self.count, int), none)
-            )
+            self._factors = _factors((self.jacobian @ self.jacobian.T).tocsr())
         return self._factors.solve(right, 0.0)
+
+
+class _Linearised:
+    """The surface of a manifold at the time t, for damped steps (`levenberg_marquardt.Linearised`)."""
+
+    def __init__(self, manifold: ConstraintManifold, t: float):
+        self._manifold, self._t = manifold, t
+
+    def take(self) -> tuple[np.ndarray, np.ndarray, float]:
+        one = self._manifold
+        one.load(self._t)
+        self._jacobian, self._values = one.jacobian, one.values
+        self._z = one.variables.scaled(one.variables.read())
+        self._matrix = (self._jacobian @ self._jacobian.T).tocsr()
+        return self._values, np.sqrt(self._matrix.diagonal()), one.violation
+
+    def step(self, damping: float) -> np.ndarray:
+        from scipy.sparse import diags_array
+
+        one = self._manifold
+        factors = _factors((self._matrix + diags_array(damping * self._matrix.diagonal())).tocsr())
+        one.variables.write(self._z - self._jacobian.T @ factors.solve(self._values, 0.0))
+        one.load(self._t)
+        return one.values
+
+
+def _factors(matrix: "csr_matrix") -> SuperLU:
+    """Factors of a matrix of the equations (E, E). Raises `SingularSystemError`."""
+    if not np.isfinite(matrix.data).all():
+        raise SingularSystemError("the Jacobian of the constraints is not finite")
+    count = matrix.shape[0]
+    return SuperLU(SparseSystem(matrix, np.arange(count), np.zeros(count, int), np.zeros((count, 0))))
 
 
 def reached(manifold: ConstraintManifold, t: float) -> None:
     """Move the free components onto the surface. Raises `RunFailedError` where that fails."""
-    if not manifold.reach(t, FROM_FAR):
+    if not manifold.reach_from_far(t):
         raise RunFailedError(f"{manifold.trouble}; the constraints cannot be met from here, start elsewhere")
 
 

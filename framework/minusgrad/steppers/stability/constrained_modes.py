@@ -18,7 +18,7 @@ import numpy as np
 from ...errors import EnergyError, RunFailedError, SingularSystemError
 from ...potential.constraints.constraints import Constraints
 from ...solvers.saddle_point import SaddlePoint, negative_on_kernel
-from ..minimisers.dependent_constraints import ROUGH, row_sizes
+from ..constrained.dependent_constraints import ROUGH, row_sizes
 from .free_components import FreeComponents
 from .lowest_eigenpairs import DENSE, SHIFTS, nearest
 

@@ -1,4 +1,4 @@
-"""Dependent equations: the gradient of one is a combination of those of others, and which they are.
+"""Starts under constraints, of motions and of searches: which are dependent, violated, or bind nothing.
 
     y^T G = 0,   |y| = 1       the rows of G, each scaled to size 1, are dependent
 
@@ -6,10 +6,11 @@
     contradictory   so at nearby positions, too, and no positions fulfil all of them: y^T g is not 0
     singular        so at these positions alone, as of rods in line
 
-y is found by inverse iteration with G G^T + s, a small shift s.
+G (E, N) is the Jacobian over the free components. y is found by inverse iteration with G G^T + s, a small
+shift s. Masses and scales of unknowns play no part, so that motions and searches judge alike.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,14 @@ from ...solvers.sparse_system import SparseSystem
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
-LEAST = {"float64": 1e-8, "float32": 3e-6}
-"""|y^T G| of independent equations, by the precision of the fields."""
+LEAST = {"float64": 1e-6, "float32": 3e-6}
+"""The least |y^T G| of independent equations, by the precision of the fields.
+
+f64: pivots of G W G^T are about its square, and a step needs 1e-13 (`projections.SINGULAR`). f32: positions
+are rounded by 6e-8, and equations that are dependent but for that have up to some ten times as much.
+"""
+NEAR = 1e-2
+"""How far nodes are moved, in parts of the largest coordinate, to tell a singular start from redundancy."""
 ROUGH = {"float64": 1e-7, "float32": 1e-4}
 """The largest violation of a start that passes for the rounding of numbers in a file."""
 SHIFT, SINGULAR_SHIFT, ROUNDS = 1e-15, 1e-11, 4
@@ -117,11 +124,36 @@ def refuse_dependent(
     raise _mistake(row, f"{said}: it is redundant; leave one of them out")
 
 
-def refuse_violated(equations: Equations, rows: Sequence[int], values: np.ndarray, off: np.ndarray) -> None:
-    """Raise `TermError` for the worst of the `rows` that are violated; off (E,): by how much."""
-    k = int(max(rows, key=lambda row: off[row]))
-    raise _mistake(
-        equations.row(k),
-        f"is violated at the start, got g = {values[k]:.6g}, a distance of {off[k]:.2g} of the largest"
-        f" coordinate; {CURE}",
+def kept_wrong(
+    equations: Equations, off: np.ndarray, projected: frozenset[str], precision: str
+) -> int | None:
+    """The worst equation that is violated by more than rounding and whose start may not be moved.
+
+    off (E,): by how much each is violated. projected: the constraints whose start may be moved.
+    """
+    wrong = [int(k) for k in np.flatnonzero(~(off <= ROUGH[precision]))]
+    kept = [k for k in wrong if equations.row(k).constraint not in projected]
+    return max(kept, key=lambda k: off[k]) if kept else None
+
+
+def refuse_violated(
+    equations: Equations, values: np.ndarray, off: np.ndarray, projected: frozenset[str], precision: str
+) -> None:
+    """Raise `TermError` for the worst equation that is violated by more than rounding, but for `projected`.
+
+    values (E,): g; off (E,): the distances from g = 0, in parts of the largest coordinate.
+    """
+    if (k := kept_wrong(equations, off, projected, precision)) is not None:
+        raise _mistake(
+            equations.row(k),
+            f"is violated at the start, got g = {values[k]:.6g}, a distance of {off[k]:.2g} of the largest"
+            f" coordinate; {CURE}",
+        )
+
+
+def refuse_unreached(constraint: str, trouble: str) -> None:
+    """Raise `TermError` for a constraint that no projection of the start reaches; trouble: how it ended."""
+    raise TermError(
+        f"{trouble}; the constraints contradict each other, or the start is too far off; correct one of them",
+        constraint,
     )
